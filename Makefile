@@ -1,0 +1,82 @@
+# Everything here works with Python 3.11 or newer, pip and make; the rest is installed into $(VENV).
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+INPUTS := pyproject.toml constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-long coverage lint format types contracts check constraints clean
+.DELETE_ON_ERROR:
+
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/.ready-all ## Install what is needed and serve
+	$(BIN)/mindloom serve
+
+# loadgroup spreads single tests over the workers, and keeps tests that share an xdist_group (those that load every core)
+# on one worker, so that they never run side by side.
+test: $(VENV)/.ready-dev ## Run the tests on SQLite and PostgreSQL (PYTEST_ARGS="-k words" narrows them)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
+
+test-long: $(VENV)/.ready-dev ## Run the tests that take minutes
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m long --timeout 3600 --hypothesis-profile long $(PYTEST_ARGS)
+
+coverage: $(VENV)/.ready-dev ## Run the tests and show what they do not reach
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report term-missing $(PYTEST_ARGS)
+
+lint: $(VENV)/.ready-dev ## Check style and formatting
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+format: $(VENV)/.ready-dev ## Format the code and repair what can be repaired
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+types: $(VENV)/.ready-dev ## Check types
+	$(BIN)/mypy
+
+contracts: $(VENV)/.ready-dev ## Check that dependencies point down
+	$(BIN)/lint-imports --no-logo
+
+check: lint types contracts test ## Check everything
+
+constraints: $(VENV)/bin/python ## Renew constraints.txt with the newest versions that fit
+	@echo "resolving the newest versions"
+	@rm -rf $(VENV)/fresh && $(BIN)/python -m venv $(VENV)/fresh
+	@$(VENV)/fresh/bin/python -m pip --disable-pip-version-check -qq install -e '.[dev]'
+	@{ echo "# Exact versions of everything that the dev extra installs. Renew with: make constraints"; \
+	   $(VENV)/fresh/bin/python -m pip --disable-pip-version-check freeze --exclude-editable | LC_ALL=C sort -f; \
+	 } > constraints.txt.new
+	@if grep -n ' @ \|://\|^-e' constraints.txt.new; then echo "only exact versions belong there" >&2; rm constraints.txt.new; exit 1; fi
+	@mv constraints.txt.new constraints.txt && rm -rf $(VENV)/fresh
+	@echo "constraints.txt lists $$(grep -c == constraints.txt) packages"
+
+clean: ## Remove the environment, caches and reports
+	rm -rf $(VENV) .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist htmlcov
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Some systems ship Python without ensurepip; then the system's pip puts a pip into the environment.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "mindloom needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." >&2; \
+	  echo "Name another one: make PYTHON=/path/to/python3.11 …" >&2; exit 1; }
+	@echo "creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
+	  rm -rf $(VENV) && $(PYTHON) -m venv --without-pip $(VENV) \
+	  && $(PYTHON) -m pip -qq --python $(VENV)/bin/python install pip; } || { rm -rf $(VENV); exit 1; }
+
+$(VENV)/.ready-all: $(INPUTS) | $(VENV)/bin/python
+	@echo "installing mindloom into $(VENV)"
+	@$(PIP) install -c constraints.txt -e '.[all]'
+	@touch $@
+
+$(VENV)/.ready-dev: $(INPUTS) | $(VENV)/bin/python
+	@echo "installing mindloom and its development tools into $(VENV)"
+	@$(PIP) install -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.ready-all

@@ -1,0 +1,116 @@
+"""Fixtures of every test: the engines, and how Hypothesis behaves.
+
+`store_url` runs a test once per engine. Without a PostgreSQL server its tests are skipped, or fail when the environment
+says MINDLOOM_TEST_REQUIRE_POSTGRES=1.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NoReturn
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.engines import Engines, EngineUnavailable, PostgresServer
+
+REQUIRE = "MINDLOOM_TEST_REQUIRE_POSTGRES"
+ENGINES = pytest.StashKey[Engines]()
+SERVER_FIXTURES = {"postgres_server", "postgres_url", "private_postgres"}
+
+# Times vary on shared machines, so no deadline.
+_common: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("dev", **_common)
+settings.register_profile("ci", derandomize=True, database=None, print_blob=True, **_common)
+settings.register_profile("long", max_examples=2_000, **_common)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Open the run's engines, or join those of the process that started this worker."""
+    shared = getattr(config, "workerinput", None)
+    config.stash[ENGINES] = Engines(Path(shared["engines"])) if shared else Engines.open()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell an xdist worker where the run's engines are."""
+    node.workerinput["engines"] = str(node.config.stash[ENGINES].home)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the run's engines once every worker is done."""
+    if ENGINES in config.stash and not hasattr(config, "workerinput"):
+        config.stash[ENGINES].close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the server, so that `-m 'not postgresql'` leaves it out."""
+    for item in items:
+        if isinstance(item, pytest.Function) and SERVER_FIXTURES.intersection(item.fixturenames):
+            item.add_marker(pytest.mark.postgresql)
+
+
+def _unavailable(error: EngineUnavailable) -> NoReturn:
+    if os.environ.get(REQUIRE) == "1":
+        pytest.fail(f"PostgreSQL is required ({REQUIRE}=1) but cannot start: {error}", pytrace=False)
+    pytest.skip(f"PostgreSQL cannot start: {error}")
+
+
+@pytest.fixture(scope="session")
+def postgres_server(pytestconfig: pytest.Config) -> PostgresServer:
+    """The server that all workers share; a test must neither stop nor crash it."""
+    try:
+        return pytestconfig.stash[ENGINES].server()
+    except EngineUnavailable as error:
+        _unavailable(error)
+
+
+@pytest.fixture
+def private_postgres(pytestconfig: pytest.Config) -> Iterator[PostgresServer]:
+    """A server for this test alone, to be stopped, restarted and killed."""
+    try:
+        server = pytestconfig.stash[ENGINES].private_server()
+    except EngineUnavailable as error:
+        _unavailable(error)
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """A new, empty database with pgvector, reached as a role that is no superuser."""
+    with postgres_server.database() as url:
+        yield url
+
+
+EACH_ENGINE = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)]
+
+
+@pytest.fixture(params=EACH_ENGINE)
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The url of an empty store, on each engine."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/loom.db"
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+@pytest.fixture(params=EACH_ENGINE)
+def lend_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], AbstractContextManager[str]]:
+    """Lend empty stores as often as a test asks, on each engine: one per example of Hypothesis, or two at once."""
+    if request.param == "postgresql":
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        return server.database
+
+    @contextmanager
+    def lend() -> Iterator[str]:
+        with TemporaryDirectory(dir=tmp_path) as directory:
+            yield f"sqlite:///{directory}/loom.db"
+
+    return lend
