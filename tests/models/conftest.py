@@ -1,0 +1,69 @@
+"""Fixtures of the model tests: the scripted server, ways to it, and providers that ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from mindloom.clock import ManualClock
+from mindloom.models import LLM, Access, Chain, Patience, make_embedder, make_llm
+from tests.scripted.server import ScriptedServer
+
+KEY = "sk-very-secret-0123456789"
+IMPATIENT = Patience(attempts=3, first_wait=0.001, longest_wait=2.0, connect=0.5, timeout=0.3, deadline=5.0)
+NOWHERE = "http://127.0.0.1:9"  # the discard port: nothing listens there
+
+LLMS = ["anthropic:claude-haiku-5-5", "openai:some-model", "ollama:some-model"]
+EMBEDDERS = ["openai:some-embedder", "ollama:some-embedder"]
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    """A server that speaks every wire."""
+    with ScriptedServer() as running:
+        yield running
+
+
+@pytest.fixture
+def access(server: ScriptedServer) -> Access:
+    """The way to the scripted server."""
+    return access_to(server.url)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """A clock that the test moves."""
+    return ManualClock(datetime(2026, 11, 15, 9, 30, tzinfo=UTC))
+
+
+def access_to(url: str, key: str | None = KEY) -> Access:
+    """Say that every provider answers at one url."""
+    return Access(
+        openai_key=key,
+        openai_base=f"{url}/v1",
+        ollama_base=url,
+        anthropic_key=key,
+        anthropic_base=url,
+        embedding=IMPATIENT,
+        chat=IMPATIENT,
+    )
+
+
+@pytest.fixture(params=LLMS)
+def llm(request: pytest.FixtureRequest, access: Access) -> LLM:
+    """Each language model in turn, asking the scripted server."""
+    return make_llm(request.param, access=access)
+
+
+@pytest.fixture
+def chain_of(access: Access, clock: ManualClock) -> Callable[..., Chain]:
+    """Build a chain that asks the scripted server."""
+    return lambda *specs: make_embedder(specs, access=access, clock=clock)
+
+
+@pytest.fixture(params=EMBEDDERS)
+def embedder(request: pytest.FixtureRequest, chain_of: Callable[..., Chain]) -> Chain:
+    """Each remote embedder in turn, as the only link of a chain."""
+    return chain_of(request.param)

@@ -1,0 +1,82 @@
+"""What is promised about structured answers, wherever in a reply they stand."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+
+from mindloom.models.shape import Misfit, fit, json_values, strict_schema
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(st.text(max_size=5), VALUES, max_size=4)
+PROSE = st.text(st.characters(exclude_characters="{}[]`", exclude_categories=["Cs"]), max_size=60)
+
+
+class Place(BaseModel):
+    title: str = Field(min_length=1, description="what it is called")
+
+
+class Scene(BaseModel):
+    action: str
+    kind: Literal["seen", "felt"] = "seen"
+    weight: float = Field(default=0.5, ge=0, le=1)
+    place: Place | None = Field(default=None, description="where it was")
+
+
+@given(OBJECTS, PROSE, PROSE)
+def test_json_is_found_in_prose(value: dict[str, Any], before: str, after: str) -> None:
+    assert value in list(json_values(f"{before} {json.dumps(value)} {after}"))
+
+
+@given(OBJECTS, PROSE)
+def test_json_is_found_in_a_fence(value: dict[str, Any], before: str) -> None:
+    assert value in list(json_values(f"{before}\n```json\n{json.dumps(value, indent=2)}\n```\nDone."))
+
+
+@given(st.text(st.sampled_from('{}[]",:`\\ntrue1 \ud800') | st.characters(), max_size=80))
+def test_no_text_makes_the_search_for_json_fail(text: str) -> None:
+    list(json_values(text))
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, "[1, " * 50_000, '{"a":' * 50_000, "```\n" * 50_000])
+def test_a_reply_that_is_all_brackets_is_given_up_soon(text: str) -> None:
+    started = time.process_time()
+    assert not list(json_values(text))
+    assert time.process_time() - started < 3
+
+
+def test_the_first_value_that_fits_counts() -> None:
+    reply = 'See [1] and {"note": "a thought"}. ```json\n{"action": "sail", "kind": "felt"}\n```'
+    assert fit(reply, Scene) == Scene(action="sail", kind="felt")
+
+
+def test_a_lone_surrogate_in_an_answer_is_replaced() -> None:
+    assert fit('{"action": "sa\\ud800il"}', Scene).action == "sa?il"
+
+
+@pytest.mark.parametrize("text", ["", "no json here", '{"action": 1}', '{"action": "sail", "weight": 7}', "null"])
+def test_a_misfit_says_what_is_wrong(text: str) -> None:
+    with pytest.raises(Misfit) as caught:
+        fit(text, Scene)
+    assert str(caught.value)
+
+
+def test_the_strict_schema_is_closed_and_free_of_what_strict_modes_refuse() -> None:
+    schema = strict_schema(Scene)
+    assert schema["required"] == ["action", "kind", "weight", "place"]
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["weight"] == {"type": "number"}
+    assert schema["properties"]["kind"] == {"enum": ["seen", "felt"], "type": "string"}
+    # A field may be called like a keyword of JSON schema.
+    assert schema["$defs"]["Place"]["required"] == ["title"]
+    assert schema["$defs"]["Place"]["properties"]["title"] == {"description": "what it is called", "type": "string"}
