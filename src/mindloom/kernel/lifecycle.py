@@ -1,0 +1,60 @@
+"""How memories fade and come back: both faculties' formulas, side by side, as pure functions.
+
+Scenes age by patrols and graph memories by days; neither clock knows the other. Counting an access is `access.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+# Episodic: a scene is dying at this strength. 1.0, 0.5 and 0.3 get there after 90, 70 and 54 patrols.
+DYING = 0.05
+PATROLS_TO_FADE = 30.0
+
+# Graph: e^(-0.03 d) halves every 23.1 days.
+FADE_PER_DAY = 0.03
+UNUSED_FACTOR = 0.5
+VAULT_STRENGTH = 999.0
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How often and when an item was used, and what was said of it."""
+
+    count: int = 0
+    last_at: datetime | None = None
+    pinned: bool = False
+    useful: int = 0
+    questionable: int = 0
+
+
+class Vigour(StrEnum):
+    """How alive a graph memory is, by its strength."""
+
+    ACTIVE = "active"
+    FADING = "fading"
+    DORMANT = "dormant"
+    ARCHIVED = "archived"
+
+
+def strength_after_patrols(importance: float, patrols: int, reactivations: int) -> float:
+    """Weigh a scene that lived through some patrols and was recalled some times."""
+    return importance * math.exp(-(patrols - reactivations) / PATROLS_TO_FADE)
+
+
+def strength_after_days(importance: float, days: float, accesses: int, type_weight: float) -> float:
+    """Weigh a graph memory that was last read some days ago."""
+    use = math.log2(accesses + 1) if accesses else UNUSED_FACTOR
+    return importance * math.exp(-FADE_PER_DAY * days) * use * type_weight
+
+
+def vigour(strength: float) -> Vigour:
+    """Name a strength; each bound belongs to the better name."""
+    if strength >= 0.5:
+        return Vigour.ACTIVE
+    if strength >= 0.2:
+        return Vigour.FADING
+    return Vigour.DORMANT if strength >= 0.05 else Vigour.ARCHIVED

@@ -1,0 +1,175 @@
+"""The one search: gather candidates, score them all alike, weigh, fold, and answer with reasons.
+
+Reads the store and asks the embedder; every decision is made in `fusion`, `bias` and `diversity`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mindloom.clock import Clock, from_micros, to_micros
+from mindloom.errors import Rejected
+from mindloom.kernel.embedding import Embedding
+from mindloom.kernel.search.bias import Circumstance, factors
+from mindloom.kernel.search.diversity import Candidate, fold
+from mindloom.kernel.search.fusion import bm25, fuse, relevance
+from mindloom.kernel.search.gather import Gathered, gather, grouped
+from mindloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
+from mindloom.kernel.search.index import Standing
+from mindloom.kernel.search.recipe import DEFAULT, Recipe
+from mindloom.kernel.search.words import analyse
+from mindloom.kernel.texts import checked
+from mindloom.store import Row, Store, Unit
+
+LONGEST_CUE = 20_000
+MOST_HITS = 1_000
+# What stands further down than this many times the page is not looked at for folding.
+FOLDING_DEPTH = 4
+WIDENING = 4
+MICROS_A_DAY = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A candidate with its score and what the score is made of."""
+
+    id: int
+    words: Sequence[str]
+    score: float
+    relevance: float
+    signals: Mapping[str, float]
+    bias: Mapping[str, float]
+
+
+class Finder:
+    """The one search of a store."""
+
+    def __init__(self, store: Store, embedding: Embedding, clock: Clock) -> None:
+        self._store = store
+        self._embedding = embedding
+        self._clock = clock
+
+    def search(
+        self,
+        workspace: int,
+        cue: str,
+        *,
+        limit: int = 10,
+        within: Scope = EVERYTHING,
+        recipe: Recipe = DEFAULT,
+        leaving_out: frozenset[int] = frozenset(),
+    ) -> Findings:
+        """Bring back what `cue` touches, strongest first; looks past what is left out until the page is full."""
+        if not 1 <= limit <= MOST_HITS:
+            raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {MOST_HITS}")
+        question = checked(cue, "the question", LONGEST_CUE)
+        terms = list(dict.fromkeys(analyse(question)))
+        now = to_micros(within.as_of or self._clock.now())
+        vectors = self._embedding.probe(question) if recipe.vectors else None
+        depth = limit + len(leaving_out)
+        with self._store.read(workspace) as unit:
+            probe = self._embedding.aimed(unit, question, vectors)
+            while True:
+                gathered = gather(unit, terms, probe, within.reach, depth, recipe)
+                kept = best(gathered, terms, now, limit, recipe, leaving_out)
+                if len(kept) == limit or gathered.is_all:
+                    break
+                depth = max(depth, recipe.word_candidates) * WIDENING
+            hits = described(unit, kept, gathered, terms)
+        degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
+        return Findings(hits, probe is not None, degraded)
+
+
+def best(
+    gathered: Gathered, terms: Sequence[str], now: int, limit: int, recipe: Recipe, leaving_out: frozenset[int]
+) -> list[tuple[Scored, tuple[int, ...]]]:
+    """Rank the candidates and keep the page, each with the ids of what it stands for."""
+    ranked = [each for each in scored(gathered, terms, now, recipe) if each.id not in leaving_out]
+    top = {each.id: each for each in ranked[: limit * FOLDING_DEPTH]}
+    nothing: frozenset[int] = frozenset()
+    candidates = [
+        Candidate(item, frozenset(each.words), gathered.covers.get(item, nothing)) for item, each in top.items()
+    ]
+    return [(top[item], also) for item, also in fold(candidates, limit, recipe.same).items()]
+
+
+def scored(gathered: Gathered, terms: Sequence[str], now: int, recipe: Recipe) -> list[Scored]:
+    """Score every candidate, strongest first; ties go to the newer."""
+    weights = {"words": recipe.words, "context": recipe.context, "vectors": recipe.vectors}
+    words = [row["words"].split() for row in gathered.rows]
+    found = []
+    for row, own, signals in zip(gathered.rows, words, fuse(measured(gathered, terms, words), weights), strict=True):
+        bias = factors(circumstance(row, gathered, now), recipe.bias)
+        base = relevance(signals)
+        found.append(Scored(row["item_id"], own, base * math.prod(bias.values()), base, signals, bias))
+    return sorted(found, key=lambda each: (-each.score, -each.id))
+
+
+def measured(gathered: Gathered, terms: Sequence[str], words: Sequence[Sequence[str]]) -> dict[str, list[float]]:
+    """Measure each candidate by its words, by the words around it, and by its nearness."""
+    corpus, rows, near = gathered.corpus, gathered.rows, gathered.nearness
+    weights = {term: corpus.rarity(term) for term in terms}
+    mean, context_mean = (max(1.0, total / max(1, corpus.documents)) for total in (corpus.words, corpus.context_words))
+    signals = {
+        "words": [bm25(own, mean, weights) for own in words],
+        "context": [bm25(row["context_words"].split(), context_mean, weights) for row in rows],
+    }
+    if near:
+        # A document that waits for its vector is neither near nor far.
+        middle = math.fsum(hit.similarity for hit in near.values()) / len(near)
+        signals["vectors"] = [near[i].similarity if (i := row["item_id"]) in near else middle for row in rows]
+    return signals
+
+
+def circumstance(row: Row, gathered: Gathered, now: int) -> Circumstance:
+    """Collect what is known of a candidate beside its words."""
+    item, access = row["item_id"], gathered.accesses.get(row["item_id"])
+    happened = row["happened_at"]
+    touched = happened if access is None or access.last_at is None else max(happened, to_micros(access.last_at))
+    return Circumstance(
+        is_synthesis=row["standing"] == Standing.SYNTHESIS,
+        is_covered=item in gathered.covers,
+        age_days=max(0, now - happened) / MICROS_A_DAY,
+        idle_days=max(0, now - touched) / MICROS_A_DAY,
+        confidence=row["confidence"],
+        model_tier=row["model_tier"],
+        access=access,
+    )
+
+
+def described(
+    unit: Unit, kept: Sequence[tuple[Scored, tuple[int, ...]]], gathered: Gathered, terms: Sequence[str]
+) -> tuple[Hit, ...]:
+    """Make hits of what was kept, with where each comes from."""
+    ids = [each.id for each, _ in kept]
+    rows = {row["item_id"]: row for row in unit.all("words.document_of", ids=ids)}
+    sources = grouped((row["item_id"], row["source_id"]) for row in unit.all("kernel.source_of", ids=ids))
+    angles = {row["id"]: row["name"] for row in unit.all("vectors.perspective_all")}
+    hits = []
+    for each, also in kept:
+        row, near = rows[each.id], gathered.nearness.get(each.id)
+        hit = Hit(
+            id=each.id,
+            kind=row["kind"],
+            title=row["title"],
+            text=row["text"],
+            labels=tuple(json.loads(row["labels"])),
+            score=each.score,
+            relevance=each.relevance,
+            signals=each.signals,
+            bias=each.bias,
+            similarity=None if near is None else near.similarity,
+            matched_perspective=None if near is None else angles.get(near.perspective_id),
+            matched_words=tuple(term for term in terms if term in each.words),
+            is_covered=each.id in gathered.covers,
+            also=also,
+            sources=tuple(sorted(sources.get(each.id, ()))),
+            session_id=row["session_id"],
+            happened_at=from_micros(row["happened_at"]),
+            created_at=from_micros(row["created_at"]),
+        )
+        hits.append(hit)
+    return tuple(hits)

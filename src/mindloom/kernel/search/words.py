@@ -1,0 +1,70 @@
+"""From text to words: what the word index holds and what a question asks it for. Pure, and the same on both engines.
+
+Words are folded, stop words dropped, English words stemmed; scripts written without spaces become overlapping pairs
+of characters. A word never holds white space or a quote, so it can never be syntax of an index.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from threading import Lock
+
+from snowballstemmer.english_stemmer import EnglishStemmer
+
+LONGEST_WORD = 64
+
+# Han, kana, Thai, Lao, Khmer, Myanmar: written without spaces between words.
+UNSPACED = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0003ffff"
+)
+TOKEN = re.compile(rf"[{UNSPACED}]+|(?:(?![{UNSPACED}_])\w)+(?:['\u2019](?:(?![{UNSPACED}_])\w)+)*")
+UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
+APOSTROPHE = re.compile("['\u2019]")
+TAILS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
+ASCII_WORD = re.compile(r"[a-z]+\Z")
+
+STOP_WORDS = frozenset(
+    """a about above after again against all am an and any are as at be because been before being below between both
+    but by can could did do does doing down during each few for from further had has have having he her here
+    hers herself him himself his how i if in into is it its itself just me more most my myself no nor not now of
+    off on once only or other our ours ourselves out over own same she should so some such than that the their
+    theirs them themselves then there these they this those through to too under until up us very was we were
+    what when where which while who whom why will with would you your yours yourself yourselves don doesn didn
+    isn aren wasn weren hasn haven hadn won wouldn couldn shouldn ain ll ve re im ive id ill youre hes shes
+    theyre weve""".split()
+)
+
+_stemmer = EnglishStemmer()
+_stemmer_turn = Lock()
+
+
+def analyse(text: str) -> list[str]:
+    """Read the words of a text, in order."""
+    found: list[str] = []
+    for token in TOKEN.findall(unicodedata.normalize("NFKC", text).casefold()):
+        if UNSPACED_RUN.match(token):
+            found += [token[i : i + 2] for i in range(max(1, len(token) - 1))]
+        else:
+            found += read_token(token)
+    return found
+
+
+@lru_cache(maxsize=100_000)
+def read_token(token: str) -> tuple[str, ...]:
+    """Reduce a token to its words: a possessive or a contraction loses its tail, a stop word everything."""
+    head = APOSTROPHE.split(token)
+    kept = head[:1] if len(head) > 1 and head[-1] in TAILS else head
+    return tuple(word for part in kept if (word := stem(part[:LONGEST_WORD])))
+
+
+def stem(word: str) -> str:
+    """Reduce a word to its stem; a stop word to nothing."""
+    if word in STOP_WORDS:
+        return ""
+    if not ASCII_WORD.match(word):
+        return word
+    # The stemmer keeps the word it works on in itself.
+    with _stemmer_turn:
+        return str(_stemmer.stemWord(word))

@@ -1,0 +1,46 @@
+"""Which engine a URL means. Knows the form of addresses and nothing of what is behind them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from mindloom.clock import Clock
+from mindloom.errors import Rejected
+from mindloom.store.contract import Store
+
+FORMS = "sqlite:///path/to/loom.db or postgresql://user@host/database"
+
+
+def open_store(url: str, clock: Clock) -> Store:
+    """Open the database that a URL names, creating or migrating it as needed."""
+    scheme = urlsplit(url).scheme
+    if scheme == "sqlite":
+        from mindloom.store.sqlite import SqliteStore  # noqa: PLC0415  engines load only when used
+
+        return SqliteStore(sqlite_path(url), clock)
+    if scheme in {"postgresql", "postgres"}:
+        from mindloom.store.postgresql import PostgresStore  # noqa: PLC0415
+
+        return PostgresStore(url, clock)
+    raise Rejected(f"cannot tell the engine of {redacted(url)!r}", hint=f"write {FORMS}")
+
+
+def sqlite_path(url: str) -> Path:
+    """Read the file name out of a `sqlite:///` URL."""
+    path = unquote(url.removeprefix("sqlite:").removeprefix("//"))
+    if path.startswith("/~") or (len(path) > 2 and path[2] == ":"):
+        path = path[1:]
+    if path in {"", "/"} or ":memory:" in path:
+        raise Rejected(f"{url!r} names no file", hint=f"write {FORMS}")
+    return Path(path).expanduser()
+
+
+def redacted(url: str) -> str:
+    """Write a URL without its password."""
+    parts = urlsplit(url)
+    if not parts.password:
+        return url
+    host = parts.hostname or ""
+    place = f"{parts.username}:***@{host}" + (f":{parts.port}" if parts.port else "")
+    return urlunsplit(parts._replace(netloc=place))

@@ -1,0 +1,132 @@
+"""A PostgreSQL database as a store: who may write when, and how a lost connection is replaced."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import psycopg
+
+from mindloom.clock import Clock
+from mindloom.errors import StoreBusy
+from mindloom.store.address import redacted
+from mindloom.store.contract import Health
+from mindloom.store.pool import Pool
+from mindloom.store.postgresql.faults import lost, named
+from mindloom.store.postgresql.opening import Connection, connect_for_units, prepare, version_of
+from mindloom.store.postgresql.unit import PostgresUnit
+
+CONNECTIONS = 16
+PATIENCE_SECONDS = 30.0
+# The upper half of the advisory lock of a workspace; the lower half is its id.
+WRITER_LOCK = 0x6D696E64 << 32
+
+READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL mindloom.workspace = '{workspace}'"
+WRITE = (
+    "BEGIN; SET LOCAL mindloom.workspace = '{workspace}'; SET LOCAL lock_timeout = '30s'; "
+    "SELECT pg_advisory_xact_lock({lock})"
+)
+
+
+class PostgresStore:
+    """One PostgreSQL database, shared by any number of threads, processes and machines."""
+
+    engine: Literal["postgresql"] = "postgresql"
+
+    def __init__(self, url: str, clock: Clock) -> None:
+        self.address = redacted(url)
+        self._url = url
+        prepare(url, self.address, clock)
+        self._pool = Pool(self._connect, Connection.close, size=CONNECTIONS, patience=PATIENCE_SECONDS)
+
+    def _connect(self) -> Connection:
+        return connect_for_units(self._url, self.address)
+
+    @contextmanager
+    def read(self, workspace: int) -> Iterator[PostgresUnit]:
+        """Begin a unit that sees the database as it is at this moment."""
+        with self._unit(workspace, READ.format(workspace=int(workspace))) as unit:
+            yield unit
+
+    @contextmanager
+    def write(self, workspace: int) -> Iterator[PostgresUnit]:
+        """Begin a unit that writes; one at a time in a workspace, over all machines."""
+        begin = WRITE.format(workspace=int(workspace), lock=WRITER_LOCK | int(workspace))
+        with self._unit(workspace, begin) as unit:
+            yield unit
+
+    @contextmanager
+    def _unit(self, workspace: int, begin: str) -> Iterator[PostgresUnit]:
+        connection = self._begun(begin)
+        try:
+            yield PostgresUnit(connection, workspace)
+            connection.execute("COMMIT")
+        except psycopg.Error as error:
+            raise named(error, self.address) from error
+        finally:
+            self._end(connection)
+
+    def _begun(self, begin: str) -> Connection:
+        """Begin on a living connection: one that died while idle is replaced, for as long as patience lasts."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            connection = None
+            try:
+                connection = self._pool.take()
+                connection.execute(begin.encode(), prepare=False)
+                return connection
+            except (psycopg.Error, StoreBusy) as error:
+                again = isinstance(error, StoreBusy) or lost(error)
+                if connection is not None:
+                    self._end(connection)
+                if not again or time.monotonic() > deadline:
+                    raise (error if isinstance(error, StoreBusy) else named(error, self.address)) from error
+                time.sleep(0.1)
+
+    def _end(self, connection: Connection) -> None:
+        """Give a connection back clean, or throw it away."""
+        try:
+            if not connection.broken and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                connection.rollback()
+        except psycopg.Error:
+            connection.close()
+        if connection.closed:
+            self._pool.discard(connection)
+        else:
+            self._pool.give_back(connection)
+
+    def health(self) -> Health:
+        """Ask the server for its version, its size, and whether the guards of the workspaces are in force."""
+        connection = self._begun("BEGIN READ ONLY")
+        try:
+            version = version_of(connection)
+            size = connection.execute("SELECT pg_database_size(current_database()) AS size").fetchone()
+            role = connection.execute(
+                "SELECT rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user"
+            ).fetchone()
+        except psycopg.Error as error:
+            raise named(error, self.address) from error
+        finally:
+            self._end(connection)
+        problems = []
+        if role and (role["rolsuper"] or role["rolbypassrls"]):
+            problems.append(
+                "the role is a superuser, so row-level security does not apply: connect as an ordinary role"
+            )
+        server = connection.info.server_version
+        return Health(
+            "postgresql", f"{server // 10_000}.{server % 10_000}", version, size["size"] if size else 0, tuple(problems)
+        )
+
+    def backup(self, target: Path) -> None:
+        """Write every workspace into a SQLite file, which either engine can restore."""
+        from mindloom.store.transfer import copy_to_file  # noqa: PLC0415  loads the other engine
+
+        copy_to_file(self, target)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._pool.close()

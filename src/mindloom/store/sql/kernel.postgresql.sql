@@ -1,0 +1,10 @@
+-- What PostgreSQL says in its own way.
+
+-- name: counter_take (global)
+SELECT nextval((:counter || '_counter')::regclass) AS id FROM generate_series(1, :count);
+
+-- name: counter_advance
+SELECT setval((:counter || '_counter')::regclass, GREATEST(:last, nextval((:counter || '_counter')::regclass)));
+
+-- name: counter_read
+SELECT nextval((:counter || '_counter')::regclass) AS last;

@@ -1,0 +1,176 @@
+-- Statements of the kernel. `:workspace` is always the workspace of the unit of work.
+
+-- name: counter_take (global)
+UPDATE counter SET last = last + :count WHERE name = :counter RETURNING last;
+
+-- name: counter_advance (global)
+UPDATE counter SET last = MAX(last, :last) WHERE name = :counter;
+
+-- name: counter_read (global)
+SELECT last FROM counter WHERE name = :counter;
+
+-- name: workspace_add (global)
+INSERT INTO workspace (id, name, name_key, description, time_zone, created_at)
+VALUES (:id, :name, :name_key, :description, :time_zone, :at)
+ON CONFLICT (name_key) DO NOTHING;
+
+-- name: workspace_by_key (global)
+SELECT id, name, description, time_zone, created_at FROM workspace WHERE name_key = :name_key;
+
+-- name: workspace_all (global)
+SELECT id, name, description, time_zone, created_at FROM workspace ORDER BY id;
+
+-- name: workspace_change
+UPDATE workspace SET name = :name, name_key = :name_key, description = :description, time_zone = :time_zone
+WHERE id = :workspace;
+
+-- name: workspace_drop
+DELETE FROM workspace WHERE id = :workspace;
+
+-- name: item_add
+INSERT INTO item (workspace_id, id, kind, created_at) VALUES (:workspace, :id, :kind, :at);
+
+-- name: item_get
+SELECT id, kind, created_at FROM item WHERE workspace_id = :workspace AND id = :id;
+
+-- name: item_kinds
+SELECT id, kind FROM item WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: item_counts
+SELECT kind, COUNT(*) AS count FROM item WHERE workspace_id = :workspace GROUP BY kind ORDER BY kind;
+
+-- name: item_drop
+DELETE FROM item WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: session_by_label
+SELECT id, label, model_tier, started_at, seen_at FROM session WHERE workspace_id = :workspace AND label = :label;
+
+-- name: session_get
+SELECT id, label, model_tier, started_at, seen_at FROM session WHERE workspace_id = :workspace AND id = :id;
+
+-- name: session_add
+INSERT INTO session (workspace_id, id, label, model_tier, started_at, seen_at)
+VALUES (:workspace, :id, :label, :model_tier, :at, :at);
+
+-- name: session_touch
+UPDATE session SET seen_at = :at, model_tier = COALESCE(:model_tier, model_tier)
+WHERE workspace_id = :workspace AND id = :id;
+
+-- name: session_recent
+SELECT id, label, model_tier, started_at, seen_at FROM session
+WHERE workspace_id = :workspace AND seen_at >= :seen_from AND started_at >= :started_from AND started_at < :started_until
+ORDER BY seen_at DESC, id DESC LIMIT :limit;
+
+-- name: event_add
+INSERT INTO event (workspace_id, id, at, operation, session_id, detail)
+VALUES (:workspace, :id, :at, :operation, :session, :detail);
+
+-- name: event_recent
+SELECT id, at, operation, session_id, detail FROM event
+WHERE workspace_id = :workspace AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- name: event_get
+SELECT id, at, operation, session_id, detail FROM event WHERE workspace_id = :workspace AND id = :id;
+
+-- name: receipt_get
+SELECT operation, request_hash, answer FROM receipt WHERE workspace_id = :workspace AND idempotency_key = :key;
+
+-- name: receipt_add
+INSERT INTO receipt (workspace_id, idempotency_key, operation, request_hash, answer, at)
+VALUES (:workspace, :key, :operation, :request_hash, :answer, :at);
+
+-- name: receipt_expire
+DELETE FROM receipt WHERE workspace_id = :workspace AND at < :before;
+
+-- name: source_add
+INSERT INTO source (workspace_id, item_id, source_id) VALUES (:workspace, :item, :source) ON CONFLICT DO NOTHING;
+
+-- name: source_of
+SELECT item_id, source_id FROM source WHERE workspace_id = :workspace AND item_id IN (:*ids) ORDER BY source_id;
+
+-- name: source_drop
+DELETE FROM source WHERE workspace_id = :workspace AND (item_id IN (:*ids) OR source_id IN (:*ids));
+
+-- name: access_count
+INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
+VALUES (:workspace, :item, 1, :at, 0, 0, 0)
+ON CONFLICT (workspace_id, item_id) DO UPDATE SET count = access.count + 1, last_at = excluded.last_at;
+
+-- name: access_pin
+INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
+VALUES (:workspace, :item, 0, :at, :pinned, 0, 0)
+ON CONFLICT (workspace_id, item_id) DO UPDATE SET pinned = excluded.pinned;
+
+-- name: access_verdict
+INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
+VALUES (:workspace, :item, 0, :at, 0, :useful, :questionable)
+ON CONFLICT (workspace_id, item_id) DO UPDATE
+SET useful = access.useful + excluded.useful, questionable = access.questionable + excluded.questionable;
+
+-- name: access_of
+SELECT item_id, count, last_at, pinned, useful, questionable FROM access
+WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: access_drop
+DELETE FROM access WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: signal_add
+INSERT INTO signal (workspace_id, id, target_id, verdict, reason, session_id, at)
+VALUES (:workspace, :id, :target, :verdict, :reason, :session, :at);
+
+-- name: signal_of
+SELECT id, target_id, verdict, reason, session_id, at FROM signal
+WHERE workspace_id = :workspace AND target_id IN (:*ids) ORDER BY id;
+
+-- name: signal_recent
+SELECT id, target_id, verdict, reason, session_id, at FROM signal
+WHERE workspace_id = :workspace AND verdict = :verdict AND id > :after ORDER BY id DESC LIMIT :limit;
+
+-- name: signal_drop
+DELETE FROM signal WHERE workspace_id = :workspace AND target_id IN (:*ids);
+
+-- name: lease_take
+INSERT INTO lease (workspace_id, task, holder, token, held_until, failures, not_before)
+VALUES (:workspace, :task, :holder, 1, :held_until, 0, 0)
+ON CONFLICT (workspace_id, task) DO UPDATE
+SET holder = excluded.holder, token = lease.token + 1, held_until = excluded.held_until
+WHERE lease.held_until <= :now AND lease.not_before <= :now
+RETURNING token;
+
+-- name: lease_extend
+UPDATE lease SET held_until = :held_until
+WHERE workspace_id = :workspace AND task = :task AND token = :token AND holder IS NOT NULL;
+
+-- name: lease_done
+UPDATE lease SET holder = NULL, held_until = 0, failures = 0, not_before = 0, last_error = NULL,
+    last_run_at = :now, last_report = :report
+WHERE workspace_id = :workspace AND task = :task AND token = :token;
+
+-- name: lease_failed
+UPDATE lease SET holder = NULL, held_until = 0, failures = failures + 1, not_before = :not_before, last_error = :error,
+    last_run_at = :now
+WHERE workspace_id = :workspace AND task = :task AND token = :token;
+
+-- name: lease_get
+SELECT task, holder, token, held_until, failures, not_before, last_error, last_run_at, last_report FROM lease
+WHERE workspace_id = :workspace AND task = :task;
+
+-- name: lease_all
+SELECT task, holder, token, held_until, failures, not_before, last_error, last_run_at, last_report FROM lease
+WHERE workspace_id = :workspace ORDER BY task;
+
+-- name: lease_release
+UPDATE lease SET not_before = 0 WHERE workspace_id = :workspace AND task = :task AND held_until <= :now;
+
+-- name: usage_add
+INSERT INTO usage (workspace_id, id, at, model, role, purpose, input_tokens, output_tokens, cache_read_tokens,
+    cache_write_tokens, micro_dollars, milliseconds, error)
+VALUES (:workspace, :id, :at, :model, :role, :purpose, :input, :output, :cache_read, :cache_write, :micro_dollars,
+    :milliseconds, :error);
+
+-- name: usage_sum
+SELECT model, role, purpose, COUNT(*) AS calls, SUM(input_tokens) AS input_tokens, SUM(output_tokens) AS output_tokens,
+    SUM(cache_read_tokens) AS cache_read_tokens, SUM(cache_write_tokens) AS cache_write_tokens,
+    SUM(micro_dollars) AS micro_dollars, COUNT(error) AS failures
+FROM usage WHERE workspace_id = :workspace AND at >= :from AND at < :until
+GROUP BY model, role, purpose ORDER BY model, role, purpose;

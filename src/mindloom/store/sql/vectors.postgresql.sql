@@ -1,0 +1,29 @@
+-- Vectors on PostgreSQL: compared by the server, inside one workspace, model and perspective.
+
+-- name: nearest
+SELECT e.item_id, -(e.vector <#> :probe::halfvec) AS similarity FROM embedding AS e
+WHERE e.workspace_id = :workspace AND e.model_id = :model AND e.perspective_id = :perspective AND e.live = 1
+ORDER BY e.vector <#> :probe::halfvec LIMIT :limit;
+
+-- name: nearest_within
+SELECT e.item_id, -(e.vector <#> :probe::halfvec) AS similarity FROM embedding AS e
+JOIN document AS d ON d.workspace_id = :workspace AND d.item_id = e.item_id
+WHERE e.workspace_id = :workspace AND e.model_id = :model AND e.perspective_id = :perspective
+    AND (:every_kind = 1 OR d.kind IN (:*kinds))
+    AND d.happened_at BETWEEN :happened_from AND :happened_until
+    AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of)
+ORDER BY e.vector <#> :probe::halfvec LIMIT :limit;
+
+-- name: similarities
+SELECT e.item_id, -(e.vector <#> :probe::halfvec) AS similarity FROM embedding AS e
+WHERE e.workspace_id = :workspace AND e.model_id = :model AND e.perspective_id = :perspective AND e.item_id IN (:*ids);
+
+-- name: put
+INSERT INTO embedding (workspace_id, model_id, perspective_id, item_id, vector, live, revision)
+VALUES (:workspace, :model, :perspective, :item, :vector, :live, nextval('revision_counter'))
+ON CONFLICT (workspace_id, model_id, perspective_id, item_id)
+DO UPDATE SET vector = excluded.vector, live = excluded.live, revision = excluded.revision;
+
+-- name: retire
+UPDATE embedding SET live = 0, revision = nextval('revision_counter')
+WHERE workspace_id = :workspace AND item_id IN (:*ids);

@@ -1,0 +1,62 @@
+-- Models, perspectives and vectors.
+
+-- name: model_get (global)
+SELECT id FROM model WHERE name = :name AND dim = :dim;
+
+-- name: model_all (global)
+SELECT id, name, dim FROM model ORDER BY id;
+
+-- name: model_add (global)
+INSERT INTO model (id, name, dim) VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM model), :name, :dim)
+ON CONFLICT (name, dim) DO NOTHING;
+
+-- name: perspective_add
+INSERT INTO perspective (workspace_id, id, name, instruction) VALUES (:workspace, :id, :name, :instruction);
+
+-- name: perspective_all
+SELECT id, name, instruction FROM perspective WHERE workspace_id = :workspace ORDER BY id;
+
+-- name: put
+INSERT INTO embedding (workspace_id, model_id, perspective_id, item_id, vector, live, revision)
+VALUES (:workspace, :model, :perspective, :item, :vector, :live, :revision)
+ON CONFLICT (workspace_id, model_id, perspective_id, item_id)
+DO UPDATE SET vector = excluded.vector, live = excluded.live, revision = excluded.revision;
+
+-- name: latest
+SELECT MAX(revision) AS revision FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
+
+-- name: changed
+SELECT item_id, vector, live, revision FROM embedding
+WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND revision > :after
+ORDER BY revision LIMIT :limit;
+
+-- name: of_items
+SELECT item_id, vector FROM embedding
+WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND item_id IN (:*ids);
+
+-- name: keys_of_items
+SELECT model_id, perspective_id, item_id FROM embedding WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: retire
+UPDATE embedding SET live = 0, revision = :revision
+WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND item_id = :item;
+
+-- name: drop
+DELETE FROM embedding WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: drop_model
+DELETE FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
+
+-- name: due
+-- Newest first: what was written last is asked for first.
+SELECT item_id, title, text, CASE WHEN retired_at IS NULL THEN 1 ELSE 0 END AS live FROM document
+WHERE workspace_id = :workspace AND embedded_by = :embedded_by ORDER BY item_id DESC LIMIT :limit;
+
+-- name: embedded_counts
+SELECT embedded_by, COUNT(*) AS count FROM document WHERE workspace_id = :workspace GROUP BY embedded_by;
+
+-- name: embedded
+UPDATE document SET embedded_by = :model WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: forget
+UPDATE document SET embedded_by = 0 WHERE workspace_id = :workspace;

@@ -1,0 +1,95 @@
+-- The searchable documents and their word index.
+
+-- name: of_documents
+SELECT item_id, words, context_words, CASE WHEN retired_at IS NULL THEN 1 ELSE 0 END AS live
+FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: index_add (marked)
+INSERT INTO words (rowid, text, context) VALUES (:id, :text, :context);
+
+-- name: index_drop (marked)
+INSERT INTO words (words, rowid, text, context) VALUES ('delete', :id, :text, :context);
+
+-- name: find (marked)
+-- The workspace is part of every word of the query, so no other filter is needed.
+SELECT rowid AS id FROM words WHERE words MATCH :query ORDER BY bm25(words, 1.0, 0.5) LIMIT :limit;
+
+-- name: find_within
+SELECT w.rowid AS id FROM words AS w
+JOIN document AS d ON d.workspace_id = :workspace AND d.item_id = w.rowid
+WHERE w.words MATCH :query
+    AND (:every_kind = 1 OR d.kind IN (:*kinds))
+    AND d.happened_at BETWEEN :happened_from AND :happened_until
+    AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of)
+ORDER BY bm25(words, 1.0, 0.5) LIMIT :limit;
+
+-- name: within
+SELECT d.item_id AS id FROM document AS d
+WHERE d.workspace_id = :workspace AND d.item_id IN (:*ids)
+    AND (:every_kind = 1 OR d.kind IN (:*kinds))
+    AND d.happened_at BETWEEN :happened_from AND :happened_until
+    AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of);
+
+-- name: document_add
+INSERT INTO document (workspace_id, item_id, kind, title, text, context, labels, standing, confidence, model_tier,
+    session_id, happened_at, created_at, words, context_words, embedded_by)
+VALUES (:workspace, :id, :kind, :title, :text, :context, :labels, :standing, :confidence, :model_tier,
+    :session, :happened_at, :at, :words, :context_words, :embedded_by);
+
+-- name: document_change
+UPDATE document SET title = :title, text = :text, context = :context, labels = :labels, standing = :standing,
+    confidence = :confidence, model_tier = :model_tier, happened_at = :happened_at, words = :words,
+    context_words = :context_words, embedded_by = :embedded_by
+WHERE workspace_id = :workspace AND item_id = :id;
+
+-- name: document_retire
+UPDATE document SET retired_at = :at, retired_by = :by
+WHERE workspace_id = :workspace AND item_id IN (:*ids) AND retired_at IS NULL;
+
+-- name: document_drop
+DELETE FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: document_of
+SELECT item_id, kind, title, text, context, labels, standing, confidence, model_tier, session_id, happened_at, created_at,
+    retired_at, retired_by, words, context_words, embedded_by
+FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: scored_of
+-- Only what scoring reads: most candidates are never shown.
+SELECT item_id, words, context_words, standing, confidence, model_tier, happened_at
+FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: document_ids
+SELECT item_id FROM document WHERE workspace_id = :workspace AND item_id > :after ORDER BY item_id LIMIT :limit;
+
+-- name: document_counts
+SELECT kind, COUNT(*) AS count, COUNT(retired_at) AS retired FROM document
+WHERE workspace_id = :workspace GROUP BY kind ORDER BY kind;
+
+-- name: cover_add
+INSERT INTO cover (workspace_id, item_id, cover_id) VALUES (:workspace, :item, :cover) ON CONFLICT DO NOTHING;
+
+-- name: cover_of
+SELECT c.item_id, c.cover_id FROM cover AS c
+JOIN document AS d ON d.workspace_id = c.workspace_id AND d.item_id = c.cover_id
+WHERE c.workspace_id = :workspace AND c.item_id IN (:*ids)
+    AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of)
+ORDER BY c.cover_id;
+
+-- name: cover_drop
+DELETE FROM cover WHERE workspace_id = :workspace AND (item_id IN (:*ids) OR cover_id IN (:*ids));
+
+-- name: term_count
+INSERT INTO term (workspace_id, term, documents) VALUES (:workspace, :term, :count)
+ON CONFLICT (workspace_id, term) DO UPDATE SET documents = term.documents + excluded.documents;
+
+-- name: term_of
+SELECT term, documents FROM term WHERE workspace_id = :workspace AND term IN (:*terms) AND documents > 0;
+
+-- name: tally_count
+INSERT INTO tally (workspace_id, documents, words, context_words) VALUES (:workspace, :documents, :words, :context_words)
+ON CONFLICT (workspace_id) DO UPDATE SET documents = tally.documents + excluded.documents,
+    words = tally.words + excluded.words, context_words = tally.context_words + excluded.context_words;
+
+-- name: tally_get
+SELECT documents, words, context_words FROM tally WHERE workspace_id = :workspace;

@@ -1,0 +1,142 @@
+"""Opening a SQLite file: settings of a connection, creation, backup before migration, refusal of what is not ours."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+from mindloom.clock import Clock, to_micros
+from mindloom.errors import StoreError
+from mindloom.store.migrations import Step, missing
+from mindloom.store.sqlite.faults import is_busy, named
+
+# "mind" in ASCII: tells our files from other programs' SQLite files.
+APPLICATION_ID = 0x6D696E64
+OLDEST = (3, 37, 0)
+BUSY_MILLISECONDS = 30_000
+PATIENCE_SECONDS = 60.0
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Make one connection, durable against power loss, with explicit transactions only."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_MILLISECONDS / 1000)
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA cache_size = -16000")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    return connection
+
+
+def prepare(path: Path, clock: Clock) -> None:
+    """Make the file what this version expects: create it, or back it up and migrate it, or refuse it."""
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise StoreError(f"this Python has SQLite {sqlite3.sqlite_version}", hint="mindloom needs SQLite 3.37 or newer")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make the folder {path.parent}: {error.strerror}", hint="choose another place"
+        ) from error
+    connection = first_connection(path)
+    try:
+        todo = missing("sqlite", version_of(connection, path), str(path))
+        if todo:
+            migrate(connection, path, clock)
+    except sqlite3.Error as error:
+        raise named(error, str(path)) from error
+    finally:
+        connection.close()
+
+
+def first_connection(path: Path) -> sqlite3.Connection:
+    """Open the file in write-ahead mode; several processes may do so at the same moment."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        connection = None
+        try:
+            connection = connect(path)
+            connection.execute("PRAGMA journal_mode = WAL")
+            return connection
+        except sqlite3.Error as error:
+            if connection is not None:
+                connection.close()
+            # SQLite does not wait by itself when two connections turn the log on at once.
+            if not is_busy(error) or time.monotonic() > deadline:
+                raise named(error, str(path)) from error
+            time.sleep(0.02)
+
+
+def version_of(connection: sqlite3.Connection, path: Path) -> int:
+    """Read the schema version; 0 for an empty file; refuse another program's database."""
+    if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None:
+        return 0
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise StoreError(f"{path} is another program's database", hint="name another file; nothing was changed")
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
+    """Run what is missing in one transaction; whoever comes second finds it done."""
+    # With foreign keys on, rebuilding a table would delete its children.
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = version_of(connection, path)
+        todo = missing("sqlite", version, str(path))
+        if todo and version:
+            keep_copy(path, version, clock)
+        for step in todo:
+            run_step(connection, step)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def run_step(connection: sqlite3.Connection, step: Step) -> None:
+    """Run one migration inside the open transaction."""
+    for statement in split_statements(step.sql):
+        connection.execute(statement)
+    broken = connection.execute("PRAGMA foreign_key_check").fetchone()
+    if broken is not None:
+        raise StoreError(f"migration {step.number} ({step.name}) would leave {broken[0]} with a dangling reference")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {step.number}")
+
+
+def split_statements(sql: str) -> list[str]:
+    """Cut a script at the ends of its statements."""
+    found, current = [], ""
+    for line in sql.splitlines(keepends=True):
+        current += line
+        if sqlite3.complete_statement(current):
+            found.append(current)
+            current = ""
+    return found
+
+
+def keep_copy(path: Path, version: int, clock: Clock) -> Path:
+    """Copy the database as it was before a migration, beside it."""
+    target = path.with_name(f"{path.name}.v{version}-{to_micros(clock.now())}.bak")
+    copy_to(path, target)
+    return target
+
+
+def copy_to(path: Path, target: Path) -> None:
+    """Write a compact, consistent copy while others go on; the target appears whole or not at all."""
+    partial = target.with_name(f".{target.name}.part")
+    partial.unlink(missing_ok=True)
+    reader = connect(path)
+    try:
+        reader.execute("VACUUM INTO ?", (str(partial),))
+    except sqlite3.Error as error:
+        partial.unlink(missing_ok=True)
+        raise named(error, str(target)) from error
+    finally:
+        reader.close()
+    with partial.open("rb+") as written:
+        os.fsync(written.fileno())
+    partial.replace(target)
