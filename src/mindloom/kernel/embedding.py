@@ -128,6 +128,8 @@ def model_id(unit: Unit, name: str, dim: int) -> int:
     """Find a model's id, entering it on first sight."""
     row = unit.one("vectors.model_get", name=name, dim=dim)
     if row is None:
-        unit.run("vectors.model_add", name=name, dim=dim)
+        # From the one id space, for workspaces that meet a new model at the same moment do not wait for each other.
+        (fresh,) = unit.ids(1)
+        unit.run("vectors.model_add", id=fresh, name=name, dim=dim)
         (row,) = unit.all("vectors.model_get", name=name, dim=dim)
     return int(row["id"])

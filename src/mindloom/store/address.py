@@ -37,10 +37,11 @@ def sqlite_path(url: str) -> Path:
 
 
 def redacted(url: str) -> str:
-    """Write a URL without its password."""
+    """Write a URL without its password, wherever that stands in it."""
     parts = urlsplit(url)
-    if not parts.password:
-        return url
-    host = parts.hostname or ""
-    place = f"{parts.username}:***@{host}" + (f":{parts.port}" if parts.port else "")
-    return urlunsplit(parts._replace(netloc=place))
+    place, query = parts.netloc, parts.query
+    if parts.password:
+        place = f"{parts.username}:***@{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
+    if "password=" in query:
+        query = "&".join("password=***" if part.startswith("password=") else part for part in query.split("&"))
+    return urlunsplit(parts._replace(netloc=place, query=query))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,8 +58,7 @@ class Reach:
 EVERYTHING = Reach()
 
 
-@dataclass(frozen=True, slots=True)
-class VectorHit:
+class VectorHit(NamedTuple):
     """A document near a probe, its cosine similarity, and the perspective that brought it nearest."""
 
     item_id: int
@@ -126,6 +125,14 @@ class Unit(Protocol):
 
     def retire_vectors(self, item_ids: Sequence[int]) -> None:
         """Leave the documents' vectors to questions about the past."""
+        ...
+
+    def forget_vectors(self, item_ids: Sequence[int]) -> None:
+        """Take the vectors from documents whose text changed, until they get new ones."""
+        ...
+
+    def drop_vectors(self, item_ids: Sequence[int]) -> None:
+        """Erase the documents' vectors, so that no reader compares them any more."""
         ...
 
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:

@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 
 from mindloom.clock import Clock, SystemClock, to_micros
-from mindloom.errors import Conflict, StoreError
-from mindloom.store.address import open_store
+from mindloom.errors import Conflict, SchemaMismatch, StoreBusy, StoreError
+from mindloom.store.address import open_store, sqlite_path
 from mindloom.store.contract import Row, Store, Unit
 from mindloom.store.migrations import tables, workspace_tables
 
@@ -37,6 +37,8 @@ def copy_to_file(source: Store, target: Path) -> None:
     """Write a store into a new SQLite file, which appears whole or not at all."""
     if target.exists():
         raise StoreError(f"{target} exists already", hint="name a new file")
+    if not target.parent.is_dir():
+        raise StoreError(f"there is no folder {target.parent}", hint="make it first")
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         partial = Path(folder) / "partial.db"
         copy = open_store(f"sqlite://{partial.absolute()}", SystemClock())
@@ -47,19 +49,46 @@ def copy_to_file(source: Store, target: Path) -> None:
 
 
 def restore(source: Path, url: str, clock: Clock, *, force: bool = False) -> RestoreReport:
-    """Bring a backup into the store at `url`; a store that holds anything is kept aside and replaced only by force."""
-    if not source.is_file():
-        raise StoreError(f"there is no backup {source}", hint="name a file that `mindloom backup` wrote")
-    target = open_store(url, clock)
+    """Bring a backup into the store at `url`; what is there already is kept aside, and replaced only by force."""
     with tempfile.TemporaryDirectory() as folder:
-        # A copy, because opening an old backup migrates it.
-        opened = open_store(f"sqlite://{shutil.copy(source, folder)}", clock)
-        former = made_empty(target, source, clock, force=force)
+        try:
+            # A copy, because opening an old backup migrates it.
+            copy = shutil.copy(source, folder)
+        except OSError as error:
+            hint = "name a file that `mindloom backup` wrote"
+            raise StoreError(f"cannot read the backup {source}: {error.strerror}", hint=hint) from error
+        opened = open_store(f"sqlite://{copy}", clock)
+        target, former = opened_empty(url, source, clock, force=force)
         rows = copy_all(opened, target)
         names = tuple(row["name"] for row in workspaces(target))
         opened.close()
     target.close()
     return RestoreReport(names, rows, former)
+
+
+def opened_empty(url: str, source: Path, clock: Clock, *, force: bool) -> tuple[Store, Path | None]:
+    """Open the store that a restore goes into, emptied; a damaged file is moved aside."""
+    try:
+        target = open_store(url, clock)
+    except (StoreBusy, SchemaMismatch):
+        raise
+    except StoreError as error:
+        if not url.startswith("sqlite:") or not sqlite_path(url).is_file():
+            raise
+        if not force:
+            raise StoreError(error.message, hint="--force moves the file aside and restores in its place") from error
+        return opened_instead(sqlite_path(url), url, clock)
+    return target, made_empty(target, source, clock, force=force)
+
+
+def opened_instead(damaged: Path, url: str, clock: Clock) -> tuple[Store, Path]:
+    """Move a damaged file aside, with its log, and begin anew in its place."""
+    former = damaged.with_name(f"{damaged.name}.damaged-{to_micros(clock.now())}")
+    for tail in ("-wal", "-shm", ""):
+        part = damaged.with_name(damaged.name + tail)
+        if part.exists():
+            part.rename(former.with_name(former.name + tail))
+    return open_store(url, clock), former
 
 
 def made_empty(target: Store, source: Path, clock: Clock, *, force: bool) -> Path | None:

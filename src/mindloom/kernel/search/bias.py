@@ -6,16 +6,13 @@ Every factor is small, has a name, and stands in the explanation only when it is
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mindloom.kernel.lifecycle import Access
 from mindloom.kernel.search.recipe import Bias
 
-UNTOUCHED = Access()
 
-
-@dataclass(frozen=True, slots=True)
-class Circumstance:
+class Circumstance(NamedTuple):
     """What is known of a document beside its words: its standing, its age, when it was last used, by whom written."""
 
     is_synthesis: bool
@@ -29,23 +26,23 @@ class Circumstance:
 
 def factors(case: Circumstance, bias: Bias) -> dict[str, float]:
     """Name every factor that applies."""
-    found = standing(case, bias)
+    found = {"synthesis": bias.synthesis} if case.is_synthesis else evidence(case, bias)
     if case.access is not None:
         found |= verdicts(case.access, bias)
-    return {name: factor for name, factor in found.items() if abs(factor - 1.0) > 1e-6}
+    return {name: factor for name, factor in found.items() if not 0.999999 < factor < 1.000001}
 
 
-def standing(case: Circumstance, bias: Bias) -> dict[str, float]:
-    """Weigh synthesis against evidence, and evidence by its age and by what covers it."""
-    if case.is_synthesis:
-        return {"synthesis": bias.synthesis}
+def evidence(case: Circumstance, bias: Bias) -> dict[str, float]:
+    """Weigh evidence by its age, by its use and by what covers it; good provenance softens each penalty."""
     soft = 1.0 - bias.softening * worth(case, bias)
     forgotten = 1.0 - bias.unreinforced * (1.0 - math.exp(-case.idle_days / bias.unreinforced_days))
-    return {
-        "covered": bias.covered**soft if case.is_covered else 1.0,
+    found = {
         "recency": 1.0 + bias.recency * math.exp(-case.age_days / bias.recency_days),
         "unreinforced": forgotten**soft,
     }
+    if case.is_covered:
+        found["covered"] = bias.covered**soft
+    return found
 
 
 def verdicts(access: Access, bias: Bias) -> dict[str, float]:
@@ -59,9 +56,13 @@ def verdicts(access: Access, bias: Bias) -> dict[str, float]:
 
 def worth(case: Circumstance, bias: Bias) -> float:
     """Judge provenance from 0 to 1: confidence, the tier of the model that wrote it, how often it was used."""
-    access = case.access or UNTOUCHED
     confidence = 0.5 if case.confidence is None else case.confidence
-    tier = (case.model_tier or "").casefold()
-    strength = 1.0 if tier in bias.strong_tiers else 0.0 if tier in bias.weak_tiers else 0.5
-    use = min(1.0, math.log2(1 + access.count + 2 * access.useful) / 4)
-    return (confidence + strength + use) / 3
+    tier = 0.5 if case.model_tier is None else strength(case.model_tier.casefold(), bias)
+    access = case.access
+    use = 0.0 if access is None else min(1.0, math.log2(1 + access.count + 2 * access.useful) / 4)
+    return (confidence + tier + use) / 3
+
+
+def strength(tier: str, bias: Bias) -> float:
+    """Judge a tier by its name; an unknown name is neither strong nor weak."""
+    return 1.0 if tier in bias.strong_tiers else 0.0 if tier in bias.weak_tiers else 0.5

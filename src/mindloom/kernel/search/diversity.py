@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A ranked document as folding sees it."""
 
     id: int
@@ -35,11 +34,16 @@ def home_of(candidate: Candidate, kept: Sequence[Candidate], same: float) -> int
     Evidence that outranks its own synthesis, in spite of the penalty, has something particular to say and stays.
     """
     for each in kept:
-        if each.id in candidate.covers or overlap(each.words, candidate.words) >= same:
+        if each.id in candidate.covers or say_the_same(each.words, candidate.words, same):
             return each.id
     return None
 
 
-def overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    """Compare two word sets: 1 for equal, 0 for disjoint."""
-    return len(one & other) / len(one | other) if one and other else 0.0
+def say_the_same(one: frozenset[str], other: frozenset[str], same: float) -> bool:
+    """Say whether two word sets overlap by at least `same`, 1 being equal and 0 disjoint."""
+    total = len(one) + len(other)
+    # A cheap look first: sets of very different sizes cannot overlap by so much.
+    if not one or not other or min(len(one), len(other)) * (1 + same) < same * total:
+        return False
+    shared = len(one & other)
+    return shared >= same * (total - shared)

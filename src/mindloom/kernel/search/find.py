@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mindloom.clock import Clock, from_micros, to_micros
 from mindloom.errors import Rejected
@@ -32,8 +32,7 @@ WIDENING = 4
 MICROS_A_DAY = 86_400_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """A candidate with its score and what the score is made of."""
 
     id: int

@@ -104,7 +104,7 @@ class Index:
         if not unit.run("words.document_change", id=item_id, **values):
             raise NotFound(f"item {item_id} has no document to rewrite")
         unit.index_words([item_id])
-        unit.run("vectors.drop", ids=[item_id])
+        unit.forget_vectors([item_id])
         self._embedding.keep(unit, [item_id], prepared.made, at)
 
     def retire(self, unit: Unit, item_ids: Sequence[int], by: int | None, at: datetime) -> None:

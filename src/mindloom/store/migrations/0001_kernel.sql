@@ -1,5 +1,6 @@
 -- What every faculty shares. Types are PostgreSQL's; SQLite reads BIGINT as INTEGER, DOUBLE PRECISION as REAL, HALFVEC as
--- BLOB (little-endian float16), and makes every table STRICT. Lines between "-- only: ENGINE" and "-- end" belong to one engine.
+-- BLOB (little-endian float16), and makes every table STRICT, those
+-- marked "small" also WITHOUT ROWID: one b-tree instead of two, where rows are short. Lines between "-- only: ENGINE" and "-- end" belong to one engine.
 -- Times are microseconds since 1970 in UTC. workspace_id leads every key, so that the tables can be distributed by it;
 -- PostgreSQL guards each of them by row-level security.
 
@@ -10,13 +11,13 @@ CREATE TABLE workspace (
     description TEXT NOT NULL,
     time_zone TEXT NOT NULL,
     created_at BIGINT NOT NULL
-);
+); -- small
 
 -- only: sqlite
 CREATE TABLE counter (
     name TEXT PRIMARY KEY,
     last BIGINT NOT NULL
-);
+); -- small
 INSERT INTO counter VALUES ('item', 0), ('revision', 0);
 -- end
 -- only: postgresql
@@ -31,7 +32,7 @@ CREATE TABLE item (
     kind TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     PRIMARY KEY (workspace_id, id)
-);
+); -- small
 
 CREATE TABLE session (
     workspace_id BIGINT NOT NULL,
@@ -43,7 +44,7 @@ CREATE TABLE session (
     PRIMARY KEY (workspace_id, id),
     UNIQUE (workspace_id, label),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id)
-);
+); -- small
 
 CREATE TABLE event (
     workspace_id BIGINT NOT NULL,
@@ -55,7 +56,7 @@ CREATE TABLE event (
     PRIMARY KEY (workspace_id, id),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id),
     FOREIGN KEY (workspace_id, session_id) REFERENCES session (workspace_id, id)
-);
+); -- small
 
 -- The answer that a write gave, kept under the caller's idempotency key.
 CREATE TABLE receipt (
@@ -66,7 +67,7 @@ CREATE TABLE receipt (
     answer TEXT NOT NULL,
     at BIGINT NOT NULL,
     PRIMARY KEY (workspace_id, idempotency_key)
-);
+); -- small
 
 -- What search sees of an item. A retired document is out of the present and still answers "as of" an earlier time.
 CREATE TABLE document (
@@ -95,7 +96,6 @@ CREATE TABLE document (
     FOREIGN KEY (workspace_id, session_id) REFERENCES session (workspace_id, id)
 );
 CREATE INDEX document_by_embedding ON document (workspace_id, embedded_by, item_id);
-CREATE INDEX document_by_kind ON document (workspace_id, kind, item_id);
 
 -- A synthesis that already says what a document says.
 CREATE TABLE cover (
@@ -105,7 +105,7 @@ CREATE TABLE cover (
     PRIMARY KEY (workspace_id, item_id, cover_id),
     FOREIGN KEY (workspace_id, item_id) REFERENCES document (workspace_id, item_id),
     FOREIGN KEY (workspace_id, cover_id) REFERENCES document (workspace_id, item_id)
-);
+); -- small
 CREATE INDEX cover_by_cover ON cover (workspace_id, cover_id);
 
 -- Where an item comes from: the provenance chain, one step a row.
@@ -116,7 +116,7 @@ CREATE TABLE source (
     PRIMARY KEY (workspace_id, item_id, source_id),
     FOREIGN KEY (workspace_id, item_id) REFERENCES item (workspace_id, id),
     FOREIGN KEY (workspace_id, source_id) REFERENCES item (workspace_id, id)
-);
+); -- small
 CREATE INDEX source_by_source ON source (workspace_id, source_id);
 
 CREATE TABLE access (
@@ -129,7 +129,7 @@ CREATE TABLE access (
     questionable BIGINT NOT NULL,
     PRIMARY KEY (workspace_id, item_id),
     FOREIGN KEY (workspace_id, item_id) REFERENCES item (workspace_id, id)
-);
+); -- small
 
 CREATE TABLE signal (
     workspace_id BIGINT NOT NULL,
@@ -142,7 +142,7 @@ CREATE TABLE signal (
     PRIMARY KEY (workspace_id, id),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id),
     FOREIGN KEY (workspace_id, target_id) REFERENCES item (workspace_id, id)
-);
+); -- small
 CREATE INDEX signal_by_target ON signal (workspace_id, target_id);
 
 -- How many documents of a workspace hold a word, and how long its documents are: what BM25 needs to know.
@@ -151,13 +151,13 @@ CREATE TABLE term (
     term TEXT NOT NULL,
     documents BIGINT NOT NULL,
     PRIMARY KEY (workspace_id, term)
-);
+); -- small
 CREATE TABLE tally (
     workspace_id BIGINT PRIMARY KEY REFERENCES workspace (id),
     documents BIGINT NOT NULL,
     words BIGINT NOT NULL,
     context_words BIGINT NOT NULL
-);
+); -- small
 
 -- only: sqlite
 -- The word index. Each word carries its workspace ("7.sail"; "7~sail" when retired), so that a search reads the
@@ -192,14 +192,14 @@ CREATE TABLE perspective (
     PRIMARY KEY (workspace_id, id),
     UNIQUE (workspace_id, name),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id)
-);
+); -- small
 
 CREATE TABLE model (
     id BIGINT PRIMARY KEY,
     name TEXT NOT NULL,
     dim BIGINT NOT NULL,
     UNIQUE (name, dim)
-);
+); -- small
 
 -- Vectors are the truth; whatever is held in memory over them is derived. `revision` grows with every change of a row,
 -- so that a reader loads only what changed since it last looked.
@@ -211,12 +211,16 @@ CREATE TABLE embedding (
     vector HALFVEC NOT NULL,
     live BIGINT NOT NULL,
     revision BIGINT NOT NULL,
-    PRIMARY KEY (workspace_id, model_id, perspective_id, item_id),
+    PRIMARY KEY (workspace_id, item_id, model_id, perspective_id),
     FOREIGN KEY (workspace_id, item_id) REFERENCES document (workspace_id, item_id),
     FOREIGN KEY (workspace_id, perspective_id) REFERENCES perspective (workspace_id, id)
-);
+); -- small
+-- only: sqlite
 CREATE INDEX embedding_by_revision ON embedding (workspace_id, model_id, revision);
-CREATE INDEX embedding_by_item ON embedding (workspace_id, item_id);
+-- end
+-- only: postgresql
+CREATE INDEX embedding_by_perspective ON embedding (workspace_id, model_id, perspective_id);
+-- end
 
 -- One worker at a time runs a task for a workspace; the token fences off a holder whose lease ran out.
 CREATE TABLE lease (
@@ -231,7 +235,7 @@ CREATE TABLE lease (
     last_run_at BIGINT,
     last_report TEXT,
     PRIMARY KEY (workspace_id, task)
-);
+); -- small
 
 -- What each call of a model cost. Dollars are kept as whole millionths.
 CREATE TABLE usage (
@@ -250,5 +254,5 @@ CREATE TABLE usage (
     error TEXT,
     PRIMARY KEY (workspace_id, id),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id)
-);
+); -- small
 CREATE INDEX usage_by_time ON usage (workspace_id, at);

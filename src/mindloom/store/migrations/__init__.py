@@ -15,8 +15,8 @@ from mindloom.errors import SchemaMismatch
 from mindloom.store.statements import Engine
 
 ONLY = re.compile(r"^-- only: (\w+)\n(.*?)^-- end\n", re.MULTILINE | re.DOTALL)
-SQLITE_TYPES = {"BIGINT": "INTEGER", "DOUBLE PRECISION": "REAL", "HALFVEC": "BLOB"}
-TABLE_END = re.compile(r"^\);", re.MULTILINE)
+SQLITE_TYPES = {"BIGINT": "INTEGER", "DOUBLE PRECISION": "REAL", "HALFVEC": "BLOB", "BYTEA": "BLOB"}
+TABLE_END = re.compile(r"^\);( -- small)?", re.MULTILINE)
 TABLE = re.compile(r"^CREATE TABLE (\w+) \((.*?)^\)", re.MULTILINE | re.DOTALL)
 VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE.*?^\);", re.MULTILINE | re.DOTALL)
 
@@ -49,10 +49,15 @@ def in_dialect(text: str, engine: Engine) -> str:
     for wanted, native in SQLITE_TYPES.items():
         kept = re.sub(rf"\b{wanted}\b", native, kept)
     virtual = VIRTUAL.findall(kept)
-    kept = TABLE_END.sub(") STRICT;", kept)
+    kept = TABLE_END.sub(strict, kept)
     for table in virtual:
-        kept = kept.replace(TABLE_END.sub(") STRICT;", table), table)
+        kept = kept.replace(TABLE_END.sub(strict, table), table)
     return kept
+
+
+def strict(end: re.Match[str]) -> str:
+    """Write the end of a table as SQLite keeps types, and short rows, strictly."""
+    return ") STRICT, WITHOUT ROWID;" if end[1] else ") STRICT;"
 
 
 def latest(engine: Engine) -> int:

@@ -109,6 +109,14 @@ class PostgresUnit:
         """Leave the documents' vectors to questions about the past."""
         self.run("vectors.retire", ids=list(item_ids))
 
+    def forget_vectors(self, item_ids: Sequence[int]) -> None:
+        """Drop the documents' vectors."""
+        self.run("vectors.blank", ids=list(item_ids))
+
+    def drop_vectors(self, item_ids: Sequence[int]) -> None:
+        """Erase the documents' vectors."""
+        self.run("vectors.drop", ids=list(item_ids))
+
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
         """Let the server sort the workspace's vectors by distance, perspective by perspective."""
         name = "vectors.nearest" if reach == EVERYTHING else "vectors.nearest_within"

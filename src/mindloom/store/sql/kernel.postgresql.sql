@@ -3,8 +3,8 @@
 -- name: counter_take (global)
 SELECT nextval((:counter || '_counter')::regclass) AS id FROM generate_series(1, :count);
 
--- name: counter_advance
+-- name: counter_advance (global)
 SELECT setval((:counter || '_counter')::regclass, GREATEST(:last, nextval((:counter || '_counter')::regclass)));
 
--- name: counter_read
+-- name: counter_read (global)
 SELECT nextval((:counter || '_counter')::regclass) AS last;

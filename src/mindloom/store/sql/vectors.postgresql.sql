@@ -21,9 +21,12 @@ WHERE e.workspace_id = :workspace AND e.model_id = :model AND e.perspective_id =
 -- name: put
 INSERT INTO embedding (workspace_id, model_id, perspective_id, item_id, vector, live, revision)
 VALUES (:workspace, :model, :perspective, :item, :vector, :live, nextval('revision_counter'))
-ON CONFLICT (workspace_id, model_id, perspective_id, item_id)
+ON CONFLICT (workspace_id, item_id, model_id, perspective_id)
 DO UPDATE SET vector = excluded.vector, live = excluded.live, revision = excluded.revision;
 
 -- name: retire
 UPDATE embedding SET live = 0, revision = nextval('revision_counter')
 WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: blank
+DELETE FROM embedding WHERE workspace_id = :workspace AND item_id IN (:*ids);

@@ -7,7 +7,7 @@ SELECT id FROM model WHERE name = :name AND dim = :dim;
 SELECT id, name, dim FROM model ORDER BY id;
 
 -- name: model_add (global)
-INSERT INTO model (id, name, dim) VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM model), :name, :dim)
+INSERT INTO model (id, name, dim) VALUES (:id, :name, :dim)
 ON CONFLICT (name, dim) DO NOTHING;
 
 -- name: perspective_add
@@ -19,16 +19,21 @@ SELECT id, name, instruction FROM perspective WHERE workspace_id = :workspace OR
 -- name: put
 INSERT INTO embedding (workspace_id, model_id, perspective_id, item_id, vector, live, revision)
 VALUES (:workspace, :model, :perspective, :item, :vector, :live, :revision)
-ON CONFLICT (workspace_id, model_id, perspective_id, item_id)
+ON CONFLICT (workspace_id, item_id, model_id, perspective_id)
 DO UPDATE SET vector = excluded.vector, live = excluded.live, revision = excluded.revision;
 
 -- name: latest
-SELECT MAX(revision) AS revision FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
+SELECT MAX(revision) AS revision, (SELECT last FROM counter WHERE name = 'dropped.' || :workspace) AS dropped
+FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
 
 -- name: changed
 SELECT item_id, vector, live, revision FROM embedding
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND revision > :after
 ORDER BY revision LIMIT :limit;
+
+-- name: present
+SELECT item_id FROM embedding
+WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective;
 
 -- name: of_items
 SELECT item_id, vector FROM embedding
@@ -41,8 +46,17 @@ SELECT model_id, perspective_id, item_id FROM embedding WHERE workspace_id = :wo
 UPDATE embedding SET live = 0, revision = :revision
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND item_id = :item;
 
+-- name: blank
+UPDATE embedding SET vector = zeroblob(length(vector)), live = 0, revision = :revision
+WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND item_id = :item;
+
 -- name: drop
 DELETE FROM embedding WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: drop_mark (global)
+-- SQLite only: at which revision the workspace last lost vectors.
+INSERT INTO counter (name, last) VALUES ('dropped.' || :workspace, :revision)
+ON CONFLICT (name) DO UPDATE SET last = excluded.last;
 
 -- name: drop_model
 DELETE FROM embedding WHERE workspace_id = :workspace AND model_id = :model;

@@ -21,7 +21,7 @@ WHERE w.words MATCH :query
     AND (:every_kind = 1 OR d.kind IN (:*kinds))
     AND d.happened_at BETWEEN :happened_from AND :happened_until
     AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of)
-ORDER BY bm25(words, 1.0, 0.5) LIMIT :limit;
+ORDER BY bm25(w.words, 1.0, 0.5) LIMIT :limit;
 
 -- name: within
 SELECT d.item_id AS id FROM document AS d

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from mindloom.clock import Clock, to_micros
 from mindloom.errors import StoreError
 from mindloom.store.migrations import Step, missing
-from mindloom.store.sqlite.faults import is_busy, named
+from mindloom.store.sqlite.faults import ADVICE, is_busy, named
 
 # "mind" in ASCII: tells our files from other programs' SQLite files.
 APPLICATION_ID = 0x6D696E64
+MAGIC = b"SQLite format 3\x00"
 OLDEST = (3, 37, 0)
 BUSY_MILLISECONDS = 30_000
 PATIENCE_SECONDS = 60.0
@@ -25,7 +27,7 @@ def connect(path: Path) -> sqlite3.Connection:
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA cache_size = -16000")
+    connection.execute("PRAGMA cache_size = -32000")
     connection.execute("PRAGMA temp_store = MEMORY")
     return connection
 
@@ -40,6 +42,7 @@ def prepare(path: Path, clock: Clock) -> None:
         raise StoreError(
             f"cannot make the folder {path.parent}: {error.strerror}", hint="choose another place"
         ) from error
+    refuse_other_files(path)
     connection = first_connection(path)
     try:
         todo = missing("sqlite", version_of(connection, path), str(path))
@@ -51,6 +54,15 @@ def prepare(path: Path, clock: Clock) -> None:
         connection.close()
 
 
+def refuse_other_files(path: Path) -> None:
+    """Refuse a file that is no database: SQLite would take a very short one for an empty database of its own."""
+    with suppress(OSError), path.open("rb") as file:
+        head = file.read(len(MAGIC))
+        if head not in {b"", MAGIC}:
+            fault, hint = ADVICE["SQLITE_NOTADB"]
+            raise StoreError(f"{path}: {fault}", hint=hint)
+
+
 def first_connection(path: Path) -> sqlite3.Connection:
     """Open the file in write-ahead mode; several processes may do so at the same moment."""
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -58,11 +70,14 @@ def first_connection(path: Path) -> sqlite3.Connection:
         connection = None
         try:
             connection = connect(path)
+            version_of(connection, path)  # turning the log on would change another program's file
             connection.execute("PRAGMA journal_mode = WAL")
             return connection
-        except sqlite3.Error as error:
+        except (sqlite3.Error, StoreError) as error:
             if connection is not None:
                 connection.close()
+            if isinstance(error, StoreError):
+                raise
             # SQLite does not wait by itself when two connections turn the log on at once.
             if not is_busy(error) or time.monotonic() > deadline:
                 raise named(error, str(path)) from error

@@ -68,7 +68,9 @@ class SqliteStore:
         connection = self._pool.take()
         try:
             self._begin(connection, begin)
-            yield SqliteUnit(connection, workspace, self._vectors)
+            unit = SqliteUnit(connection, workspace, self._vectors)
+            yield unit
+            unit.finish()
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise named(error, self.address) from error

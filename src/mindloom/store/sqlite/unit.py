@@ -26,6 +26,7 @@ class SqliteUnit:
         self._connection = connection
         self._vectors = vectors
         self._sql = statements("sqlite")
+        self._counters: dict[str, int] = {}
 
     def _execute(self, name: str, params: Mapping[str, Value | Sequence[int] | Sequence[str]]) -> sqlite3.Cursor:
         values = {key: json.dumps(value) if isinstance(value, list | tuple) else value for key, value in params.items()}
@@ -53,8 +54,16 @@ class SqliteUnit:
         return self._take("item", count)
 
     def _take(self, counter: str, count: int) -> range:
-        (row,) = self.all("kernel.counter_take", counter=counter, count=count)
-        return range(row["last"] - count + 1, row["last"] + 1)
+        if counter not in self._counters:
+            (row,) = self.all("kernel.counter_take", counter=counter, count=0)
+            self._counters[counter] = row["last"]
+        last = self._counters[counter] = self._counters[counter] + count
+        return range(last - count + 1, last + 1)
+
+    def finish(self) -> None:
+        """Write back how far the counters came; the store calls it just before it commits."""
+        for counter, last in self._counters.items():
+            self.run("kernel.counter_advance", counter=counter, last=last)
 
     def index_words(self, item_ids: Sequence[int]) -> None:
         """Bring the documents' words into the word index and its counts."""
@@ -100,6 +109,7 @@ class SqliteUnit:
 
     def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
         """Keep one float16 vector for each document, in place of an older one."""
+        self._leave_cache()
         first = self._take("revision", len(vectors)).start
         self.many(
             "vectors.put",
@@ -118,10 +128,22 @@ class SqliteUnit:
 
     def retire_vectors(self, item_ids: Sequence[int]) -> None:
         """Leave the documents' vectors to questions about the past; other processes see it by the new revision."""
+        self._revise_vectors("vectors.retire", item_ids)
+
+    def forget_vectors(self, item_ids: Sequence[int]) -> None:
+        """Blank the documents' vectors; a deleted row would go unnoticed by whoever holds it in memory."""
+        self._revise_vectors("vectors.blank", item_ids)
+
+    def _leave_cache(self) -> None:
+        """Read vectors through a cache of this unit's own from now on: what it writes may yet be undone."""
+        self._vectors = VectorCache()
+
+    def _revise_vectors(self, name: str, item_ids: Sequence[int]) -> None:
+        self._leave_cache()
         keys = self.all("vectors.keys_of_items", ids=list(item_ids))
         revisions = self._take("revision", len(keys))
         self.many(
-            "vectors.retire",
+            name,
             (
                 {
                     "model": key["model_id"],
@@ -133,29 +155,34 @@ class SqliteUnit:
             ),
         )
 
+    def drop_vectors(self, item_ids: Sequence[int]) -> None:
+        """Erase the documents' vectors; other processes see it by the revision that is left behind."""
+        if self.run("vectors.drop", ids=list(item_ids)):
+            self.run("vectors.drop_mark", revision=self._take("revision", 1).start)
+
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
         """Search the vectors held in memory after catching up with what was written since, then compare exactly."""
         found: set[int] = set()
         for perspective, vector in probe.vectors.items():
             shelf = self._vectors.shelf(self, probe.model_id, perspective, vector.shape[0])
-            found.update(
-                self._reachable(shelf.nearest(vector, live_only=reach.is_present), limit, shelf.oversampling, reach)
-            )
+            found.update(self._reachable(shelf.nearest(vector, live_only=reach.is_present), limit, reach))
         hits = self.similarities(probe, sorted(found)).values()
         return sorted(hits, key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
 
-    def _reachable(self, ranked: Callable[[int], list[int]], limit: int, oversampling: int, reach: Reach) -> list[int]:
-        """Take candidates best first, ever more of them, until enough are inside the reach or none is left."""
-        wanted = limit * oversampling
+    def _reachable(self, candidates: Callable[[int], list[int]], limit: int, reach: Reach) -> list[int]:
+        """Take candidates for ever larger pages until enough are inside the reach or none is left."""
+        found = candidates(limit)
         if reach == EVERYTHING:
-            return ranked(wanted)
-        depth = wanted
+            return found
+        page = limit
         while True:
-            candidates = ranked(depth)
-            rows = self.all("words.within", ids=candidates, **reach.params)
-            if len(rows) >= wanted or len(candidates) < depth:
+            rows = self.all("words.within", ids=found, **reach.params)
+            page *= 8
+            more = candidates(page)
+            # The larger page has a larger share of the truth: only when it is no larger is nothing left.
+            if len(rows) >= len(found) // 2 >= limit or len(more) == len(found):
                 return [row["id"] for row in rows]
-            depth *= 8
+            found = more
 
     def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
         """Compare the probe with these documents' own rows; the best perspective wins."""
