@@ -115,8 +115,8 @@ class Unit(Protocol):
         """Take the documents' words, as they stand in their rows, out of the word index."""
         ...
 
-    def word_candidates(self, terms: Sequence[str], limit: int, reach: Reach) -> list[int]:
-        """Find the documents that hold any of the terms, best first by the engine's own measure."""
+    def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
+        """Find the documents that hold any of the weighted terms, best first by the engine's own measure."""
         ...
 
     def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
@@ -131,16 +131,16 @@ class Unit(Protocol):
         """Take the vectors from documents whose text changed, until they get new ones."""
         ...
 
-    def drop_vectors(self, item_ids: Sequence[int]) -> None:
-        """Erase the documents' vectors, so that no reader compares them any more."""
-        ...
-
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
         """Find the documents nearest to the probe, best over its perspectives."""
         ...
 
     def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
         """Compare the probe with these documents exactly; those without a vector are absent."""
+        ...
+
+    def vectors(self, model_id: int, perspective_id: int, item_ids: Sequence[int]) -> dict[int, np.ndarray]:
+        """Read the documents' own vectors of one model and perspective; those without one are absent."""
         ...
 
     def rows_of(self, table: str) -> Iterator[dict[str, Value]]:
@@ -190,6 +190,10 @@ class Store(Protocol):
 
     def health(self) -> Health:
         """Check the engine: version, size, integrity."""
+        ...
+
+    def tend(self, workspace: int) -> list[str]:
+        """Do the engine's own upkeep for a workspace that has grown; the answer says what was done."""
         ...
 
     def backup(self, target: Path) -> None:

@@ -32,8 +32,8 @@ def gather(unit: Unit, terms: Sequence[str], probe: Probe | None, reach: Reach, 
     """Find at least `depth` candidates by words and as many by vectors, if there are so many."""
     corpus = counted(unit, terms)
     by_words, by_vectors = max(recipe.word_candidates, depth), max(recipe.vector_candidates, depth)
-    chosen = rarest(terms, corpus, recipe.postings)
-    found = unit.word_candidates(chosen, by_words, reach) if chosen else []
+    weights = {term: corpus.rarity(term) for term in rarest(terms, corpus, recipe.postings)}
+    found = unit.word_candidates(weights, by_words, reach) if weights else []
     near = unit.nearest(probe, by_vectors, reach) if probe else []
     nearness = {hit.item_id: hit for hit in near}
     only_by_words = [item for item in found if item not in nearness]

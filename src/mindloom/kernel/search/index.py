@@ -105,7 +105,8 @@ class Index:
             raise NotFound(f"item {item_id} has no document to rewrite")
         unit.index_words([item_id])
         unit.forget_vectors([item_id])
-        self._embedding.keep(unit, [item_id], prepared.made, at)
+        (row,) = unit.all("words.of_documents", ids=[item_id])
+        self._embedding.keep(unit, [item_id], prepared.made, at, live=bool(row["live"]))
 
     def retire(self, unit: Unit, item_ids: Sequence[int], by: int | None, at: datetime) -> None:
         """Take documents out of the present; questions about an earlier time still find them."""

@@ -173,11 +173,9 @@ CREATE TABLE posting (
     term TEXT NOT NULL,
     item_id BIGINT NOT NULL,
     live BIGINT NOT NULL,
-    text_count BIGINT NOT NULL,
-    context_count BIGINT NOT NULL,
-    text_length BIGINT NOT NULL,
-    context_length BIGINT NOT NULL,
-    PRIMARY KEY (workspace_id, term, item_id),
+    -- How much the term says about the document: saturating counts, the context at half weight.
+    impact DOUBLE PRECISION NOT NULL,
+    PRIMARY KEY (workspace_id, term, item_id) INCLUDE (live, impact),
     FOREIGN KEY (workspace_id, item_id) REFERENCES document (workspace_id, item_id)
 );
 CREATE INDEX posting_by_item ON posting (workspace_id, item_id);

@@ -22,6 +22,7 @@ Connection = psycopg.Connection[DictRow]
 VERSIONS = "CREATE TABLE IF NOT EXISTS migration (number BIGINT PRIMARY KEY, name TEXT NOT NULL, at BIGINT NOT NULL)"
 
 # Every table of a workspace answers only for the workspace that the transaction named; also for the tables' owner.
+# The setting is read in a subquery because PostgreSQL then reads it once a statement, not once a row.
 GUARD = """
 DO $$
 DECLARE name TEXT;
@@ -35,7 +36,7 @@ BEGIN
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
         EXECUTE format('DROP POLICY IF EXISTS one_workspace ON %I', name);
         EXECUTE format('CREATE POLICY one_workspace ON %I USING '
-            || '(workspace_id = current_setting(''mindloom.workspace'', true)::bigint)', name);
+            || '(workspace_id = (SELECT current_setting(''mindloom.workspace'', true)::bigint))', name);
     END LOOP;
 END $$
 """

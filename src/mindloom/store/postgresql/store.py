@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 import psycopg
+from psycopg.rows import DictRow
 
 from mindloom.clock import Clock
 from mindloom.errors import StoreBusy
@@ -20,11 +21,17 @@ from mindloom.store.postgresql.opening import Connection, connect_for_units, pre
 from mindloom.store.postgresql.unit import PostgresUnit
 
 CONNECTIONS = 16
+# Up to so many vectors of a perspective, sorting them exactly is fast enough and loses nothing.
+LARGE = 50_000
 PATIENCE_SECONDS = 30.0
 # The upper half of the advisory lock of a workspace; the lower half is its id.
 WRITER_LOCK = 0x6D696E64 << 32
 
-READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL mindloom.workspace = '{workspace}'"
+# An approximate index goes on looking until the page is full, whatever a filter takes away.
+READ = (
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL mindloom.workspace = '{workspace}'; "
+    "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 100"
+)
 WRITE = (
     "BEGIN; SET LOCAL mindloom.workspace = '{workspace}'; SET LOCAL lock_timeout = '30s'; "
     "SELECT pg_advisory_xact_lock({lock})"
@@ -120,6 +127,37 @@ class PostgresStore:
         return Health(
             "postgresql", f"{server // 10_000}.{server % 10_000}", version, size["size"] if size else 0, tuple(problems)
         )
+
+    def tend(self, workspace: int) -> list[str]:
+        """Index perspectives that have grown large, and let the planner know what the tables hold."""
+        with self.read(workspace) as unit:
+            large = [row for row in unit.all("vectors.counts") if row["count"] >= LARGE]
+        done = [self._index(row["model_id"], row["perspective_id"], row["dim"]) for row in large]
+        self._maintain("ANALYZE document, embedding, posting, term")
+        return [*(name for name in done if name), "statistics"]
+
+    def _index(self, model: int, perspective: int, dim: int) -> str | None:
+        """Make the partial index of one perspective unless it is there; writers go on meanwhile."""
+        name = f"embedding_near_{model}_{perspective}"
+        found = self._maintain(f"SELECT to_regclass('{name}') IS NOT NULL AS found")
+        if found and found["found"]:
+            return None
+        self._maintain(
+            f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON embedding USING hnsw "
+            f"((vector::halfvec({dim})) halfvec_ip_ops) WHERE model_id = {model} AND perspective_id = {perspective}"
+        )
+        return name
+
+    def _maintain(self, statement: str) -> DictRow | None:
+        """Run one statement of upkeep by itself, outside any unit of work."""
+        connection = self._pool.take()
+        try:
+            cursor = connection.execute(statement.encode(), prepare=False)
+            return cursor.fetchone() if cursor.description else None
+        except psycopg.Error as error:
+            raise named(error, self.address) from error
+        finally:
+            self._end(connection)
 
     def backup(self, target: Path) -> None:
         """Write every workspace into a SQLite file, which either engine can restore."""

@@ -16,7 +16,7 @@ from mindloom.store.migrations import clear_table, fill_table, read_table
 from mindloom.store.postgresql.opening import Connection
 from mindloom.store.statements import statements
 
-Given = Value | Sequence[int] | Sequence[str] | HalfVector
+Given = Value | Sequence[int] | Sequence[str] | Sequence[float] | HalfVector
 
 
 class PostgresUnit:
@@ -29,9 +29,12 @@ class PostgresUnit:
         self._connection = connection
         self._sql = statements("postgresql")
 
-    def _execute(self, name: str, params: Mapping[str, Given]) -> psycopg.Cursor[dict[str, object]]:
+    def _execute(
+        self, name: str, params: Mapping[str, Given], written: Mapping[str, int] | None = None
+    ) -> psycopg.Cursor[dict[str, object]]:
         values = {key: list(value) if isinstance(value, tuple) else value for key, value in params.items()}
-        return self._connection.execute(self._sql[name], {"workspace": self.workspace, **values}, binary=True)
+        sql = self._sql[name].format(**written) if written else self._sql[name]
+        return self._connection.execute(sql, {"workspace": self.workspace, **values}, binary=True)
 
     def run(self, name: str, /, **params: Given) -> int:
         """Run a named statement and say how many rows it changed."""
@@ -56,18 +59,15 @@ class PostgresUnit:
 
     def index_words(self, item_ids: Sequence[int]) -> None:
         """Write a posting for each word of each document, and count it."""
-        columns: dict[str, list[int | str]] = {
-            name: [] for name in ("terms", "items", "lives", "texts", "contexts", "text_lengths", "context_lengths")
-        }
         rows = self.all("words.of_documents", ids=list(item_ids))
-        for row in rows:
-            text, context = Counter(row["words"].split()), Counter(row["context_words"].split())
-            lengths = (text.total(), context.total())
-            for term in text.keys() | context.keys():
-                posting = (term, row["item_id"], row["live"], text[term], context[term], *lengths)
-                for column, value in zip(columns.values(), posting, strict=True):
-                    column.append(value)
-        self._execute("words.index_add", cast("Mapping[str, Given]", columns))
+        postings = [
+            (term, row["item_id"], row["live"], impact(text[term], context[term]))
+            for row in rows
+            for text, context in [(Counter(row["words"].split()), Counter(row["context_words"].split()))]
+            for term in text.keys() | context.keys()
+        ]
+        terms, items, lives, impacts = zip(*postings, strict=True) if postings else ((), (), (), ())
+        self.run("words.index_add", terms=terms, items=items, lives=lives, impacts=impacts)
         self._count(count_words(rows))
 
     def unindex_words(self, item_ids: Sequence[int]) -> None:
@@ -81,13 +81,14 @@ class PostgresUnit:
         )
         self.run("words.term_count", terms=list(counts.terms), counts=list(counts.terms.values()))
 
-    def word_candidates(self, terms: Sequence[str], limit: int, reach: Reach) -> list[int]:
-        """Find the documents that hold any of the terms, by BM25 with the context at half weight."""
+    def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
+        """Find the documents that hold any of the terms, by the impact of each and its weight."""
+        asked: dict[str, Given] = {"terms": list(weights), "weights": list(weights.values()), "limit": limit}
         if reach == EVERYTHING:
-            rows = self.all("words.find", terms=list(terms), limit=limit)
+            rows = self._execute("words.find", asked).fetchall()
         else:
-            rows = self.all("words.find_within", terms=list(terms), limit=limit, **reach.params)
-        return [row["id"] for row in rows]
+            rows = self._execute("words.find_within", {**asked, **reach.params}).fetchall()
+        return [cast("int", row["id"]) for row in rows]
 
     def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
         """Keep one half-precision vector for each document, in place of an older one."""
@@ -113,12 +114,8 @@ class PostgresUnit:
         """Drop the documents' vectors."""
         self.run("vectors.blank", ids=list(item_ids))
 
-    def drop_vectors(self, item_ids: Sequence[int]) -> None:
-        """Erase the documents' vectors."""
-        self.run("vectors.drop", ids=list(item_ids))
-
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
-        """Let the server sort the workspace's vectors by distance, perspective by perspective."""
+        """Let the server rank the workspace's vectors by distance, perspective by perspective."""
         name = "vectors.nearest" if reach == EVERYTHING else "vectors.nearest_within"
         hits = self._compared(name, probe, {"limit": limit, **({} if reach == EVERYTHING else reach.params)})
         return sorted(hits.values(), key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
@@ -130,12 +127,19 @@ class PostgresUnit:
     def _compared(self, name: str, probe: Probe, params: Mapping[str, Given]) -> dict[int, VectorHit]:
         best: dict[int, VectorHit] = {}
         for perspective, vector in probe.vectors.items():
-            values = {"model": probe.model_id, "perspective": perspective, "probe": HalfVector(vector), **params}
-            for row in cast("list[Row]", self._execute(name, values).fetchall()):
+            place = {"model": probe.model_id, "perspective": perspective}
+            written = {**place, "dim": vector.shape[0]} if name == "vectors.nearest" else None
+            rows = self._execute(name, {**place, "probe": HalfVector(vector), **params}, written).fetchall()
+            for row in cast("list[Row]", rows):
                 known = best.get(row["item_id"])
                 if known is None or row["similarity"] > known.similarity:
                     best[row["item_id"]] = VectorHit(row["item_id"], row["similarity"], perspective)
         return best
+
+    def vectors(self, model_id: int, perspective_id: int, item_ids: Sequence[int]) -> dict[int, np.ndarray]:
+        """Read the documents' own vectors."""
+        rows = self.all("vectors.of_items", model=model_id, perspective=perspective_id, ids=list(item_ids))
+        return {row["item_id"]: row["vector"].to_numpy().astype(np.float32) for row in rows}
 
     def rows_of(self, table: str) -> Iterator[dict[str, Value]]:
         """Read a table whole, for a copy; row-level security leaves only this workspace's rows."""
@@ -153,6 +157,11 @@ class PostgresUnit:
     def clear(self, table: str) -> None:
         """Erase this workspace's rows of a table."""
         self._connection.execute(clear_table(table, "%s").encode(), (self.workspace,))
+
+
+def impact(text_count: int, context_count: int) -> float:
+    """Weigh how often a document says a word: the second time adds less than the first, the context half."""
+    return text_count / (text_count + 1.2) + 0.5 * context_count / (context_count + 1.2)
 
 
 def neutral(value: object) -> Value:

@@ -1,9 +1,11 @@
 -- Vectors on PostgreSQL: compared by the server, inside one workspace, model and perspective.
 
 -- name: nearest
-SELECT e.item_id, -(e.vector <#> :probe::halfvec) AS similarity FROM embedding AS e
-WHERE e.workspace_id = :workspace AND e.model_id = :model AND e.perspective_id = :perspective AND e.live = 1
-ORDER BY e.vector <#> :probe::halfvec LIMIT :limit;
+-- {model}, {perspective} and {dim} are numbers written into the statement, because only then can PostgreSQL see that the
+-- partial index of a large perspective serves it; without one it sorts the perspective's vectors exactly.
+SELECT e.item_id, -(e.vector::halfvec({dim}) <#> :probe::halfvec({dim})) AS similarity FROM embedding AS e
+WHERE e.workspace_id = :workspace AND e.model_id = {model} AND e.perspective_id = {perspective} AND e.live = 1
+ORDER BY e.vector::halfvec({dim}) <#> :probe::halfvec({dim}) LIMIT :limit;
 
 -- name: nearest_within
 SELECT e.item_id, -(e.vector <#> :probe::halfvec) AS similarity FROM embedding AS e

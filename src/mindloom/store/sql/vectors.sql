@@ -23,17 +23,12 @@ ON CONFLICT (workspace_id, item_id, model_id, perspective_id)
 DO UPDATE SET vector = excluded.vector, live = excluded.live, revision = excluded.revision;
 
 -- name: latest
-SELECT MAX(revision) AS revision, (SELECT last FROM counter WHERE name = 'dropped.' || :workspace) AS dropped
-FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
+SELECT MAX(revision) AS revision FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
 
 -- name: changed
 SELECT item_id, vector, live, revision FROM embedding
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND revision > :after
 ORDER BY revision LIMIT :limit;
-
--- name: present
-SELECT item_id FROM embedding
-WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective;
 
 -- name: of_items
 SELECT item_id, vector FROM embedding
@@ -53,11 +48,6 @@ WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :pers
 -- name: drop
 DELETE FROM embedding WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
--- name: drop_mark (global)
--- SQLite only: at which revision the workspace last lost vectors.
-INSERT INTO counter (name, last) VALUES ('dropped.' || :workspace, :revision)
-ON CONFLICT (name) DO UPDATE SET last = excluded.last;
-
 -- name: drop_model
 DELETE FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
 
@@ -74,3 +64,7 @@ UPDATE document SET embedded_by = :model WHERE workspace_id = :workspace AND ite
 
 -- name: forget
 UPDATE document SET embedded_by = 0 WHERE workspace_id = :workspace;
+
+-- name: counts
+SELECT e.model_id, e.perspective_id, m.dim, COUNT(*) AS count FROM embedding AS e JOIN model AS m ON m.id = e.model_id
+WHERE e.workspace_id = :workspace GROUP BY e.model_id, e.perspective_id, m.dim ORDER BY e.model_id, e.perspective_id;

@@ -105,6 +105,19 @@ class SqliteStore:
             self._pool.give_back(connection)
         return Health("sqlite", sqlite3.sqlite_version, version, pages * size, tuple(problems))
 
+    def tend(self, workspace: int) -> list[str]:
+        """Fold the word index together and let the planner know what the tables hold."""
+        with self.write(workspace) as unit:
+            unit.run("words.fold")
+        connection = self._pool.take()
+        try:
+            connection.execute("PRAGMA optimize")
+        except sqlite3.Error as error:
+            raise named(error, self.address) from error
+        finally:
+            self._pool.give_back(connection)
+        return ["word index", "statistics"]
+
     def backup(self, target: Path) -> None:
         """Write a compact copy to a file that does not exist yet."""
         if target.exists():

@@ -97,10 +97,10 @@ class SqliteUnit:
         mark = f"{self.workspace}." if live else f"{self.workspace}~"
         return " ".join(mark + word for word in words.split())
 
-    def word_candidates(self, terms: Sequence[str], limit: int, reach: Reach) -> list[int]:
+    def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
         """Find the documents that hold any of the terms, by FTS5's own BM25 with the context at half weight."""
         marks = (".",) if reach.is_present else (".", "~")
-        query = " OR ".join(quoted(f"{self.workspace}{mark}{term}") for term in terms for mark in marks)
+        query = " OR ".join(quoted(f"{self.workspace}{mark}{term}") for term in weights for mark in marks)
         if not query:
             return []
         if reach == EVERYTHING:
@@ -155,11 +155,6 @@ class SqliteUnit:
             ),
         )
 
-    def drop_vectors(self, item_ids: Sequence[int]) -> None:
-        """Erase the documents' vectors; other processes see it by the revision that is left behind."""
-        if self.run("vectors.drop", ids=list(item_ids)):
-            self.run("vectors.drop_mark", revision=self._take("revision", 1).start)
-
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
         """Search the vectors held in memory after catching up with what was written since, then compare exactly."""
         found: set[int] = set()
@@ -202,6 +197,12 @@ class SqliteUnit:
         rows = self.all("vectors.of_items", model=model, perspective=perspective, ids=list(item_ids))
         scores = unpacked([row["vector"] for row in rows], vector.shape[0]) @ vector
         return dict(zip((row["item_id"] for row in rows), scores.tolist(), strict=True))
+
+    def vectors(self, model_id: int, perspective_id: int, item_ids: Sequence[int]) -> dict[int, np.ndarray]:
+        """Read the documents' own vectors; a blanked one is none."""
+        rows = self.all("vectors.of_items", model=model_id, perspective=perspective_id, ids=list(item_ids))
+        found = {row["item_id"]: np.frombuffer(row["vector"], "<f2").astype(np.float32) for row in rows}
+        return {item: vector for item, vector in found.items() if vector.any()}
 
     def rows_of(self, table: str) -> Iterator[dict[str, Value]]:
         """Read a table whole, for a copy."""

@@ -92,7 +92,6 @@ class Shelf:
     def __init__(self, dim: int) -> None:
         self.dim = dim
         self.revision = 0
-        self.dropped = 0
         self.count = 0
         self._highest = 0
         self._places: dict[int, int] = {}
@@ -170,17 +169,6 @@ class Shelf:
         if self._codes is not None:
             self._codes.grow(self.count, room)
 
-    def without_all_but(self, items: npt.NDArray[np.int64]) -> Shelf:
-        """Make a shelf of what is still there; readers of this one are left in peace."""
-        stay = np.flatnonzero(np.isin(self._ids[: self.count], items))
-        left = Shelf(self.dim)
-        left.revision, left._highest, left.count = self.revision, self._highest, len(stay)
-        left._ids, left._live = self._ids[stay], self._live[stay]
-        left._rows = None if self._rows is None else self._rows[stay]
-        left._bits = self._bits[:, stay] if self._rows is None else left._bits
-        left._places = {item: place for place, item in enumerate(left._ids.tolist())} if self._rows is not None else {}
-        return left
-
     def nearest(self, probe: Floats, *, live_only: bool) -> Callable[[int], list[int]]:
         """Rank the shelf against a probe once; the answer names candidates that hold the best `n`, for any `n`."""
         count, ids, live, rows, codes = self.count, self._ids, self._live, self._rows, self._codes
@@ -241,21 +229,18 @@ class VectorCache:
         """Find a shelf, caught up with everything that the unit can see."""
         key = (unit.workspace, model_id, perspective_id)
         with self._lock:
-            shelf = catch_up(self._shelves.pop(key, None) or Shelf(dim), unit, model_id, perspective_id)
+            shelf = self._shelves.pop(key, None) or Shelf(dim)
             self._shelves[key] = shelf
+            catch_up(shelf, unit, model_id, perspective_id)
             while sum(each.size for each in self._shelves.values()) > self._budget and len(self._shelves) > 1:
                 self._shelves.popitem(last=False)
         return shelf
 
 
-def catch_up(shelf: Shelf, unit: Reader, model_id: int, perspective_id: int) -> Shelf:
-    """Take off what was dropped and load what changed since the shelf last looked, a page at a time."""
+def catch_up(shelf: Shelf, unit: Reader, model_id: int, perspective_id: int) -> None:
+    """Load what changed since the shelf last looked, a page at a time."""
     (row,) = unit.all("vectors.latest", model=model_id)
-    latest, dropped = row["revision"] or 0, row["dropped"] or 0
-    if dropped > shelf.dropped:
-        rows = unit.all("vectors.present", model=model_id, perspective=perspective_id)
-        shelf = shelf.without_all_but(np.fromiter((row["item_id"] for row in rows), np.int64, len(rows)))
-        shelf.dropped = dropped
+    latest = row["revision"] or 0
     while shelf.revision < latest:
         rows = unit.all("vectors.changed", model=model_id, perspective=perspective_id, after=shelf.revision, limit=PAGE)
         if rows:
@@ -265,4 +250,3 @@ def catch_up(shelf: Shelf, unit: Reader, model_id: int, perspective_id: int) -> 
                 unpacked([row["vector"] for row in rows], shelf.dim),
             )
         shelf.revision = rows[-1]["revision"] if len(rows) == PAGE else latest
-    return shelf
