@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mindloom.clock import Clock, to_micros
+from mindloom.clock import Clock
 from mindloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
 from mindloom.kernel.embedding import Embedding, Made, model_id
+from mindloom.kernel.perspectives import GENERAL, perspectives_of
 from mindloom.kernel.tasks import Lease, Progress, Report
-from mindloom.kernel.workspaces import WorkspaceInfo, perspectives_of
+from mindloom.kernel.workspaces import WorkspaceInfo
 from mindloom.models.embedder import Embedder, Task
 from mindloom.store import Row, Store, Unit
 
@@ -73,8 +74,8 @@ class Backfill:
     def _angles(self, workspace: int) -> dict[str, Row]:
         """Find the perspectives that the model can tell apart."""
         with self._store.write(workspace) as unit:
-            angles = perspectives_of(unit, to_micros(self._clock.now()))
-        return angles if self._preferred.traits.follows_instructions else {"general": angles["general"]}
+            angles = perspectives_of(unit, self._clock.now())
+        return angles if self._preferred.traits.follows_instructions else {GENERAL: angles[GENERAL]}
 
     def _made(self, angles: dict[str, Row], rows: Sequence[Row]) -> tuple[Made, list[Row]]:
         """Embed a batch; when the model refuses it, find out which texts it is that it refuses."""
@@ -86,9 +87,9 @@ class Backfill:
             parts = [(self._embed_alone(angles, row), row) for row in rows]
         accepted = [(made, row) for made, row in parts if made is not None]
         if not accepted:
-            raise ProviderError(
-                f"{self._preferred.traits.name} refuses every text", hint="`mindloom doctor` tests the model"
-            )
+            # Is it these texts, or would it refuse any? A model that refuses every text raises here.
+            harmless = self._embed(angles, [{"title": "", "text": "hello"}])
+            return Made(harmless.model, {name: made[:0] for name, made in harmless.rows.items()}), []
         joined = {name: np.concatenate([made.rows[name] for made, _ in accepted]) for name in angles}
         return Made(accepted[0][0].model, joined), [row for _, row in accepted]
 

@@ -13,9 +13,8 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from mindloom.clock import to_micros
 from mindloom.errors import ProviderError
-from mindloom.kernel.workspaces import perspectives_of
+from mindloom.kernel.perspectives import GENERAL, perspectives_of
 from mindloom.models.chain import Chain
 from mindloom.models.embedder import Task as Purpose
 from mindloom.models.embedder import Vectors
@@ -67,20 +66,20 @@ class Embedding:
             vectors = self._chain.embed(texts, Purpose.DOCUMENT)
         except ProviderError:
             return None
-        return Made(vectors.model, {"general": vectors.rows})
+        return Made(vectors.model, {GENERAL: vectors.rows})
 
     def model_of(self, unit: Unit, made: Made | None) -> int:
         """Find the id of the model that made some vectors, entering it on first sight; 0 for none."""
         return 0 if made is None else model_id(unit, made.model, made.dim)
 
-    def keep(self, unit: Unit, ids: Sequence[int], made: Made | None, at: datetime) -> None:
+    def keep(self, unit: Unit, ids: Sequence[int], made: Made | None, at: datetime, *, live: bool = True) -> None:
         """Write vectors beside their documents."""
         if made is None:
             return
         model = model_id(unit, made.model, made.dim)
-        perspectives = perspectives_of(unit, to_micros(at))
+        perspectives = perspectives_of(unit, at)
         for name, rows in made.rows.items():
-            unit.put_vectors(model, perspectives[name]["id"], dict(zip(ids, rows, strict=True)), live=True)
+            unit.put_vectors(model, perspectives[name]["id"], dict(zip(ids, rows, strict=True)), live)
 
     def probe(self, cue: str) -> Vectors | None:
         """Turn a question into a vector; None when no embedder can answer now."""
@@ -96,12 +95,12 @@ class Embedding:
             return None
         rows = {each["name"]: each for each in unit.all("vectors.perspective_all")}
         names = self._perspectives(rows)
-        made = {"general": vectors.rows[0]} if "general" in rows else {}
-        made.update(self._angled(cue, [rows[name] for name in names if name != "general"], vectors.model))
+        made = {GENERAL: vectors.rows[0]} if GENERAL in rows else {}
+        made.update(self._angled(cue, [rows[name] for name in names if name != GENERAL], vectors.model))
         return Probe(row["id"], {rows[name]["id"]: vector for name, vector in made.items()}) if made else None
 
     def _perspectives(self, rows: dict[str, Row]) -> list[str]:
-        return list(rows) if self._chain.traits.follows_instructions else ["general"]
+        return list(rows) if self._chain.traits.follows_instructions else [GENERAL]
 
     def _angled(self, cue: str, rows: Sequence[Row], model: str) -> dict[str, npt.NDArray[np.float32]]:
         if not rows:
@@ -112,6 +111,37 @@ class Embedding:
         except ProviderError:
             return {}
         return {row["name"]: vector for row, vector in zip(rows, vectors.rows, strict=True)}
+
+    @property
+    def preferred(self) -> str:
+        """Say which model's vectors every document shall have."""
+        return self._chain.links[0].name
+
+    def make(self, texts: Sequence[str]) -> Made | None:
+        """Make general vectors with the preferred model, however slow it is; None when it cannot."""
+        try:
+            vectors = self._chain.embed(texts, Purpose.DOCUMENT, model=self.preferred)
+        except ProviderError:
+            return None
+        return Made(vectors.model, {GENERAL: vectors.rows})
+
+    def make_whole(self, unit: Unit, ids: Sequence[int], made: Made, at: datetime) -> None:
+        """Write vectors that were made after their documents; they are all that a document needs, unless the model
+        tells perspectives apart: then the background adds the others."""
+        self.keep(unit, ids, made, at)
+        if not self._chain.link(made.model).traits.follows_instructions:
+            unit.run("vectors.embedded", ids=list(ids), model=model_id(unit, made.model, made.dim))
+
+    def held(self, unit: Unit, item_ids: Sequence[int]) -> dict[int, npt.NDArray[np.float32]]:
+        """Read the preferred model's general vectors of documents; those without one are absent."""
+        angle = next((row["id"] for row in unit.all("vectors.perspective_all") if row["name"] == GENERAL), None)
+        model = self.preferred_id(unit)
+        return unit.vectors(model, angle, item_ids) if model and angle is not None else {}
+
+    def preferred_id(self, unit: Unit) -> int:
+        """Find the id of the preferred model; 0 before it made anything."""
+        ids = [row["id"] for row in unit.all("vectors.model_all") if row["name"] == self.preferred]
+        return max(ids, default=0)
 
     def coverage(self, workspace: int) -> Coverage:
         """Count what has the preferred model's vectors and what has not."""

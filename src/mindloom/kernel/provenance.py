@@ -113,7 +113,7 @@ def why(unit: Unit, item_id: int) -> Reason:
     kinds = {row["id"]: row["kind"] for row in unit.all("kernel.item_kinds", ids=[item_id])}
     if not kinds:
         raise NotFound(f"nothing in this workspace has the id {item_id}", hint="search prints the ids of what it finds")
-    return reason(unit, item_id, set(), DEEPEST)
+    return reason(unit, item_id, {item_id}, DEEPEST)
 
 
 def reason(unit: Unit, item_id: int, met: set[int], depth: int) -> Reason:

@@ -24,6 +24,11 @@ def checked(text: object, what: str, longest: int = LONGEST_TEXT) -> str:
         raise Rejected(f"{what} is empty", hint="give it some words")
     if len(text) > longest:
         raise Rejected(f"{what} has {len(text):,} characters", hint=f"split it: {longest:,} is the most")
+    return storable(text, what)
+
+
+def storable(text: str, what: str) -> str:
+    """Accept a text that both engines can keep, even an empty one."""
     if found := UNSTORABLE.search(text):
         raise Rejected(f"{what} holds the character U+{ord(found[0]):04X}, which cannot be stored", hint="remove it")
     return text

@@ -12,20 +12,11 @@ from zoneinfo import ZoneInfo
 from mindloom.clock import Clock, from_micros, to_micros, zone_named
 from mindloom.errors import Conflict, NotFound
 from mindloom.kernel.texts import checked_name, name_key
-from mindloom.store import Row, Store, Unit
+from mindloom.store import Row, Store
 from mindloom.store.transfer import erase
 
 # The unit of work in which workspaces themselves are made; no row ever belongs to it.
 NOWHERE = 0
-
-# The seed's five angles; the first is the only one for models that follow no instructions.
-PERSPECTIVES = {
-    "general": "",
-    "technical": "Represent for retrieval about technical design and implementation:",
-    "relational": "Represent for retrieval about relationships, collaboration, and personal context:",
-    "temporal": "Represent for retrieval about decisions made, things that changed, and open questions:",
-    "project": "Represent for retrieval about project state and progress:",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +111,6 @@ class Workspaces:
         with self._store.write(known.id) as unit:
             erase(unit)
             unit.run("kernel.workspace_drop")
-
-
-def perspectives_of(unit: Unit, at: int) -> dict[str, Row]:
-    """Find the perspectives of a workspace by name, making the defaults on first use."""
-    rows = unit.all("vectors.perspective_all")
-    if not rows:
-        for (name, instruction), fresh in zip(PERSPECTIVES.items(), unit.ids(len(PERSPECTIVES)), strict=True):
-            unit.run("kernel.item_add", id=fresh, kind="perspective", at=at)
-            unit.run("vectors.perspective_add", id=fresh, name=name, instruction=instruction)
-        rows = unit.all("vectors.perspective_all")
-    return {row["name"]: row for row in rows}
 
 
 def info_from(row: Row) -> WorkspaceInfo:

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from mindloom.clock import Clock
-from mindloom.errors import Rejected
+from mindloom.errors import Rejected, StoreError
 from mindloom.store.contract import Store
 
 FORMS = "sqlite:///path/to/loom.db or postgresql://user@host/database"
@@ -20,8 +20,11 @@ def open_store(url: str, clock: Clock) -> Store:
 
         return SqliteStore(sqlite_path(url), clock)
     if scheme in {"postgresql", "postgres"}:
-        from mindloom.store.postgresql import PostgresStore  # noqa: PLC0415
-
+        try:
+            from mindloom.store.postgresql import PostgresStore  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            hint = "pip install 'mindloom[postgres]'"
+            raise StoreError(f"the PostgreSQL engine is not installed ({error.name} is missing)", hint=hint) from error
         return PostgresStore(url, clock)
     raise Rejected(f"cannot tell the engine of {redacted(url)!r}", hint=f"write {FORMS}")
 
@@ -39,6 +42,8 @@ def sqlite_path(url: str) -> Path:
 def redacted(url: str) -> str:
     """Write a URL without its password, wherever that stands in it."""
     parts = urlsplit(url)
+    if not parts.password and "password=" not in parts.query:
+        return url
     place, query = parts.netloc, parts.query
     if parts.password:
         place = f"{parts.username}:***@{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")

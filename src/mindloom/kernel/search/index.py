@@ -17,6 +17,7 @@ from mindloom.errors import NotFound
 from mindloom.kernel.embedding import Embedding, Made
 from mindloom.kernel.journal import register
 from mindloom.kernel.search.words import analyse
+from mindloom.kernel.texts import storable
 from mindloom.store import Unit
 from mindloom.store.contract import Value
 
@@ -71,6 +72,8 @@ class Index:
     def prepare(self, documents: Iterable[Document]) -> Prepared:
         """Do what takes time: read the words, and make the vectors if that is quick. Call it outside a transaction."""
         ready = tuple(documents)
+        for each in ready:
+            storable("".join([each.title, each.text, each.context, *each.labels]), "the document")
         words = tuple(
             (" ".join(analyse(each.whole)), " ".join(analyse(" ".join([*each.labels, each.context])))) for each in ready
         )

@@ -19,7 +19,16 @@ LONGEST_WORD = 64
 UNSPACED = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0003ffff"
 )
-TOKEN = re.compile(rf"[{UNSPACED}]+|(?:(?![{UNSPACED}_])\w)+(?:['\u2019](?:(?![{UNSPACED}_])\w)+)*")
+# Vowel points of Hebrew and Arabic, which are mostly left out in writing: left out here too.
+POINTS = (
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
+)
+# Signs that are written on or around a letter and belong to its word: accents, and the vowels of Indian scripts.
+SIGNS = rf"\u0300-\u036f\u0483-\u0487\u0900-\u0963\u0966-\u0dff{POINTS}"
+LETTER = rf"(?![{UNSPACED}_])[\w{SIGNS}]"
+TOKEN = re.compile(rf"[{UNSPACED}]+|(?:{LETTER})+(?:['\u2019](?:{LETTER})+)*")
+POINT = re.compile(f"[{POINTS}]")
 UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
 APOSTROPHE = re.compile("['\u2019]")
 TAILS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
@@ -54,8 +63,8 @@ def analyse(text: str) -> list[str]:
 @lru_cache(maxsize=100_000)
 def read_token(token: str) -> tuple[str, ...]:
     """Reduce a token to its words: a possessive or a contraction loses its tail, a stop word everything."""
-    head = APOSTROPHE.split(token)
-    kept = head[:1] if len(head) > 1 and head[-1] in TAILS else head
+    head = APOSTROPHE.split(POINT.sub("", token))
+    kept = head[:-1] if len(head) > 1 and head[-1] in TAILS else head
     return tuple(word for part in kept if (word := stem(part[:LONGEST_WORD])))
 
 

@@ -10,6 +10,10 @@ INSERT INTO words (rowid, text, context) VALUES (:id, :text, :context);
 -- name: index_drop (marked)
 INSERT INTO words (words, rowid, text, context) VALUES ('delete', :id, :text, :context);
 
+-- name: fold (marked)
+-- A bounded amount of merging, so that writers do not wait long.
+INSERT INTO words (words, rank) VALUES ('merge', 500);
+
 -- name: find (marked)
 -- The workspace is part of every word of the query, so no other filter is needed.
 SELECT rowid AS id FROM words WHERE words MATCH :query ORDER BY bm25(words, 1.0, 0.5) LIMIT :limit;

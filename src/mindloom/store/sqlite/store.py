@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -30,7 +31,18 @@ class SqliteStore:
     def __init__(self, path: Path, clock: Clock) -> None:
         self.path = path
         prepare(path, clock)
-        self._pool = Pool(self._connect, sqlite3.Connection.close, size=CONNECTIONS, patience=PATIENCE_SECONDS)
+        self._pool = Pool(
+            self._connect,
+            sqlite3.Connection.close,
+            size=CONNECTIONS,
+            patience=PATIENCE_SECONDS,
+            survives_fork=False,
+        )
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Make locks of this process: in a forked child nobody is there to let go of what the parent's threads held."""
+        self._owner = os.getpid()
         # Threads of one process queue here in order; only processes compete for SQLite's own lock.
         self._turn = Lock()
         self._vectors = VectorCache()
@@ -55,6 +67,8 @@ class SqliteStore:
     @contextmanager
     def write(self, workspace: int) -> Iterator[SqliteUnit]:
         """Begin a unit that writes; one at a time over all processes."""
+        if self._owner != os.getpid():
+            self._begin_anew()
         if not self._turn.acquire(timeout=PATIENCE_SECONDS):
             raise StoreBusy(f"{self.address} is busy: another thread is writing", hint="try again in a moment")
         try:
@@ -65,6 +79,8 @@ class SqliteStore:
 
     @contextmanager
     def _unit(self, workspace: int, begin: str) -> Iterator[SqliteUnit]:
+        if self._owner != os.getpid():
+            self._begin_anew()
         connection = self._pool.take()
         try:
             self._begin(connection, begin)

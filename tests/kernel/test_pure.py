@@ -1,0 +1,268 @@
+"""What decides touches nothing: words, fusion, bias, folding, fading, names and hashes, each by itself."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mindloom.errors import Rejected
+from mindloom.kernel.lifecycle import DYING, Access, Vigour, strength_after_days, strength_after_patrols, vigour
+from mindloom.kernel.search.bias import Circumstance, factors, worth
+from mindloom.kernel.search.diversity import Candidate, fold, say_the_same
+from mindloom.kernel.search.fusion import Corpus, bm25, fuse, rarest, relevance, z_scores
+from mindloom.kernel.search.recipe import Bias
+from mindloom.kernel.search.words import LONGEST_WORD, analyse
+from mindloom.kernel.texts import LONGEST_NAME, checked, checked_name, content_hash, name_key
+
+FLOATS = st.floats(-1e6, 1e6, allow_nan=False)
+
+
+@pytest.mark.promise("words.reading")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The sailors were sailing", ["sailor", "sail"]),
+        ("Audrey's boat isn't James’s", ["audrey", "boat", "jame"]),
+        ("Mr O'Brien's ship", ["mr", "o", "brien", "ship"]),
+        ("日本語", ["日本", "本語"]),
+        ("灯", ["灯"]),
+        ("東京tower2", ["東京", "tower2"]),
+        ("ＦＵＬＬ width", ["full", "width"]),
+        ("snake_case kebab-case", ["snake", "case", "kebab", "case"]),
+        ("Straße STRASSE", ["strass", "strass"]),
+        ("🙂 !?", []),
+        ("1984 was 3.14", ["1984", "3", "14"]),
+    ],
+)
+def test_texts_are_read_as_words(text: str, words: list[str]) -> None:
+    assert analyse(text) == words
+
+
+@pytest.mark.promise("words.no-syntax")
+@given(st.text())
+@example('a\u2019b\'c "d" \u00a0 e\u2028f\u3000g')
+@example("ǰʼn ŉ İ ﬃ ª ㎏ ½")
+def test_a_word_never_holds_white_space_or_a_quote(text: str) -> None:
+    for word in analyse(text):
+        assert word
+        assert len(word) <= LONGEST_WORD
+        assert not any(char.isspace() or char in "\"'\u2019" for char in word)
+        assert word.split() == [word]
+
+
+@pytest.mark.promise("words.reading")
+@given(st.text())
+@example("é Å が 각 ﷺ")
+def test_composed_and_decomposed_texts_have_the_same_words(text: str) -> None:
+    assert analyse(unicodedata.normalize("NFC", text)) == analyse(unicodedata.normalize("NFD", text))
+
+
+@pytest.mark.promise("words.reading")
+@pytest.mark.parametrize("text", ["हिन्दी", "தமிழ்", "עִבְרִית", "العَرَبِيَّة"])
+def test_marks_do_not_cut_words_apart(text: str) -> None:
+    assert len(analyse(text)) == 1
+
+
+@pytest.mark.promise("words.reading")
+@pytest.mark.parametrize(("pointed", "plain"), [("עִבְרִית", "עברית"), ("العَرَبِيَّة", "العربية")])
+def test_vowel_points_do_not_matter(pointed: str, plain: str) -> None:
+    assert analyse(pointed) == analyse(plain)
+
+
+@pytest.mark.promise("words.reading")
+@given(st.text(), st.text())
+def test_words_do_not_depend_on_what_stands_around_them(one: str, other: str) -> None:
+    assert analyse(f"{one}\n{other}") == analyse(one) + analyse(other)
+
+
+@given(st.lists(FLOATS, max_size=50))
+def test_z_scores_have_no_mean_and_keep_the_order(values: list[float]) -> None:
+    scores = z_scores(values)
+    assert len(scores) == len(values)
+    assert math.fsum(scores) == pytest.approx(0.0, abs=1e-4)
+    for (one, z), (other, y) in pairwise(zip(values, scores, strict=True)):
+        assert z <= y or one > other
+
+
+def test_z_scores_of_equal_values_are_zero() -> None:
+    assert z_scores([3.0, 3.0, 3.0]) == [0.0, 0.0, 0.0]
+    assert z_scores([]) == []
+    assert z_scores([0.0, 2.0]) == [-1.0, 1.0]
+
+
+def test_fused_signals_are_weighed_and_squashed() -> None:
+    rows = fuse({"words": [0.0, 2.0], "vectors": [1.0, 0.0]}, {"words": 1.0, "vectors": 0.5})
+    assert rows == [{"words": -1.0, "vectors": 0.5}, {"words": 1.0, "vectors": -0.5}]
+    assert relevance({}) == 0.5
+    assert relevance({"words": 1.0}) > relevance({"words": 0.5}) > 0.5
+    assert 0.0 <= relevance({"words": -50.0}) < relevance({"words": 50.0}) <= 1.0
+
+
+def test_rare_words_weigh_more_and_choose_first() -> None:
+    corpus = Corpus(100, 1_000, 0, {"tide": 50, "sextant": 1, "boat": 10})
+    assert corpus.rarity("sextant") > corpus.rarity("boat") > corpus.rarity("tide") > 0
+    assert rarest(["tide", "boat", "sextant", "unknown"], corpus, 1_000) == ["sextant", "boat", "tide"]
+    assert rarest(["tide", "boat", "sextant"], corpus, 20) == ["sextant", "boat"]
+    assert rarest(["tide"], corpus, 1) == ["tide"]
+    assert rarest(["unknown"], corpus, 100) == []
+    assert Corpus(0, 0, 0, {}).rarity("tide") > 0
+
+
+def test_bm25_likes_rare_words_repeated_in_short_texts() -> None:
+    weights = {"tide": 0.5, "sextant": 3.0}
+    assert bm25([], 5.0, weights) == 0.0
+    assert bm25(["fog"], 5.0, weights) == 0.0
+    assert bm25(["sextant"], 5.0, weights) > bm25(["tide"], 5.0, weights) > 0
+    assert bm25(["tide", "tide"], 2.0, weights) > bm25(["tide", "fog"], 2.0, weights)
+    assert bm25(["tide"], 5.0, weights) > bm25(["tide", *["fog"] * 20], 5.0, weights)
+
+
+PLAIN = Circumstance(
+    is_synthesis=False, is_covered=False, age_days=10_000, idle_days=0, confidence=None, model_tier=None, access=None
+)
+
+
+@pytest.mark.promise("search.bias")
+def test_every_factor_is_named_and_near_one() -> None:
+    bias = Bias()
+    cases = {
+        "synthesis": PLAIN._replace(is_synthesis=True),
+        "covered": PLAIN._replace(is_covered=True),
+        "recency": PLAIN._replace(age_days=0),
+        "unreinforced": PLAIN._replace(idle_days=1_000),
+        "useful": PLAIN._replace(access=Access(useful=1)),
+        "questionable": PLAIN._replace(access=Access(questionable=1)),
+        "pinned": PLAIN._replace(access=Access(pinned=True)),
+    }
+    assert factors(PLAIN, bias) == {}
+    for name, case in cases.items():
+        found = factors(case, bias)
+        assert set(found) == {name}
+        assert 0.3 < found[name] < 1.5
+
+
+@pytest.mark.promise("search.bias")
+def test_good_provenance_softens_a_penalty() -> None:
+    bias = Bias()
+    strong = PLAIN._replace(is_covered=True, confidence=1.0, model_tier="Opus", access=Access(count=20))
+    weak = PLAIN._replace(is_covered=True, confidence=0.0, model_tier="haiku")
+    assert worth(strong, bias) == 1.0
+    assert worth(weak, bias) == 0.0
+    assert factors(weak, bias)["covered"] < factors(strong, bias)["covered"] < 1.0
+    assert factors(weak, bias)["covered"] == bias.covered
+
+
+@pytest.mark.promise("search.bias")
+def test_many_verdicts_weigh_little_more_than_a_few() -> None:
+    bias = Bias()
+    praised = [factors(PLAIN._replace(access=Access(useful=count)), bias)["useful"] for count in (1, 2, 50)]
+    assert praised == sorted(praised)
+    assert praised[-1] <= 1 + bias.useful
+    doubted = [factors(PLAIN._replace(access=Access(questionable=count)), bias)["questionable"] for count in (1, 3, 50)]
+    assert doubted[1] == doubted[2] == pytest.approx(bias.questionable**3)
+
+
+def candidate(item: int, words: str, *covers: int) -> Candidate:
+    return Candidate(item, frozenset(words.split()), frozenset(covers))
+
+
+@pytest.mark.promise("search.diversity")
+def test_folding_keeps_the_best_and_remembers_the_rest() -> None:
+    ranked = [
+        candidate(1, "a b c"),
+        candidate(2, "a b c"),
+        candidate(3, "x y", 1),
+        candidate(4, "q"),
+        candidate(5, "z"),
+    ]
+    assert fold(ranked, 2, 0.85) == {1: (2, 3), 4: ()}
+    assert fold(ranked, 10, 1.1) == {1: (3,), 2: (), 4: (), 5: ()}
+    assert fold([], 3, 0.85) == {}
+
+
+@pytest.mark.promise("search.diversity")
+def test_evidence_that_outranks_its_synthesis_stays() -> None:
+    assert fold([candidate(1, "a", 2), candidate(2, "b")], 5, 0.85) == {1: (), 2: ()}
+
+
+@pytest.mark.promise("search.diversity")
+@given(*[st.frozensets(st.integers(0, 9).map(str))] * 2, st.sampled_from([0.25, 0.5, 0.75, 0.85, 1.0]))
+def test_two_texts_say_the_same_when_they_share_enough(one: frozenset[str], other: frozenset[str], same: float) -> None:
+    enough = bool(one and other) and len(one & other) >= same * len(one | other)
+    assert say_the_same(one, other, same) == say_the_same(other, one, same) == enough
+
+
+@pytest.mark.promise("lifecycle.patrols")
+@pytest.mark.parametrize(("importance", "patrols"), [(1.0, 90), (0.5, 70), (0.3, 54)])
+def test_a_scene_dies_after_so_many_patrols(importance: float, patrols: int) -> None:
+    assert strength_after_patrols(importance, patrols - 1, 0) >= DYING
+    assert strength_after_patrols(importance, patrols, 0) < DYING
+    assert strength_after_patrols(importance, patrols, 1) == strength_after_patrols(importance, patrols - 1, 0)
+    assert strength_after_patrols(importance, 0, 0) == importance
+
+
+@pytest.mark.promise("lifecycle.days")
+@pytest.mark.parametrize(
+    ("strength", "name"),
+    [
+        (0.5, Vigour.ACTIVE),
+        (math.nextafter(0.5, 0), Vigour.FADING),
+        (0.2, Vigour.FADING),
+        (math.nextafter(0.2, 0), Vigour.DORMANT),
+        (0.05, Vigour.DORMANT),
+        (math.nextafter(0.05, 0), Vigour.ARCHIVED),
+        (0.0, Vigour.ARCHIVED),
+    ],
+)
+def test_each_bound_belongs_to_the_better_name(strength: float, name: Vigour) -> None:
+    assert vigour(strength) is name
+
+
+@pytest.mark.promise("lifecycle.days")
+def test_an_unread_memory_counts_half() -> None:
+    assert strength_after_days(1.0, 0, 0, 1.0) == 0.5
+    assert strength_after_days(1.0, 0, 1, 1.0) == 1.0
+    assert strength_after_days(1.0, 0, 3, 1.0) == 2.0
+    assert strength_after_days(0.8, math.log(2) / 0.03, 1, 2.0) == pytest.approx(0.8)
+
+
+@pytest.mark.promise("texts.content-hash")
+def test_only_composition_and_white_space_may_differ_between_equals() -> None:
+    assert content_hash("James  sails.\n") == content_hash(" James sails.")
+    assert content_hash("caf\u00e9") == content_hash("cafe\u0301")
+    assert content_hash("James sails.") != content_hash("james sails.")
+    assert content_hash("James sails.") != content_hash("James sails")
+    assert len(content_hash("")) == 64
+
+
+@pytest.mark.promise("texts.name-key")
+@given(st.sampled_from(["wealth_simulator", "Wealth Simulator", "WEALTH--simulator", " wealth _-_ Simulator "]))
+def test_spellings_of_one_name_share_a_key(name: str) -> None:
+    assert name_key(name) == "wealth simulator"
+
+
+@pytest.mark.promise("texts.name-key")
+@given(st.text())
+def test_a_key_is_its_own_key(name: str) -> None:
+    key = name_key(name)
+    assert name_key(key) == key
+    assert name_key(unicodedata.normalize("NFD", name)) == name_key(unicodedata.normalize("NFC", name))
+
+
+@pytest.mark.parametrize("name", ["", "  ", "--", "_ -", "a\nb", "a\x00b", "x" * (LONGEST_NAME + 1), "\ud800"])
+def test_what_cannot_be_said_is_no_name(name: str) -> None:
+    with pytest.raises(Rejected) as refusal:
+        checked_name(name, "the name")
+    assert refusal.value.hint
+
+
+def test_a_name_is_trimmed_and_a_text_kept_as_it_is() -> None:
+    assert checked_name("  James   the  Sailor ", "the name") == "James the Sailor"
+    assert checked(" two\nlines ", "the text") == " two\nlines "
+    with pytest.raises(Rejected, match="must be text"):
+        checked(7, "the text")

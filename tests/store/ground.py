@@ -1,0 +1,289 @@
+"""What tests of store and kernel stand on: looms with a clock they own, raw connections, dumps, proofs of agreement.
+
+Raw connections see what is really in the tables, past every filter of the program: on PostgreSQL as its superuser.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from mindloom.clock import Clock, ManualClock
+from mindloom.kernel.search import Document, Standing
+from mindloom.loom import Loom, Workspace, open_loom
+from mindloom.settings import Settings
+from mindloom.store.address import sqlite_path
+from mindloom.store.postgresql.unit import impact
+
+ROOT = Path(__file__).resolve().parents[2]
+NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
+SETTINGS = Settings.model_validate({"workspace": {"time_zone": "UTC"}})
+
+Ask = Callable[..., list[dict[str, Any]]]
+Dump = dict[str, list[tuple[Any, ...]]]
+
+SQLITE_TABLES = """
+SELECT m.name FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c
+WHERE m.type = 'table' AND c.name = 'workspace_id' ORDER BY m.name"""
+POSTGRES_TABLES = """
+SELECT table_name AS name FROM information_schema.columns
+WHERE table_schema = 'public' AND column_name = 'workspace_id' ORDER BY table_name"""
+
+
+def open_at(url: str, clock: Clock | None = None) -> Loom:
+    """Open a loom with settings that depend on no machine."""
+    return open_loom(url, settings=SETTINGS, clock=clock or ManualClock(NOW))
+
+
+def note(text: str, **fields: Any) -> Document:
+    """Write a piece of evidence that happened just now, unless told otherwise."""
+    return Document(**{"kind": "note", "text": text, "happened_at": NOW, **fields})
+
+
+def insight(text: str, **fields: Any) -> Document:
+    """Write a synthesis."""
+    return note(text, kind="insight", standing=Standing.SYNTHESIS, **fields)
+
+
+def days_ago(count: float) -> datetime:
+    """Say when it was so many days ago."""
+    return NOW - timedelta(days=count)
+
+
+def revise(workspace: Workspace, item: int, document: Document) -> None:
+    """Rewrite a document in place, as a faculty would."""
+    prepared = workspace.loom.index.prepare([document])
+    with workspace.loom.store.write(workspace.info.id) as unit:
+        workspace.loom.index.revise(unit, item, prepared, workspace.loom.clock.now())
+
+
+def retire(workspace: Workspace, *items: int) -> None:
+    """Take documents out of the present."""
+    with workspace.loom.store.write(workspace.info.id) as unit:
+        workspace.loom.index.retire(unit, items, None, workspace.loom.clock.now())
+
+
+def remove(workspace: Workspace, *items: int) -> None:
+    """Erase documents."""
+    with workspace.loom.store.write(workspace.info.id) as unit:
+        workspace.loom.index.remove(unit, items)
+
+
+def cover(workspace: Workspace, by: int, *items: int) -> None:
+    """Say that one document already says what the others say."""
+    with workspace.loom.store.write(workspace.info.id) as unit:
+        workspace.loom.index.cover(unit, by, items)
+
+
+def is_sqlite(url: str) -> bool:
+    """Say which engine a url means."""
+    return url.startswith("sqlite")
+
+
+def as_superuser(url: str) -> str:
+    """Reach the same PostgreSQL database past row-level security."""
+    return url.replace("://loom@", "://postgres@")
+
+
+@contextmanager
+def asking(url: str) -> Iterator[Ask]:
+    """Lend a way to ask a database directly; parameters are written `?`."""
+    if is_sqlite(url):
+        with closing(sqlite3.connect(sqlite_path(url))) as plain:
+            plain.row_factory = sqlite3.Row
+            yield lambda statement, *params: [dict(row) for row in plain.execute(statement, params)]
+    else:
+        with psycopg.connect(as_superuser(url), autocommit=True, row_factory=dict_row) as connection:
+            yield lambda statement, *params: connection.execute(
+                statement.replace("?", "%s").encode(), params or None
+            ).fetchall()
+
+
+def rows_of(url: str, statement: str, *params: Any) -> list[dict[str, Any]]:
+    """Ask a database one thing directly."""
+    with asking(url) as ask:
+        return ask(statement, *params)
+
+
+def dump(url: str, workspace: int) -> Dump:
+    """Read every row of a workspace, table by table."""
+    with asking(url) as ask:
+        return read_all(ask, tables_of(url), workspace)
+
+
+def fingerprint(url: str, ask: Ask, *workspaces: int) -> dict[str, Any]:
+    """Sum up every row of some workspaces, table by table; PostgreSQL does it in one go."""
+    places = ", ".join(map(str, workspaces))
+    if is_sqlite(url):
+        return {
+            table: sorted(
+                map(repr, map(tuple, map(dict.values, ask(f"SELECT * FROM {table} WHERE workspace_id IN ({places})"))))
+            )
+            for table in tables_of(url)
+        }
+    sums = (
+        f"SELECT '{table}' AS name, md5(string_agg(t::text, ',' ORDER BY t::text)) AS sum "
+        f"FROM {table} AS t WHERE workspace_id IN ({places})"
+        for table in tables_of(url)
+    )
+    return {row["name"]: row["sum"] for row in ask(" UNION ALL ".join(sums))}
+
+
+@cache
+def tables_of(url: str) -> list[str]:
+    """List the tables whose rows belong to a workspace."""
+    tables = [row["name"] for row in rows_of(url, SQLITE_TABLES if is_sqlite(url) else POSTGRES_TABLES)]
+    assert len(tables) > 15
+    return tables
+
+
+def read_all(ask: Ask, tables: Sequence[str], workspace: int) -> Dump:
+    """Read every row of a workspace from some tables."""
+    return {
+        table: sorted(
+            tuple(map(repr, row.values())) for row in ask(f"SELECT * FROM {table} WHERE workspace_id = ?", workspace)
+        )
+        for table in tables
+    }
+
+
+def assert_agreement(url: str) -> None:
+    """Prove that words, counts and vectors say what the documents say, in every workspace."""
+    with asking(url) as ask:
+        documents = ask("SELECT * FROM document ORDER BY item_id")
+        assert_counts_agree(ask, documents)
+        assert_vectors_agree(ask, documents)
+        if is_sqlite(url):
+            assert_file_is_sound(ask, documents)
+        else:
+            assert_postings_agree(ask, documents)
+
+
+def assert_counts_agree(ask: Ask, documents: Sequence[dict[str, Any]]) -> None:
+    """Prove that terms and tallies are what counting the documents again would give."""
+    holding: Counter[tuple[int, str]] = Counter()
+    lengths: dict[int, list[int]] = {}
+    for row in documents:
+        text, context = row["words"].split(), row["context_words"].split()
+        holding.update((row["workspace_id"], term) for term in {*text, *context})
+        tally = lengths.setdefault(row["workspace_id"], [0, 0, 0])
+        for place, count in enumerate((1, len(text), len(context))):
+            tally[place] += count
+    terms = {(row["workspace_id"], row["term"]): row["documents"] for row in ask("SELECT * FROM term")}
+    assert {key: count for key, count in terms.items() if count} == dict(holding)
+    tallies = {
+        row["workspace_id"]: [row["documents"], row["words"], row["context_words"]]
+        for row in ask("SELECT * FROM tally")
+    }
+    assert {key: tally for key, tally in tallies.items() if any(tally)} == lengths
+
+
+def assert_vectors_agree(ask: Ask, documents: Sequence[dict[str, Any]]) -> None:
+    """Prove that each document has the vectors of the model it names, and none that is of another time."""
+    found: dict[tuple[int, int], dict[int, int]] = {}
+    for row in ask("SELECT workspace_id, item_id, model_id, live FROM embedding"):
+        found.setdefault((row["workspace_id"], row["item_id"]), {})[row["model_id"]] = row["live"]
+    for row in documents:
+        mine = found.pop((row["workspace_id"], row["item_id"]), {})
+        if row["embedded_by"] > 0:
+            assert row["embedded_by"] in mine, f"document {row['item_id']} has lost its vector"
+        assert set(mine.values()) <= {int(row["retired_at"] is None)}, (
+            f"a vector of {row['item_id']} is of another time"
+        )
+    assert found == {}, "a vector has no document"
+
+
+def assert_file_is_sound(ask: Ask, documents: Sequence[dict[str, Any]]) -> None:
+    """Prove that the file is whole and that its word index holds the marked words of every document, and no others."""
+    assert ask("PRAGMA integrity_check") == [{"integrity_check": "ok"}]
+    assert ask("PRAGMA foreign_key_check") == []
+    ask("INSERT INTO words (words) VALUES ('integrity-check')")
+    ask("CREATE VIRTUAL TABLE temp.instances USING fts5vocab (main, words, instance)")
+    indexed = Counter(tuple(row.values()) for row in ask("SELECT doc, col, term FROM temp.instances"))
+    expected: Counter[tuple[Any, ...]] = Counter()
+    for row in documents:
+        mark = f"{row['workspace_id']}{'.' if row['retired_at'] is None else '~'}"
+        for column, words in (("text", row["words"]), ("context", row["context_words"])):
+            expected.update((row["item_id"], column, mark + word) for word in words.split())
+    assert indexed == expected
+
+
+def assert_postings_agree(ask: Ask, documents: Sequence[dict[str, Any]]) -> None:
+    """Prove that PostgreSQL's postings are what reading the documents again would give."""
+    expected = set()
+    for row in documents:
+        text, context = Counter(row["words"].split()), Counter(row["context_words"].split())
+        live = int(row["retired_at"] is None)
+        for term in text.keys() | context.keys():
+            weight = impact(text[term], context[term])
+            expected.add((row["workspace_id"], term, row["item_id"], live, round(weight, 9)))
+    found = ask("SELECT workspace_id, term, item_id, live, round(impact::numeric, 9)::float8 FROM posting")
+    assert {tuple(row.values()) for row in found} == expected
+
+
+class Child:
+    """Another Python process that runs a piece of this test's code and is killed if need be."""
+
+    def __init__(self, code: str, *arguments: str, **options: Any) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            # One thread each: many children share few cores, and threads do not outlive a fork.
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OPENBLAS_NUM_THREADS": "1"},
+            **options,
+        )
+
+    @property
+    def _out(self) -> IO[str]:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    def line(self) -> str:
+        """Wait for the next line that it prints."""
+        text = self._out.readline()
+        if not text:
+            _, errors = self._process.communicate()
+            raise AssertionError(f"the child ended before it spoke: {errors}")
+        return text.strip()
+
+    def tell(self, line: str) -> None:
+        """Write a line to it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+
+    def wait_until_dead(self) -> None:
+        """Wait for a child that kills itself."""
+        self._process.communicate(timeout=60)
+        assert self._process.returncode == -signal.SIGKILL
+
+    def finish(self, seconds: float = 60.0) -> list[str]:
+        """Wait until it ends well; the answer is what it printed."""
+        out, errors = self._process.communicate(timeout=seconds)
+        assert self._process.returncode == 0, errors
+        return str(out).splitlines()
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.communicate()

@@ -1,0 +1,226 @@
+"""A process that forks writers on demand, so that tests can kill many of them without paying for their imports.
+
+Reads commands from its input, one a line; it and its writers answer on its output. A line of a writer is one write to
+the pipe, so it is there whole or not at all when the writer is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NoReturn
+
+from mindloom.clock import SystemClock
+from mindloom.errors import MindloomError
+from mindloom.kernel.access import count_access
+from mindloom.kernel.journal import append_event
+from mindloom.kernel.search import Standing
+from mindloom.loom import Loom, Workspace
+from mindloom.models import static
+from mindloom.models.embedder import Task
+from mindloom.store import Unit, migrations
+from mindloom.store.postgresql.unit import PostgresUnit
+from mindloom.store.sqlite.unit import SqliteUnit
+from tests.store.ground import NOW, Child, insight, note, open_at, retire, revise
+
+CODE = "from tests.store.nursery import main; main()"
+
+
+def say(*words: object) -> None:
+    """Write one line to the pipe, at once and whole."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def write_until_killed(url: str, seed: int) -> NoReturn:
+    """Write through the API for ever, and acknowledge each operation when it has returned."""
+    chance = random.Random(seed)
+    with open_at(url, SystemClock()) as loom:
+        while True:
+            place = loom.workspace(chance.choice(["james", "audrey"]), session=f"writer {seed}")
+            write_something(place, chance)
+
+
+def write_something(place: Workspace, chance: random.Random) -> None:
+    """Carry out one operation that touches several tables."""
+    text = " ".join(chance.choices("tide harbour keel rope gull lamp fog chart mast anchor sail crew".split(), k=8))
+    ids = place.add([note(f"{text} {number}") for number in range(chance.randint(1, 3))])
+    say("added", place.info.id, *ids)
+    match chance.randrange(4):
+        case 0:
+            revise(place, ids[0], note(f"revised {text}"))
+            say("revised", place.info.id, ids[0])
+        case 1:
+            retire(place, ids[0])
+            say("retired", place.info.id, ids[0])
+        case 2:
+            place.mark(ids[0], "useful")
+            say("marked", place.info.id, ids[0])
+
+
+def hammer(url: str, item: int, times: int) -> None:
+    """Count accesses and write notes from four threads; say whatever goes wrong."""
+    with open_at(url, SystemClock()) as loom:
+        place = loom.workspace("james")
+
+        def strike(_: int) -> None:
+            for number in range(times):
+                try:
+                    with loom.store.write(place.info.id) as unit:
+                        count_access(unit, [item], NOW)
+                    if number % 4 == 0:
+                        place.add([note(f"strike {number}")])
+                    place.search("strike", limit=3)
+                except MindloomError as error:
+                    say("error", repr(error))
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(strike, range(4)))
+
+
+def die_at(url: str, step: int, *old: int) -> None:
+    """Carry out one large operation and kill this process just before its statement number `step`."""
+    with open_at(url) as loom:
+        place = loom.workspace("james")
+        prepared = loom.index.prepare([note("The storm took the mast."), insight("Storms take masts.")])
+        with killing_at(step):
+            whole_operation(loom, place, prepared, old)
+    say("survived")
+
+
+def whole_operation(loom: Loom, place: Workspace, prepared: Any, old: Sequence[int]) -> None:
+    """Add, cover, retire and revise in one unit of work."""
+    with loom.store.write(place.info.id) as unit:
+        ids = loom.index.add(unit, prepared, NOW)
+        loom.index.cover(unit, ids[1], [ids[0], old[0]])
+        loom.index.retire(unit, [old[0]], ids[1], NOW)
+        changed = loom.index.prepare([note("The calm came back.", standing=Standing.EVIDENCE)])
+        loom.index.revise(unit, old[1], changed, NOW)
+        count_access(unit, [old[1]], NOW)
+
+
+@contextlib.contextmanager
+def killing_at(step: int) -> Iterator[None]:
+    """Let every statement count, and none be reached after the last one allowed."""
+    left = step
+
+    def counted(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return method(*args, **kwargs)
+
+        return call
+
+    for kind in (SqliteUnit, PostgresUnit):
+        for name in ("_execute", "many"):
+            setattr(kind, name, counted(getattr(kind, name)))
+    yield
+
+
+def chain(url: str, count: int) -> None:
+    """Write events that each note the newest one before it."""
+    with open_at(url) as loom:
+        place = loom.workspace("james").info.id
+        for _ in range(count):
+            with loom.store.write(place) as unit:
+                append_event(unit, "seen", {"newest": newest(unit)}, NOW, None)
+
+
+def newest(unit: Unit) -> int:
+    """Find the newest event that is committed."""
+    rows = unit.all("kernel.event_recent", before=2**62, limit=1)
+    return int(rows[0]["id"]) if rows else 0
+
+
+def open_and_migrate(url: str) -> None:
+    """Open a store as a program that knows one migration more."""
+    from tests.store.test_migration import ADDITION, with_step
+
+    migrations.steps = with_step(ADDITION)  # type: ignore[assignment]
+    with open_at(url) as loom:
+        say("opened", len(loom.workspaces.list()))
+
+
+TASKS: dict[str, Callable[..., object]] = {
+    "write": write_until_killed,
+    "hammer": hammer,
+    "die": die_at,
+    "chain": chain,
+    "migrate": open_and_migrate,
+}
+
+
+def main() -> None:
+    """Fork a writer for each command, and say its process id; an empty command waits for all of them to end."""
+    embedder = static.StaticEmbedder()
+    embedder.embed(["warm"], Task.DOCUMENT)
+    static.StaticEmbedder = lambda: embedder  # type: ignore[assignment, misc]
+    writers: list[int] = []
+    say("ready")
+    for line in sys.stdin:
+        task, *words = line.split()
+        if task == "reap":
+            for writer in writers:
+                os.waitpid(writer, 0)
+            writers.clear()
+            say("reaped")
+            continue
+        writer = os.fork()
+        if not writer:
+            run(task, words)
+        writers.append(writer)
+        say("forked", writer)
+
+
+def run(task: str, words: list[str]) -> NoReturn:
+    """Do what was asked and end, without anything of the parent's."""
+    try:
+        TASKS[task](*(int(word) if word.isdecimal() else word for word in words))
+        os._exit(0)
+    except BaseException as error:  # noqa: BLE001  whatever it is, the test must hear of it
+        say("error", repr(error))
+        os._exit(1)
+
+
+class Nursery:
+    """The test's end of that process."""
+
+    def __init__(self) -> None:
+        self._child = Child(CODE)
+        assert self._child.line() == "ready"
+        self._heard: list[list[str]] = []
+
+    def start(self, task: str, *words: object) -> int:
+        """Have a writer started; the answer is its process id."""
+        self._child.tell(" ".join(map(str, [task, *words])))
+        return int(self._until("forked")[1])
+
+    def reap(self) -> list[list[str]]:
+        """Wait until every writer has ended; the answer is all that they said since the last time."""
+        self._child.tell("reap")
+        self._until("reaped")
+        heard, self._heard = self._heard, []
+        return heard
+
+    def hear(self, count: int) -> None:
+        """Wait until the writers have said so much more."""
+        for _ in range(count):
+            self._heard.append(self._child.line().split())
+
+    def _until(self, word: str) -> list[str]:
+        while True:
+            said = self._child.line().split()
+            if said[0] == word:
+                return said
+            self._heard.append(said)
+
+    def close(self) -> None:
+        """End it."""
+        self._child.__exit__()

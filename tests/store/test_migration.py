@@ -1,0 +1,159 @@
+"""An old database is backed up and migrated once, whole or not at all."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mindloom.clock import ManualClock
+from mindloom.errors import MindloomError, StoreError
+from mindloom.store import migrations, open_store
+from mindloom.store.migrations import Step, steps
+from mindloom.store.statements import Engine
+from tests.store.ground import assert_agreement, is_sqlite, note, open_at, rows_of
+from tests.store.nursery import Nursery
+
+KNOWN = {engine: steps(engine) for engine in ("sqlite", "postgresql")}
+NEXT = len(KNOWN["sqlite"]) + 1
+ADDITION = """
+CREATE TABLE compass (
+    workspace_id BIGINT NOT NULL REFERENCES workspace (id),
+    bearing BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, bearing)
+);
+INSERT INTO compass SELECT id, 270 FROM workspace;
+"""
+FAILURE = ADDITION + "INSERT INTO nowhere VALUES (1);\n"
+# Leaves a row whose workspace does not exist.
+DANGLING = ADDITION + "INSERT INTO compass VALUES (987654, 1);\n"
+
+
+def with_step(sql: str) -> Callable[[Engine], tuple[Step, ...]]:
+    """Pretend that this program knows one migration more."""
+    return lambda engine: (*KNOWN[engine], Step(NEXT, "compass", migrations.in_dialect(sql, engine)))
+
+
+@pytest.fixture
+def old(store_url: str) -> str:
+    """A store of the version before, with something in it."""
+    with open_at(store_url) as loom:
+        loom.workspace("james").add([note("North by northwest.")])
+    return store_url
+
+
+def has_compass(url: str) -> bool:
+    question = "sqlite_schema WHERE name" if is_sqlite(url) else "pg_tables WHERE tablename"
+    return bool(rows_of(url, f"SELECT 1 AS one FROM {question} = 'compass'"))
+
+
+def version(url: str) -> int:
+    if is_sqlite(url):
+        return int(rows_of(url, "PRAGMA user_version")[0]["user_version"])
+    return int(rows_of(url, "SELECT MAX(number) AS number FROM migration")[0]["number"])
+
+
+@pytest.mark.promise("store.migrates-on-open")
+def test_an_old_store_is_migrated_when_it_is_opened(
+    old: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "steps", with_step(ADDITION))
+    open_store(old, clock).close()
+    assert version(old) == NEXT
+    assert [row["bearing"] for row in rows_of(old, "SELECT bearing FROM compass")] == [270]
+    open_store(old, clock).close()
+    assert version(old) == NEXT
+    assert_agreement(old)
+
+
+@pytest.mark.promise("store.row-level-security")
+def test_a_table_that_a_migration_adds_is_guarded_too(
+    postgres_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_store(postgres_url, clock).close()
+    monkeypatch.setattr(migrations, "steps", with_step(ADDITION))
+    open_store(postgres_url, clock).close()
+    guarded = rows_of(postgres_url, "SELECT relforcerowsecurity AS forced FROM pg_class WHERE relname = 'compass'")
+    assert guarded == [{"forced": True}]
+
+
+@pytest.mark.promise("store.backs-up-before-migrating")
+def test_an_old_file_is_backed_up_beside_itself_before_it_is_migrated(
+    tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite://{tmp_path}/loom.db"
+    with open_at(url) as loom:
+        loom.workspace("james").add([note("North by northwest.")])
+    assert list(tmp_path.glob("*.bak")) == []
+    monkeypatch.setattr(migrations, "steps", with_step(ADDITION))
+    open_store(url, clock).close()
+    (backup,) = tmp_path.glob("loom.db.v*.bak")
+    assert version(f"sqlite://{backup}") == NEXT - 1
+    assert not has_compass(f"sqlite://{backup}")
+    assert [row["text"] for row in rows_of(f"sqlite://{backup}", "SELECT text FROM document")] == [
+        "North by northwest."
+    ]
+    assert_agreement(f"sqlite://{backup}")
+
+
+@pytest.mark.promise("store.migration-is-transactional")
+@pytest.mark.parametrize("sql", [FAILURE, DANGLING], ids=["failing", "dangling"])
+def test_a_step_that_fails_leaves_the_old_version_intact(
+    old: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "steps", with_step(sql))
+        with pytest.raises(MindloomError):
+            open_store(old, clock)
+    assert version(old) == NEXT - 1
+    assert not has_compass(old)
+    with open_at(old) as loom:
+        assert [hit.text for hit in loom.workspace("james").search("north")] == ["North by northwest."]
+
+
+@pytest.mark.promise("store.backs-up-before-migrating")
+def test_without_room_for_a_backup_nothing_is_migrated(
+    tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite://{tmp_path}/loom.db"
+    open_store(url, clock).close()
+    monkeypatch.setattr(migrations, "steps", with_step(ADDITION))
+    # A folder stands where the copy would be written.
+    (tmp_path / f".loom.db.v{NEXT - 1}-{int(clock.now().timestamp() * 1_000_000)}.bak.part").mkdir()
+    with pytest.raises((StoreError, OSError)):
+        open_store(url, clock)
+    assert version(url) == NEXT - 1
+
+
+@pytest.mark.promise("store.migrates-once")
+def test_processes_that_open_an_old_store_at_once_migrate_it_once(old: str, nursery: Nursery, tmp_path: Path) -> None:
+    for _ in range(4):
+        nursery.start("migrate", old)
+    assert nursery.reap() == [["opened", "1"]] * 4
+    assert version(old) == NEXT
+    assert len(rows_of(old, "SELECT * FROM compass")) == 1
+    if is_sqlite(old):
+        assert len(list(tmp_path.glob("*.bak"))) == 1
+
+
+@pytest.mark.promise("store.migrates-once")
+def test_threads_that_open_a_new_store_at_once_make_it_once(store_url: str, clock: ManualClock) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        stores = list(pool.map(lambda _: open_store(store_url, clock), range(6)))
+    for store in stores:
+        assert store.health().problems == ()
+        store.close()
+    assert version(store_url) == NEXT - 1
+
+
+def test_a_store_of_the_present_version_is_opened_without_a_write(tmp_path: Path, clock: ManualClock) -> None:
+    url = f"sqlite://{tmp_path}/loom.db"
+    open_store(url, clock).close()
+    with sqlite3.connect(tmp_path / "loom.db") as other:
+        other.execute("BEGIN IMMEDIATE")
+        open_store(url, clock).close()
+        other.rollback()
+    other.close()

@@ -1,0 +1,139 @@
+"""Every statement has a name, exists on both engines, and is bound to one workspace."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+import mindloom
+from mindloom.store.statements import PARAMETER, PART, Engine, rendered, split_parts, statements
+
+HOME = Path(str(resources.files("mindloom.store"))) / "sql"
+PACKAGE = Path(mindloom.__file__).parent
+HEADING = re.compile(r"^-- name: (\w+)(?: \((\w+)\))?$", re.MULTILINE)
+BOUND = re.compile(
+    r"workspace_id = :workspace\b|INSERT INTO \w+ \(workspace_id,[^)]*\)\s*(VALUES \(:workspace,|SELECT :workspace,)"
+    r"|(UPDATE|DELETE FROM) workspace\b.*\bWHERE id = :workspace\b",
+    re.DOTALL,
+)
+ENGINES: tuple[Engine, Engine] = ("sqlite", "postgresql")
+
+
+def named_parts() -> Iterator[tuple[str, str, str]]:
+    """Give each statement: its file and name, the mark on its heading, its text."""
+    for file in sorted(HOME.glob("*.sql")):
+        text = file.read_text(encoding="utf-8")
+        marks = {name: mark or "" for name, mark in HEADING.findall(text)}
+        for name, body in split_parts(text).items():
+            yield f"{file.name}:{name}", marks[name], body
+
+
+def names_of_the_program() -> set[str]:
+    """Find every statement that the program names above the store; benchmarks compare with others' SQL."""
+    rooms = [each for each in PACKAGE.iterdir() if each.is_dir() and each.name not in {"store", "bench"}]
+    return {name for room in rooms for name in names_used(room)}
+
+
+def names_used(below: Path) -> set[str]:
+    """Find every statement that Python code runs by its name."""
+    return {
+        str(node.args[0].value)
+        for file in below.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in {"run", "one", "all", "many", "_execute"}
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and re.fullmatch(r"[a-z]+\.[a-z_]+", str(node.args[0].value))
+    }
+
+
+@pytest.mark.promise("store.bound-to-a-workspace")
+def test_every_statement_is_bound_to_a_workspace_unless_it_says_that_it_is_global() -> None:
+    for place, mark, text in named_parts():
+        assert mark in {"", "global", "marked"}, place
+        if mark == "marked":
+            # The words of SQLite's index carry their workspace; no other table is touched.
+            assert re.findall(r"(?:FROM|INTO|JOIN) (\w+)", text) == ["words"], place
+        elif mark == "":
+            assert BOUND.search(text), f"{place} forgets its workspace"
+
+
+@pytest.mark.promise("store.bound-to-a-workspace")
+def test_every_joined_table_of_a_workspace_is_bound_too() -> None:
+    schema = (PACKAGE / "store" / "schema.sql").read_text(encoding="utf-8")
+    bound_tables = set(re.findall(r"CREATE TABLE (\w+) \(\n    workspace_id", schema))
+    assert "document" in bound_tables
+    for place, mark, text in named_parts():
+        joined = [name for name in re.findall(r"(?:FROM|JOIN) (\w+)", text) if name in bound_tables]
+        ties = len(
+            re.findall(r"workspace_id = (?:\w+\.workspace_id|:workspace)|USING \(workspace_id\)|:workspace", text)
+        )
+        if not mark and len(joined) > 1:
+            assert ties >= len(joined), f"{place} joins {joined} and binds only {ties}"
+
+
+@pytest.mark.promise("store.same-statements")
+def test_whatever_the_program_says_both_engines_understand() -> None:
+    used = names_of_the_program()
+    assert len(used) > 20
+    for engine in ENGINES:
+        assert used - statements(engine).keys() == set()
+
+
+@pytest.mark.promise("store.same-statements")
+def test_whatever_the_program_says_takes_the_same_values_on_both_engines() -> None:
+    used = names_of_the_program()
+    for name in used:
+        assert parameters(name, "sqlite") == parameters(name, "postgresql"), name
+
+
+def parameters(name: str, engine: Engine) -> set[str]:
+    text = statements(engine)[name]
+    found = PARAMETER.findall(text) if engine == "sqlite" else re.findall(r"%\((\w+)\)s", text)
+    return set(found)
+
+
+@pytest.mark.promise("store.same-statements")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_engine_has_every_statement_that_it_names_itself(engine: Engine) -> None:
+    assert names_used(PACKAGE / "store" / engine) - statements(engine).keys() == set()
+
+
+def test_an_engine_says_in_its_own_way_only_what_there_is_or_what_it_alone_names() -> None:
+    code = "".join(file.read_text(encoding="utf-8") for file in (PACKAGE / "store" / "postgresql").glob("*.py"))
+    for file in HOME.glob("*.postgresql.sql"):
+        for part in parts_of(file):
+            name = f"{file.name.split('.')[0]}.{part}"
+            assert name in statements("sqlite") or f'"{name}"' in code, f"nobody says {name}"
+
+
+def parts_of(file: Path) -> list[str]:
+    return list(split_parts(file.read_text(encoding="utf-8")))
+
+
+def test_no_name_is_used_twice_in_a_file() -> None:
+    for file in HOME.glob("*.sql"):
+        names = PART.findall(file.read_text(encoding="utf-8"))
+        assert len(names) == len(set(names)), file.name
+
+
+def test_lists_and_values_are_written_as_each_driver_wants_them() -> None:
+    text = "SELECT 1 FROM t WHERE a = :one AND b IN (:*many) AND c::bigint = 5 AND d LIKE '%x'"
+    assert rendered(text, "sqlite").count("json_each(:many)") == 1
+    assert rendered(text, "postgresql") == (
+        "SELECT 1 FROM t WHERE a = %(one)s AND b = ANY(%(many)s) AND c::bigint = 5 AND d LIKE '%%x'"
+    )
+
+
+def test_no_sql_is_written_outside_the_store() -> None:
+    statement = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET)\b")
+    for each in PACKAGE.rglob("*.py"):
+        if each.relative_to(PACKAGE).parts[0] not in {"store", "bench"}:
+            assert not statement.search(each.read_text(encoding="utf-8")), each

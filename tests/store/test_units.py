@@ -1,0 +1,231 @@
+"""A unit of work is kept whole or not at all, sees one moment, and hands out ids in the order of commits."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
+
+import pytest
+
+from mindloom.clock import ManualClock, to_micros
+from mindloom.errors import Conflict, Rejected, StoreError
+from mindloom.kernel.embedding import model_id
+from mindloom.kernel.journal import append_event, register
+from mindloom.kernel.workspaces import Workspaces
+from mindloom.loom import Loom, Workspace
+from mindloom.store import Store, Unit, open_store
+from tests.store.ground import NOW, dump, is_sqlite, note, open_at, rows_of
+from tests.store.nursery import Nursery, newest
+
+AT = to_micros(NOW)
+
+
+@pytest.fixture
+def place(store: Store, clock: ManualClock) -> int:
+    """The id of a workspace in the store."""
+    return Workspaces(store, clock, "UTC").open("james").id
+
+
+def kinds(store: Store, place: int) -> dict[str, int]:
+    with store.read(place) as unit:
+        return {row["kind"]: row["count"] for row in unit.all("kernel.item_counts")}
+
+
+class Stumble(Exception):
+    """Something that goes wrong in the middle."""
+
+
+def write_and_raise(unit: Unit, error: type[BaseException]) -> None:
+    register(unit, ["note"] * 3, NOW)
+    raise error
+
+
+@pytest.mark.promise("store.whole-or-nothing")
+def test_what_a_unit_wrote_is_there_when_it_ends(store: Store, place: int) -> None:
+    with store.write(place) as unit:
+        register(unit, ["note"] * 3, NOW)
+        append_event(unit, "add", {}, NOW, None)
+    assert kinds(store, place) == {"event": 1, "note": 3}
+
+
+@pytest.mark.promise("store.whole-or-nothing")
+@pytest.mark.parametrize("error", [Stumble, KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_nothing_of_a_unit_is_kept_when_anything_is_raised(
+    store: Store, store_url: str, place: int, error: type[BaseException]
+) -> None:
+    before = dump(store_url, place)
+    with pytest.raises(error), store.write(place) as unit:
+        write_and_raise(unit, error)
+    assert dump(store_url, place) == before
+
+
+@pytest.mark.promise("store.whole-or-nothing")
+def test_a_statement_that_fails_undoes_what_went_before_it(store: Store, store_url: str, place: int) -> None:
+    before = dump(store_url, place)
+    with pytest.raises(Conflict, match="refused a row"), store.write(place) as unit:
+        unit.run("kernel.item_add", id=register(unit, "note", NOW)[0], kind="note", at=AT)
+    assert dump(store_url, place) == before
+
+
+@pytest.mark.promise("store.whole-or-nothing")
+def test_a_row_without_its_item_is_refused(store: Store, place: int) -> None:
+    with pytest.raises(Conflict), store.write(place) as unit:
+        unit.run("kernel.access_count", item=987_654, at=AT)
+
+
+@pytest.mark.promise("store.whole-or-nothing")
+def test_many_rows_are_kept_together_or_not_at_all(store: Store, store_url: str, place: int) -> None:
+    before = dump(store_url, place)
+    with pytest.raises(Conflict), store.write(place) as unit:
+        unit.many(
+            "kernel.item_add", ({"id": each, "kind": "note", "at": AT} for each in [*unit.ids(3), *unit.ids(1)] * 2)
+        )
+    assert dump(store_url, place) == before
+
+
+@pytest.mark.promise("store.whole-or-nothing")
+def test_after_a_failure_the_next_unit_works(store: Store, place: int) -> None:
+    for _ in range(40):  # more than there are connections
+        with pytest.raises(Stumble), store.write(place) as unit:
+            write_and_raise(unit, Stumble)
+        with pytest.raises(Stumble), store.read(place):
+            raise Stumble
+    with store.write(place) as unit:
+        register(unit, "note", NOW)
+    assert kinds(store, place) == {"note": 1}
+
+
+@pytest.mark.promise("store.whole-or-nothing")
+def test_an_unfinished_add_leaves_neither_words_nor_vectors(workspace: Workspace, store_url: str) -> None:
+    workspace.add([note("The lighthouse keeper counts the ships.")])
+    before = dump(store_url, workspace.info.id)
+    index = workspace.loom.index
+    prepared = index.prepare([note("The harbour master counts the gulls.")])
+    with suppress(Stumble), workspace.loom.store.write(workspace.info.id) as unit:
+        index.add(unit, prepared, NOW)
+        raise Stumble
+    assert dump(store_url, workspace.info.id) == before
+    assert [hit.text for hit in workspace.search("harbour gulls")] == ["The lighthouse keeper counts the ships."]
+
+
+def test_a_read_unit_cannot_write_on_postgresql(postgres_url: str, clock: ManualClock) -> None:
+    store = open_store(postgres_url, clock)
+    with pytest.raises(StoreError, match="read-only"), store.read(1) as unit:
+        unit.ids(1)
+    store.close()
+
+
+@pytest.mark.promise("store.one-moment")
+def test_a_reader_sees_one_moment_while_others_write(store: Store, place: int) -> None:
+    with store.write(place) as unit:
+        register(unit, "note", NOW)
+    with store.read(place) as reader:
+        seen = [row["count"] for row in reader.all("kernel.item_counts")]
+        writer = threading.Thread(target=lambda: write_notes(store, place, 5))
+        writer.start()
+        writer.join()
+        assert [row["count"] for row in reader.all("kernel.item_counts")] == seen == [1]
+    assert kinds(store, place) == {"note": 6}
+
+
+def write_notes(store: Store, place: int, count: int) -> None:
+    with store.write(place) as unit:
+        register(unit, ["note"] * count, NOW)
+
+
+@pytest.mark.promise("store.one-moment")
+def test_nobody_sees_what_is_not_committed(store: Store, place: int) -> None:
+    with store.write(place) as unit:
+        register(unit, "note", NOW)
+        assert [row["count"] for row in unit.all("kernel.item_counts")] == [1]
+        assert kinds(store, place) == {}
+
+
+@pytest.mark.promise("store.ids-in-commit-order")
+def test_ids_grow_in_commit_order_under_many_threads(store: Store, store_url: str, place: int) -> None:
+    def write(_: int) -> None:
+        with store.write(place) as unit:
+            append_event(unit, "seen", {"newest": newest(unit)}, NOW, None)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(80)))
+    assert_each_saw_the_one_before(store, place, 80)
+
+
+def assert_each_saw_the_one_before(store: Store, place: int, count: int) -> None:
+    """Each event noted the newest committed one: were ids not in commit order, an event would have seen a later id."""
+    with store.read(place) as unit:
+        rows = unit.all("kernel.event_recent", before=2**62, limit=10_000)
+    ids = [row["id"] for row in rows]
+    assert len(ids) == count
+    assert [f'{{"newest": {each}}}' for each in [*ids[1:], 0]] == [row["detail"] for row in rows]
+
+
+@pytest.mark.promise("store.ids-in-commit-order")
+def test_ids_grow_in_commit_order_under_many_processes(loom: Loom, nursery: Nursery, store_url: str) -> None:
+    place = loom.workspace("james").info.id
+    for _ in range(4):
+        nursery.start("chain", store_url, 20)
+    assert nursery.reap() == []
+    assert_each_saw_the_one_before(loom.store, place, 80)
+
+
+@pytest.mark.promise("store.ids-in-commit-order")
+def test_no_two_workspaces_share_an_id(loom: Loom, store_url: str) -> None:
+    places = [loom.workspace(f"place {number}") for number in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda place: [place.add([note("A tide table.")]) for _ in range(10)], places))
+    ids = [row["id"] for row in rows_of(store_url, "SELECT id FROM item UNION ALL SELECT id FROM workspace")]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.promise("store.first-writers")
+def test_many_workspaces_may_write_their_first_vector_at_once(
+    lend_store_url: Callable[[], AbstractContextManager[str]],
+) -> None:
+    for _ in range(4):
+        with lend_store_url() as url, open_at(url) as loom:
+            places = [loom.workspace(f"place {number}").info.id for number in range(6)]
+            start = threading.Barrier(1 if is_sqlite(url) else 6)  # writers of one file take turns anyway
+
+            def first(place: int, loom: Loom = loom, start: threading.Barrier = start) -> int:
+                with loom.store.write(place) as unit:
+                    start.wait()
+                    return model_id(unit, "static:some-model", 256)
+
+            with ThreadPoolExecutor(6) as pool:
+                assert len(set(pool.map(first, places))) == 1
+
+
+def test_a_closed_store_says_so(store_url: str, clock: ManualClock) -> None:
+    store = open_store(store_url, clock)
+    store.close()
+    with pytest.raises(StoreError, match="closed"), store.read(1):
+        pass
+
+
+def test_a_url_of_no_engine_is_refused_without_its_password(clock: ManualClock) -> None:
+    with pytest.raises(Rejected) as refusal:
+        open_store("mysql://james:secret@host/db", clock)
+    assert "secret" not in str(refusal.value)
+    assert "postgresql://" in str(refusal.value)
+
+
+def test_the_address_of_a_store_hides_its_password(postgres_url: str, clock: ManualClock) -> None:
+    store = open_store(postgres_url.replace("loom@", "loom:whatever@"), clock)
+    assert "whatever" not in store.address
+    store.close()
+
+
+def test_files_are_durable_and_shared(store: Store, store_url: str, place: int) -> None:
+    if is_sqlite(store_url):
+        assert rows_of(store_url, "PRAGMA journal_mode") == [{"journal_mode": "wal"}]
+        with store.read(place) as unit:
+            connection: sqlite3.Connection = unit._connection  # type: ignore[attr-defined]
+            assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
+            assert connection.execute("PRAGMA foreign_keys").fetchone()[0] == 1
+    else:
+        assert rows_of(store_url, "SHOW synchronous_commit") == [{"synchronous_commit": "on"}]

@@ -1,0 +1,137 @@
+"""Settings come from file, environment and flags, in rising order, and say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindloom.errors import Rejected
+from mindloom.settings import Origin, default_file, from_environment, known_names, load, local_zone
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A settings file that names a workspace and two models."""
+    path = tmp_path / "mindloom.toml"
+    path.write_text('[workspace]\nname = "from file"\n[embed]\nmodels = ["ollama:x", "static:wordllama-256"]\n')
+    return path
+
+
+def origin(origins: list[Origin], name: str) -> Origin:
+    return next(each for each in origins if each.name == name)
+
+
+@pytest.mark.promise("settings.order")
+def test_a_flag_beats_the_environment_and_that_beats_the_file(file: Path) -> None:
+    environ = {"MINDLOOM_WORKSPACE_NAME": "from environment"}
+    flags: dict[str, Any] = {"workspace.name": "from flag"}
+    assert load(file, environ={})[0].workspace.name == "from file"
+    assert load(file, environ=environ)[0].workspace.name == "from environment"
+    assert load(file, flags, environ)[0].workspace.name == "from flag"
+    assert load(file, {"workspace.name": None}, environ)[0].workspace.name == "from environment"
+
+
+@pytest.mark.promise("settings.origins")
+def test_every_value_says_where_it_came_from(file: Path) -> None:
+    environ = {"MINDLOOM_EMBED_MODELS": "ollama:y,static:wordllama-256", "OPENAI_API_KEY": "sk-very-secret"}
+    settings, origins = load(file, {"llm.dollars": 3.5}, environ)
+    assert settings.embed.models == ("ollama:y", "static:wordllama-256")
+    assert [each.name for each in origins] == known_names()
+    assert origin(origins, "workspace.name").source == str(file)
+    assert origin(origins, "embed.models").source == "environment"
+    assert origin(origins, "llm.dollars").source == "flag"
+    assert origin(origins, "store.url").source == "default"
+    assert all(each.meaning for each in origins if not each.name.startswith("secrets."))
+
+
+@pytest.mark.promise("settings.secrets")
+def test_a_secret_is_never_shown(file: Path) -> None:
+    settings, origins = load(file, environ={"OPENAI_API_KEY": "sk-very-secret"})
+    assert settings.secrets.openai_api_key is not None
+    assert settings.secrets.openai_api_key.get_secret_value() == "sk-very-secret"
+    assert origin(origins, "secrets.openai_api_key").value == "set"
+    assert origin(origins, "secrets.anthropic_api_key").value == "not set"
+    assert "sk-very-secret" not in repr(settings) + repr(origins) + settings.model_dump_json()
+
+
+@pytest.mark.promise("settings.secrets")
+def test_secrets_in_a_file_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mindloom.toml"
+    path.write_text('[secrets]\nopenai_api_key = "sk-very-secret"\n')
+    with pytest.raises(Rejected, match="holds secrets") as refusal:
+        load(path, environ={})
+    assert "sk-very-secret" not in str(refusal.value)
+
+
+@pytest.mark.promise("settings.named-errors")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[store]\nulr = 'x'\n", "store.ulr"),
+        ("colour = 'red'\n", "colour"),
+        ("[nonsense]\nx = 1\n", "nonsense.x"),
+        ("[llm]\ndollars = 'many'\n", "llm.dollars"),
+        ("[llm]\ndollars = -1\n", "llm.dollars"),
+        ("[embed]\nmodels = []\n", "embed.models"),
+        ("[store\nurl = \n", "line 1"),
+        ("workspace = 'x'\n", "workspace"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "mindloom.toml"
+    path.write_text(text)
+    with pytest.raises(Rejected) as refusal:
+        load(path, environ={})
+    assert said in str(refusal.value)
+    assert str(path) in str(refusal.value)
+    assert refusal.value.hint
+
+
+@pytest.mark.promise("settings.named-errors")
+def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mindloom.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(Rejected, match="cannot read"):
+        load(tmp_path / "mindloom.toml", environ={})
+    with pytest.raises(Rejected, match="cannot read"):
+        load(tmp_path, environ={})
+
+
+@pytest.mark.promise("settings.named-errors")
+def test_an_unknown_flag_and_a_bad_variable_are_named() -> None:
+    with pytest.raises(Rejected, match=r"no setting 'store\.colour'"):
+        load(flags={"store.colour": "red"}, environ={})
+    with pytest.raises(Rejected, match=r"llm\.dollars") as refusal:
+        load(environ={"MINDLOOM_LLM_DOLLARS": "many"})
+    assert "environment" in str(refusal.value)
+
+
+@pytest.mark.promise("settings.order")
+def test_a_file_that_somebody_named_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(Rejected, match="no settings file"):
+        load(tmp_path / "missing.toml", environ={})
+
+
+def test_the_environment_may_name_the_file(file: Path) -> None:
+    assert load(environ={"MINDLOOM_CONFIG": str(file)})[0].workspace.name == "from file"
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert default_file().is_relative_to(tmp_path)
+    settings, _ = load(environ={})
+    assert settings.embed.models == ("static:wordllama-256",)
+    assert settings.workspace.name == "default"
+    assert settings.store.url.startswith("sqlite://")
+
+
+def test_an_empty_variable_is_no_value() -> None:
+    assert from_environment({"MINDLOOM_STORE_URL": "", "MINDLOOM_WORKSPACE_NAME": "x"}) == {"workspace.name": "x"}
+
+
+def test_the_zone_of_this_machine_is_an_iana_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", ":Europe/Paris")
+    assert local_zone() == "Europe/Paris"
+    monkeypatch.setenv("TZ", "nonsense")
+    assert local_zone() == "UTC"
