@@ -1,0 +1,84 @@
+"""Taking back what was written by mistake: the same session only, and only until consolidation moved on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from mindloom.semantic import checks
+from mindloom.semantic.ground import Act, Ground, State, state_of
+from mindloom.semantic.parts import RejectedId
+from mindloom.semantic.records import articled
+from mindloom.semantic.results import Deleted
+from mindloom.store import Row, Unit
+
+
+def delete(ground: Ground, ids: Sequence[int], key: str | None) -> Deleted:
+    """Erase what may be erased, and say of the rest why not."""
+    wanted = checks.ids(ids, "ids", least=1)
+    request = {"ids": wanted}
+    with ground.act("delete_observations") as act:
+        if (answer := act.told(key, request, Deleted)) is not None:
+            return answer
+        reasons = reasons_against(act, wanted)
+        chosen = [item for item in wanted if item not in reasons]
+        if chosen:
+            erase(act, chosen)
+        act.note(deleted=chosen, rejected=sorted(reasons))
+        answered = Deleted(
+            deleted=tuple(chosen),
+            rejected=tuple(RejectedId(id=item, reason=reasons[item]) for item in wanted if item in reasons),
+        )
+        return act.keep(key, request, Deleted, answered)
+
+
+def reasons_against(act: Act, ids: Sequence[int]) -> dict[int, str]:
+    """Say of each id that must stay why it must."""
+    unit, state = act.unit, state_of(act.unit)
+    rows = {row["id"]: row for row in unit.all("semantic.observation_of", ids=list(ids))}
+    kinds = {row["id"]: row["kind"] for row in unit.all("kernel.item_kinds", ids=list(ids))}
+    citing = {
+        row["observation_id"]: row["understanding_id"] for row in unit.all("semantic.source_citing", ids=list(rows))
+    }
+    found = {item: reason_against(item, rows, kinds, citing, act.session_id, state) for item in ids}
+    return {item: reason for item, reason in found.items() if reason is not None}
+
+
+def reason_against(
+    item: int,
+    rows: Mapping[int, Row],
+    kinds: Mapping[int, str],
+    citing: Mapping[int, int],
+    session_id: int | None,
+    state: State,
+) -> str | None:
+    """Say why an id must stay; None when it may go."""
+    if item not in rows:
+        return f"not an observation but {articled(kinds[item])}" if item in kinds else "not found"
+    if session_id is None or rows[item]["session_id"] != session_id:
+        return "session mismatch"
+    if rows[item]["generation"] != state.current_generation:
+        return "already consolidated"
+    return f"understanding {citing[item]} rests on it" if item in citing else None
+
+
+def erase(act: Act, ids: list[int]) -> None:
+    """Erase observations and everything that hangs on them."""
+    unit = act.unit
+    tagged: dict[int, list[int]] = {}
+    for row in unit.all("semantic.observation_tags", ids=ids):
+        tagged.setdefault(row["item_id"], []).append(row["subject_id"])
+    for name in ("linked_drop", "observation_tag_drop", "seen_drop", "observation_drop"):
+        unit.run(f"semantic.{name}", ids=ids)
+    act.ground.index.remove(unit, ids)
+    for name in ("source_drop", "access_drop", "signal_drop", "item_drop"):
+        unit.run(f"kernel.{name}", ids=ids)
+    recount(unit, tagged)
+    unit.run("semantic.session_recount", session=act.session_id)
+
+
+def recount(unit: Unit, tagged: Mapping[int, Sequence[int]]) -> None:
+    """Count again in the subjects and pairs that lost something."""
+    unit.run("semantic.subject_recount", ids=sorted({subject for each in tagged.values() for subject in each}))
+    for a, b in sorted({pair for each in tagged.values() for pair in combinations(sorted(each), 2)}):
+        unit.run("semantic.intersection_recount", a=a, b=b)

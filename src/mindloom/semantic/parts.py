@@ -1,0 +1,261 @@
+"""What answers are made of, and what callers hand in: the smaller shapes of the contract. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Source = Literal["understanding", "observation"]
+UnderstandingKind = Literal[
+    "single_subject", "relationship", "structural", "soul", "protocol", "orientation", "session"
+]
+CompactionReason = Literal["missing_token", "wrong_token", "time_gap"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSubject:
+    """A subject to be made."""
+
+    name: str
+    summary: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewObservation:
+    """An observation to be kept."""
+
+    subject_names: tuple[str, ...]
+    content: str
+    kind: str | None = None
+    confidence: float | None = None
+    observed_at: datetime | None = None
+    related_to: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """Something that another session wrote since this session's previous call."""
+
+    id: int
+    kind: Source
+    subject_names: tuple[str, ...]
+    preview: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimilarSubject:
+    """A subject that was just made, and an existing one that it may be another name of."""
+
+    name: str
+    similar_to: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectedId:
+    """An id that was left alone, and why."""
+
+    id: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BriefObservation:
+    """One piece of evidence, as lists show it."""
+
+    id: int
+    content: str
+    kind: str | None
+    observed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BriefUnderstanding:
+    """A pointer to an understanding."""
+
+    id: int
+    summary: str
+    generation: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructuralPointer:
+    """A pointer to a subject's structural understanding."""
+
+    id: int
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectHead:
+    """A subject as answers about it begin."""
+
+    name: str
+    summary: str | None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BriefSubject:
+    """A subject as a neighbour or as one side of an intersection."""
+
+    name: str
+    summary: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """One thing that came to mind."""
+
+    id: int
+    source: Source
+    subject_names: tuple[str, ...]
+    summary: str | None
+    content: str | None
+    relevance_score: float
+    generation: int
+    linked_observations: tuple[BriefObservation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestAnswer:
+    """The strongest answer to a question; `confidence` is how well it fits, from 0 to 1."""
+
+    id: int
+    subject_names: tuple[str, ...]
+    content: str
+    confidence: float
+    kind: str | None
+    source: Source
+    summary: str | None
+    linked_observations: tuple[BriefObservation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supporting:
+    """A weaker answer to the same question."""
+
+    id: int
+    subject_names: tuple[str, ...]
+    content: str
+    score: float
+    source: Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Who wrote the best answer, and when."""
+
+    session_id: str | None
+    model_tier: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectUnderstanding:
+    """A subject's own understanding, as `recall` shows it."""
+
+    id: int
+    content: str
+    summary: str
+    generation: int
+    version: int
+    updated_at: datetime
+    linked_observations: tuple[BriefObservation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructuralNote:
+    """A subject's structural understanding, as `recall` shows it."""
+
+    id: int
+    content: str
+    version: int
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbor:
+    """A subject that shares something with another."""
+
+    subject: BriefSubject
+    intersection_size: int
+    similarity_score: float
+    intersection_understanding: BriefUnderstanding | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationshipUnderstanding:
+    """What two subjects mean in relation to each other, with the chain that it came from."""
+
+    id: int
+    content: str
+    summary: str
+    generation: int
+    version: int
+    model_tier: str | None
+    session_id: str | None
+    created_at: datetime
+    source_observation_ids: tuple[int, ...]
+    supersedes: tuple[int, ...]
+    linked_observations: tuple[BriefObservation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherUnderstanding:
+    """Another understanding that is about both subjects."""
+
+    id: int
+    summary: str
+    kind: UnderstandingKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionObservation:
+    """What was observed in a session, in order."""
+
+    id: int
+    content: str
+    kind: str | None
+    subject_names: tuple[str, ...]
+    created_at: datetime
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriticalDocument:
+    """The soul or the protocol, with the note that asks to keep it."""
+
+    id: int
+    content: str
+    summary: str
+    updated_at: datetime
+    version: int
+    compaction_note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrientationDocument:
+    """Where things stand; it may be dropped."""
+
+    id: int
+    content: str
+    summary: str
+    updated_at: datetime
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentActivity:
+    """What changed since the last consolidation, or since the workspace began."""
+
+    since: datetime
+    subjects_with_new_observations: tuple[str, ...]
+    subjects_with_new_understandings: tuple[str, ...]
+
+
+WorkspaceActivity = tuple[Activity, ...] | None

@@ -1,0 +1,526 @@
+-- Statements of semantic memory. A subject or an intersection waits while it changed through a later id than it is settled;
+-- that condition is written exactly as in the partial indexes, so that what is settled costs nothing.
+
+-- name: clock
+SELECT COALESCE(MAX(id), 0) AS id FROM item WHERE workspace_id = :workspace;
+
+-- name: workspace_ensure
+INSERT INTO semantic_workspace (workspace_id, current_generation, consolidated_through) VALUES (:workspace, 0, 0)
+ON CONFLICT (workspace_id) DO NOTHING;
+
+-- name: workspace_get
+SELECT soul_id, protocol_id, orientation_id, current_generation, begun_through, consolidated_through, last_consolidated_at
+FROM semantic_workspace WHERE workspace_id = :workspace;
+
+-- name: workspace_point
+UPDATE semantic_workspace SET
+    soul_id = CASE WHEN :kind = 'soul' THEN :id ELSE soul_id END,
+    protocol_id = CASE WHEN :kind = 'protocol' THEN :id ELSE protocol_id END,
+    orientation_id = CASE WHEN :kind = 'orientation' THEN :id ELSE orientation_id END
+WHERE workspace_id = :workspace;
+
+-- name: workspace_begin
+UPDATE semantic_workspace SET current_generation = current_generation + 1, begun_through = :through
+WHERE workspace_id = :workspace;
+
+-- name: workspace_finish
+UPDATE semantic_workspace SET consolidated_through = begun_through, begun_through = NULL, last_consolidated_at = :at
+WHERE workspace_id = :workspace;
+
+-- name: subject_add
+INSERT INTO subject (workspace_id, id, name, summary, version, observation_count, observed_through, reviewed_through,
+    settled_through)
+VALUES (:workspace, :id, :name, :summary, 1, 0, 0, 0, 0);
+
+-- name: subject_name_add
+INSERT INTO subject_name (workspace_id, name_key, name, subject_id, is_alias)
+VALUES (:workspace, :name_key, :name, :subject, :is_alias);
+
+-- name: subject_name_drop
+DELETE FROM subject_name WHERE workspace_id = :workspace AND name_key = :name_key AND subject_id = :subject AND is_alias = 1;
+
+-- name: subject_name_move
+UPDATE subject_name SET subject_id = :new, is_alias = 1 WHERE workspace_id = :workspace AND subject_id = :old;
+
+-- name: subject_name_of
+SELECT subject_id, name, name_key, is_alias FROM subject_name
+WHERE workspace_id = :workspace AND subject_id IN (:*ids) ORDER BY is_alias, name_key;
+
+-- name: subject_name_near
+-- Names that may be a slip of the pen away: about as long, and begun or ended alike.
+SELECT name_key, name, subject_id FROM subject_name
+WHERE workspace_id = :workspace AND LENGTH(name_key) BETWEEN :shortest AND :longest
+    AND (SUBSTR(name_key, 1, 2) = :head OR SUBSTR(name_key, LENGTH(name_key) - 2) = :tail)
+LIMIT 2000;
+
+-- name: subject_name_within
+SELECT name_key, name, subject_id FROM subject_name
+WHERE workspace_id = :workspace AND name_key LIKE :pattern ESCAPE '\' ORDER BY LENGTH(name_key), name_key LIMIT :limit;
+
+-- name: subject_by_key
+SELECT n.name_key, s.id, s.name, s.summary, s.version, s.single_understanding_id, s.structural_understanding_id,
+    s.observation_count, s.last_observed_at, s.observed_through, s.reviewed_through, s.settled_through
+FROM subject_name AS n JOIN subject AS s ON s.workspace_id = n.workspace_id AND s.id = n.subject_id
+WHERE n.workspace_id = :workspace AND n.name_key IN (:*keys);
+
+-- name: subject_of
+SELECT s.id, s.name, s.summary, s.version, s.single_understanding_id, s.structural_understanding_id,
+    s.observation_count, s.last_observed_at, s.observed_through, s.reviewed_through, s.settled_through, i.created_at
+FROM subject AS s JOIN item AS i ON i.workspace_id = s.workspace_id AND i.id = s.id
+WHERE s.workspace_id = :workspace AND s.id IN (:*ids) ORDER BY s.id;
+
+-- name: subject_ids
+SELECT id, single_understanding_id FROM subject WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit;
+
+-- name: subject_count
+SELECT COUNT(*) AS count FROM subject WHERE workspace_id = :workspace;
+
+-- name: subject_summarise
+UPDATE subject SET summary = :summary, version = version + 1 WHERE workspace_id = :workspace AND id = :id;
+
+-- name: subject_touch
+UPDATE subject SET version = version + 1 WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: subject_observed
+UPDATE subject SET observation_count = observation_count + :count, observed_through = :through,
+    last_observed_at = CASE WHEN last_observed_at > :at THEN last_observed_at ELSE :at END
+WHERE workspace_id = :workspace AND id = :id;
+
+-- name: subject_recount
+UPDATE subject SET
+    observation_count = (SELECT COUNT(*) FROM observation_subject AS o
+        WHERE o.workspace_id = :workspace AND o.subject_id = subject.id),
+    observed_through = COALESCE((SELECT MAX(o.since_id) FROM observation_subject AS o
+        WHERE o.workspace_id = :workspace AND o.subject_id = subject.id), 0),
+    last_observed_at = (SELECT MAX(d.happened_at) FROM observation_subject AS o
+        JOIN document AS d ON d.workspace_id = o.workspace_id AND d.item_id = o.observation_id
+        WHERE o.workspace_id = :workspace AND o.subject_id = subject.id)
+WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: subject_unpoint
+UPDATE subject SET
+    single_understanding_id = CASE WHEN single_understanding_id IN (:*old) THEN NULL ELSE single_understanding_id END,
+    structural_understanding_id =
+        CASE WHEN structural_understanding_id IN (:*old) THEN NULL ELSE structural_understanding_id END
+WHERE workspace_id = :workspace AND id IN (
+    SELECT u.subject_id FROM understanding_subject AS u
+    WHERE u.workspace_id = :workspace AND u.understanding_id IN (:*old));
+
+-- name: subject_point_single
+UPDATE subject SET single_understanding_id = :understanding WHERE workspace_id = :workspace AND id = :id;
+
+-- name: subject_point_structural
+UPDATE subject SET structural_understanding_id = :understanding WHERE workspace_id = :workspace AND id = :id;
+
+-- name: subject_review
+UPDATE subject SET reviewed_through = :through
+WHERE workspace_id = :workspace AND id IN (:*ids) AND reviewed_through < :through;
+
+-- name: subject_settle
+UPDATE subject SET settled_through = CASE
+    WHEN reviewed_through > COALESCE((SELECT u.seen_through_id FROM understanding AS u
+        WHERE u.workspace_id = :workspace AND u.id = subject.single_understanding_id), 0) THEN reviewed_through
+    ELSE COALESCE((SELECT u.seen_through_id FROM understanding AS u
+        WHERE u.workspace_id = :workspace AND u.id = subject.single_understanding_id), 0) END
+WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: subject_drop
+DELETE FROM subject WHERE workspace_id = :workspace AND id = :id;
+
+-- name: subject_waiting
+SELECT s.id, s.name, s.single_understanding_id, s.observation_count, s.settled_through,
+    (SELECT COUNT(*) FROM observation_subject AS o
+        WHERE o.workspace_id = :workspace AND o.subject_id = s.id AND o.since_id > s.settled_through) AS fresh,
+    (SELECT MIN(x.generation) FROM observation_subject AS o
+        JOIN observation AS x ON x.workspace_id = o.workspace_id AND x.id = o.observation_id
+        WHERE o.workspace_id = :workspace AND o.subject_id = s.id AND o.since_id > s.settled_through) AS oldest,
+    (SELECT MAX(x.generation) FROM observation_subject AS o
+        JOIN observation AS x ON x.workspace_id = o.workspace_id AND x.id = o.observation_id
+        WHERE o.workspace_id = :workspace AND o.subject_id = s.id AND o.since_id > s.settled_through) AS newest
+FROM subject AS s WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through ORDER BY s.id;
+
+-- name: subject_waiting_count
+SELECT COUNT(*) AS count FROM subject AS s WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through;
+
+-- name: subject_observed_since
+SELECT name FROM subject WHERE workspace_id = :workspace AND observed_through > :after
+ORDER BY observed_through DESC LIMIT :limit;
+
+-- name: subject_understood_since
+SELECT s.name, MAX(u.id) AS newest FROM understanding AS u
+JOIN understanding_subject AS t ON t.workspace_id = u.workspace_id AND t.understanding_id = u.id
+JOIN subject AS s ON s.workspace_id = t.workspace_id AND s.id = t.subject_id
+WHERE u.workspace_id = :workspace AND u.id > :after AND u.superseded_by IS NULL
+GROUP BY s.name ORDER BY newest DESC LIMIT :limit;
+
+-- name: tag_add
+INSERT INTO subject_tag (workspace_id, tag_key, subject_id, tag, position)
+VALUES (:workspace, :tag_key, :subject, :tag, :position) ON CONFLICT DO NOTHING;
+
+-- name: tag_drop
+DELETE FROM subject_tag WHERE workspace_id = :workspace AND subject_id = :subject;
+
+-- name: tag_of
+SELECT subject_id, tag, tag_key FROM subject_tag
+WHERE workspace_id = :workspace AND subject_id IN (:*ids) ORDER BY subject_id, position;
+
+-- name: tag_subjects
+SELECT subject_id FROM subject_tag WHERE workspace_id = :workspace AND tag_key = :tag_key ORDER BY subject_id LIMIT :limit;
+
+-- name: observation_add
+INSERT INTO observation (workspace_id, id, content_hash, kind, generation, session_id, subject_set, tagged_through)
+VALUES (:workspace, :id, :hash, :kind, :generation, :session, :subject_set, :id);
+
+-- name: observation_by_hash
+SELECT id, content_hash FROM observation WHERE workspace_id = :workspace AND content_hash IN (:*hashes);
+
+-- name: observation_of
+SELECT o.id, o.kind, o.generation, o.subject_set, d.text, d.confidence, d.model_tier, d.happened_at, d.created_at,
+    o.session_id, s.label AS session
+FROM observation AS o
+JOIN document AS d ON d.workspace_id = o.workspace_id AND d.item_id = o.id
+LEFT JOIN session AS s ON s.workspace_id = o.workspace_id AND s.id = o.session_id
+WHERE o.workspace_id = :workspace AND o.id IN (:*ids) ORDER BY o.id;
+
+-- name: observation_retag
+UPDATE observation SET subject_set = :subject_set, tagged_through = :through WHERE workspace_id = :workspace AND id = :id;
+
+-- name: observation_count
+SELECT COUNT(*) AS count FROM observation WHERE workspace_id = :workspace;
+
+-- name: observation_drop
+DELETE FROM observation WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: observation_same_subjects
+SELECT id FROM observation
+WHERE workspace_id = :workspace AND subject_set = :subject_set AND tagged_through <= :through;
+
+-- name: observation_recent
+SELECT o.observation_id AS id FROM observation_subject AS o
+WHERE o.workspace_id = :workspace AND o.subject_id = :subject ORDER BY o.observation_id DESC LIMIT :limit;
+
+-- name: observation_in_session
+SELECT id FROM observation WHERE workspace_id = :workspace AND session_id = :session ORDER BY id LIMIT :limit;
+
+-- name: observation_tag_add
+INSERT INTO observation_subject (workspace_id, observation_id, subject_id, since_id)
+VALUES (:workspace, :observation, :subject, :since) ON CONFLICT DO NOTHING;
+
+-- name: observation_tag_drop
+DELETE FROM observation_subject WHERE workspace_id = :workspace AND observation_id IN (:*ids);
+
+-- name: observation_tag_clear
+DELETE FROM observation_subject WHERE workspace_id = :workspace AND subject_id = :subject;
+
+-- name: observation_tag_renew
+UPDATE observation_subject SET since_id = :since WHERE workspace_id = :workspace AND subject_id = :subject;
+
+-- name: observation_tags
+SELECT o.observation_id AS item_id, o.subject_id, o.since_id, s.name FROM observation_subject AS o
+JOIN subject AS s ON s.workspace_id = o.workspace_id AND s.id = o.subject_id
+WHERE o.workspace_id = :workspace AND o.observation_id IN (:*ids) ORDER BY o.observation_id, o.subject_id;
+
+-- name: observation_tagged
+SELECT observation_id AS id, since_id FROM observation_subject
+WHERE workspace_id = :workspace AND subject_id = :subject ORDER BY observation_id;
+
+-- name: observation_tagged_all
+SELECT observation_id AS id FROM observation_subject
+WHERE workspace_id = :workspace AND subject_id IN (:*subjects)
+GROUP BY observation_id HAVING COUNT(*) = :count ORDER BY observation_id DESC LIMIT :limit;
+
+-- name: observation_page
+SELECT observation_id AS id FROM observation_subject
+WHERE workspace_id = :workspace AND subject_id IN (:*subjects) AND observation_id > :after
+GROUP BY observation_id HAVING COUNT(*) = :count ORDER BY observation_id LIMIT :limit;
+
+-- name: observation_unlinked
+-- CROSS JOIN keeps SQLite from starting with all observations.
+SELECT DISTINCT o.observation_id AS id FROM subject AS s CROSS JOIN observation_subject AS o
+WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through
+    AND o.workspace_id = s.workspace_id AND o.subject_id = s.id AND o.since_id > s.settled_through
+    AND NOT EXISTS (SELECT 1 FROM source AS e JOIN understanding AS u
+        ON u.workspace_id = e.workspace_id AND u.id = e.item_id AND u.superseded_by IS NULL
+        WHERE e.workspace_id = :workspace AND e.source_id = o.observation_id)
+ORDER BY id DESC LIMIT :limit;
+
+-- name: understanding_add
+INSERT INTO understanding (workspace_id, id, kind, generation, version, seen_through_id, reason, subject_set, updated_at)
+VALUES (:workspace, :id, :kind, :generation, :version, :seen_through, :reason, :subject_set, :at);
+
+-- name: understanding_of
+SELECT u.id, u.kind, u.generation, u.version, u.seen_through_id, u.superseded_by, u.reason, u.subject_set, u.updated_at,
+    d.title, d.text, d.model_tier, d.created_at, d.happened_at, d.session_id, s.label AS session
+FROM understanding AS u
+JOIN document AS d ON d.workspace_id = u.workspace_id AND d.item_id = u.id
+LEFT JOIN session AS s ON s.workspace_id = d.workspace_id AND s.id = d.session_id
+WHERE u.workspace_id = :workspace AND u.id IN (:*ids) ORDER BY u.id;
+
+-- name: understanding_same_subjects
+SELECT id, version FROM understanding
+WHERE workspace_id = :workspace AND subject_set = :subject_set AND kind = :kind AND superseded_by IS NULL ORDER BY id;
+
+-- name: understanding_count
+SELECT COUNT(*) AS count FROM understanding WHERE workspace_id = :workspace AND superseded_by IS NULL;
+
+-- name: understanding_supersede
+UPDATE understanding SET superseded_by = :new WHERE workspace_id = :workspace AND id IN (:*old);
+
+-- name: understanding_rewrite
+UPDATE understanding SET version = version + 1, generation = :generation, seen_through_id = :seen_through, updated_at = :at
+WHERE workspace_id = :workspace AND id = :id;
+
+-- name: understanding_reset
+UPDATE understanding SET subject_set = :subject_set WHERE workspace_id = :workspace AND id = :id;
+
+-- name: understanding_predecessors
+SELECT id FROM understanding WHERE workspace_id = :workspace AND superseded_by IN (:*ids) ORDER BY id DESC;
+
+-- name: understanding_tag_add
+INSERT INTO understanding_subject (workspace_id, understanding_id, subject_id)
+VALUES (:workspace, :understanding, :subject) ON CONFLICT DO NOTHING;
+
+-- name: understanding_tag_clear
+DELETE FROM understanding_subject WHERE workspace_id = :workspace AND subject_id = :subject;
+
+-- name: understanding_tags
+SELECT u.understanding_id AS item_id, u.subject_id, s.name FROM understanding_subject AS u
+JOIN subject AS s ON s.workspace_id = u.workspace_id AND s.id = u.subject_id
+WHERE u.workspace_id = :workspace AND u.understanding_id IN (:*ids) ORDER BY u.understanding_id, u.subject_id;
+
+-- name: understanding_tagged
+SELECT understanding_id AS id FROM understanding_subject
+WHERE workspace_id = :workspace AND subject_id = :subject ORDER BY understanding_id;
+
+-- name: understanding_tagged_all
+SELECT t.understanding_id AS id FROM understanding_subject AS t
+JOIN understanding AS u ON u.workspace_id = t.workspace_id AND u.id = t.understanding_id AND u.superseded_by IS NULL
+WHERE t.workspace_id = :workspace AND t.subject_id IN (:*subjects)
+GROUP BY t.understanding_id HAVING COUNT(*) = :count ORDER BY t.understanding_id DESC LIMIT :limit;
+
+-- name: understanding_shared
+-- Active understandings of a subject, and the other subjects that each is about.
+SELECT other.subject_id, COUNT(*) AS count FROM understanding_subject AS own
+JOIN understanding AS u ON u.workspace_id = own.workspace_id AND u.id = own.understanding_id AND u.superseded_by IS NULL
+JOIN understanding_subject AS other ON other.workspace_id = own.workspace_id
+    AND other.understanding_id = own.understanding_id AND other.subject_id <> own.subject_id
+WHERE own.workspace_id = :workspace AND own.subject_id = :subject GROUP BY other.subject_id;
+
+-- name: source_inherit
+INSERT INTO source (workspace_id, item_id, source_id)
+SELECT s.workspace_id, :new, s.source_id FROM source AS s
+WHERE s.workspace_id = :workspace AND s.item_id IN (:*old) ON CONFLICT DO NOTHING;
+
+-- name: source_observations
+SELECT e.item_id, e.source_id FROM source AS e
+JOIN observation AS o ON o.workspace_id = e.workspace_id AND o.id = e.source_id
+WHERE e.workspace_id = :workspace AND e.item_id IN (:*ids) ORDER BY e.item_id, e.source_id;
+
+-- name: source_citing
+-- Understandings that rest on an observation otherwise than by a link that nobody has read yet.
+SELECT e.source_id AS observation_id, e.item_id AS understanding_id FROM source AS e
+JOIN understanding AS u ON u.workspace_id = e.workspace_id AND u.id = e.item_id
+WHERE e.workspace_id = :workspace AND e.source_id IN (:*ids)
+    AND NOT EXISTS (SELECT 1 FROM linked AS l WHERE l.workspace_id = :workspace
+        AND l.understanding_id = e.item_id AND l.observation_id = e.source_id)
+ORDER BY e.item_id;
+
+-- name: cover_uncited
+-- An observation that got another subject is covered only by what rests on it.
+DELETE FROM cover WHERE workspace_id = :workspace AND item_id = :observation
+    AND NOT EXISTS (SELECT 1 FROM source AS e WHERE e.workspace_id = :workspace
+        AND e.item_id = cover.cover_id AND e.source_id = :observation);
+
+-- name: linked_add
+INSERT INTO linked (workspace_id, understanding_id, observation_id)
+VALUES (:workspace, :understanding, :observation) ON CONFLICT DO NOTHING;
+
+-- name: linked_of
+SELECT l.understanding_id, l.observation_id, o.kind, d.text, d.happened_at FROM linked AS l
+JOIN observation AS o ON o.workspace_id = l.workspace_id AND o.id = l.observation_id
+JOIN document AS d ON d.workspace_id = l.workspace_id AND d.item_id = l.observation_id
+WHERE l.workspace_id = :workspace AND l.understanding_id IN (:*ids) ORDER BY l.understanding_id, l.observation_id;
+
+-- name: linked_move
+INSERT INTO linked (workspace_id, understanding_id, observation_id)
+SELECT l.workspace_id, :new, l.observation_id FROM linked AS l
+WHERE l.workspace_id = :workspace AND l.understanding_id IN (:*old) ON CONFLICT DO NOTHING;
+
+-- name: linked_clear
+DELETE FROM linked WHERE workspace_id = :workspace AND understanding_id IN (:*ids);
+
+-- name: linked_drop
+DELETE FROM linked WHERE workspace_id = :workspace AND observation_id IN (:*ids);
+
+-- name: intersection_touch
+INSERT INTO intersection (workspace_id, subject_a, subject_b, observation_count, changed_through, reviewed_through,
+    settled_through)
+VALUES (:workspace, :a, :b, :count, :through, 0, 0)
+ON CONFLICT (workspace_id, subject_a, subject_b) DO UPDATE SET
+    observation_count = intersection.observation_count + excluded.observation_count,
+    changed_through = excluded.changed_through;
+
+-- name: intersection_point
+INSERT INTO intersection (workspace_id, subject_a, subject_b, observation_count, understanding_id, changed_through,
+    reviewed_through, settled_through)
+VALUES (:workspace, :a, :b, 0, :understanding, 0, 0, 0)
+ON CONFLICT (workspace_id, subject_a, subject_b) DO UPDATE SET understanding_id = excluded.understanding_id;
+
+-- name: intersection_unpoint
+UPDATE intersection SET understanding_id = NULL
+WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b AND understanding_id = :old;
+
+-- name: intersection_get
+SELECT subject_a, subject_b, observation_count, understanding_id, changed_through, reviewed_through, settled_through
+FROM intersection WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b;
+
+-- name: intersection_around
+SELECT subject_b AS other, observation_count, understanding_id FROM intersection
+WHERE workspace_id = :workspace AND subject_a = :subject
+UNION ALL
+SELECT subject_a AS other, observation_count, understanding_id FROM intersection
+WHERE workspace_id = :workspace AND subject_b = :subject;
+
+-- name: intersection_sizes
+SELECT subject_a, subject_b, observation_count FROM intersection
+WHERE workspace_id = :workspace AND subject_a IN (:*ids) AND subject_b IN (:*ids);
+
+-- name: intersection_recount
+UPDATE intersection SET
+    observation_count = (SELECT COUNT(*) FROM observation_subject AS a
+        JOIN observation_subject AS b ON b.workspace_id = a.workspace_id AND b.observation_id = a.observation_id
+        WHERE a.workspace_id = :workspace AND a.subject_id = :a AND b.subject_id = :b),
+    changed_through = COALESCE((SELECT MAX(CASE WHEN a.since_id > b.since_id THEN a.since_id ELSE b.since_id END)
+        FROM observation_subject AS a
+        JOIN observation_subject AS b ON b.workspace_id = a.workspace_id AND b.observation_id = a.observation_id
+        WHERE a.workspace_id = :workspace AND a.subject_id = :a AND b.subject_id = :b), 0)
+WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b;
+
+-- name: intersection_resize
+UPDATE intersection SET observation_count = (SELECT COUNT(*) FROM observation_subject AS a
+    JOIN observation_subject AS b ON b.workspace_id = a.workspace_id AND b.observation_id = a.observation_id
+    WHERE a.workspace_id = :workspace AND a.subject_id = :a AND b.subject_id = :b)
+WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b;
+
+-- name: intersection_put
+INSERT INTO intersection (workspace_id, subject_a, subject_b, observation_count, understanding_id, changed_through,
+    reviewed_through, settled_through)
+VALUES (:workspace, :a, :b, :count, :understanding, :changed, :reviewed, 0)
+ON CONFLICT (workspace_id, subject_a, subject_b) DO UPDATE SET
+    observation_count = excluded.observation_count, understanding_id = excluded.understanding_id,
+    changed_through = excluded.changed_through, reviewed_through = excluded.reviewed_through;
+
+-- name: intersection_clear
+DELETE FROM intersection WHERE workspace_id = :workspace AND (subject_a = :subject OR subject_b = :subject);
+
+-- name: intersection_review
+UPDATE intersection SET reviewed_through = :through
+WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b AND reviewed_through < :through;
+
+-- name: intersection_settle
+UPDATE intersection SET settled_through = CASE
+    WHEN reviewed_through > COALESCE((SELECT u.seen_through_id FROM understanding AS u
+        WHERE u.workspace_id = :workspace AND u.id = intersection.understanding_id), 0) THEN reviewed_through
+    ELSE COALESCE((SELECT u.seen_through_id FROM understanding AS u
+        WHERE u.workspace_id = :workspace AND u.id = intersection.understanding_id), 0) END
+WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b;
+
+-- name: intersection_waiting
+SELECT i.subject_a, i.subject_b, i.observation_count, i.understanding_id, i.settled_through,
+    a.name AS name_a, b.name AS name_b
+FROM intersection AS i
+JOIN subject AS a ON a.workspace_id = i.workspace_id AND a.id = i.subject_a
+JOIN subject AS b ON b.workspace_id = i.workspace_id AND b.id = i.subject_b
+WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through ORDER BY i.subject_a, i.subject_b;
+
+-- name: intersection_waiting_count
+SELECT COUNT(*) AS count FROM intersection AS i
+WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through;
+
+-- name: intersection_fresh
+-- For every waiting pair, the observations that are new to it: read from the fresh end of each side.
+SELECT f.subject_a, f.subject_b, COUNT(*) AS fresh FROM (
+    SELECT i.subject_a, i.subject_b, x.observation_id
+    FROM intersection AS i CROSS JOIN observation_subject AS x CROSS JOIN observation_subject AS y
+    WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through
+        AND x.workspace_id = i.workspace_id AND x.subject_id = i.subject_a AND x.since_id > i.settled_through
+        AND y.workspace_id = i.workspace_id AND y.observation_id = x.observation_id AND y.subject_id = i.subject_b
+    UNION
+    SELECT i.subject_a, i.subject_b, x.observation_id
+    FROM intersection AS i CROSS JOIN observation_subject AS x CROSS JOIN observation_subject AS y
+    WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through
+        AND x.workspace_id = i.workspace_id AND x.subject_id = i.subject_b AND x.since_id > i.settled_through
+        AND y.workspace_id = i.workspace_id AND y.observation_id = x.observation_id AND y.subject_id = i.subject_a
+) AS f GROUP BY f.subject_a, f.subject_b;
+
+-- name: intersection_unwritten
+SELECT i.subject_a, i.subject_b, i.observation_count, a.name AS name_a, b.name AS name_b FROM intersection AS i
+JOIN subject AS a ON a.workspace_id = i.workspace_id AND a.id = i.subject_a
+JOIN subject AS b ON b.workspace_id = i.workspace_id AND b.id = i.subject_b
+WHERE i.workspace_id = :workspace AND i.understanding_id IS NULL AND i.observation_count >= :smallest
+    AND i.changed_through > i.reviewed_through
+ORDER BY i.observation_count DESC, i.subject_a, i.subject_b LIMIT :limit;
+
+-- name: session_ensure
+INSERT INTO session_state (workspace_id, session_id, called_through, observation_count, observed_through, settled_through)
+VALUES (:workspace, :session, :session, 0, 0, 0) ON CONFLICT DO NOTHING;
+
+-- name: session_get
+SELECT session_id, token, brought_at, called_through, understanding_id, observation_count, observed_through, settled_through
+FROM session_state WHERE workspace_id = :workspace AND session_id = :session;
+
+-- name: session_of
+SELECT x.session_id, x.observation_count, x.understanding_id, d.title, d.text FROM session_state AS x
+LEFT JOIN document AS d ON d.workspace_id = x.workspace_id AND d.item_id = x.understanding_id
+WHERE x.workspace_id = :workspace AND x.session_id IN (:*ids);
+
+-- name: session_called
+UPDATE session_state SET called_through = :through WHERE workspace_id = :workspace AND session_id = :session;
+
+-- name: session_brought
+UPDATE session_state SET token = :token, brought_at = :at WHERE workspace_id = :workspace AND session_id = :session;
+
+-- name: session_observed
+UPDATE session_state SET observation_count = observation_count + :count, observed_through = :through
+WHERE workspace_id = :workspace AND session_id = :session;
+
+-- name: session_recount
+UPDATE session_state SET
+    observation_count = (SELECT COUNT(*) FROM observation AS o
+        WHERE o.workspace_id = :workspace AND o.session_id = session_state.session_id),
+    observed_through = COALESCE((SELECT MAX(o.id) FROM observation AS o
+        WHERE o.workspace_id = :workspace AND o.session_id = session_state.session_id), 0)
+WHERE workspace_id = :workspace AND session_id = :session;
+
+-- name: session_described
+UPDATE session_state SET understanding_id = :understanding, settled_through = :through
+WHERE workspace_id = :workspace AND session_id = :session;
+
+-- name: session_waiting
+SELECT x.session_id, x.understanding_id, x.observation_count, s.label, s.started_at, s.seen_at FROM session_state AS x
+JOIN session AS s ON s.workspace_id = x.workspace_id AND s.id = x.session_id
+WHERE x.workspace_id = :workspace AND x.observed_through > x.settled_through ORDER BY x.session_id;
+
+-- name: activity
+SELECT item_id, kind, title, text, created_at FROM document
+WHERE workspace_id = :workspace AND item_id > :after AND kind IN ('observation', 'understanding') AND retired_at IS NULL
+    AND (session_id IS NULL OR session_id <> :session)
+ORDER BY item_id DESC LIMIT :limit;
+
+-- name: seen_add
+INSERT INTO seen (workspace_id, session_id, item_id, at) VALUES (:workspace, :session, :item, :at) ON CONFLICT DO NOTHING;
+
+-- name: seen_all
+SELECT item_id FROM seen WHERE workspace_id = :workspace AND session_id = :session;
+
+-- name: seen_clear
+DELETE FROM seen WHERE workspace_id = :workspace AND session_id = :session;
+
+-- name: seen_drop
+DELETE FROM seen WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: document_labels
+SELECT item_id, labels, context FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: document_relabel
+UPDATE document SET labels = :labels, context_words = :context_words WHERE workspace_id = :workspace AND item_id = :id;

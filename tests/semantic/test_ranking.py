@@ -1,0 +1,162 @@
+"""The retrieval bias, end to end on real vectors: each test fails when its term is taken out of the one ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from mindloom.loom import Loom
+from mindloom.semantic import NewObservation, Semantic, retrieval
+from mindloom.semantic.results import QuestionRecall
+
+Later = Callable[..., datetime]
+MODES = pytest.mark.parametrize("mode", ["embedding", "hybrid"])
+
+
+def places(mind: Semantic, query: str, mode: retrieval.Mode) -> dict[int, int]:
+    """Say where each hit stands."""
+    return {hit.id: place for place, hit in enumerate(mind.search(query, 50, mode))}
+
+
+def scores(mind: Semantic, query: str) -> dict[int, float]:
+    """Say how each hit scores by vectors alone."""
+    return {hit.id: hit.score for hit in mind.search(query, 50, "embedding")}
+
+
+def fill(mind: Semantic) -> None:
+    """Write some other things, so that scores have something to stand out from."""
+    texts = ["The oven burns bread.", "Rain fell on Lisbon.", "Taxes are due in May.", "A cat slept on the piano."]
+    mind.add_observations([NewObservation(subject_names=("misc",), content=text) for text in texts])
+
+
+@MODES
+@pytest.mark.promise("semantic.5")
+def test_a_covered_observation_ranks_below_its_understanding(
+    mind: Semantic, later: Later, mode: retrieval.Mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(mind)
+    old = mind.remember(["James"], "James sails his wooden boat every Sunday morning.")
+    later(days=60)
+    cover = mind.create_understanding(["James"], "James is a sailor who loves wooden boats.", "James, sailor").id
+    places_now = places(mind, "James sails his wooden boat on Sunday", mode)
+    assert places_now.get(old.id, 99) > places_now[cover]
+    bare = {
+        name: replace(recipe, bias=replace(recipe.bias, covered=1.0, synthesis=1.0))
+        for name, recipe in retrieval.RECIPES.items()
+    }
+    monkeypatch.setattr(retrieval, "RECIPES", bare)
+    without = places(mind, "James sails his wooden boat on Sunday", mode)
+    assert without[old.id] < without[cover], "it is the bias that puts the understanding first"
+
+
+@MODES
+@pytest.mark.promise("semantic.5")
+def test_a_fresh_uncovered_observation_ranks_above_an_old_covered_one(
+    mind: Semantic, later: Later, mode: retrieval.Mode
+) -> None:
+    fill(mind)
+    old = mind.remember(["James"], "James sails his boat to the island on Sundays.")
+    mind.create_understanding(["James"], "James has hobbies at weekends.", "Hobbies")
+    later(days=90)
+    fresh = mind.remember(["James"], "James wants to sell his sailing boat soon.")
+    found = places(mind, "James sails his boat", mode)
+    assert found[fresh.id] < found.get(old.id, 99)
+    recalled = mind.recall("what about James and his sailing boat?")
+    assert isinstance(recalled, QuestionRecall)
+    assert recalled.best_answer is not None
+    assert recalled.best_answer.id == fresh.id
+
+
+@pytest.mark.promise("semantic.5")
+def test_time_lowers_what_is_not_used_and_use_holds_it_up(mind: Semantic, later: Later) -> None:
+    fill(mind)
+    left = mind.remember(["James"], "James plays the old cello in the evening.")
+    used = mind.remember(["James"], "James plays the new cello at night.")
+    fresh = scores(mind, "James plays the cello")
+    later(days=200)
+    aged = scores(mind, "James plays the cello")
+    assert aged[left.id] < fresh[left.id]
+    for _ in range(3):
+        mind.recall("does James play the new cello at night?")
+    after = scores(mind, "James plays the cello")
+    assert after[used.id] > aged[used.id]
+
+
+@pytest.mark.promise("semantic.5")
+def test_verdicts_move_what_they_are_about(mind: Semantic) -> None:
+    fill(mind)
+    doubtful = mind.remember(["James"], "James was born in Bremen.")
+    mind.remember(["Germany"], "Germany has a north.")
+    good = mind.create_understanding(["Germany"], "James comes from the north of Germany.", "From the north").id
+    before = scores(mind, "where was James born?")
+    mind.mark_questionable(doubtful.id, "he said Hamburg")
+    mind.mark_useful(good)
+    after = scores(mind, "where was James born?")
+    assert after.get(doubtful.id, 0.0) < before[doubtful.id]
+    assert after[good] > before[good]
+    (flagged,) = mind.get_consolidation_report().questionable_items
+    assert (flagged.id, flagged.kind, flagged.reason) == (doubtful.id, "observation", "he said Hamburg")
+
+
+@pytest.mark.promise("semantic.5")
+def test_strong_provenance_softens_the_penalty_of_being_covered(loom: Loom, later: Later) -> None:
+    strong = loom.workspace("james", session="a", model_tier="large").semantic
+    weak = loom.workspace("james", session="b", model_tier="small").semantic
+    fill(strong)
+    trusted = strong.remember(["bikes"], "The red bicycle has nine gears.", confidence=1.0)
+    doubted = weak.remember(["bikes"], "The red bicycle has nine gears, too.", confidence=0.0)
+    before = scores(strong, "red bicycle gears")
+    assert before[trusted.id] > 0
+    strong.create_understanding(["bikes"], "Bicycles are kept in the shed.", "In the shed")
+    later(days=60)
+    hits = {hit.id: hit for hit in loom.finder.search(loom.workspace("james").info.id, "gears of the red bicycle").hits}
+    found = [hit for item, hit in hits.items() if item in (trusted.id, doubted.id)]
+    assert found
+    assert found[0].id == trusted.id
+
+
+@pytest.mark.promise("semantic.5")
+def test_what_covers_is_the_same_subjects_or_what_an_understanding_rests_on(mind: Semantic, loom: Loom) -> None:
+    alone = mind.remember(["James"], "James alone at sea.")
+    together = mind.remember(["James", "Audrey"], "James with Audrey at sea.")
+    cited = mind.remember(["James", "sea"], "The sea that James loves.")
+    mind.create_understanding(["James"], "James and water.", "Water", source_observation_ids=[cited.id])
+    late = mind.remember(["James"], "James came home from sea.")
+
+    def covered() -> set[int]:
+        found = loom.finder.search(loom.workspace("james").info.id, "James sea", limit=50)
+        unfolded = {hit.id for hit in found.hits if hit.is_covered}
+        return unfolded | {item for hit in found.hits for item in hit.also}
+
+    assert covered() == {alone.id, cited.id}
+    mind.remember(["home"], "James alone at sea.")
+    assert covered() == {cited.id}, "with another subject it says something that the understanding does not"
+    assert together.id not in covered()
+    assert late.id not in covered()
+
+
+def test_documents_do_not_come_to_mind(mind: Semantic) -> None:
+    mind.orient()
+    mind.remember(["James"], "James names his boats after stars.")
+    brought = mind.bring_to_mind(["naming subjects", "tagging an observation", "who you are"])
+    assert [each.content for each in brought.results] == ["James names his boats after stars."]
+    assert mind.search("naming subjects")[0].understanding_kind == "protocol"
+
+
+def test_every_topic_has_its_turn(mind: Semantic) -> None:
+    mind.add_observations(
+        [
+            *(
+                NewObservation(subject_names=("boat",), content=f"Boat part {n} needs varnish and rope.")
+                for n in range(30)
+            ),
+            NewObservation(subject_names=("cello",), content="The cello lost a string."),
+        ]
+    )
+    brought = mind.bring_to_mind(["varnish and rope for the boat", "cello string"])
+    assert "The cello lost a string." in [each.content for each in brought.results]
+    assert len(brought.results) == 8
+    assert brought.results == tuple(sorted(brought.results, key=lambda each: -each.relevance_score))
