@@ -1,0 +1,85 @@
+"""`mindloom embed`: make the vectors that are missing, now and with a progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from mindloom.cli.command import Command
+from mindloom.cli.invocation import Invocation
+from mindloom.cli.output import Answer, Table, progress
+from mindloom.cli.turns import stopping, take_turns
+from mindloom.errors import MindloomError
+
+if TYPE_CHECKING:
+    from mindloom.kernel.embedding import Coverage
+    from mindloom.kernel.tasks import Outcome
+    from mindloom.kernel.workspaces import WorkspaceInfo
+    from mindloom.loom import Loom
+
+TASK = "embed"
+
+
+@click.command(cls=Command)
+@click.option("--all", "everywhere", is_flag=True, help="In every workspace.")
+@click.option("--retry", is_flag=True, help="Also where it failed lately and rests.")
+@click.option("--seconds", type=click.FloatRange(min=0.1), default=86_400.0, help="Stop after so long.")
+@click.pass_obj
+def embed(invocation: Invocation, everywhere: bool, retry: bool, seconds: float) -> Answer:
+    """Make the vectors that are missing."""
+    with invocation.open() as loom:
+        places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
+        if retry:
+            for place in places:
+                loom.work.retry_now(place, TASK)
+        before = [loom.embedding.coverage(place.id) for place in places]
+        outcomes, is_stopped = caught_up(loom, places, sum(each.waiting for each in before), seconds)
+        after = [loom.embedding.coverage(place.id) for place in places]
+    if is_stopped:
+        raise KeyboardInterrupt
+    return answer(places, before, after, outcomes)
+
+
+def caught_up(
+    loom: Loom, places: Sequence[WorkspaceInfo], total: int, seconds: float
+) -> tuple[dict[str, Outcome], bool]:
+    """Embed in turns; say how the last turn of each workspace ended, and whether somebody stopped it."""
+    with progress(total, "embedding") as advance, stopping() as stop:
+
+        def run(place: WorkspaceInfo, left: float) -> list[Outcome]:
+            return loom.work.run_due([place], seconds=left, tasks=[TASK], progress=lambda *step: advance(step[2]))
+
+        outcomes = {outcome.workspace: outcome for outcome in take_turns(places, run, stop, seconds)}
+        return outcomes, stop.is_set()
+
+
+def answer(
+    places: Sequence[WorkspaceInfo],
+    before: Sequence[Coverage],
+    after: Sequence[Coverage],
+    outcomes: dict[str, Outcome],
+) -> Answer:
+    """Tell for each workspace what waited before, what has vectors now, and what stood in the way."""
+    result, rows = [], []
+    for place, old, new in zip(places, before, after, strict=True):
+        outcome = outcomes.get(place.name)
+        state = outcome.state if outcome else "done"
+        error = outcome.error if outcome else None
+        result.append({"workspace": place.name, "state": state, "error": error, "before": old, "after": new})
+        rows.append((place.name, new.model, old.waiting, new.embedded, new.waiting, new.refused, state))
+    headings = ("workspace", "model", "waited", "embedded", "waiting", "refused", "state")
+    return Answer({"workspaces": result}, [Table(rows, headings)], failure_in(outcomes.values()))
+
+
+def failure_in(outcomes: Iterable[Outcome]) -> MindloomError | None:
+    """Name what kept vectors from being made, if anything did."""
+    for outcome in outcomes:
+        if outcome.state == "failed":
+            hint = "`mindloom doctor` tests the model, `mindloom embed --retry` tries again at once"
+            return MindloomError(f"embedding failed in {outcome.workspace}: {outcome.error}", hint=hint)
+        if outcome.state == "resting":
+            hint = "`mindloom jobs` shows why, `mindloom embed --retry` tries again at once"
+            return MindloomError(f"embedding failed lately in {outcome.workspace} and rests", hint=hint)
+    return None
