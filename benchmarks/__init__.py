@@ -1,0 +1,1 @@
+"""Measurements that stand beside others: run one by itself, on a quiet machine."""

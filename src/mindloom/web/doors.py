@@ -1,0 +1,88 @@
+"""Who is let in by address and by rate. Pure: headers and times arrive as values.
+
+A page of another site can make a browser send requests here under a name that its owner points at this machine (DNS
+rebinding). It cannot choose the Host header, so names that are not ours are refused; an address cannot be rebound.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]/@?#\s]+)(?::(\d{1,5}))?")
+# Callers that are remembered at once; beyond that the one that was quiet longest is forgotten, and starts afresh.
+MOST_CALLERS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the door checks: names and origins that are welcome, whether a token is needed, and every limit."""
+
+    hosts: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
+    any_address: bool = False
+    needs_token: bool = False
+    most_bytes: int = 4 * 2**20
+    body_seconds: float = 30.0
+    request_seconds: float = 120.0
+    calls_per_second: float = 100.0
+    burst: float = 1000.0
+    # A wrong token costs as much as this many calls: five at once, then one in two seconds.
+    wrong_token_cost: float = 200.0
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a name or an address means this machine and nothing else."""
+    return host.lower() == "localhost" or (is_address(host) and ip_address(bare(host)).is_loopback)
+
+
+def is_address(host: str) -> bool:
+    """Say whether a host is written in numbers."""
+    try:
+        ip_address(bare(host))
+    except ValueError:
+        return False
+    return True
+
+
+def bare(host: str) -> str:
+    """Take the brackets off an IPv6 address."""
+    return host.removeprefix("[").removesuffix("]")
+
+
+def is_welcome_host(header: str | None, rules: Rules) -> bool:
+    """Say whether a Host header names this server."""
+    found = HOST.fullmatch(header or "")
+    if found is None:
+        return False
+    host = found[1].lower()
+    return is_loopback(host) or host in rules.hosts or (rules.any_address and is_address(host))
+
+
+def is_welcome_origin(origin: str | None, host: str, rules: Rules) -> bool:
+    """Say whether an Origin header names this server's own page or an allowed one; only browsers send any."""
+    if origin is None:
+        return True
+    scheme, _, place = origin.lower().partition("://")
+    return (scheme in {"http", "https"} and place == host.lower()) or origin.lower() in rules.origins
+
+
+class Patience:
+    """How much each caller may still ask for: a bucket that fills at a steady rate and holds a burst."""
+
+    def __init__(self, per_second: float, burst: float) -> None:
+        self._per_second = per_second
+        self._burst = burst
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def spend(self, caller: str, now: float, cost: float = 1.0) -> float:
+        """Take `cost` from a caller's bucket; more than 0 is how many seconds to wait instead."""
+        left, at = self._left.pop(caller, (self._burst, now))
+        left = min(self._burst, left + (now - at) * self._per_second)
+        allowed = left >= cost
+        self._left[caller] = (left - cost if allowed else left, now)
+        if len(self._left) > MOST_CALLERS:
+            self._left.popitem(last=False)
+        return 0.0 if allowed else (cost - left) / self._per_second
