@@ -1,0 +1,105 @@
+"""Vectors of scenes and clusters: means, nearness, cutting a group in two. Pure and repeatable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+
+ROUNDS = 12
+BLOCK = 256
+
+
+def unit_rows(rows: Floats) -> Floats:
+    """Scale each row to length one; a row of zeros stays one."""
+    lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
+    scaled: Floats = (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    return scaled
+
+
+def mean_of(rows: Floats) -> Floats:
+    """Take the mean direction of some vectors."""
+    mean: Floats = unit_rows(rows.mean(axis=0, dtype=np.float64).astype(np.float32))
+    return mean
+
+
+def packed(vector: Floats) -> bytes:
+    """Write a vector as a cluster's row keeps it."""
+    return vector.astype("<f4").tobytes()
+
+
+def unpacked(blobs: Sequence[bytes]) -> Floats:
+    """Read vectors from clusters' rows, one row each."""
+    return np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), -1).astype(np.float32)
+
+
+def best_matches(vectors: Mapping[int, Floats], places: Sequence[int], rows: Floats, over: float) -> dict[int, int]:
+    """Find for each vector the place that is nearest, if it is nearer than `over`; the first of equals."""
+    found: dict[int, int] = {}
+    ids, asked = stacked(vectors)
+    for start in range(0, len(ids) if len(places) else 0, BLOCK):
+        similar = asked[start : start + BLOCK] @ rows.T
+        best = similar.argmax(axis=1)
+        nearness = similar[np.arange(len(best)), best]
+        near = zip(ids[start : start + BLOCK], best.tolist(), (nearness > over).tolist(), strict=True)
+        found.update({item: places[place] for item, place, is_near in near if is_near})
+    return found
+
+
+def by_centrality(ids: Sequence[int], rows: Floats) -> list[int]:
+    """Order a group from its centre outward."""
+    near = rows @ mean_of(rows)
+    return [ids[place] for place in np.argsort(-near, kind="stable")]
+
+
+def coherence(rows: Floats) -> float:
+    """Say how near a group's members are to their mean, on average."""
+    return float((rows @ mean_of(rows)).mean())
+
+
+def halves(rows: Floats, least: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] | None:
+    """Cut a group in two by 2-means, each half at least `least`; None when it is too small for that."""
+    count = len(rows)
+    if count < 2 * least:
+        return None
+    # The member that is farthest from the middle, and the one farthest from that.
+    first = int(np.argmin(rows @ mean_of(rows)))
+    centres = rows[[first, int(np.argmin(rows @ rows[first]))]]
+    leaning = rows @ (centres[0] - centres[1])
+    for _ in range(ROUNDS):
+        side = leaning > 0
+        if side.all() or not side.any():
+            break
+        centres = np.stack([mean_of(rows[side]), mean_of(rows[~side])])
+        moved = rows @ (centres[0] - centres[1])
+        if ((moved > 0) == side).all():
+            leaning = moved
+            break
+        leaning = moved
+    order = np.argsort(-leaning, kind="stable")
+    cut = min(max(int((leaning > 0).sum()), least), count - least)
+    return np.sort(order[:cut]), np.sort(order[cut:])
+
+
+def leaves(rows: Floats, most: int, least: int) -> list[npt.NDArray[np.intp]]:
+    """Cut a group in halves until none is larger than `most`."""
+    waiting, done = [np.arange(len(rows))], []
+    while waiting:
+        group = waiting.pop()
+        cut = halves(rows[group], least) if len(group) > most else None
+        if cut is None:
+            done.append(group)
+        else:
+            waiting += [group[cut[1]], group[cut[0]]]
+    return done
+
+
+def stacked(vectors: Mapping[int, Floats]) -> tuple[list[int], Floats]:
+    """Write vectors by id as ids and rows."""
+    ids = list(vectors)
+    if not ids:
+        return [], np.empty((0, 0), np.float32)
+    return ids, np.stack([vectors[each] for each in ids])

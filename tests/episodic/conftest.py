@@ -1,0 +1,41 @@
+"""Fixtures of the episodic tests: Beings on each engine, with a clock that the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from mindloom.clock import ManualClock
+from mindloom.episodic import Episodic
+from mindloom.loom import Loom
+from mindloom.models import static
+from tests.episodic.ground import NOW, open_being
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_embedder() -> Iterator[None]:
+    """Load the offline embedder once for all tests of a worker: it is the real one, and it keeps no state."""
+    shared = static.StaticEmbedder()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(static, "StaticEmbedder", lambda: shared)
+        yield
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """A clock that the test moves."""
+    return ManualClock(NOW)
+
+
+@pytest.fixture
+def loom(store_url: str, clock: ManualClock) -> Iterator[Loom]:
+    """An empty loom, on each engine."""
+    with open_being(store_url, clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def being(loom: Loom) -> Episodic:
+    """A Being."""
+    return loom.workspace("james", session="monday").episodic

@@ -1,0 +1,232 @@
+"""A Being against a simple model of it: random scenes, recalls, pins, patrols, kills and restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from mindloom.clock import ManualClock
+from mindloom.episodic import Episodic
+from mindloom.episodic.lifespan import GRACE, lifespan
+from mindloom.kernel.tasks import LEASE
+from mindloom.loom import Loom
+from tests.episodic.ground import NOW, Killed, assert_clusters_agree, killed_after, life_of, open_being, scene
+from tests.store.ground import assert_agreement, rows_of
+
+# Lives of 1, 2, 4 and 6 patrols, and one that outlives every example.
+IMPORTANCES = [0.051, 0.053, 0.057, 0.06, 0.9]
+WORDS = "tide harbour keel rope gull lamp fog chart mast anchor sail crew".split()
+
+Lend = Callable[[], AbstractContextManager[str]]
+
+
+@dataclass
+class Life:
+    """What the model knows of one scene."""
+
+    importance: float
+    status: str = "active"
+    death: str | None = None
+    patrols: int = 0
+    recalls: int = 0
+    dying_since: int | None = None
+    pinned: bool = False
+
+    @property
+    def is_spent(self) -> bool:
+        return self.patrols - self.recalls >= lifespan(self.importance)
+
+    def recall(self) -> None:
+        self.recalls += 2 if self.status == "dead" else 1
+        if self.status == "dying":
+            self.status, self.dying_since = "active", None
+
+    def patrol(self, number: int) -> None:
+        if self.status == "active" and not self.pinned:
+            self.patrols += 1
+            if self.is_spent:
+                self.status, self.dying_since = "dying", number
+        if (
+            self.status == "dying"
+            and not self.pinned
+            and self.dying_since is not None
+            and self.dying_since <= number - GRACE
+        ):
+            self.status, self.death, self.dying_since = "dead", "faded", None
+        if self.death == "faded" and not self.is_spent:
+            self.status, self.death, self.recalls = "active", None, self.recalls + 2
+
+
+class Being(RuleBasedStateMachine):
+    """The real Being and the model of it, side by side."""
+
+    lend: Lend
+
+    @initialize()
+    def open(self) -> None:
+        self.stack = ExitStack()
+        self.url = self.stack.enter_context(self.lend())
+        self.clock = ManualClock(NOW)
+        self.lives: dict[int, Life] = {}
+        self.waiting: dict[int, float] = {}
+        self.number = 0
+        self.count = 0
+        self.start()
+
+    def start(self) -> None:
+        self.loom: Loom = open_being(self.url, self.clock)
+        self.being: Episodic = self.loom.workspace("james").episodic
+
+    def teardown(self) -> None:
+        if hasattr(self, "stack"):
+            assert_agreement(self.url)
+            self.loom.close()
+            self.stack.close()
+
+    @rule(importances=st.lists(st.sampled_from(IMPORTANCES), min_size=1, max_size=5), word=st.sampled_from(WORDS))
+    def tell(self, importances: list[float], word: str) -> None:
+        scenes = []
+        for importance in importances:
+            self.count += 1
+            scenes.append(scene(f"The {word} and mark{self.count:04}x", importance=importance))
+        kept = self.being.update_notes(scenes=scenes)
+        self.waiting |= dict(zip(kept.scene_ids, importances, strict=True))
+
+    @rule()
+    def tell_nonsense(self) -> None:
+        assert len(self.being.update_notes(scenes=["nonsense"]).rejected) == 1
+
+    @rule()
+    def patrol(self) -> None:
+        assert self.being.trigger_patrol().status == "done"
+        self.patrolled()
+
+    @rule(kills=st.lists(st.integers(0, 90), min_size=1, max_size=4), tells=st.booleans(), restarts=st.booleans())
+    def patrol_with_kills(self, kills: list[int], tells: bool, restarts: bool) -> None:
+        for allowed in kills:
+            try:
+                with killed_after(allowed):
+                    self.being.trigger_patrol()
+            except Killed:
+                self.clock.advance(LEASE + timedelta(seconds=1))
+                if self.is_through():
+                    # Killed after the last step, before anybody heard of it.
+                    self.patrolled()
+                    return
+                if tells:
+                    self.tell([0.9], "storm")
+                if restarts:
+                    self.restart()
+            else:
+                self.patrolled()
+                return
+        assert self.being.trigger_patrol().status == "done"
+        self.patrolled()
+
+    def is_through(self) -> bool:
+        newest = self.being.patrol_report()
+        return bool(newest) and newest[0].number > self.number and newest[0].ended_at is not None
+
+    def patrolled(self) -> None:
+        """Let the model go through the patrol that just ended."""
+        (report,) = self.being.patrol_report()
+        self.number += 1
+        assert (report.number, report.ended_at is not None) == (self.number, True)
+        notes = {
+            row["id"]: row["scene_id"]
+            for row in rows_of(self.url, "SELECT id, scene_id FROM note WHERE kind = 'scene'")
+        }
+        for note in [each for each in self.waiting if each < report.id]:
+            self.lives[notes[note]] = Life(self.waiting.pop(note))
+        for life in self.lives.values():
+            life.patrol(self.number)
+
+    @precondition(lambda self: self.lives)
+    @rule(data=st.data())
+    def search(self, data: st.DataObject) -> None:
+        item = data.draw(st.sampled_from(sorted(self.lives)))
+        word = self.being.show(item).scene.action.split()[-1]
+        hits = self.being.search_memory(word, mode="and").hits
+        assert [hit.node.id for hit in hits] == [item]
+        self.lives[item].recall()
+
+    @rule(word=st.sampled_from(WORDS))
+    def recall(self, word: str) -> None:
+        found = self.being.recall(f"The {word}").node_ids
+        assert len(found) <= 3
+        for item in found:
+            assert self.lives[item].status != "dead"
+            self.lives[item].recall()
+
+    @precondition(lambda self: self.lives)
+    @rule(data=st.data())
+    def read_cluster(self, data: st.DataObject) -> None:
+        item = data.draw(st.sampled_from(sorted(self.lives)))
+        for node in self.being.recall_memory(self.being.show(item).cluster_id, limit=4).nodes:
+            self.lives[node.id].recall()
+
+    @precondition(lambda self: self.lives)
+    @rule(data=st.data(), pinned=st.booleans())
+    def pin(self, data: st.DataObject, pinned: bool) -> None:
+        item = data.draw(st.sampled_from(sorted(self.lives)))
+        life = self.lives[item]
+        (self.being.pin_node if pinned else self.being.unpin_node)(item)
+        life.pinned = pinned
+        if pinned:
+            life.status, life.death, life.dying_since = "active", None, None
+
+    @rule()
+    def restart(self) -> None:
+        self.loom.close()
+        self.start()
+
+    @invariant()
+    def agrees_with_the_model(self) -> None:
+        if not hasattr(self, "lives"):
+            return
+        rows = life_of(self.url)
+        real = {
+            item: (row["status"], row["death"], row["session_count"], row["reactivation_count"], row["dying_since"])
+            for item, row in rows.items()
+        }
+        assert real == {
+            item: (life.status, life.death, life.patrols, life.recalls, life.dying_since)
+            for item, life in self.lives.items()
+        }
+        assert self.being.census()["pending"] == len(self.waiting)
+        assert_clusters_agree(self.loom, "james", self.url)
+        for cluster in self.being.recall_memory().clusters:
+            assert cluster.is_root or cluster.nodes
+
+
+def run(lend: Lend, examples: int, steps: int) -> None:
+    machine = type("BeingOnEngine", (Being,), {"lend": staticmethod(lend)})
+    chosen = settings(
+        max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    run_state_machine_as_test(machine, settings=chosen)
+
+
+@pytest.mark.promise("episodic.machine")
+def test_a_being_is_what_the_model_says_it_is(lend_store_url: Lend) -> None:
+    run(lend_store_url, examples=4, steps=18)
+
+
+@pytest.mark.long
+@pytest.mark.promise("episodic.machine")
+def test_a_being_is_what_the_model_says_it_is_for_long(lend_store_url: Lend) -> None:
+    run(lend_store_url, examples=150, steps=60)

@@ -1,0 +1,180 @@
+"""Every verb from the command line and over MCP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from mcp import Client
+
+from mindloom.cli.root import root
+from mindloom.mcp.toolsets import toolset_named
+from tests.episodic.ground import BILLING, SAILING, scene
+from tests.mcp.ground import call, serving
+
+Run = Callable[..., Any]
+
+VERBS = {
+    "get_context",
+    "recall",
+    "recall_memory",
+    "search_memory",
+    "search_history",
+    "update_notes",
+    "update_memory",
+    "update_relation",
+    "merge_nodes",
+    "pin_node",
+    "unpin_node",
+    "trigger_patrol",
+    "patrol_report",
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run a command and read its result; `code` is the exit code that is expected, `text` asks for text."""
+    settings = tmp_path / "mindloom.toml"
+    settings.write_text(f'[store]\nurl = "sqlite:///{tmp_path}/loom.db"\n[workspace]\ntime_zone = "UTC"\n')
+    runner = CliRunner()
+
+    def call(*words: object, code: int = 0, text: bool = False) -> Any:
+        arguments = ["--config", str(settings), *(() if text else ("--json",)), *map(str, words)]
+        ended = runner.invoke(root, arguments)
+        assert ended.exit_code == code, ended.output
+        if text:
+            return ended.stdout
+        whole = json.loads(ended.stdout)
+        return whole["result"] if code == 0 else whole["error"]
+
+    return call
+
+
+@pytest.mark.promise("episodic.surfaces")
+def test_ten_scenes_are_written_patrolled_recalled_and_reported(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "scenes.jsonl"
+    file.write_text("\n".join(json.dumps(scene(each)) for each in SAILING[:5]) + "\nnot JSON\n")
+    kept = run("being", "update-notes", "--scenes", file, "--note", "Buy rope", "--someday", "Learn Finnish")
+    assert (len(kept["scene_ids"]), len(kept["rejected"]), kept["pending_scenes"]) == (5, 1, 5)
+    more = [word for each in BILLING[:5] for word in ("--scene", json.dumps(scene(each)))]
+    kept = run("being", "update-notes", *more)
+    assert (kept["patrol"], kept["pending_scenes"]) == ("done", 0)
+    said = run("being", "recall", "Who", "repaired", "the", "mast?", text=True)
+    assert "<memory-recall>" in said
+    assert "James repaired the mast" in said
+    (report,) = run("being", "patrol-report")["patrols"]
+    assert report["steps"][0]["step"] == "take_in"
+    printed = run("being", "patrol-report", text=True)
+    assert "no LLM configured" in printed
+    assert "taken_in 10" in printed
+    assert run("being", "census")["active"] == 10
+    assert run("being", "get-context")["snapshot"].count("PARSE_FAILED") == 1
+
+
+@pytest.mark.promise("episodic.surfaces")
+def test_every_verb_is_a_command(run: Run) -> None:
+    scenes = [word for each in SAILING for word in ("--scene", json.dumps(scene(each, emotion=[0.5, 0, 0, 0, 0, 0])))]
+    run("being", "update-notes", *scenes)
+    done = run("patrol")
+    assert (done["status"], done["scenes_created"]) == ("done", len(SAILING))
+    assert run("being", "trigger-patrol")["report"]["number"] == 2
+    assert "patrol 3" in run("patrol", text=True)
+    hits = run("being", "search-memory", "boat", "mast", "--mode", "and")["hits"]
+    item = hits[0]["node"]["id"]
+    assert run("being", "pin-node", item)["pinned"] is True
+    assert run("being", "unpin-node", item)["pinned"] is False
+    assert "importance" in run("being", "show", item, text=True)
+    others = [hit["node"]["id"] for hit in run("being", "search-memory", "boat")["hits"]][:2]
+    merged = run("being", "merge-nodes", *others, "--summary", "The boat was made ready")
+    assert merged["absorbed_ids"] == others
+    assert run("being", "recall", "--feeling", "valence=0.5")["node_ids"]
+    assert run("being", "recall-memory")["clusters"]
+    run("being", "recall-memory", run("being", "recall-memory")["clusters"][0]["id"], "--limit", 2)
+    assert (
+        run("being", "update-memory", "knowledge", "append", "An", "island.", "--key", "Elba")["after"]["key"] == "Elba"
+    )
+    assert "An island." in run("being", "update-memory", "knowledge", "get", text=True)
+    assert run("being", "update-relation", "Audrey", "James'", "wife")["key"] == "Audrey"
+    assert run("being", "search-history", "--from", "2026-01-01")["messages"] == []
+    assert run("being", "update-memory", "knowledge", "delete", code=2)["code"] == "rejected"
+    assert run("being", "show", 999_999, code=3)["code"] == "not_found"
+    assert run("being", "recall", "--feeling", "sad", code=2)["code"] == "rejected"
+    group = root.get_command(None, "being")  # type: ignore[arg-type]
+    assert {name.replace("-", "_") for name in group.commands} >= VERBS  # type: ignore[union-attr]
+
+
+@pytest.mark.promise("episodic.surfaces")
+def test_calibrate_reads_files_and_reports_numbers(run: Run, tmp_path: Path) -> None:
+    from tests.episodic.year import TOPICS
+
+    files = []
+    for topic, words in list(TOPICS.items())[:2]:
+        file = tmp_path / f"{topic}.txt"
+        letters = words.split()
+        file.write_text(
+            "\n\n".join(f"James at the {topic}: {letters[n % 10]} {letters[(n * 3 + 1) % 10]}" for n in range(30))
+        )
+        files.append(file)
+    found = run("calibrate", *files, "--dry-run")
+    assert (found["passages"], found["kept"]) == (60, False)
+    assert "recall" in run("calibrate", *files, text=True)
+    talk = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": []}
+    for number in range(30):
+        talk["session_1"].append({"speaker": "Ann", "dia_id": f"D1:{number}", "text": f"I saw bird number {number}."})  # type: ignore[attr-defined]
+    sample = {"conversation": talk, "qa": [{"question": "Which bird?", "evidence": ["D1:3"], "category": 1}]}
+    other = json.loads(json.dumps(sample).replace("bird", "train"))
+    shaped = tmp_path / "talks.json"
+    shaped.write_text(json.dumps([sample, other]))
+    found = run("calibrate", shaped, "--dry-run")
+    assert (found["passages"], found["cues"]) == (60, 2)
+    shaped.write_text("{}")
+    assert run("calibrate", shaped, code=2)["code"] == "rejected"
+
+
+@pytest.mark.promise("episodic.surfaces")
+def test_every_verb_is_a_tool_and_two_are_renamed_among_all() -> None:
+    def names(toolset: str) -> list[str]:
+        return [tool.name for each in toolset_named(toolset) for tool in each.tools(lambda *_: None)]  # type: ignore[arg-type]
+
+    assert set(names("being")) == VERBS
+    everything = names("all")
+    assert len(everything) == len(set(everything))
+    assert {"being_recall", "being_search_memory", "recall"} <= set(everything)
+
+
+@pytest.mark.promise("episodic.surfaces")
+def test_a_being_lives_through_its_tools(tmp_path: Path) -> None:
+    async def journey() -> None:
+        with serving(tmp_path / "loom.db", "being") as server:
+            async with Client(server) as client:
+                kept = await call(client, "update_notes", scenes=[scene(each) for each in SAILING], notes=["Buy rope"])
+                assert len(kept["scene_ids"]) == len(SAILING)
+                done = await call(client, "trigger_patrol")
+                assert done["status"] == "done"
+                found = await call(client, "recall", user_message="Who repaired the mast?")
+                assert found["text"].startswith("<memory-recall>")
+                listed = await call(client, "recall_memory")
+                assert listed["clusters"]
+                hits = (await call(client, "search_memory", query="boat"))["hits"]
+                ids = [hit["node"]["id"] for hit in hits]
+                assert (await call(client, "pin_node", node_id=ids[0]))["pinned"]
+                merged = await call(client, "merge_nodes", node_ids=ids[1:3], summary="The boat was made ready")
+                assert merged["absorbed_ids"] == ids[1:3]
+                changed = await call(
+                    client, "update_memory", target="souls", action="update", key="voice", content="Dry."
+                )
+                assert changed["after"]["content"] == "Dry."
+                context = await call(client, "get_context")
+                assert "Dry." in context["system_prompt"]
+                assert "Buy rope" in context["snapshot"]
+                report = await call(client, "patrol_report")
+                assert report["result"][0]["steps"]
+                await call(client, "update_relation", entity_name="Audrey", content="James' wife")
+                await call(client, "search_history", date_from="2026-01-01")
+
+    asyncio.run(journey())
