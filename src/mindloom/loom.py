@@ -8,25 +8,54 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from mindloom.clock import Clock, SystemClock
-from mindloom.errors import Rejected
+from mindloom.errors import Conflict, ProviderError, Rejected
+from mindloom.graph.tasks import daily_tasks
 from mindloom.kernel.access import Verdict, count_access, judge, pin
 from mindloom.kernel.backfill import Backfill
 from mindloom.kernel.embedding import Coverage, Embedding
 from mindloom.kernel.journal import Event, Session, append_event, attend, event_from, kind_of
+from mindloom.kernel.perspectives import Perspective, add_perspective, perspective_from, perspectives_of
 from mindloom.kernel.provenance import Reason, Shown, show, why
 from mindloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findings, Hit, Index, Recipe, Scope
 from mindloom.kernel.spending import Ledger
 from mindloom.kernel.tasks import Job, Outcome, Work
+from mindloom.kernel.upkeep import Upkeep
 from mindloom.kernel.workspaces import WorkspaceInfo, Workspaces
-from mindloom.models import Access, Budget, Meter, Roles, make_embedder
-from mindloom.settings import Settings, load
+from mindloom.models import (
+    DATA_NOTICE,
+    Access,
+    Ask,
+    Budget,
+    Message,
+    Meter,
+    Recorder,
+    Roles,
+    Usage,
+    UsageRecord,
+    estimate,
+    make_embedder,
+    quoted,
+)
+from mindloom.settings import Settings, data_directory, load
 from mindloom.store import Store, Unit, open_store
 from mindloom.store.contract import FOREVER
+
+if TYPE_CHECKING:
+    from mindloom.episodic import Episodic, Patrol
+    from mindloom.episodic import Ground as SceneGround
+    from mindloom.episodic import Question as SceneQuestion
+    from mindloom.graph import Graph, Graphs, Watcher
+    from mindloom.semantic import Ground, Semantic
+    from mindloom.semantic.driver import Bounds, Planned
+    from mindloom.semantic.task import Consolidation
+    from mindloom.semantic.thinking import Question, ShapeT, Spent
 
 
 def open_loom(url: str | Path | None = None, *, settings: Settings | None = None, clock: Clock | None = None) -> Loom:
@@ -50,8 +79,16 @@ class Loom:
         self.index = Index(self.embedding)
         self.finder = Finder(self.store, self.embedding, clock)
         self.work = Work(self.store, clock, holder=f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}")
+        for task in daily_tasks(self.graphs, self.store, clock):
+            self.work.add(task)
         self.work.add(Backfill(self.store, self.embedding, clock))
+        self.work.add(Upkeep(self.store))
         self._budget = Budget(dollars=settings.llm.dollars)
+        self._followed: set[tuple[int, int]] = set()
+        self._watchers: dict[Path, Watcher] = {}
+        self.work.add(self.patrol())
+        if settings.semantic.consolidate == "auto" and (settings.llm.large or settings.llm.small):
+            self.work.add(self.consolidation())
 
     def workspace(
         self, name: str | None = None, *, session: str | None = None, model_tier: str | None = None
@@ -60,15 +97,97 @@ class Loom:
         info = self.workspaces.open(name or self.settings.workspace.name)
         return Workspace(self, info, session, model_tier)
 
-    def llms(self, workspace: WorkspaceInfo) -> Roles:
-        """Hand out the language models; what they cost is recorded in the workspace."""
-        meter = Meter(clock=self.clock, recorder=Ledger(self.store, workspace.id), budget=self._budget)
+    def llms(self, workspace: WorkspaceInfo, recorder: Recorder | None = None) -> Roles:
+        """Hand out the language models; what they cost is recorded in the workspace, or by `recorder`."""
+        meter = Meter(clock=self.clock, recorder=recorder or Ledger(self.store, workspace.id), budget=self._budget)
         return Roles(
             large=self.settings.llm.large, small=self.settings.llm.small, access=access(self.settings), meter=meter
         )
 
+    def ground(self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None) -> Ground:
+        """Lay what semantic memory stands on in a workspace."""
+        from mindloom.semantic import Ground  # noqa: PLC0415  a search alone does not need it
+
+        return Ground(
+            store=self.store,
+            index=self.index,
+            finder=self.finder,
+            embedding=self.embedding,
+            clock=self.clock,
+            workspace=workspace,
+            session=session,
+            model_tier=model_tier,
+            seen_gap=timedelta(minutes=self.settings.semantic.seen_minutes),
+        )
+
+    def thinker(self, workspace: WorkspaceInfo) -> ThinkingModel:
+        """Hand out the large language model as semantic memory asks it."""
+        ledger = Ledger(self.store, workspace.id)
+        return ThinkingModel(lambda recorder: self.llms(workspace, recorder), ledger, self._budget)
+
+    def consolidation(self, bounds: Bounds | None = None) -> Consolidation:
+        """Make the task that consolidates with a language model."""
+        from mindloom.semantic.task import Consolidation, Means  # noqa: PLC0415
+
+        return Consolidation(Means(self.ground, self.thinker, estimate), bounds)
+
+    def patrol(self) -> Patrol:
+        """Make the task that turns notes into scenes, and ages them."""
+        from mindloom.episodic import Patrol  # noqa: PLC0415
+
+        return Patrol(self.scenes_ground())
+
+    def scenes_ground(self) -> SceneGround:
+        """Lay what episodic memory stands on."""
+        from mindloom.episodic import Ground as SceneGround  # noqa: PLC0415
+        from mindloom.episodic import Policy  # noqa: PLC0415
+
+        known = self.settings.episodic
+        return SceneGround(
+            store=self.store,
+            index=self.index,
+            embedding=self.embedding,
+            finder=self.finder,
+            clock=self.clock,
+            policy=Policy(
+                patrol_at=known.patrol_at,
+                patrol_hours=known.patrol_hours,
+                starts_here=known.patrol == "here",
+                recall_threshold=known.recall_threshold,
+                cluster_threshold=known.cluster_threshold,
+            ),
+            thinker=lambda info: SceneThinker(roles) if (roles := self.llms(info)).is_configured else None,
+            soul_prose=lambda info: OneSoul(Workspace(self, info, None, None)).read(),
+        )
+
+    def graphs(self, workspace: WorkspaceInfo, attend: Callable[[Unit], int | None] = lambda _: None) -> Graphs:
+        """Lay out the memory graphs of a workspace."""
+        from mindloom.graph import Graphs, Kernel, Options, Places  # noqa: PLC0415  a search alone does not need it
+
+        known, roles = self.settings.graph, self.llms(workspace)
+        is_usual = workspace.name == self.settings.workspace.name
+        return Graphs(
+            Kernel(self.store, self.index, self.finder, self.embedding, self.clock),
+            workspace,
+            Places(data_directory() / "graphs", known.directory if is_usual else None),
+            Options(known.known_projects, auto_commit=known.auto_commit, auto_edges=known.auto_edges),
+            attend=attend,
+            thinker=lambda: GraphThinker(roles) if roles.is_configured else None,
+            followed=self._followed,
+        )
+
+    def watched(self, graph: Graph) -> Graph:
+        """See that a server follows what people do to a graph's files while it runs."""
+        from mindloom.graph import Watcher  # noqa: PLC0415
+
+        if graph.directory not in self._watchers:
+            self._watchers[graph.directory] = Watcher(graph).start()
+        return graph
+
     def close(self) -> None:
-        """Let go of every connection."""
+        """Let go of every connection, and stop watching."""
+        for watcher in self._watchers.values():
+            watcher.stop()
         self.store.close()
 
     def __enter__(self) -> Loom:
@@ -93,6 +212,38 @@ class Workspace:
     def name(self) -> str:
         """Say what the workspace is called."""
         return self.info.name
+
+    @property
+    def semantic(self) -> Semantic:
+        """Reach what is known: subjects, observations, understandings."""
+        from mindloom.semantic import Semantic  # noqa: PLC0415  a search alone does not need it
+
+        return Semantic(self.loom.ground(self.info, self.session, self.model_tier))
+
+    @property
+    def episodic(self) -> Episodic:
+        """Reach what happened: scenes, clusters, notes, diary."""
+        from mindloom.episodic import Episodic, Place  # noqa: PLC0415
+
+        ground = self.loom.scenes_ground()
+        place = Place(ground, self.info, OneSoul(self), Neighbours(self.loom), self.session, self.model_tier)
+        return Episodic(place, self.loom.work)
+
+    @property
+    def graphs(self) -> Graphs:
+        """Reach the memory graphs, by name."""
+        return self.loom.graphs(self.info, self.attend)
+
+    @property
+    def graph(self) -> Graph:
+        """Reach the default memory graph: typed markdown memories in a directory."""
+        return self.graphs.open()
+
+    def plan_consolidation(self) -> tuple[Planned, ...]:
+        """Say what a consolidation by a model would do, in order; asks nobody and writes nothing."""
+        from mindloom.semantic.driver import preview  # noqa: PLC0415
+
+        return preview(self.loom.ground(self.info), estimate)
 
     def search(
         self, cue: str, *, limit: int = 10, within: Scope = EVERYTHING, recipe: Recipe = DEFAULT
@@ -169,9 +320,148 @@ class Workspace:
         """Show every task of this workspace: what is due, who is at it, what failed."""
         return self.loom.work.jobs(self.info)
 
+    def perspectives(self) -> list[Perspective]:
+        """List the angles from which this workspace's texts are embedded."""
+        with self.loom.store.write(self.info.id) as unit:
+            return [perspective_from(row) for row in perspectives_of(unit, self.loom.clock.now()).values()]
+
+    def add_perspective(self, name: str, instruction: str) -> Perspective:
+        """Add an angle; `embed` then gives every document its vector, if the model follows instructions."""
+        now = self.loom.clock.now()
+        with self.loom.store.write(self.info.id) as unit:
+            added = add_perspective(unit, name, instruction, now)
+            append_event(unit, "add_perspective", {"name": added.name}, now, self.attend(unit))
+        return added
+
     def coverage(self) -> Coverage:
         """Count how many documents have vectors, and how many wait for them."""
         return self.loom.embedding.coverage(self.info.id)
+
+
+class ThinkingModel:
+    """A language model as semantic memory asks it; it keeps count of what that takes, failures included."""
+
+    def __init__(self, roles: Callable[[Recorder], Roles], ledger: Recorder, budget: Budget) -> None:
+        self._ledger = ledger
+        self._budget = budget
+        self._records: list[UsageRecord] = []
+        self._llm = roles(self).large
+
+    @property
+    def name(self) -> str:
+        """Say `"kind:model"`."""
+        return self._llm.name
+
+    @property
+    def tier(self) -> str:
+        """Say its role, which search knows as a tier."""
+        return self._llm.role
+
+    @property
+    def spent(self) -> Spent:
+        """Sum every question put to it."""
+        from mindloom.semantic.thinking import Spent  # noqa: PLC0415
+
+        total = sum((record.usage for record in self._records), Usage())
+        prices = [record.dollars for record in self._records]
+        dollars = None if None in prices else sum(price for price in prices if price is not None)
+        return Spent(len(self._records), total.prompt, total.output, dollars)
+
+    def record(self, record: UsageRecord) -> None:
+        """Count a question, and book it."""
+        self._records.append(record)
+        self._ledger.record(record)
+
+    def refusal(self) -> ProviderError | None:
+        """Say why the budget allows no question."""
+        try:
+            self._budget.admit(self.name)
+        except ProviderError as error:
+            return error
+        return None
+
+    def think(self, question: Question, shape: type[ShapeT]) -> ShapeT:
+        """Ask, with what is remembered quoted as data."""
+        passages = [f"{each.label}:\n{quoted(each.text, each.label)}" for each in question.passages]
+        ask = Ask(
+            system=f"{question.instructions}\n\n{DATA_NOTICE}",
+            messages=(Message("user", "\n\n".join([question.request, *passages])),),
+            max_tokens=question.longest_answer,
+            purpose="consolidate",
+        )
+        return self._llm.answer(ask, shape)[0]
+
+
+class SceneThinker:
+    """The language models as episodic memory asks them."""
+
+    def __init__(self, roles: Roles) -> None:
+        self._roles = roles
+
+    def answer(self, question: SceneQuestion, shape: type[ShapeT]) -> ShapeT:
+        """Ask, with what is remembered quoted as data; routine goes to the small model."""
+        llm = self._roles.small if question.is_routine else self._roles.large
+        ask = Ask(
+            system=f"{question.task}\n\n{DATA_NOTICE}",
+            messages=(Message("user", quoted(question.material)),),
+            max_tokens=question.max_tokens,
+            purpose=question.purpose,
+        )
+        return llm.answer(ask, shape)[0]
+
+
+class GraphThinker:
+    """The large language model as the memory graph asks it."""
+
+    def __init__(self, roles: Roles) -> None:
+        self._roles = roles
+
+    def answer(self, system: str, text: str, shape: type[ShapeT]) -> ShapeT:
+        """Ask, with what is remembered quoted as data."""
+        ask = Ask(f"{system}\n\n{DATA_NOTICE}", (Message("user", quoted(text)),), purpose="reflect")
+        return self._roles.large.answer(ask, shape)[0]
+
+
+class OneSoul:
+    """The soul of a workspace, which semantic memory keeps, as episodic memory reads and writes it."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def _current(self) -> tuple[str, int]:
+        from mindloom.semantic.documents import default_text  # noqa: PLC0415
+        from mindloom.semantic.ground import state_of  # noqa: PLC0415
+        from mindloom.semantic.results import Understanding  # noqa: PLC0415
+
+        with self._workspace.loom.store.read(self._workspace.info.id) as unit:
+            soul_id = state_of(unit).soul_id
+        kept = None if soul_id is None else self._workspace.semantic.show(soul_id)
+        return (kept.content, kept.version) if isinstance(kept, Understanding) else (default_text("soul"), 0)
+
+    def read(self) -> str:
+        """Read the prose; before anybody wrote one, the one that a workspace starts with."""
+        return self._current()[0]
+
+    def supersede(self, prose: str, *, instead_of: str, reason: str) -> None:
+        """Write the soul anew, unless somebody else did since it was read."""
+        current, version = self._current()
+        if current != instead_of:
+            raise Conflict("the soul was edited at the same moment", hint="read it again, then decide")
+        self._workspace.semantic.create_understanding(
+            [], prose, "Who this Being is.", kind="soul", reason=reason, expected_version=version
+        )
+
+
+class Neighbours:
+    """The other workspaces of a loom, as Beings that can be written to."""
+
+    def __init__(self, loom: Loom) -> None:
+        self._loom = loom
+
+    def deliver(self, to: str, sender: str, text: str, key: str) -> None:
+        """Hand a message to another Being's own memory; one that does not exist is not made."""
+        self._loom.workspaces.get(to)
+        self._loom.workspace(to).episodic.receive(sender, text, key)
 
 
 def access(settings: Settings) -> Access:

@@ -10,11 +10,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 from zoneinfo import available_timezones
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from mindloom.errors import Rejected
 
@@ -31,6 +31,11 @@ def local_zone() -> str:
     return zone if zone in available_timezones() else "UTC"
 
 
+def data_directory() -> Path:
+    """Say where memories are kept unless somebody names another place."""
+    return Path(platformdirs.user_data_dir("mindloom"))
+
+
 class Section(BaseModel):
     """A group of settings; an unknown name in it is an error, not a silence."""
 
@@ -41,7 +46,7 @@ class StoreSettings(Section):
     """Where memories are kept."""
 
     url: str = Field(
-        default_factory=lambda: f"sqlite://{Path(platformdirs.user_data_dir('mindloom')) / 'loom.db'}",
+        default_factory=lambda: f"sqlite://{data_directory() / 'loom.db'}",
         description="sqlite:///path/loom.db or postgresql://user@host/database",
     )
 
@@ -71,6 +76,49 @@ class LlmSettings(Section):
     dollars: float | None = Field(default=None, ge=0, description="most that one process may spend")
 
 
+class SemanticSettings(Section):
+    """How semantic memory behaves."""
+
+    consolidate: Literal["off", "auto"] = Field(
+        default="off", description="auto lets the worker consolidate with llm.large, which costs tokens; off never does"
+    )
+    seen_minutes: float = Field(
+        default=30.0,
+        gt=0,
+        description="pause between two bring_to_mind after which a client has lost what it was shown",
+    )
+
+
+class EpisodicSettings(Section):
+    """How episodic memory behaves."""
+
+    patrol_at: int = Field(default=10, ge=1, description="waiting scene notes at which a patrol begins by itself")
+    patrol_hours: float = Field(default=24.0, ge=0, description="hours between patrols on schedule; 0 for none")
+    patrol: Literal["here", "worker"] = Field(
+        default="here", description="where a patrol begins by itself: in the process that writes, or in the worker"
+    )
+    recall_threshold: float | None = Field(default=None, ge=-1, le=1, description="cosine; else what calibrate found")
+    cluster_threshold: float | None = Field(default=None, ge=-1, le=1, description="cosine; else what calibrate found")
+
+
+def parted(value: object) -> object:
+    """Take a list as one text, parted by commas."""
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+class GraphSettings(Section):
+    """Where and how the memory graph keeps its files."""
+
+    directory: Path | None = Field(
+        default=None, description="the default graph's directory; else one in the data directory, for each workspace"
+    )
+    known_projects: Annotated[tuple[str, ...], BeforeValidator(parted)] = Field(
+        default=(), description="tags that name projects: reflection looks for patterns across them"
+    )
+    auto_commit: bool = Field(default=True, description="commit each operation where the directory is a git repository")
+    auto_edges: bool = Field(default=True, description="draw relations to what is near when a memory is stored")
+
+
 class ProviderSettings(Section):
     """Where providers answer."""
 
@@ -93,6 +141,9 @@ class Settings(Section):
     workspace: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
     embed: EmbedSettings = Field(default_factory=EmbedSettings)
     llm: LlmSettings = Field(default_factory=LlmSettings)
+    semantic: SemanticSettings = Field(default_factory=SemanticSettings)
+    episodic: EpisodicSettings = Field(default_factory=EpisodicSettings)
+    graph: GraphSettings = Field(default_factory=GraphSettings)
     provider: ProviderSettings = Field(default_factory=ProviderSettings)
     secrets: Secrets = Field(default_factory=Secrets)
 

@@ -1,5 +1,6 @@
 -- What every faculty shares. Types are PostgreSQL's; SQLite reads BIGINT as INTEGER, DOUBLE PRECISION as REAL, HALFVEC as
--- BLOB (little-endian float16), and makes every table STRICT. Lines between "-- only: ENGINE" and "-- end" belong to one engine.
+-- BLOB (little-endian float16), and makes every table STRICT, those
+-- marked "small" also WITHOUT ROWID: one b-tree instead of two, where rows are short. Lines between "-- only: ENGINE" and "-- end" belong to one engine.
 -- Times are microseconds since 1970 in UTC. workspace_id leads every key, so that the tables can be distributed by it;
 -- PostgreSQL guards each of them by row-level security.
 
@@ -10,13 +11,13 @@ CREATE TABLE workspace (
     description TEXT NOT NULL,
     time_zone TEXT NOT NULL,
     created_at BIGINT NOT NULL
-);
+); -- small
 
 -- only: sqlite
 CREATE TABLE counter (
     name TEXT PRIMARY KEY,
     last BIGINT NOT NULL
-);
+); -- small
 INSERT INTO counter VALUES ('item', 0), ('revision', 0);
 -- end
 -- only: postgresql
@@ -31,7 +32,7 @@ CREATE TABLE item (
     kind TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     PRIMARY KEY (workspace_id, id)
-);
+); -- small
 
 CREATE TABLE session (
     workspace_id BIGINT NOT NULL,
@@ -43,7 +44,7 @@ CREATE TABLE session (
     PRIMARY KEY (workspace_id, id),
     UNIQUE (workspace_id, label),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id)
-);
+); -- small
 
 CREATE TABLE event (
     workspace_id BIGINT NOT NULL,
@@ -55,7 +56,7 @@ CREATE TABLE event (
     PRIMARY KEY (workspace_id, id),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id),
     FOREIGN KEY (workspace_id, session_id) REFERENCES session (workspace_id, id)
-);
+); -- small
 
 -- The answer that a write gave, kept under the caller's idempotency key.
 CREATE TABLE receipt (
@@ -66,7 +67,7 @@ CREATE TABLE receipt (
     answer TEXT NOT NULL,
     at BIGINT NOT NULL,
     PRIMARY KEY (workspace_id, idempotency_key)
-);
+); -- small
 
 -- What search sees of an item. A retired document is out of the present and still answers "as of" an earlier time.
 CREATE TABLE document (
@@ -95,7 +96,6 @@ CREATE TABLE document (
     FOREIGN KEY (workspace_id, session_id) REFERENCES session (workspace_id, id)
 );
 CREATE INDEX document_by_embedding ON document (workspace_id, embedded_by, item_id);
-CREATE INDEX document_by_kind ON document (workspace_id, kind, item_id);
 
 -- A synthesis that already says what a document says.
 CREATE TABLE cover (
@@ -105,7 +105,7 @@ CREATE TABLE cover (
     PRIMARY KEY (workspace_id, item_id, cover_id),
     FOREIGN KEY (workspace_id, item_id) REFERENCES document (workspace_id, item_id),
     FOREIGN KEY (workspace_id, cover_id) REFERENCES document (workspace_id, item_id)
-);
+); -- small
 CREATE INDEX cover_by_cover ON cover (workspace_id, cover_id);
 
 -- Where an item comes from: the provenance chain, one step a row.
@@ -116,7 +116,7 @@ CREATE TABLE source (
     PRIMARY KEY (workspace_id, item_id, source_id),
     FOREIGN KEY (workspace_id, item_id) REFERENCES item (workspace_id, id),
     FOREIGN KEY (workspace_id, source_id) REFERENCES item (workspace_id, id)
-);
+); -- small
 CREATE INDEX source_by_source ON source (workspace_id, source_id);
 
 CREATE TABLE access (
@@ -129,7 +129,7 @@ CREATE TABLE access (
     questionable BIGINT NOT NULL,
     PRIMARY KEY (workspace_id, item_id),
     FOREIGN KEY (workspace_id, item_id) REFERENCES item (workspace_id, id)
-);
+); -- small
 
 CREATE TABLE signal (
     workspace_id BIGINT NOT NULL,
@@ -142,7 +142,7 @@ CREATE TABLE signal (
     PRIMARY KEY (workspace_id, id),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id),
     FOREIGN KEY (workspace_id, target_id) REFERENCES item (workspace_id, id)
-);
+); -- small
 CREATE INDEX signal_by_target ON signal (workspace_id, target_id);
 
 -- How many documents of a workspace hold a word, and how long its documents are: what BM25 needs to know.
@@ -151,13 +151,13 @@ CREATE TABLE term (
     term TEXT NOT NULL,
     documents BIGINT NOT NULL,
     PRIMARY KEY (workspace_id, term)
-);
+); -- small
 CREATE TABLE tally (
     workspace_id BIGINT PRIMARY KEY REFERENCES workspace (id),
     documents BIGINT NOT NULL,
     words BIGINT NOT NULL,
     context_words BIGINT NOT NULL
-);
+); -- small
 
 -- only: sqlite
 -- The word index. Each word carries its workspace ("7.sail"; "7~sail" when retired), so that a search reads the
@@ -173,11 +173,9 @@ CREATE TABLE posting (
     term TEXT NOT NULL,
     item_id BIGINT NOT NULL,
     live BIGINT NOT NULL,
-    text_count BIGINT NOT NULL,
-    context_count BIGINT NOT NULL,
-    text_length BIGINT NOT NULL,
-    context_length BIGINT NOT NULL,
-    PRIMARY KEY (workspace_id, term, item_id),
+    -- How much the term says about the document: saturating counts, the context at half weight.
+    impact DOUBLE PRECISION NOT NULL,
+    PRIMARY KEY (workspace_id, term, item_id) INCLUDE (live, impact),
     FOREIGN KEY (workspace_id, item_id) REFERENCES document (workspace_id, item_id)
 );
 CREATE INDEX posting_by_item ON posting (workspace_id, item_id);
@@ -192,14 +190,14 @@ CREATE TABLE perspective (
     PRIMARY KEY (workspace_id, id),
     UNIQUE (workspace_id, name),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id)
-);
+); -- small
 
 CREATE TABLE model (
     id BIGINT PRIMARY KEY,
     name TEXT NOT NULL,
     dim BIGINT NOT NULL,
     UNIQUE (name, dim)
-);
+); -- small
 
 -- Vectors are the truth; whatever is held in memory over them is derived. `revision` grows with every change of a row,
 -- so that a reader loads only what changed since it last looked.
@@ -211,12 +209,16 @@ CREATE TABLE embedding (
     vector HALFVEC NOT NULL,
     live BIGINT NOT NULL,
     revision BIGINT NOT NULL,
-    PRIMARY KEY (workspace_id, model_id, perspective_id, item_id),
+    PRIMARY KEY (workspace_id, item_id, model_id, perspective_id),
     FOREIGN KEY (workspace_id, item_id) REFERENCES document (workspace_id, item_id),
     FOREIGN KEY (workspace_id, perspective_id) REFERENCES perspective (workspace_id, id)
-);
+); -- small
+-- only: sqlite
 CREATE INDEX embedding_by_revision ON embedding (workspace_id, model_id, revision);
-CREATE INDEX embedding_by_item ON embedding (workspace_id, item_id);
+-- end
+-- only: postgresql
+CREATE INDEX embedding_by_perspective ON embedding (workspace_id, model_id, perspective_id);
+-- end
 
 -- One worker at a time runs a task for a workspace; the token fences off a holder whose lease ran out.
 CREATE TABLE lease (
@@ -231,7 +233,7 @@ CREATE TABLE lease (
     last_run_at BIGINT,
     last_report TEXT,
     PRIMARY KEY (workspace_id, task)
-);
+); -- small
 
 -- What each call of a model cost. Dollars are kept as whole millionths.
 CREATE TABLE usage (
@@ -250,5 +252,491 @@ CREATE TABLE usage (
     error TEXT,
     PRIMARY KEY (workspace_id, id),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id)
-);
+); -- small
 CREATE INDEX usage_by_time ON usage (workspace_id, at);
+-- What is known: subjects, observations, understandings. Texts, times and sessions of an item are in document; these
+-- tables hold what only this faculty knows. Ids are the clock: a column `…_through` means "everything up to this id".
+
+-- A synthesis. Revising writes a new row; only the note of a session is rewritten in place.
+CREATE TABLE understanding (
+    workspace_id BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN (
+        'single_subject', 'relationship', 'structural', 'soul', 'protocol', 'orientation', 'session')),
+    generation BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    seen_through_id BIGINT NOT NULL,
+    superseded_by BIGINT,
+    reason TEXT,
+    -- The ids of its subjects, sorted and joined by commas.
+    subject_set TEXT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, id),
+    FOREIGN KEY (workspace_id, id) REFERENCES document (workspace_id, item_id),
+    -- Checked at the end, because a copy reads the older row first.
+    FOREIGN KEY (workspace_id, superseded_by) REFERENCES understanding (workspace_id, id)
+        DEFERRABLE INITIALLY DEFERRED
+);
+CREATE INDEX understanding_by_successor ON understanding (workspace_id, superseded_by);
+CREATE INDEX understanding_active ON understanding (workspace_id, subject_set, kind) WHERE superseded_by IS NULL;
+
+-- A stipulated, named region. It waits for consolidation while it was observed through a later id than it is settled.
+CREATE TABLE subject (
+    workspace_id BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    name TEXT NOT NULL,
+    summary TEXT,
+    version BIGINT NOT NULL,
+    single_understanding_id BIGINT,
+    structural_understanding_id BIGINT,
+    observation_count BIGINT NOT NULL,
+    last_observed_at BIGINT,
+    observed_through BIGINT NOT NULL,
+    reviewed_through BIGINT NOT NULL,
+    -- The later of what was reviewed and what the subject's understanding has seen.
+    settled_through BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, id),
+    FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id),
+    FOREIGN KEY (workspace_id, single_understanding_id) REFERENCES understanding (workspace_id, id),
+    FOREIGN KEY (workspace_id, structural_understanding_id) REFERENCES understanding (workspace_id, id)
+);
+CREATE INDEX subject_waiting ON subject (workspace_id, id, observed_through, settled_through)
+    WHERE observed_through > settled_through;
+CREATE INDEX subject_by_observed ON subject (workspace_id, observed_through);
+
+-- Names and aliases share one key space.
+CREATE TABLE subject_name (
+    workspace_id BIGINT NOT NULL,
+    name_key TEXT NOT NULL,
+    name TEXT NOT NULL,
+    subject_id BIGINT NOT NULL,
+    is_alias BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, name_key),
+    FOREIGN KEY (workspace_id, subject_id) REFERENCES subject (workspace_id, id)
+);
+CREATE INDEX subject_name_by_subject ON subject_name (workspace_id, subject_id);
+
+CREATE TABLE subject_tag (
+    workspace_id BIGINT NOT NULL,
+    tag_key TEXT NOT NULL,
+    subject_id BIGINT NOT NULL,
+    tag TEXT NOT NULL,
+    position BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, tag_key, subject_id),
+    FOREIGN KEY (workspace_id, subject_id) REFERENCES subject (workspace_id, id)
+);
+CREATE INDEX subject_tag_by_subject ON subject_tag (workspace_id, subject_id);
+
+-- Immutable evidence.
+CREATE TABLE observation (
+    workspace_id BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    content_hash TEXT NOT NULL,
+    kind TEXT,
+    generation BIGINT NOT NULL,
+    session_id BIGINT,
+    subject_set TEXT NOT NULL,
+    -- The id at which it was last tagged.
+    tagged_through BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, id),
+    UNIQUE (workspace_id, content_hash),
+    FOREIGN KEY (workspace_id, id) REFERENCES document (workspace_id, item_id),
+    FOREIGN KEY (workspace_id, session_id) REFERENCES session (workspace_id, id)
+);
+CREATE INDEX observation_by_session ON observation (workspace_id, session_id, id);
+CREATE INDEX observation_by_subjects ON observation (workspace_id, subject_set, id);
+
+-- `since_id` is the id at which the tag was put: an old observation can be new to a subject.
+CREATE TABLE observation_subject (
+    workspace_id BIGINT NOT NULL,
+    observation_id BIGINT NOT NULL,
+    subject_id BIGINT NOT NULL,
+    since_id BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, observation_id, subject_id),
+    FOREIGN KEY (workspace_id, observation_id) REFERENCES observation (workspace_id, id),
+    FOREIGN KEY (workspace_id, subject_id) REFERENCES subject (workspace_id, id)
+);
+CREATE INDEX observation_subject_by_subject ON observation_subject (workspace_id, subject_id, since_id, observation_id);
+
+CREATE TABLE understanding_subject (
+    workspace_id BIGINT NOT NULL,
+    understanding_id BIGINT NOT NULL,
+    subject_id BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, understanding_id, subject_id),
+    FOREIGN KEY (workspace_id, understanding_id) REFERENCES understanding (workspace_id, id),
+    FOREIGN KEY (workspace_id, subject_id) REFERENCES subject (workspace_id, id)
+);
+CREATE INDEX understanding_subject_by_subject ON understanding_subject (workspace_id, subject_id, understanding_id);
+
+-- Evidence that was linked to an understanding after it was written: read first when it is next revised.
+-- What an understanding rests on is in source.
+CREATE TABLE linked (
+    workspace_id BIGINT NOT NULL,
+    understanding_id BIGINT NOT NULL,
+    observation_id BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, understanding_id, observation_id),
+    FOREIGN KEY (workspace_id, understanding_id) REFERENCES understanding (workspace_id, id),
+    FOREIGN KEY (workspace_id, observation_id) REFERENCES observation (workspace_id, id)
+);
+CREATE INDEX linked_by_observation ON linked (workspace_id, observation_id);
+
+-- What two subjects share; the one with the smaller id comes first. It waits like a subject does.
+CREATE TABLE intersection (
+    workspace_id BIGINT NOT NULL,
+    subject_a BIGINT NOT NULL,
+    subject_b BIGINT NOT NULL,
+    observation_count BIGINT NOT NULL,
+    understanding_id BIGINT,
+    changed_through BIGINT NOT NULL,
+    reviewed_through BIGINT NOT NULL,
+    settled_through BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, subject_a, subject_b),
+    CHECK (subject_a < subject_b),
+    FOREIGN KEY (workspace_id, subject_a) REFERENCES subject (workspace_id, id),
+    FOREIGN KEY (workspace_id, subject_b) REFERENCES subject (workspace_id, id),
+    FOREIGN KEY (workspace_id, understanding_id) REFERENCES understanding (workspace_id, id)
+);
+CREATE INDEX intersection_by_second ON intersection (workspace_id, subject_b);
+CREATE INDEX intersection_waiting ON intersection (workspace_id, subject_a, subject_b, changed_through, settled_through)
+    WHERE changed_through > settled_through;
+CREATE INDEX intersection_unwritten ON intersection (workspace_id, observation_count)
+    WHERE understanding_id IS NULL;
+
+-- What this faculty knows of a session: its heartbeat, its last call, its note.
+CREATE TABLE session_state (
+    workspace_id BIGINT NOT NULL,
+    session_id BIGINT NOT NULL,
+    token BIGINT,
+    brought_at BIGINT,
+    called_through BIGINT NOT NULL,
+    understanding_id BIGINT,
+    observation_count BIGINT NOT NULL,
+    observed_through BIGINT NOT NULL,
+    settled_through BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, session_id),
+    FOREIGN KEY (workspace_id, session_id) REFERENCES session (workspace_id, id),
+    FOREIGN KEY (workspace_id, understanding_id) REFERENCES understanding (workspace_id, id)
+);
+CREATE INDEX session_state_waiting ON session_state (workspace_id, session_id) WHERE observed_through > settled_through;
+
+-- What a session was shown.
+CREATE TABLE seen (
+    workspace_id BIGINT NOT NULL,
+    session_id BIGINT NOT NULL,
+    item_id BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, session_id, item_id),
+    FOREIGN KEY (workspace_id, session_id) REFERENCES session (workspace_id, id),
+    FOREIGN KEY (workspace_id, item_id) REFERENCES item (workspace_id, id)
+);
+CREATE INDEX seen_by_item ON seen (workspace_id, item_id);
+
+-- The documents that a workspace points at, and where its consolidation stands. `begun_through` is set while a pass is open.
+CREATE TABLE semantic_workspace (
+    workspace_id BIGINT PRIMARY KEY REFERENCES workspace (id),
+    soul_id BIGINT,
+    protocol_id BIGINT,
+    orientation_id BIGINT,
+    current_generation BIGINT NOT NULL,
+    begun_through BIGINT,
+    consolidated_through BIGINT NOT NULL,
+    last_consolidated_at BIGINT,
+    FOREIGN KEY (workspace_id, soul_id) REFERENCES understanding (workspace_id, id),
+    FOREIGN KEY (workspace_id, protocol_id) REFERENCES understanding (workspace_id, id),
+    FOREIGN KEY (workspace_id, orientation_id) REFERENCES understanding (workspace_id, id)
+);
+-- Bearer tokens: hashes of secrets. Not under a workspace's key, for a token is looked up before a workspace is known.
+
+CREATE TABLE token (
+    digest TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    name_key TEXT NOT NULL,
+    allowed_workspace BIGINT NOT NULL REFERENCES workspace (id) ON DELETE CASCADE,
+    read_only BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT,
+    revoked_at BIGINT
+);
+CREATE UNIQUE INDEX token_in_force ON token (name_key) WHERE revoked_at IS NULL;
+CREATE INDEX token_by_workspace ON token (allowed_workspace);
+-- What happened: scenes, the clusters they gather in, the notes that wait to become scenes, and what patrols did.
+-- Texts that search sees are in document, pins in access; these tables hold what only this faculty knows.
+
+-- One walk through the memory. It works on the notes with smaller ids than its own; at most one is open.
+CREATE TABLE patrol (
+    workspace_id BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    number BIGINT NOT NULL,
+    reason TEXT NOT NULL CHECK (reason IN ('asked', 'pending', 'schedule')),
+    began_at BIGINT NOT NULL,
+    ended_at BIGINT,
+    PRIMARY KEY (workspace_id, id),
+    UNIQUE (workspace_id, number),
+    FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id)
+); -- small
+CREATE UNIQUE INDEX patrol_open ON patrol (workspace_id) WHERE ended_at IS NULL;
+
+-- A step that is done, written in the same transaction as what it changed: a patrol that was killed goes on after it.
+CREATE TABLE patrol_step (
+    workspace_id BIGINT NOT NULL,
+    patrol_id BIGINT NOT NULL,
+    step TEXT NOT NULL,
+    position BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    milliseconds BIGINT NOT NULL,
+    report TEXT NOT NULL,
+    PRIMARY KEY (workspace_id, patrol_id, step),
+    FOREIGN KEY (workspace_id, patrol_id) REFERENCES patrol (workspace_id, id)
+); -- small
+
+-- A root is its own parent. The vector is the mean of the active scenes' vectors (float32, little-endian) of one model.
+CREATE TABLE cluster (
+    workspace_id BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    parent_id BIGINT NOT NULL,
+    is_root BIGINT NOT NULL,
+    name TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    vector BYTEA,
+    vector_model BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, id),
+    FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id),
+    -- Checked at the end, because a copy may read the child first.
+    FOREIGN KEY (workspace_id, parent_id) REFERENCES cluster (workspace_id, id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE INDEX cluster_by_parent ON cluster (workspace_id, parent_id);
+
+-- What a workspace is as a Being: its two roots, and what it told itself after its last patrol.
+CREATE TABLE being (
+    workspace_id BIGINT PRIMARY KEY REFERENCES workspace (id),
+    business_id BIGINT NOT NULL,
+    private_id BIGINT NOT NULL,
+    think_md TEXT NOT NULL,
+    think_at BIGINT,
+    FOREIGN KEY (workspace_id, business_id) REFERENCES cluster (workspace_id, id),
+    FOREIGN KEY (workspace_id, private_id) REFERENCES cluster (workspace_id, id)
+); -- small
+
+-- A scene node: what happened and how it felt. `body` is JSON: actors, when, setting, dialogue, sensory. `haystack` is all
+-- its text, folded, for finding literal strings. The emotion has six numbers from -1 to 1, or none.
+CREATE TABLE scene (
+    workspace_id BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    action TEXT NOT NULL,
+    feeling TEXT NOT NULL,
+    themes TEXT NOT NULL,
+    body TEXT NOT NULL,
+    haystack TEXT NOT NULL,
+    valence DOUBLE PRECISION,
+    arousal DOUBLE PRECISION,
+    dominance DOUBLE PRECISION,
+    safety DOUBLE PRECISION,
+    novelty DOUBLE PRECISION,
+    trust DOUBLE PRECISION,
+    patrol_id BIGINT,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, id),
+    FOREIGN KEY (workspace_id, id) REFERENCES document (workspace_id, item_id),
+    FOREIGN KEY (workspace_id, patrol_id) REFERENCES patrol (workspace_id, id)
+);
+CREATE INDEX scene_by_patrol ON scene (workspace_id, patrol_id);
+
+-- The part of a scene node that patrols change: apart from its texts, so that ageing all of them writes little.
+-- `lifespan` follows from the importance: how many patrols, less reactivations, it takes to be dying.
+CREATE TABLE scene_life (
+    workspace_id BIGINT NOT NULL,
+    scene_id BIGINT NOT NULL,
+    cluster_id BIGINT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('active', 'dying', 'dead')),
+    importance DOUBLE PRECISION NOT NULL CHECK (importance BETWEEN 0 AND 1),
+    lifespan BIGINT NOT NULL,
+    session_count BIGINT NOT NULL,
+    reactivation_count BIGINT NOT NULL,
+    last_activated BIGINT NOT NULL,
+    fresh BIGINT NOT NULL,
+    -- The number of the patrol that found it dying.
+    dying_since BIGINT,
+    death TEXT CHECK (death IN ('faded', 'absorbed')),
+    absorbed_into BIGINT,
+    PRIMARY KEY (workspace_id, scene_id),
+    CHECK ((death IS NOT NULL) = (status = 'dead')),
+    CHECK ((absorbed_into IS NOT NULL) = (death IS NOT NULL AND death = 'absorbed')),
+    FOREIGN KEY (workspace_id, scene_id) REFERENCES scene (workspace_id, id),
+    FOREIGN KEY (workspace_id, cluster_id) REFERENCES cluster (workspace_id, id),
+    FOREIGN KEY (workspace_id, absorbed_into) REFERENCES scene (workspace_id, id)
+); -- small
+CREATE INDEX scene_life_by_cluster ON scene_life (workspace_id, cluster_id, status);
+CREATE INDEX scene_life_dying ON scene_life (workspace_id, scene_id) WHERE status = 'dying';
+CREATE INDEX scene_life_fresh ON scene_life (workspace_id, scene_id) WHERE fresh = 1;
+CREATE INDEX scene_life_recent ON scene_life (workspace_id, last_activated) WHERE status <> 'dead';
+
+-- What was noted down. A scene waits here for a patrol and stays as its scene node's source; `problem` says why it could
+-- not be read as a scene.
+CREATE TABLE note (
+    workspace_id BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('scene', 'note', 'someday')),
+    content TEXT NOT NULL,
+    problem TEXT,
+    session_id BIGINT,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    patrol_id BIGINT,
+    scene_id BIGINT,
+    PRIMARY KEY (workspace_id, id),
+    FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id),
+    FOREIGN KEY (workspace_id, session_id) REFERENCES session (workspace_id, id),
+    FOREIGN KEY (workspace_id, patrol_id) REFERENCES patrol (workspace_id, id),
+    FOREIGN KEY (workspace_id, scene_id) REFERENCES scene (workspace_id, id)
+);
+CREATE INDEX note_open ON note (workspace_id, kind, id) WHERE patrol_id IS NULL;
+CREATE INDEX note_by_patrol ON note (workspace_id, patrol_id);
+
+-- What a Being keeps under a key: preferences, knowledge, relationships, tools, map, diary, rules, party messages.
+-- `detail` is JSON: what only some of them have.
+CREATE TABLE entry (
+    workspace_id BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    target TEXT NOT NULL CHECK (target IN ('preferences', 'knowledge', 'relationship', 'partner_tools', 'partner_map',
+        'diary', 'partner_rules', 'party_message')),
+    entry_key TEXT NOT NULL,
+    title TEXT NOT NULL,
+    content TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, id),
+    UNIQUE (workspace_id, target, entry_key),
+    FOREIGN KEY (workspace_id, id) REFERENCES document (workspace_id, item_id)
+);
+
+-- The snapshot that a session was last given, and since when it reads like that.
+CREATE TABLE session_snapshot (
+    workspace_id BIGINT NOT NULL REFERENCES workspace (id),
+    session_label TEXT NOT NULL,
+    content TEXT NOT NULL,
+    changed_at BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, session_label)
+);
+
+-- What `calibrate` found out about an embedder; cosines, the same for every workspace.
+CREATE TABLE calibration (
+    model TEXT PRIMARY KEY,
+    recall DOUBLE PRECISION NOT NULL,
+    cluster DOUBLE PRECISION NOT NULL,
+    detail TEXT NOT NULL,
+    at BIGINT NOT NULL
+); -- small
+-- The memory graph: named directories of markdown files. The files are the truth; these tables are their index, and
+-- what is under way between the two. Texts are in document, accesses in access.
+
+CREATE TABLE graph (
+    workspace_id BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    name TEXT NOT NULL,
+    name_key TEXT NOT NULL,
+    directory TEXT NOT NULL,
+    reflections BIGINT NOT NULL,
+    reflected_at BIGINT,
+    -- When each part of the daily round was last done.
+    decayed_at BIGINT,
+    cored_at BIGINT,
+    mirrored_at BIGINT,
+    PRIMARY KEY (workspace_id, id),
+    UNIQUE (workspace_id, name_key),
+    FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id)
+);
+
+-- A memory's row outlives its file (`gone_at`), so that its accesses are known when a branch brings the file back.
+CREATE TABLE memory (
+    workspace_id BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    graph_id BIGINT NOT NULL,
+    uuid TEXT NOT NULL,
+    type TEXT NOT NULL,
+    title TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    importance DOUBLE PRECISION NOT NULL,
+    confidence DOUBLE PRECISION NOT NULL,
+    created BIGINT NOT NULL,
+    updated BIGINT NOT NULL,
+    path TEXT NOT NULL,
+    in_vault BIGINT NOT NULL,
+    -- Whether its document is out of the present because the memory faded.
+    archived BIGINT NOT NULL,
+    gone_at BIGINT,
+    PRIMARY KEY (workspace_id, id),
+    UNIQUE (workspace_id, graph_id, uuid),
+    FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id),
+    FOREIGN KEY (workspace_id, graph_id) REFERENCES graph (workspace_id, id)
+);
+CREATE INDEX memory_by_time ON memory (workspace_id, graph_id, updated);
+
+CREATE TABLE edge (
+    workspace_id BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    graph_id BIGINT NOT NULL,
+    uuid TEXT NOT NULL,
+    type TEXT NOT NULL,
+    from_uuid TEXT NOT NULL,
+    from_title TEXT NOT NULL,
+    to_uuid TEXT NOT NULL,
+    to_title TEXT NOT NULL,
+    strength DOUBLE PRECISION NOT NULL,
+    description TEXT NOT NULL,
+    created BIGINT NOT NULL,
+    updated BIGINT NOT NULL,
+    path TEXT NOT NULL,
+    PRIMARY KEY (workspace_id, id),
+    UNIQUE (workspace_id, graph_id, uuid),
+    FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id),
+    FOREIGN KEY (workspace_id, graph_id) REFERENCES graph (workspace_id, id)
+);
+CREATE INDEX edge_by_from ON edge (workspace_id, graph_id, from_uuid);
+CREATE INDEX edge_by_to ON edge (workspace_id, graph_id, to_uuid);
+
+-- A memory's sides of its relations, in the order of its front matter.
+CREATE TABLE relation (
+    workspace_id BIGINT NOT NULL,
+    memory_id BIGINT NOT NULL,
+    position BIGINT NOT NULL,
+    target TEXT NOT NULL,
+    type TEXT NOT NULL,
+    direction TEXT NOT NULL CHECK (direction IN ('outgoing', 'incoming')),
+    strength DOUBLE PRECISION,
+    context TEXT,
+    edge_uuid TEXT,
+    PRIMARY KEY (workspace_id, memory_id, position),
+    FOREIGN KEY (workspace_id, memory_id) REFERENCES memory (workspace_id, id)
+);
+CREATE INDEX relation_by_target ON relation (workspace_id, target);
+
+-- What was seen of each file. A file that cannot be read has a problem, and perhaps a memory from when it could.
+CREATE TABLE graph_file (
+    workspace_id BIGINT NOT NULL,
+    graph_id BIGINT NOT NULL,
+    path TEXT NOT NULL,
+    mtime_ns BIGINT NOT NULL,
+    size BIGINT NOT NULL,
+    hash TEXT NOT NULL,
+    checked_at BIGINT NOT NULL,
+    item_id BIGINT,
+    problem TEXT,
+    line BIGINT,
+    PRIMARY KEY (workspace_id, graph_id, path),
+    FOREIGN KEY (workspace_id, graph_id) REFERENCES graph (workspace_id, id),
+    FOREIGN KEY (workspace_id, item_id) REFERENCES item (workspace_id, id)
+);
+CREATE INDEX graph_file_with_problem ON graph_file (workspace_id, graph_id) WHERE problem IS NOT NULL;
+
+-- An operation on several files that was begun: whoever opens the graph next ends it.
+CREATE TABLE graph_intent (
+    workspace_id BIGINT NOT NULL,
+    graph_id BIGINT NOT NULL,
+    key TEXT NOT NULL,
+    stage TEXT NOT NULL CHECK (stage IN ('files', 'git')),
+    plan TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, graph_id, key),
+    FOREIGN KEY (workspace_id, graph_id) REFERENCES graph (workspace_id, id)
+);

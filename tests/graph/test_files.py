@@ -1,0 +1,369 @@
+"""People, editors, git and other processes at work in the directory: everything is followed, nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mindloom.clock import SystemClock
+from mindloom.errors import Conflict, NotFound, Rejected
+from mindloom.graph import Graph, NewMemory, Revision
+from mindloom.graph.carry import Carrier
+from mindloom.graph.disk import Disk, Entry
+from mindloom.graph.names import free_name, slug
+from mindloom.graph.plan import Put
+from mindloom.graph.watch import Watcher
+from mindloom.loom import Loom, Workspace
+from tests.graph.ground import assert_agreement, commits, git, keep, memory_text, open_with, text_of, write
+
+
+@pytest.mark.promise("graph.files-are-followed")
+def test_edits_moves_deletions_and_new_files_are_followed(loom: Loom, graph: Graph) -> None:
+    edited, moved, removed = (keep(graph, title) for title in ("Edited", "Moved", "Removed"))
+    graph.get(moved.id)
+    write(graph, edited.path, text_of(graph, edited.path).replace("Edited", "Edited by Ann"))
+    (graph.directory / "graph/general/sub").mkdir()
+    (graph.directory / moved.path).rename(graph.directory / "graph/general/sub/elsewhere.md")
+    (graph.directory / removed.path).unlink()
+    write(graph, "graph/fixes/by-hand.md", memory_text("my-own-id", "Written by hand", "fix"))
+    followed = graph.follow()
+    assert (followed.added, followed.removed, followed.problems) == (1, 1, ())
+    assert {each.title for each in graph.recent()} == {"Edited by Ann", "Moved", "Written by hand"}
+    assert graph.get(moved.id).access_count == 2
+    assert graph.get("my-own-id").path == "graph/fixes/by-hand.md"
+    assert graph.recall("Written by hand").memories[0].id == "my-own-id"
+    assert_agreement(loom, graph)
+
+
+@pytest.mark.promise("graph.files-are-followed")
+def test_what_comes_back_with_a_branch_is_known_again(loom: Loom, graph: Graph) -> None:
+    stored = keep(graph, "On a branch")
+    graph.get(stored.id)
+    file = graph.directory / stored.path
+    text = file.read_text()
+    file.unlink()
+    graph.follow()
+    assert graph.recent() == []
+    file.write_text(text)
+    graph.follow()
+    found = graph.get(stored.id)
+    assert (found.item, found.access_count) == (stored.item, 2)
+    assert_agreement(loom, graph)
+
+
+@pytest.mark.promise("graph.broken-files")
+def test_a_broken_file_is_reported_with_its_line_and_left_untouched(loom: Loom, graph: Graph) -> None:
+    stored, other = keep(graph, "Merged badly"), keep(graph, "Other")
+    broken = text_of(graph, stored.path).replace(
+        "type: general\n", "<<<<<<< HEAD\ntype: fix\n=======\ntype: x\n>>>>>>> b\n"
+    )
+    write(graph, stored.path, broken)
+    write(graph, "graph/fixes/no-title.md", "---\nid: x\ntype: fix\nimportance: high\n---\n\nText\n")
+    problems = {each.path: each for each in graph.follow().problems}
+    assert (problems[stored.path].line, problems[stored.path].reason) == (3, "git left a merge conflict")
+    assert problems["graph/fixes/no-title.md"].reason == "title is missing"
+    assert graph.stats().problems == tuple(problems[path] for path in sorted(problems))
+    for act in (
+        lambda: graph.update(stored.id, Revision(importance=0.9)),
+        lambda: graph.edges.relate(stored.id, other.id, "CAUSES"),
+    ):
+        with pytest.raises(Conflict, match="line 3"):
+            act()
+    assert text_of(graph, stored.path) == broken
+    assert graph.recall("Merged badly").memories[0].id == stored.id
+    write(graph, stored.path, broken.replace("<<<<<<< HEAD\n", "").replace("=======\ntype: x\n>>>>>>> b\n", ""))
+    assert [each.path for each in graph.follow().problems] == ["graph/fixes/no-title.md"]
+    assert graph.get(stored.id).type == "fix"
+
+
+@pytest.mark.promise("graph.broken-files")
+def test_a_copied_file_is_reported_until_the_first_is_gone(loom: Loom, graph: Graph) -> None:
+    stored = keep(graph, "Original")
+    write(graph, "graph/general/copy.md", text_of(graph, stored.path))
+    (problem,) = graph.follow().problems
+    assert problem.path == "graph/general/copy.md"
+    assert stored.path in problem.reason
+    (graph.directory / stored.path).unlink()
+    assert graph.follow().problems == ()
+    assert graph.get(stored.id).path == "graph/general/copy.md"
+    assert_agreement(loom, graph)
+
+
+@pytest.mark.promise("graph.scan-reads-only-what-changed")
+def test_unchanged_files_are_not_read_and_recall_reads_none(quick: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(12):
+        write(quick, f"graph/fixes/m{number}.md", memory_text(f"id-{number:04}", f"Memory {number}", "fix"))
+    quick.follow()
+    read: list[str] = []
+    original = Disk.look
+
+    def noted(disk: Disk, path: str) -> tuple[Entry, bytes] | None:
+        read.append(path)
+        return original(disk, path)
+
+    monkeypatch.setattr(Disk, "look", noted)
+    os.utime(quick.directory / "graph/fixes/m3.md", (1_000_000, 1_000_000))
+    assert quick.follow().read == 1
+    assert set(read) == {"graph/fixes/m3.md"}
+    read.clear()
+    assert quick.follow().read == 0
+    assert len(quick.recall("memory", limit=12).memories) == 12
+    quick.search("memory")
+    quick.recent()
+    quick.stats()
+    assert read == []
+
+
+def test_a_directory_that_is_gone_is_not_a_deletion_of_everything(loom: Loom, graph: Graph) -> None:
+    keep(graph, "Still known")
+    away = graph.directory.with_name("away")
+    graph.directory.rename(away)
+    with pytest.raises(NotFound):
+        graph.follow()
+    graph.directory.mkdir()
+    with pytest.raises(Conflict):
+        graph.follow()
+    assert len(graph.recent()) == 1
+
+
+NAMES = ["../../etc/passwd", "x" * 500, "🙂🙂", "CON", "nul.md", "...", "a/b\\c", "日本語の題", "-rf *"]
+NAMES += ["$(rm -rf /)", "\u202egnp"]
+
+
+@pytest.mark.promise("graph.3-safe-names")
+@pytest.mark.parametrize("title", NAMES)
+def test_any_title_gets_a_safe_name_inside_the_directory(quick_loom: Loom, quick: Graph, title: str) -> None:
+    stored = keep(quick, title, "fix")
+    file = quick.directory / stored.path
+    assert file.resolve().parent == (quick.directory / "graph/fixes").resolve()
+    assert len(file.name) < 100
+    assert file.name.isascii()
+    other = keep(quick, title, "problem")
+    edge = quick.edges.relate(stored.id, other.id, "SOLVES").edge
+    assert (quick.directory / edge.path).resolve().parent == (quick.directory / "graph/edges").resolve()
+    assert_agreement(quick_loom, quick)
+
+
+@pytest.mark.promise("graph.3-safe-names")
+@pytest.mark.parametrize("identity", [NAMES[0], "a" * 200, "🙂", "CON", "..", "id with spaces"])
+def test_any_id_of_a_persons_file_stays_inside(quick_loom: Loom, quick: Graph, identity: str) -> None:
+    write(quick, "graph/fixes/theirs.md", memory_text(f'"{identity}"', "Theirs", "fix"))
+    quick.follow()
+    assert quick.pin(identity).path == "vault/theirs.md"
+    assert quick.get(identity).title == "Theirs"
+    other = keep(quick, "Ours")
+    quick.edges.relate(identity, other.id, "CAUSES")
+    quick.delete(identity)
+    assert sorted(each.name for each in quick.directory.parent.iterdir() if each.is_dir()) == ["memories"]
+    assert_agreement(quick_loom, quick)
+
+
+@pytest.mark.promise("graph.3-safe-names")
+def test_links_and_paths_that_leave_the_directory_are_refused(quick: Graph, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text(memory_text("secret", "Secret"))
+    (quick.directory / "graph/general").mkdir(parents=True, exist_ok=True)
+    (quick.directory / "graph/general/link.md").symlink_to(outside / "secret.md")
+    (quick.directory / "graph/fixes").symlink_to(outside)
+    followed = quick.follow()
+    assert followed.added == 0
+    assert {each.path for each in followed.problems} == {"graph/general/link.md", "graph/fixes"}
+    with pytest.raises(Rejected):
+        keep(quick, "Would go outside", "fix")
+    assert [each.name for each in outside.iterdir()] == ["secret.md"]
+    for path in ("../x.md", "/etc/passwd", "graph/../../x", ""):
+        with pytest.raises(Rejected):
+            Disk(quick.directory).place(path)
+
+
+@pytest.mark.promise("graph.10-longer-suffix")
+def test_a_name_that_is_taken_gets_a_longer_suffix() -> None:
+    taken = {"keel-a1b2c3.md", "keel-a1b2c3d4.md"}
+    assert free_name("keel", "a1b2c3d4-e5f6-7890", taken.__contains__) == "keel-a1b2c3d4e5f6.md"
+    assert slug("Fixed Redis: connection—timeouts!") == "fixed-redis-connection-timeouts"
+
+
+@pytest.mark.promise("graph.4-git")
+def test_each_operation_is_one_commit_of_its_own_files(tmp_path: Path) -> None:
+    directory = tmp_path / "memories"
+    directory.mkdir()
+    git(directory, "init", "-q")
+    (directory / "draft.txt").write_text("mine")
+    (directory / "staged.txt").write_text("mine, staged")
+    git(directory, "add", "staged.txt")
+    with open_with(f"sqlite:///{tmp_path}/loom.db", directory) as loom:
+        graph = loom.workspace().graph
+        problem = keep(graph, "Drops", "problem", tags=("redis",))
+        cure = keep(graph, "Redis drops fixed", "fix", tags=("redis",), connect=True)
+        graph.edges.relate(cure.id, problem.id, "SOLVES", context="why")
+        graph.update(cure.id, Revision(title="Renamed"))
+        graph.pin(problem.id)
+        graph.merge(problem.id, cure.id)
+        graph.core()
+        graph.delete(problem.id)
+    expected = ["store: Drops", "store: Redis drops fixed", "relate: Redis drops fixed SOLVES Drops"]
+    expected += ["update: Renamed", "pin: Drops", "merge: Drops", "core: refresh CORE.md", "delete: Drops"]
+    assert commits(directory) == expected
+    assert git(directory, "status", "--porcelain").splitlines() == ["A  staged.txt", "?? .gitignore", "?? draft.txt"]
+
+
+@pytest.mark.promise("graph.4-git")
+def test_trouble_with_git_is_told_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = tmp_path / "memories"
+    directory.mkdir()
+    git(directory, "init", "-q")
+    hook = directory / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\necho no commits on Sundays >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with open_with(f"sqlite:///{tmp_path}/loom.db", directory) as loom:
+        graph = loom.workspace().graph
+        stored = keep(graph, "Refused by a hook")
+        assert "no commits on Sundays" in stored.notices[0]
+        hook.unlink()
+        (directory / ".git/index.lock").touch()
+        monkeypatch.setattr("mindloom.graph.git.PAUSE_SECONDS", 0.001)
+        assert "index.lock" in keep(graph, "While another git runs").notices[0]
+        (directory / ".git/index.lock").unlink()
+        monkeypatch.setattr("mindloom.graph.git.shutil.which", lambda _: None)
+        assert keep(graph, "Without git").notices == ("not committed: git is not installed",)
+        monkeypatch.undo()
+        assert keep(graph, "With git again").notices == ()
+        assert len(graph.recent()) == 4
+        assert_agreement(loom, graph)
+    with open_with(f"sqlite:///{tmp_path}/loom.db", directory, auto_commit=False) as loom:
+        assert keep(loom.workspace().graph, "By choice").notices == ()
+    assert commits(directory) == ["store: With git again"]
+
+
+@pytest.mark.promise("graph.nobody-is-overwritten")
+def test_an_editor_that_saves_in_the_middle_of_an_operation_keeps_its_text(
+    loom: Loom, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = keep(graph, "Shared page")
+    theirs = text_of(graph, stored.path).replace("what there is", "what Ann wrote of")
+    meddle(monkeypatch, lambda: write(graph, stored.path, theirs))
+    with pytest.raises(Conflict, match="somebody else changed") as caught:
+        graph.update(stored.id, Revision(content="What the agent wrote."))
+    copy: str = caught.value.current[0]  # type: ignore[index]
+    assert text_of(graph, stored.path) == theirs
+    assert "What the agent wrote." in text_of(graph, copy)
+    assert [each.path for each in graph.follow().problems] == [copy]
+    assert "Ann" in graph.get(stored.id).content
+    (graph.directory / copy).unlink()
+    assert_agreement(loom, graph) if not graph.follow().problems else None
+
+
+@pytest.mark.promise("graph.nobody-is-overwritten")
+def test_a_file_that_is_edited_while_it_is_deleted_stays(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = keep(graph, "Not yet")
+    theirs = text_of(graph, stored.path) + "One more line.\n"
+    meddle(monkeypatch, lambda: write(graph, stored.path, theirs))
+    with pytest.raises(Conflict):
+        graph.delete(stored.id)
+    assert text_of(graph, stored.path) == theirs
+    assert graph.get(stored.id).content.endswith("One more line.")
+
+
+def meddle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Let somebody act between the plan and the first change of a file."""
+    original = Carrier._finish
+    done: list[bool] = []
+
+    def finish(carrier: Carrier, *args: object, **kwargs: object) -> object:
+        if not done:
+            done.append(True)
+            act()
+        return original(carrier, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Carrier, "_finish", finish)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from mindloom.graph import Revision
+from tests.graph.ground import keep, open_with
+url, directory, shared, mark = sys.argv[1:5]
+with open_with(url, Path(directory)) as loom:
+    graph = loom.workspace().graph
+    for number in range(6):
+        stored = keep(graph, f"By {mark} {number}", "fix")
+        graph.edges.relate(stored.id, shared, "RELATED_TO", context=mark)
+        tags = graph.get(shared).tags
+"""
+
+
+@pytest.mark.promise("graph.nobody-is-overwritten")
+def test_two_processes_and_an_editor_lose_nothing(tmp_path: Path, directory: Path) -> None:
+    let_three_write(f"sqlite:///{tmp_path}/loom.db", directory)
+
+
+@pytest.mark.long
+@pytest.mark.promise("graph.nobody-is-overwritten")
+def test_two_processes_and_an_editor_lose_nothing_on_postgresql(postgres_url: str, directory: Path) -> None:
+    let_three_write(postgres_url, directory)
+
+
+def let_three_write(store_url: str, directory: Path) -> None:
+    """Let two processes and a person write in one directory, and prove that all of it is there."""
+    with open_with(store_url, directory, SystemClock()) as loom:
+        graph = loom.workspace().graph
+        shared, page = keep(graph, "Shared"), keep(graph, "Page of Ann")
+        environment = {**os.environ, "PYTHONPATH": f"src{os.pathsep}."}
+        command = [sys.executable, "-c", WRITER, store_url, str(directory), shared.id]
+        writers = [subprocess.Popen([*command, mark], env=environment) for mark in ("one", "two")]
+        lines = 0
+        while any(writer.poll() is None for writer in writers):
+            file = directory / page.path
+            file.write_text(file.read_text() + f"Line {lines}.\n")
+            lines += 1
+            graph.follow()
+            time.sleep(0.05)
+        assert [writer.wait() for writer in writers] == [0, 0]
+        graph.follow()
+        assert len(graph.get(shared.id).relations) == 12
+        assert [f"Line {number}." in graph.get(page.id).content for number in range(lines)] == [True] * lines
+        assert_agreement(loom, graph)
+
+
+@pytest.mark.promise("graph.files-are-followed")
+@pytest.mark.parametrize("has_watchfiles", [True, False])
+def test_a_watcher_follows_while_a_server_runs(
+    quick_loom: Loom, quick: Graph, monkeypatch: pytest.MonkeyPatch, has_watchfiles: bool
+) -> None:
+    if not has_watchfiles:
+        monkeypatch.setattr("mindloom.graph.watch.find_spec", lambda _: None)
+        monkeypatch.setattr("mindloom.graph.watch.POLL_SECONDS", 0.05)
+    watcher = Watcher(quick).start()
+    try:
+        time.sleep(0.3)
+        write(quick, "graph/fixes/live.md", memory_text("live-id", "Live", "fix"))
+        patience = time.monotonic() + 15
+        while not quick.recent() and time.monotonic() < patience:
+            time.sleep(0.05)
+        assert [each.id for each in quick.recent()] == ["live-id"]
+    finally:
+        watcher.stop()
+    assert not any(thread.name == "watch default" for thread in threading.enumerate())
+
+
+def test_a_plan_that_changes_nothing_writes_nothing(quick: Graph) -> None:
+    stored = keep(quick, "Same")
+    before = (quick.directory / stored.path).stat().st_mtime_ns
+    assert quick.update(stored.id, Revision(title="Same")).changed == ()
+    assert (quick.directory / stored.path).stat().st_mtime_ns == before
+    assert Put.of("x", b"a", b"b").before != Put.of("x", b"c", b"b").before
+
+
+def test_a_session_is_the_provenance_of_what_it_stored(loom: Loom) -> None:
+    place: Workspace = loom.workspace(session="claude 7")
+    stored = place.graph.store(NewMemory(type="fix", title="Said in a session", content="x"))
+    assert place.show(stored.item).session == "claude 7"
