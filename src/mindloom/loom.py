@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from mindloom.clock import Clock, SystemClock
-from mindloom.errors import Conflict, ProviderError, Rejected
+from mindloom.crossings import Neighbours, OneSoul
+from mindloom.errors import Rejected
 from mindloom.graph.tasks import daily_tasks
 from mindloom.kernel.access import Verdict, count_access, judge, pin
 from mindloom.kernel.backfill import Backfill
@@ -29,33 +30,26 @@ from mindloom.kernel.tasks import Job, Outcome, Work
 from mindloom.kernel.upkeep import Upkeep
 from mindloom.kernel.workspaces import WorkspaceInfo, Workspaces
 from mindloom.models import (
-    DATA_NOTICE,
     Access,
-    Ask,
     Budget,
-    Message,
     Meter,
     Recorder,
     Roles,
-    Usage,
-    UsageRecord,
     estimate,
     make_embedder,
-    quoted,
 )
 from mindloom.settings import Settings, data_directory, load
 from mindloom.store import Store, Unit, open_store
 from mindloom.store.contract import FOREVER
+from mindloom.thinkers import GraphThinker, SceneThinker, ThinkingModel
 
 if TYPE_CHECKING:
     from mindloom.episodic import Episodic, Patrol
     from mindloom.episodic import Ground as SceneGround
-    from mindloom.episodic import Question as SceneQuestion
     from mindloom.graph import Graph, Graphs, Watcher
     from mindloom.semantic import Ground, Semantic
     from mindloom.semantic.driver import Bounds, Planned
     from mindloom.semantic.task import Consolidation
-    from mindloom.semantic.thinking import Question, ShapeT, Spent
 
 
 def open_loom(url: str | Path | None = None, *, settings: Settings | None = None, clock: Clock | None = None) -> Loom:
@@ -157,8 +151,16 @@ class Loom:
                 cluster_threshold=known.cluster_threshold,
             ),
             thinker=lambda info: SceneThinker(roles) if (roles := self.llms(info)).is_configured else None,
-            soul_prose=lambda info: OneSoul(Workspace(self, info, None, None)).read(),
+            soul_prose=lambda info: self.soul(Workspace(self, info, None, None)).read(),
         )
+
+    def soul(self, workspace: Workspace) -> OneSoul:
+        """Hand out the soul of a workspace, which semantic memory keeps."""
+        return OneSoul(self.store, workspace.info.id, workspace.semantic)
+
+    def being(self, name: str) -> Episodic:
+        """Find the episodic memory of a workspace that exists."""
+        return self.workspace(self.workspaces.get(name).name).episodic
 
     def graphs(self, workspace: WorkspaceInfo, attend: Callable[[Unit], int | None] = lambda _: None) -> Graphs:
         """Lay out the memory graphs of a workspace."""
@@ -226,7 +228,9 @@ class Workspace:
         from mindloom.episodic import Episodic, Place  # noqa: PLC0415
 
         ground = self.loom.scenes_ground()
-        place = Place(ground, self.info, OneSoul(self), Neighbours(self.loom), self.session, self.model_tier)
+        place = Place(
+            ground, self.info, self.loom.soul(self), Neighbours(self.loom.being), self.session, self.model_tier
+        )
         return Episodic(place, self.loom.work)
 
     @property
@@ -336,132 +340,6 @@ class Workspace:
     def coverage(self) -> Coverage:
         """Count how many documents have vectors, and how many wait for them."""
         return self.loom.embedding.coverage(self.info.id)
-
-
-class ThinkingModel:
-    """A language model as semantic memory asks it; it keeps count of what that takes, failures included."""
-
-    def __init__(self, roles: Callable[[Recorder], Roles], ledger: Recorder, budget: Budget) -> None:
-        self._ledger = ledger
-        self._budget = budget
-        self._records: list[UsageRecord] = []
-        self._llm = roles(self).large
-
-    @property
-    def name(self) -> str:
-        """Say `"kind:model"`."""
-        return self._llm.name
-
-    @property
-    def tier(self) -> str:
-        """Say its role, which search knows as a tier."""
-        return self._llm.role
-
-    @property
-    def spent(self) -> Spent:
-        """Sum every question put to it."""
-        from mindloom.semantic.thinking import Spent  # noqa: PLC0415
-
-        total = sum((record.usage for record in self._records), Usage())
-        prices = [record.dollars for record in self._records]
-        dollars = None if None in prices else sum(price for price in prices if price is not None)
-        return Spent(len(self._records), total.prompt, total.output, dollars)
-
-    def record(self, record: UsageRecord) -> None:
-        """Count a question, and book it."""
-        self._records.append(record)
-        self._ledger.record(record)
-
-    def refusal(self) -> ProviderError | None:
-        """Say why the budget allows no question."""
-        try:
-            self._budget.admit(self.name)
-        except ProviderError as error:
-            return error
-        return None
-
-    def think(self, question: Question, shape: type[ShapeT]) -> ShapeT:
-        """Ask, with what is remembered quoted as data."""
-        passages = [f"{each.label}:\n{quoted(each.text, each.label)}" for each in question.passages]
-        ask = Ask(
-            system=f"{question.instructions}\n\n{DATA_NOTICE}",
-            messages=(Message("user", "\n\n".join([question.request, *passages])),),
-            max_tokens=question.longest_answer,
-            purpose="consolidate",
-        )
-        return self._llm.answer(ask, shape)[0]
-
-
-class SceneThinker:
-    """The language models as episodic memory asks them."""
-
-    def __init__(self, roles: Roles) -> None:
-        self._roles = roles
-
-    def answer(self, question: SceneQuestion, shape: type[ShapeT]) -> ShapeT:
-        """Ask, with what is remembered quoted as data; routine goes to the small model."""
-        llm = self._roles.small if question.is_routine else self._roles.large
-        ask = Ask(
-            system=f"{question.task}\n\n{DATA_NOTICE}",
-            messages=(Message("user", quoted(question.material)),),
-            max_tokens=question.max_tokens,
-            purpose=question.purpose,
-        )
-        return llm.answer(ask, shape)[0]
-
-
-class GraphThinker:
-    """The large language model as the memory graph asks it."""
-
-    def __init__(self, roles: Roles) -> None:
-        self._roles = roles
-
-    def answer(self, system: str, text: str, shape: type[ShapeT]) -> ShapeT:
-        """Ask, with what is remembered quoted as data."""
-        ask = Ask(f"{system}\n\n{DATA_NOTICE}", (Message("user", quoted(text)),), purpose="reflect")
-        return self._roles.large.answer(ask, shape)[0]
-
-
-class OneSoul:
-    """The soul of a workspace, which semantic memory keeps, as episodic memory reads and writes it."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-
-    def _current(self) -> tuple[str, int]:
-        from mindloom.semantic.documents import default_text  # noqa: PLC0415
-        from mindloom.semantic.ground import state_of  # noqa: PLC0415
-        from mindloom.semantic.results import Understanding  # noqa: PLC0415
-
-        with self._workspace.loom.store.read(self._workspace.info.id) as unit:
-            soul_id = state_of(unit).soul_id
-        kept = None if soul_id is None else self._workspace.semantic.show(soul_id)
-        return (kept.content, kept.version) if isinstance(kept, Understanding) else (default_text("soul"), 0)
-
-    def read(self) -> str:
-        """Read the prose; before anybody wrote one, the one that a workspace starts with."""
-        return self._current()[0]
-
-    def supersede(self, prose: str, *, instead_of: str, reason: str) -> None:
-        """Write the soul anew, unless somebody else did since it was read."""
-        current, version = self._current()
-        if current != instead_of:
-            raise Conflict("the soul was edited at the same moment", hint="read it again, then decide")
-        self._workspace.semantic.create_understanding(
-            [], prose, "Who this Being is.", kind="soul", reason=reason, expected_version=version
-        )
-
-
-class Neighbours:
-    """The other workspaces of a loom, as Beings that can be written to."""
-
-    def __init__(self, loom: Loom) -> None:
-        self._loom = loom
-
-    def deliver(self, to: str, sender: str, text: str, key: str) -> None:
-        """Hand a message to another Being's own memory; one that does not exist is not made."""
-        self._loom.workspaces.get(to)
-        self._loom.workspace(to).episodic.receive(sender, text, key)
 
 
 def access(settings: Settings) -> Access:

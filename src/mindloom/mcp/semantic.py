@@ -91,7 +91,7 @@ def remember(
 
 
 @TOOLS.verb("Update an understanding", ADDS)
-def update_understanding(
+def update_understanding(  # noqa: PLR0913, PLR0917  the contract's parameters
     ws: "Workspace",
     understanding_id: int,
     new_content: str,

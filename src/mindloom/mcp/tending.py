@@ -143,7 +143,7 @@ def query_observations(
 
 
 @TOOLS.verb("Create an understanding", ADDS)
-def create_understanding(
+def create_understanding(  # noqa: PLR0913, PLR0917  the contract's parameters
     ws: "Workspace",
     subject_names: list[str],
     content: str,
