@@ -12,11 +12,12 @@ import pytest
 from mindloom.clock import ManualClock
 from mindloom.kernel.spending import Ledger
 from mindloom.kernel.tasks import Outcome
-from mindloom.loom import Loom, ThinkingModel, Workspace, open_loom
+from mindloom.loom import Loom, Workspace, open_loom
 from mindloom.models import Access, Budget, Meter, Roles, estimate
 from mindloom.semantic.driver import Bounds, Passed
 from mindloom.semantic.task import QUIET, Consolidation, Means
 from mindloom.settings import Settings
+from mindloom.thinkers import ThinkingModel
 from tests.models.conftest import NOWHERE, access_to
 from tests.scripted.server import ScriptedServer, says, too_many
 from tests.semantic.thinking import STEPS, fill
