@@ -1,7 +1,7 @@
 """How long a patrol takes, and what a year of them leaves.
 
     python benchmarks/patrol.py [--nodes 100000] [--store URL]     one patrol over many scenes, step by step
-    python benchmarks/patrol.py --year FOLDER                      a simulated year; its curve as episodic-year.svg and .txt
+    python benchmarks/patrol.py --year FOLDER                      a simulated year; its curve as episodic-year.*
 
 Without a language model: what is measured is the mechanical part. Needs the tests' folder beside it, for the year.
 """

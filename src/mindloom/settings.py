@@ -170,7 +170,7 @@ def load(
     env = os.environ if environ is None else environ
     path = file or (Path(env[f"{PREFIX}CONFIG"]) if f"{PREFIX}CONFIG" in env else default_file())
     layers = [
-        (str(path), from_file(path, must_exist=file is not None)),
+        (str(path), from_file(path, must_exist=path != default_file())),
         ("environment", from_environment(env)),
         ("flag", {name: value for name, value in (flags or {}).items() if value is not None}),
     ]

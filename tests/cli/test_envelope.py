@@ -14,6 +14,7 @@ from mindloom.cli.command import Command, Group, shared_options
 from mindloom.cli.root import COMMANDS, root
 from tests.cli.conftest import Call, filled
 from tests.cli.knowing import KNOWING, known
+from tests.cli.living import BEING, WEAVING, lived, woven
 
 # How to call each command so that it goes well: {id} is an item, {folder} a place for files.
 EXAMPLES = {
@@ -46,6 +47,8 @@ EXAMPLES = {
     "workspace remove": "default --yes",
     "workspace show": "default",
     **KNOWING,
+    **BEING,
+    **WEAVING,
 }
 
 TALK = {
@@ -103,7 +106,9 @@ def example(path: str, call: Call, url: str, tmp_path: Path) -> list[str]:
     call("backup", f"{tmp_path}/kept.db")
     call("token", "create", "old")
     (tmp_path / "talk.json").write_text(json.dumps([TALK]))
-    ids = known(url, tmp_path) if path in KNOWING else {}
+    ids: dict[str, object] = dict(known(url, tmp_path)) if path in KNOWING else {}
+    ids |= lived(call, tmp_path) if path in BEING else {}
+    ids |= woven(call, tmp_path) if path in WEAVING else {}
     return [*path.split(), *EXAMPLES[path].format(id=item, folder=tmp_path, **ids).split()]
 
 

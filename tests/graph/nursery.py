@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -75,9 +76,9 @@ def perform(url: str, directory: str, source: str, operation: str, step: int) ->
     """Carry out one operation and die just before its step number `step`."""
     with open_with(url, Path(directory)) as loom:
         graph = loom.workspace().graph
-        name, _, how = operation.partition("!")
+        name, mark, _ = operation.partition("!")
         act = operations(source)[name]
-        with killing_at(step, every_statement=bool(how)):
+        with killing_at(step, every_statement=bool(mark)):
             act(graph)
     os.write(1, b"survived\n")
 
@@ -87,6 +88,9 @@ def main() -> None:
     embedder = static.StaticEmbedder()
     embedder.embed(["warm"], Task.DOCUMENT)
     static.StaticEmbedder = lambda: embedder  # type: ignore[assignment, misc]
+    with tempfile.TemporaryDirectory() as folder, open_with(f"sqlite:///{folder}/loom.db", Path(folder) / "g") as loom:
+        # Whatever is loaded when it is first used is loaded here, once.
+        keep(loom.workspace().graph, "Warm", connect=True)
     os.write(1, b"ready\n")
     for line in sys.stdin:
         *words, step = line.rstrip("\n").split("\t")

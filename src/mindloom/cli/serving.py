@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from mindloom.settings import Settings
 
 tools_option = click.option(
-    "--tools", default="semantic", show_default=True, metavar="TOOLSET", help="semantic, semantic-full, being, graph or all."
+    "--tools",
+    default="semantic",
+    show_default=True,
+    metavar="TOOLSET",
+    help="semantic, semantic-full, being, graph, all.",
 )
 
 

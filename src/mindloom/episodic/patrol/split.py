@@ -144,7 +144,7 @@ def cut(bout: Bout, cluster: Cluster) -> Birth | None:
 def active_in(unit: Unit, cluster_id: int) -> list[int]:
     """List the active scenes of a cluster, oldest first."""
     rows = unit.all("episodic.living_in", ids=[cluster_id])
-    return [row["id"] for row in rows if row["status"] == "active"]
+    return sorted(row["id"] for row in rows if row["status"] == "active")
 
 
 def carry_out(unit: Unit, bout: Bout, births: Iterable[Birth]) -> tuple[int, int]:

@@ -100,8 +100,9 @@ SELECT l.scene_id AS id FROM scene_life AS l WHERE l.workspace_id = :workspace A
 ORDER BY l.importance DESC, l.last_activated DESC, l.scene_id DESC LIMIT :limit;
 
 -- name: living_in
+-- In no order: for the sake of one, SQLite would read all scenes by their key.
 SELECT scene_id AS id, cluster_id, status, fresh, importance FROM scene_life
-WHERE workspace_id = :workspace AND cluster_id IN (:*ids) AND status <> 'dead' ORDER BY scene_id;
+WHERE workspace_id = :workspace AND cluster_id IN (:*ids) AND status <> 'dead';
 
 -- name: status_of
 SELECT scene_id AS id, cluster_id, status FROM scene_life WHERE workspace_id = :workspace AND scene_id IN (:*ids);
