@@ -15,6 +15,9 @@ from mindloom.store.migrations import clear_table, fill_table, read_table, works
 from mindloom.store.sqlite.vectors import Floats, VectorCache, unpacked
 from mindloom.store.statements import statements
 
+# Ranking so many times the page and sifting it is cheaper than joining every match, unless few are inside the reach.
+SIFTED = 4
+
 
 class SqliteUnit:
     """A unit of work on one connection, bound to one workspace."""
@@ -103,9 +106,18 @@ class SqliteUnit:
         query = " OR ".join(quoted(f"{self.workspace}{mark}{term}") for term in weights for mark in marks)
         if not query:
             return []
-        if reach == EVERYTHING:
-            return [row["id"] for row in self.all("words.find", query=query, limit=limit)]
+        if reach.is_present:
+            depth = limit if reach == EVERYTHING else limit * SIFTED
+            found = [row["id"] for row in self.all("words.find", query=query, limit=depth)]
+            kept = found if reach == EVERYTHING else self._sifted(found, reach)
+            if len(kept) >= limit or len(found) < depth:
+                return kept[:limit]
         return [row["id"] for row in self.all("words.find_within", query=query, limit=limit, **reach.params)]
+
+    def _sifted(self, ids: Sequence[int], reach: Reach) -> list[int]:
+        """Keep what is inside the reach, in order."""
+        inside = {row["id"] for row in self.all("words.within", ids=list(ids), **reach.params)}
+        return [item for item in ids if item in inside]
 
     def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
         """Keep one float16 vector for each document, in place of an older one."""
@@ -165,19 +177,17 @@ class SqliteUnit:
         return sorted(hits, key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
 
     def _reachable(self, candidates: Callable[[int], list[int]], limit: int, reach: Reach) -> list[int]:
-        """Take candidates for ever larger pages until enough are inside the reach or none is left."""
-        found = candidates(limit)
+        """Take the candidates of ever larger pages until one holds `limit` inside the reach, or there are no more."""
         if reach == EVERYTHING:
-            return found
-        page = limit
+            return candidates(limit)
+        page, before = limit, -1
         while True:
-            rows = self.all("words.within", ids=found, **reach.params)
-            page *= 8
-            more = candidates(page)
-            # The larger page has a larger share of the truth: only when it is no larger is nothing left.
-            if len(rows) >= len(found) // 2 >= limit or len(more) == len(found):
-                return [row["id"] for row in rows]
-            found = more
+            found = candidates(page)
+            inside = self._sifted(found, reach)
+            # Of a page, as large a share is inside the reach as of the candidates that stand for it.
+            if page * len(inside) >= limit * len(found) or len(found) == before:
+                return inside
+            page, before = page * 8, len(found)
 
     def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
         """Compare the probe with these documents' own rows; the best perspective wins."""
