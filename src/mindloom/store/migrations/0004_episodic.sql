@@ -81,7 +81,8 @@ CREATE TABLE scene (
 CREATE INDEX scene_by_patrol ON scene (workspace_id, patrol_id);
 
 -- The part of a scene node that patrols change: apart from its texts, so that ageing all of them writes little.
--- `lifespan` follows from the importance: how many patrols, less reactivations, it takes to be dying.
+-- `lifespan` follows from the importance: how many patrols, less reactivations, it takes to be dying. Not "small": SQLite
+-- would then read a cluster's scenes by walking through all of them.
 CREATE TABLE scene_life (
     workspace_id BIGINT NOT NULL,
     scene_id BIGINT NOT NULL,
@@ -103,7 +104,7 @@ CREATE TABLE scene_life (
     FOREIGN KEY (workspace_id, scene_id) REFERENCES scene (workspace_id, id),
     FOREIGN KEY (workspace_id, cluster_id) REFERENCES cluster (workspace_id, id),
     FOREIGN KEY (workspace_id, absorbed_into) REFERENCES scene (workspace_id, id)
-); -- small
+);
 -- only: postgresql
 -- Room for the next version of a row beside it: ageing all scenes then touches no index.
 ALTER TABLE scene_life SET (fillfactor = 50);
