@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
+from mindloom.models import static
 from tests.engines import Engines, EngineUnavailable, PostgresServer
 
 REQUIRE = "MINDLOOM_TEST_REQUIRE_POSTGRES"
@@ -54,6 +55,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and SERVER_FIXTURES.intersection(item.fixturenames):
             item.add_marker(pytest.mark.postgresql)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_embedder() -> Iterator[None]:
+    """Load the offline embedder once for all tests of a worker: it is the real one, and it keeps no state."""
+    shared = static.StaticEmbedder()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(static, "StaticEmbedder", lambda: shared)
+        yield
 
 
 def _unavailable(error: EngineUnavailable) -> NoReturn:

@@ -9,17 +9,7 @@ import pytest
 from mindloom.clock import ManualClock
 from mindloom.episodic import Episodic
 from mindloom.loom import Loom
-from mindloom.models import static
 from tests.episodic.ground import NOW, open_being
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_embedder() -> Iterator[None]:
-    """Load the offline embedder once for all tests of a worker: it is the real one, and it keeps no state."""
-    shared = static.StaticEmbedder()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(static, "StaticEmbedder", lambda: shared)
-        yield
 
 
 @pytest.fixture

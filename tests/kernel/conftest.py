@@ -8,18 +8,8 @@ import pytest
 
 from mindloom.clock import ManualClock
 from mindloom.loom import Loom, Workspace
-from mindloom.models import static
 from mindloom.store import Store, open_store
 from tests.store.ground import NOW, open_at
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_embedder() -> Iterator[None]:
-    """Load the offline embedder once for all tests of a worker: it is the real one, and it keeps no state."""
-    shared = static.StaticEmbedder()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(static, "StaticEmbedder", lambda: shared)
-        yield
 
 
 @pytest.fixture

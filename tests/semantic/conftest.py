@@ -9,20 +9,10 @@ import pytest
 
 from mindloom.clock import ManualClock
 from mindloom.loom import Loom, open_loom
-from mindloom.models import static
 from mindloom.semantic import Semantic
 from mindloom.settings import Settings
 
 NOW = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_embedder() -> Iterator[None]:
-    """Load the offline embedder once for all tests of a worker: it is the real one, and it keeps no state."""
-    shared = static.StaticEmbedder()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(static, "StaticEmbedder", lambda: shared)
-        yield
 
 
 @pytest.fixture
