@@ -113,6 +113,11 @@ def test_a_file_that_somebody_named_must_exist(tmp_path: Path) -> None:
         load(tmp_path / "missing.toml", environ={})
 
 
+def test_a_file_that_the_environment_names_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(Rejected, match="no settings file"):
+        load(environ={"MINDLOOM_CONFIG": str(tmp_path / "slip.toml")})
+
+
 def test_the_environment_may_name_the_file(file: Path) -> None:
     assert load(environ={"MINDLOOM_CONFIG": str(file)})[0].workspace.name == "from file"
 

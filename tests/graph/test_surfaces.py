@@ -32,7 +32,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command and read the result of its JSON answer."""
     for name, value in {"STORE_URL": f"sqlite:///{tmp_path}/loom.db", "GRAPH_DIRECTORY": tmp_path / "memories"}.items():
         monkeypatch.setenv(f"MINDLOOM_{name}", str(value))
-    monkeypatch.setenv("MINDLOOM_CONFIG", str(tmp_path / "none.toml"))
+    (tmp_path / "mindloom.toml").touch()
+    monkeypatch.setenv("MINDLOOM_CONFIG", str(tmp_path / "mindloom.toml"))
 
     def call(*words: str, code: int = 0, plain: bool = False) -> Any:
         result: Result = CliRunner().invoke(root, [*words, *([] if plain else ["--json"])])
