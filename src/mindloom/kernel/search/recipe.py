@@ -26,13 +26,17 @@ class Bias:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Weights of the signals and sizes of the candidate lists."""
+    """Weights of the signals and sizes of the candidate lists.
+
+    Chosen on three LoCoMo conversations (505 questions): context and vectors at 0.7 give NDCG@10 .515 against .508 at
+    0.5; 70 and 25 candidates lose nothing against 200 and 100, and take half the time.
+    """
 
     words: float = 1.0
     context: float = 0.7
     vectors: float = 0.7
-    word_candidates: int = 60
-    vector_candidates: int = 30
+    word_candidates: int = 70
+    vector_candidates: int = 25
     # Rarer words choose the candidates until they have this many postings; commoner ones only help to rank them.
     postings: int = 4_000
     # Word sets that overlap by this much say the same thing.
