@@ -323,7 +323,7 @@ JOIN understanding AS u ON u.workspace_id = e.workspace_id AND u.id = e.item_id
 WHERE e.workspace_id = :workspace AND e.source_id IN (:*ids)
     AND NOT EXISTS (SELECT 1 FROM linked AS l WHERE l.workspace_id = :workspace
         AND l.understanding_id = e.item_id AND l.observation_id = e.source_id)
-ORDER BY e.item_id;
+ORDER BY +e.item_id;
 
 -- name: cover_uncited
 -- An observation that got another subject is covered only by what rests on it.

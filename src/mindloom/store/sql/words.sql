@@ -77,8 +77,7 @@ INSERT INTO cover (workspace_id, item_id, cover_id) VALUES (:workspace, :item, :
 SELECT c.item_id, c.cover_id FROM cover AS c
 JOIN document AS d ON d.workspace_id = c.workspace_id AND d.item_id = c.cover_id
 WHERE c.workspace_id = :workspace AND c.item_id IN (:*ids)
-    AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of)
-ORDER BY c.cover_id;
+    AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of);
 
 -- name: cover_drop
 DELETE FROM cover WHERE workspace_id = :workspace AND (item_id IN (:*ids) OR cover_id IN (:*ids));

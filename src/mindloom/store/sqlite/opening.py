@@ -19,6 +19,7 @@ MAGIC = b"SQLite format 3\x00"
 OLDEST = (3, 37, 0)
 BUSY_MILLISECONDS = 30_000
 PATIENCE_SECONDS = 60.0
+EXPECTED_ROWS = 1_000_000
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -27,7 +28,7 @@ def connect(path: Path) -> sqlite3.Connection:
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA cache_size = -32000")
+    connection.execute("PRAGMA cache_size = -16000")
     connection.execute("PRAGMA temp_store = MEMORY")
     return connection
 
@@ -105,6 +106,8 @@ def migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
             keep_copy(path, version, clock)
         for step in todo:
             run_step(connection, step)
+        if todo:
+            teach_planner(connection)
         connection.execute("COMMIT")
     except BaseException:
         connection.rollback()
@@ -120,6 +123,36 @@ def run_step(connection: sqlite3.Connection, step: Step) -> None:
         raise StoreError(f"migration {step.number} ({step.name}) would leave {broken[0]} with a dangling reference")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {step.number}")
+
+
+def teach_planner(connection: sqlite3.Connection) -> None:
+    """Tell SQLite before there is any data that a workspace holds many rows and a whole key few.
+
+    Without statistics it takes an index that knows only the workspace for as good as one that knows the items asked
+    for, and reads the workspace whole.
+    """
+    connection.execute("ANALYZE sqlite_schema")
+    connection.execute("DELETE FROM sqlite_stat1")
+    tables = connection.execute(
+        "SELECT name, sql LIKE '%WITHOUT ROWID%' AS rowless FROM sqlite_schema "
+        "WHERE type = 'table' AND sql LIKE '%workspace_id%' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+    ).fetchall()
+    for table in tables:
+        listed = connection.execute('SELECT name, origin, "unique" FROM pragma_index_list(?)', (table["name"],))
+        for index in listed.fetchall():
+            columns = connection.execute("SELECT COUNT(*) FROM pragma_index_info(?)", (index["name"],)).fetchone()[0]
+            # The key of a table without rowids is filed under the table's own name.
+            name = table["name"] if table["rowless"] and index["origin"] == "pk" else index["name"]
+            row = (table["name"], name, expectation(columns, whole=bool(index["unique"])))
+            connection.execute("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", row)
+
+
+def expectation(columns: int, *, whole: bool) -> str:
+    """Write what an index of so many columns is expected to hold: rows in all, then rows for each longer prefix."""
+    narrowing = [max(1, EXPECTED_ROWS // 10 ** (3 * place + 1)) for place in range(columns)]
+    if whole:
+        narrowing[-1] = 1
+    return " ".join(str(number) for number in (EXPECTED_ROWS, *narrowing))
 
 
 def split_statements(sql: str) -> list[str]:

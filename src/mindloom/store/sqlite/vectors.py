@@ -24,7 +24,7 @@ OVERSAMPLING = 32
 # How many of those 8-bit codes leave over: they are a hundred times finer than signs.
 REFINED = 4
 CODES_BYTES = 64 * 1024 * 1024
-PAGE = 20_000
+PAGE = 4_000
 BUDGET_BYTES = 256 * 1024 * 1024
 
 Floats = npt.NDArray[np.float32]

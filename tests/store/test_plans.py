@@ -1,0 +1,36 @@
+"""What is asked for by id is found by id: no statement reads a workspace whole to find a few rows in it."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from mindloom.clock import SystemClock
+from mindloom.store import open_store
+from mindloom.store.statements import statements
+
+PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
+WHOLE_WORKSPACE = re.compile(r"\(workspace_id=\?\)$")
+# These are asked for all there is of a kind, or of words.
+WHOLE_BY_NATURE = {"episodic.history", "words.find_within"}
+BY_ID = sorted(name for name, sql in statements("sqlite").items() if "json_each" in sql and name not in WHOLE_BY_NATURE)
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> sqlite3.Connection:
+    """A connection to a store that nobody has analysed."""
+    path: Path = tmp_path_factory.mktemp("plans") / "loom.db"
+    open_store(f"sqlite://{path}", SystemClock()).close()
+    return sqlite3.connect(path)
+
+
+@pytest.mark.promise("store.finds-by-id")
+@pytest.mark.parametrize("name", BY_ID)
+def test_a_statement_that_names_items_reads_only_those(connection: sqlite3.Connection, name: str) -> None:
+    sql = statements("sqlite")[name]
+    values = {each: "[1, 2]" if f"json_each(:{each})" in sql else 1 for each in PARAMETER.findall(sql)}
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+    assert not [step for step in plan if WHOLE_WORKSPACE.search(step)]
