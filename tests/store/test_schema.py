@@ -47,7 +47,9 @@ def readable_schema() -> str:
 
 def structure(url: str) -> list[dict[str, Any]]:
     if is_sqlite(url):
-        found = rows_of(url, "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name")
+        # Statistics are what the planner was told, not structure.
+        ours = "WHERE name NOT LIKE 'sqlite_stat%'"
+        found = rows_of(url, f"SELECT type, name, tbl_name, sql FROM sqlite_schema {ours} ORDER BY type, name")
         return [{**row, "sql": re.sub(r"\s+", " ", re.sub(r"--.*", "", row["sql"] or ""))} for row in found]
     return [row for query in (COLUMNS, CONSTRAINTS, INDEXES, SEQUENCES, GUARDED) for row in rows_of(url, query)]
 
