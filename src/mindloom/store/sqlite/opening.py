@@ -19,7 +19,9 @@ MAGIC = b"SQLite format 3\x00"
 OLDEST = (3, 37, 0)
 BUSY_MILLISECONDS = 30_000
 PATIENCE_SECONDS = 60.0
-EXPECTED_ROWS = 1_000_000
+# What the planner is told to expect of an index, and of one that holds only what waits.
+MANY_ROWS = 1_000_000
+FEW_ROWS = 1_000
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -138,21 +140,24 @@ def teach_planner(connection: sqlite3.Connection) -> None:
         "WHERE type = 'table' AND sql LIKE '%workspace_id%' AND sql NOT LIKE 'CREATE VIRTUAL%'"
     ).fetchall()
     for table in tables:
-        listed = connection.execute('SELECT name, origin, "unique" FROM pragma_index_list(?)', (table["name"],))
+        listed = connection.execute(
+            'SELECT name, origin, "unique", partial FROM pragma_index_list(?)', (table["name"],)
+        )
         for index in listed.fetchall():
             columns = connection.execute("SELECT COUNT(*) FROM pragma_index_info(?)", (index["name"],)).fetchone()[0]
             # The key of a table without rowids is filed under the table's own name.
             name = table["name"] if table["rowless"] and index["origin"] == "pk" else index["name"]
-            row = (table["name"], name, expectation(columns, whole=bool(index["unique"])))
+            rows = FEW_ROWS if index["partial"] else MANY_ROWS
+            row = (table["name"], name, expectation(rows, columns, whole=bool(index["unique"])))
             connection.execute("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", row)
 
 
-def expectation(columns: int, *, whole: bool) -> str:
+def expectation(rows: int, columns: int, *, whole: bool) -> str:
     """Write what an index of so many columns is expected to hold: rows in all, then rows for each longer prefix."""
-    narrowing = [max(1, EXPECTED_ROWS // 10 ** (3 * place + 1)) for place in range(columns)]
+    narrowing = [max(1, rows // 10 ** (3 * place + 1)) for place in range(columns)]
     if whole:
         narrowing[-1] = 1
-    return " ".join(str(number) for number in (EXPECTED_ROWS, *narrowing))
+    return " ".join(str(number) for number in (rows, *narrowing))
 
 
 def split_statements(sql: str) -> list[str]:
