@@ -23,7 +23,7 @@ from mindloom.kernel.search import Finder, Index
 from mindloom.kernel.workspaces import WorkspaceInfo
 from mindloom.store import Store, Unit
 
-# What an embedder gets that nobody has calibrated: the seed's numbers.
+# What an embedder gets that nobody has calibrated: the contract's numbers.
 SEED_RECALL, SEED_CLUSTER = 0.35, 0.45
 
 

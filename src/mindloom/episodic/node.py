@@ -27,7 +27,7 @@ Death = Literal["faded", "absorbed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A scene node with every field of the seed; its vector is kept by the kernel."""
+    """A scene node with every field of the contract; its vector is kept by the kernel."""
 
     id: int
     scene: Scene
@@ -50,7 +50,7 @@ class Node:
 
     @property
     def strength(self) -> float:
-        """Say how much of its importance is left: the seed's eff_imp."""
+        """Say how much of its importance is left: the contract's eff_imp."""
         return strength_after_patrols(self.importance, self.session_count, self.reactivation_count)
 
     @property

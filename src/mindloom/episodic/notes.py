@@ -99,7 +99,7 @@ def raw(scene: object) -> str:
 
 
 def as_object(told: Told) -> dict[str, Any]:
-    """Write a scene that was read as the seed's object."""
+    """Write a scene that was read as the contract's object."""
     emotion = None if told.emotion is None else told.emotion.as_dict()
     own = {"feeling": told.feeling, "themes": list(told.themes), "importance": told.importance, "emotion": emotion}
     return {**told.scene.as_json(), **own}

@@ -26,7 +26,7 @@ class When:
     feeling: str = ""
 
     def as_json(self) -> str | dict[str, str]:
-        """Write it in the seed's two forms: a date, or an object."""
+        """Write it in the contract's two forms: a date, or an object."""
         if not self.action and not self.feeling:
             return self.date
         return {name: text for name, text in asdict(self).items() if text}
@@ -76,7 +76,7 @@ def blended(emotions: Iterable[Emotion | None]) -> Emotion | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """One discrete event: the seed's canonical fields."""
+    """One discrete event: the contract's canonical fields."""
 
     action: str
     actors: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class Scene:
     sensory: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Write the scene as the seed's object."""
+        """Write the scene as the contract's object."""
         return {
             "action": self.action,
             "actors": list(self.actors),
@@ -152,7 +152,7 @@ def folded(text: str) -> str:
 
 
 def scene_text(scene: Scene, feeling: str) -> str:
-    """Write a scene for people, as the seed renders it."""
+    """Write a scene for people, as the contract renders it."""
     said = f'"{scene.dialogue[0]}"' if scene.dialogue else ""
     when = ", ".join(map(str, scene.when))
     parts = (when, scene.setting, scene.action, said, f"({feeling})" if feeling else "")

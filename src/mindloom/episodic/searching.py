@@ -40,7 +40,7 @@ class Found:
 
     @property
     def line(self) -> str:
-        """Write it as the seed does."""
+        """Write it as the contract does."""
         matched = f" [matched: {', '.join(self.matched)}]" if self.matched else ""
         state = "" if self.node.status == "active" else f" [{self.node.status}]"
         themes = f" (themes: {', '.join(self.node.themes)})" if self.node.themes else ""

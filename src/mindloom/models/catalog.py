@@ -24,7 +24,7 @@ class Card:
 
 UNKNOWN = Card()
 CARDS = {  # the longest name that a model begins with counts
-    # The thresholds 0.35 and 0.45 come from the episodic seed, which was tuned on this model.
+    # Episodic memory's original thresholds, 0.35 and 0.45, were tuned on this model.
     "text-embedding-3-small": Card(context=8_000, recall=0.35, cluster=0.45),
     "text-embedding-3-large": Card(context=8_000),
     "nomic-embed-text": Card("search_document: ", "search_query: ", follows_instructions=True),

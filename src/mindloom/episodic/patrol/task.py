@@ -31,7 +31,7 @@ TASK = "patrol"
 
 Reason = Literal["asked", "pending", "schedule"]
 
-# In this order; ❶ to ❼ are the seed's.
+# In this order; ❶ to ❼ are the contract's.
 STEPS: dict[str, Step] = {
     "take_in": take_in,
     "feel": feel,
