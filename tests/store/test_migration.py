@@ -99,6 +99,22 @@ def test_an_old_file_is_backed_up_beside_itself_before_it_is_migrated(
     assert_agreement(f"sqlite://{backup}")
 
 
+@pytest.mark.promise("store.backs-up-before-migrating")
+def test_an_old_database_is_copied_into_a_schema_beside_ours_before_it_is_migrated(
+    postgres_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_at(postgres_url) as loom:
+        loom.workspace("james").add([note("North by northwest.")])
+    turned = ADDITION + "UPDATE document SET text = 'South.';\n"
+    monkeypatch.setattr(migrations, "steps", with_step(turned))
+    open_store(postgres_url, clock).close()
+    (kept,) = rows_of(postgres_url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'mindloom_v%'")
+    copied = rows_of(postgres_url, f"SELECT text FROM {kept['nspname']}.document")
+    assert [row["text"] for row in copied] == ["North by northwest."]
+    with open_at(postgres_url) as loom:
+        assert loom.workspace("james").search("North")[0].text == "South."
+
+
 @pytest.mark.promise("store.migration-is-transactional")
 @pytest.mark.parametrize("sql", [FAILURE, DANGLING], ids=["failing", "dangling"])
 def test_a_step_that_fails_leaves_the_old_version_intact(
