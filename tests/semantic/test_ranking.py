@@ -8,6 +8,7 @@ from datetime import datetime
 
 import pytest
 
+from mindloom.clock import ManualClock, to_micros
 from mindloom.loom import Loom
 from mindloom.semantic import NewObservation, Semantic, retrieval
 from mindloom.semantic.results import QuestionRecall
@@ -160,3 +161,17 @@ def test_every_topic_has_its_turn(mind: Semantic) -> None:
     assert "The cello lost a string." in [each.content for each in brought.results]
     assert len(brought.results) == 8
     assert brought.results == tuple(sorted(brought.results, key=lambda each: -each.relevance_score))
+
+
+def test_as_of_an_earlier_date_evidence_is_covered_by_what_was_understood_then(
+    mind: Semantic, loom: Loom, later: Later, clock: ManualClock
+) -> None:
+    kept = mind.remember(["James"], "James sails a wooden boat on Sundays.")
+    first = mind.create_understanding(["James"], "James is a sailor.", "James, sailor")
+    then = clock.now()
+    later(days=2)
+    mind.update_understanding(first.id, "James sold his boat.", "James, once a sailor")
+    workspace = loom.workspace("james")
+    with loom.store.read(workspace.info.id) as unit:
+        covers = [row["cover_id"] for row in unit.all("words.cover_of", ids=[kept.id], as_of=to_micros(then))]
+    assert covers == [first.id]

@@ -342,8 +342,6 @@ def supersede(act: Act, old: Sequence[int], new: int, *, was_read: bool = True) 
         unit.run("semantic.linked_move", old=ids, new=new)
     unit.run("semantic.linked_clear", ids=ids)
     act.ground.index.retire(unit, ids, new, act.at)
-    # What they covered is covered by the successor or by nothing; the rows would only pile up.
-    unit.run("words.cover_drop", ids=ids)
     affected = unit.all("semantic.understanding_tags", ids=ids)
     unit.run("semantic.subject_settle", ids=sorted({row["subject_id"] for row in affected}))
 
