@@ -119,6 +119,44 @@ class GraphSettings(Section):
     auto_edges: bool = Field(default=True, description="draw relations to what is near when a memory is stored")
 
 
+class MindSettings(Section):
+    """How the conversation is held."""
+
+    notes: Path | None = Field(
+        default=None, description="the directory of notes; else one in the data directory, for each workspace"
+    )
+    gather_seconds: float = Field(default=3.0, ge=0, description="messages within this pause become one turn")
+    compact_at: int = Field(default=100_000, ge=1_000, description="input tokens from which the oldest turns are folded")
+    tool_rounds: int = Field(default=12, ge=1, le=100, description="most times that one turn may use tools")
+    reply_tokens: int = Field(default=4_096, ge=16, description="most tokens of one reply")
+    prompt_minutes: float = Field(default=10.0, gt=0, description="age from which the system prompt is built anew")
+    heartbeat_hours: float = Field(default=0.0, ge=0, description="hours between heartbeats; 0 for none")
+    quiet_from: int = Field(default=23, ge=0, le=23, description="local hour from which nobody is written to first")
+    quiet_until: int = Field(default=8, ge=0, le=23, description="local hour until which nobody is written to first")
+    self_awareness_hour: int = Field(default=21, ge=0, le=23, description="local hour of the nightly pass over the notes")
+    dollars_a_day: float | None = Field(
+        default=None, ge=0, description="from here on the smaller model converses until the next day"
+    )
+    faculties: Annotated[tuple[str, ...], BeforeValidator(parted)] = Field(
+        default=(), description="whose verbs the agent may use in conversation: semantic, being, graph"
+    )
+
+
+class TelegramSettings(Section):
+    """Who may talk over Telegram."""
+
+    chats: Annotated[tuple[int, ...], BeforeValidator(parted)] = Field(
+        default=(), description="chat ids that are let in; nobody else is"
+    )
+    base: str = Field(default="https://api.telegram.org", description="where Telegram's bot API answers")
+
+
+class GatewaySettings(Section):
+    """Where other programs hand messages in."""
+
+    callback: str | None = Field(default=None, description="address to which replies of the HTTP channel are posted")
+
+
 class ProviderSettings(Section):
     """Where providers answer."""
 
@@ -132,6 +170,8 @@ class Secrets(Section):
 
     openai_api_key: SecretStr | None = None
     anthropic_api_key: SecretStr | None = None
+    telegram_bot_token: SecretStr | None = None
+    mindloom_webhook_secret: SecretStr | None = None
 
 
 class Settings(Section):
@@ -144,6 +184,9 @@ class Settings(Section):
     semantic: SemanticSettings = Field(default_factory=SemanticSettings)
     episodic: EpisodicSettings = Field(default_factory=EpisodicSettings)
     graph: GraphSettings = Field(default_factory=GraphSettings)
+    mind: MindSettings = Field(default_factory=MindSettings)
+    telegram: TelegramSettings = Field(default_factory=TelegramSettings)
+    gateway: GatewaySettings = Field(default_factory=GatewaySettings)
     provider: ProviderSettings = Field(default_factory=ProviderSettings)
     secrets: Secrets = Field(default_factory=Secrets)
 
