@@ -14,7 +14,7 @@ from mindloom.errors import Rejected
 from mindloom.kernel.lifecycle import DYING, Access, Vigour, strength_after_days, strength_after_patrols, vigour
 from mindloom.kernel.search.bias import Circumstance, factors, worth
 from mindloom.kernel.search.diversity import Candidate, fold, say_the_same
-from mindloom.kernel.search.fusion import Corpus, bm25, fuse, rarest, relevance, z_scores
+from mindloom.kernel.search.fusion import Corpus, bm25, centred, rarest, relevance, weighed, z_scores
 from mindloom.kernel.search.recipe import Bias
 from mindloom.kernel.search.words import LONGEST_WORD, analyse
 from mindloom.kernel.texts import LONGEST_NAME, checked, checked_name, content_hash, name_key
@@ -96,11 +96,13 @@ def test_z_scores_of_equal_values_are_zero() -> None:
 
 
 def test_fused_signals_are_weighed_and_squashed() -> None:
-    rows = fuse({"words": [0.0, 2.0], "vectors": [1.0, 0.0]}, {"words": 1.0, "vectors": 0.5})
-    assert rows == [{"words": -1.0, "vectors": 0.5}, {"words": 1.0, "vectors": -0.5}]
-    assert relevance({}) == 0.5
-    assert relevance({"words": 1.0}) > relevance({"words": 0.5}) > 0.5
-    assert 0.0 <= relevance({"words": -50.0}) < relevance({"words": 50.0}) <= 1.0
+    columns = weighed({"words": [0.0, 2.0], "vectors": [1.0, 0.0]}, {"words": 1.0, "vectors": 0.5})
+    assert columns == {"words": [-1.0, 1.0], "vectors": [0.5, -0.5]}
+    assert relevance([]) == 0.5
+    assert relevance([1.0]) > relevance([0.5]) > 0.5
+    assert 0.0 <= relevance([-50.0]) < relevance([50.0]) <= 1.0
+    assert centred([1.0, 0.0, 0.0, 1.0], 2.0) == [1.0, -1.0, -1.0, 1.0]
+    assert centred([1.0, 1.0], 2.0) == [0.0, 0.0], "what all have tells none apart"
 
 
 def test_rare_words_weigh_more_and_choose_first() -> None:

@@ -17,6 +17,7 @@ from mindloom.clock import ManualClock
 from mindloom.errors import ProviderBusy, Rejected
 from mindloom.kernel.embedding import Embedding
 from mindloom.kernel.search import DEFAULT, Finder, Index, Recipe, Scope
+from mindloom.kernel.search.fusion import SPREAD
 from mindloom.kernel.search.hits import REASONS
 from mindloom.loom import Loom, Workspace
 from mindloom.models import Chain
@@ -327,8 +328,8 @@ def test_a_score_is_its_relevance_times_its_factors(workspace: Workspace) -> Non
     assert len(hits) >= 3
     for hit in hits:
         assert hit.score == pytest.approx(hit.relevance * math.prod(hit.bias.values()))
-        assert hit.relevance == pytest.approx(1 / (1 + math.exp(-sum(hit.signals.values()))))
-        assert set(hit.signals) == {"words", "context", "vectors"}
+        assert hit.relevance == pytest.approx(1 / (1 + math.exp(-sum(hit.signals.values()) / SPREAD)))
+        assert {"words", "context", "vectors"} <= set(hit.signals) <= {"words", "context", "vectors", "names", "time"}
         assert set(hit.bias) <= REASONS.keys()
         assert len(hit.explain()) >= len(hit.bias)
     by_id = {hit.id: hit for hit in hits}

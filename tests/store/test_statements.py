@@ -18,7 +18,7 @@ PACKAGE = Path(mindloom.__file__).parent
 HEADING = re.compile(r"^-- name: (\w+)(?: \((\w+)\))?$", re.MULTILINE)
 BOUND = re.compile(
     r"workspace_id = :workspace\b|INSERT INTO \w+ \(workspace_id,[^)]*\)\s*(VALUES \(:workspace,|SELECT :workspace,)"
-    r"|(UPDATE|DELETE FROM) workspace\b.*\bWHERE id = :workspace\b",
+    r"|(UPDATE|DELETE FROM|SELECT time_zone FROM) workspace\b.*\bWHERE id = :workspace\b",
     re.DOTALL,
 )
 ENGINES: tuple[Engine, Engine] = ("sqlite", "postgresql")

@@ -49,12 +49,14 @@ def search(invocation: Invocation, /, items: int, queries: int) -> Answer:
 
 @bench.command(cls=Command)
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
-def retrieval(path: Path) -> Answer:
+@click.option("--ablate", "is_ablated", is_flag=True, help="Take each means of the search away in turn, instead.")
+def retrieval(path: Path, is_ablated: bool) -> Answer:
     """Measure how well the right turns of LoCoMo-shaped conversations are found, beside plain words and vectors."""
     from mindloom.bench.conversations import read_conversations  # noqa: PLC0415  loads numpy
-    from mindloom.bench.retrieval import evaluate  # noqa: PLC0415
+    from mindloom.bench.retrieval import ablate, evaluate  # noqa: PLC0415
 
-    systems = evaluate(read_conversations(path))
+    conversations = read_conversations(path)
+    systems = ablate(conversations) if is_ablated else evaluate(conversations)
     columns = (
         "system",
         "recall@5",

@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,7 @@ from mindloom.models import Task
 from mindloom.settings import Settings
 
 DEPTH = 20
+AROUND = 2  # turns before and after that a turn is read with
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 
 # What a system answers: for each question, the ids of turns, best first.
@@ -42,12 +43,37 @@ class Timed:
 def evaluate(conversations: Iterable[Conversation], recipe: Recipe = DEFAULT) -> list[dict[str, object]]:
     """Run every system over every conversation and sum up."""
     systems = {"mindloom": with_mindloom(recipe), "words (FTS5 porter)": with_words, "vectors only": with_vectors}
+    return run(systems, conversations)
+
+
+def run(
+    systems: Mapping[str, Callable[[Conversation, Path], Timed]], conversations: Iterable[Conversation]
+) -> list[dict[str, object]]:
+    """Let each system read every conversation and answer its questions."""
     books = {name: Book(name) for name in systems}
     for conversation in conversations:
         for name, read in systems.items():
             with tempfile.TemporaryDirectory() as folder:
                 books[name].take(conversation, read(conversation, Path(folder)))
     return [book.summary() for book in books.values()]
+
+
+MEANS = {
+    "without its own words": {"words": 0.0},
+    "without what is around it": {"context": 0.0},
+    "without vectors": {"vectors": 0.0},
+    "without names": {"names": 0.0},
+    "without times": {"time": 0.0},
+}
+ALONE = "with its text alone"
+
+
+def ablate(conversations: Sequence[Conversation], recipe: Recipe = DEFAULT) -> list[dict[str, object]]:
+    """Take each means away in turn; what stands alone is the text of a turn, with nothing around it."""
+    recipes = {"mindloom": recipe, **{name: replace(recipe, **change) for name, change in MEANS.items()}}
+    systems = {name: with_mindloom(each) for name, each in recipes.items()}
+    systems[ALONE] = with_mindloom(recipe, around=0)
+    return run(systems, conversations)
 
 
 class Book:
@@ -101,14 +127,14 @@ def spoken(turn: Turn) -> str:
     return f"{turn.speaker} ({turn.at:%d %B %Y}): {turn.text}"
 
 
-def with_mindloom(recipe: Recipe) -> Callable[[Conversation, Path], Timed]:
+def with_mindloom(recipe: Recipe, around: int = AROUND) -> Callable[[Conversation, Path], Timed]:
     """Read a conversation into a workspace of its own, each turn with its neighbours as context."""
 
     def read(conversation: Conversation, folder: Path) -> Timed:
         loom = open_loom(folder / "loom.db", settings=Settings())
         workspace = loom.workspace(conversation.name)
         start = time.perf_counter()
-        documents = [document for session in conversation.sessions for document in in_context(session)]
+        documents = [document for session in conversation.sessions for document in in_context(session, around)]
         ids = workspace.add(documents)
         seconds = time.perf_counter() - start
         names = dict(zip(ids, (turn.id for turn in conversation.turns), strict=True))
@@ -122,18 +148,18 @@ def asked(workspace: Workspace, question: str, names: Mapping[int, str], recipe:
     return [names[hit.id] for hit in workspace.search(question, limit=DEPTH, recipe=recipe)]
 
 
-def in_context(session: Sequence[Turn]) -> list[Document]:
+def in_context(session: Sequence[Turn], reach: int = AROUND) -> list[Document]:
     """Write each turn as a document with what was said just before and after it."""
     documents = []
     for place, turn in enumerate(session):
-        around = [*session[max(0, place - 1) : place], *session[place + 1 : place + 2]]
+        around = [*session[max(0, place - reach) : place], *session[place + 1 : place + 1 + reach]]
         context = " ".join(f"{each.speaker}: {each.text}" for each in around)
         documents.append(
             Document(
                 kind="turn",
                 text=f"{turn.speaker}: {turn.text}",
                 context=context,
-                labels=(f"{turn.at:%d %B %Y}",),
+                labels=(turn.speaker, f"{turn.at:%d %B %Y}"),
                 happened_at=turn.at,
             )
         )

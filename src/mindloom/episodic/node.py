@@ -79,7 +79,7 @@ def document_of(told: Told, at: datetime, session_id: int | None = None) -> Docu
     return Document(
         kind=KIND,
         text=embed_text(scene, told.feeling),
-        context=" ".join(text for text in surroundings if text),
+        details=" ".join(text for text in surroundings if text),
         labels=(*told.themes, *scene.actors),
         happened_at=at if day is None else min(datetime(day.year, day.month, day.day, 12, tzinfo=UTC), at),
         session_id=session_id,

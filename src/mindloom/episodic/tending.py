@@ -46,7 +46,7 @@ def merge_nodes(place: Place, node_ids: Sequence[int], summary: str, feeling: st
     whole = merged(first, others, action, felt)
     ground = place.ground
     ready = ground.index.prepare([document_of(whole, place.now)])
-    made = ready.made or ground.embedding.make([ready.documents[0].whole])
+    made = ready.made or ground.embedding.make([ready.documents[0].situated])
     with place.write() as unit:
         if (told := told_before(unit, key, asked)) is not None:
             return told

@@ -12,7 +12,7 @@ import numpy as np
 
 from mindloom.clock import Clock
 from mindloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
-from mindloom.kernel.embedding import Embedding, Made, model_id
+from mindloom.kernel.embedding import Embedding, Made, model_id, situated
 from mindloom.kernel.perspectives import GENERAL, perspectives_of
 from mindloom.kernel.tasks import Lease, Progress, Report
 from mindloom.kernel.workspaces import WorkspaceInfo
@@ -88,14 +88,14 @@ class Backfill:
         accepted = [(made, row) for made, row in parts if made is not None]
         if not accepted:
             # Is it these texts, or would it refuse any? A model that refuses every text raises here.
-            harmless = self._embed(angles, [{"title": "", "text": "hello"}])
+            harmless = self._embed(angles, [{"title": "", "text": "hello", "context": ""}])
             return Made(harmless.model, {name: made[:0] for name, made in harmless.rows.items()}), []
         joined = {name: np.concatenate([made.rows[name] for made, _ in accepted]) for name in angles}
         return Made(accepted[0][0].model, joined), [row for _, row in accepted]
 
     def _embed(self, angles: dict[str, Row], rows: Sequence[Row]) -> Made:
         link = self._preferred
-        texts = [f"{row['title']}. {row['text']}" if row["title"] else row["text"] for row in rows]
+        texts = [situated(row["title"], row["text"], row["context"]) for row in rows]
         made = {
             name: link.embed(instructed(angle["instruction"], texts), Task.DOCUMENT) for name, angle in angles.items()
         }

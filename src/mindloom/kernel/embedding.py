@@ -154,6 +154,12 @@ class Embedding:
         return Coverage(preferred, embedded, sum(counts.values()) - embedded - refused, refused)
 
 
+def situated(title: str, text: str, context: str) -> str:
+    """Write a document as a model reads it: its title and text, then what surrounds it."""
+    whole = f"{title}. {text}" if title else text
+    return f"{whole}\n{context}" if context else whole
+
+
 def model_id(unit: Unit, name: str, dim: int) -> int:
     """Find a model's id, entering it on first sight."""
     row = unit.one("vectors.model_get", name=name, dim=dim)

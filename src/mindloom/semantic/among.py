@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mindloom.clock import to_micros
 from mindloom.kernel.access import access_from
 from mindloom.kernel.search import Findings, Recipe
-from mindloom.kernel.search.find import LONGEST_CUE, best, described
+from mindloom.kernel.search.find import LONGEST_CUE, Asked, best, described
 from mindloom.kernel.search.gather import Gathered, counted, grouped
 from mindloom.kernel.search.words import analyse
 from mindloom.kernel.texts import checked
@@ -38,5 +38,6 @@ def search_among(ground: Ground, ids: Sequence[int], cue: str, limit: int, recip
             ),
             is_all=True,
         )
-        kept = best(gathered, terms, to_micros(ground.clock.now()), limit, recipe, frozenset())
+        asked = Asked(tuple(terms), frozenset(terms), to_micros(ground.clock.now()), ())
+        kept = best(gathered, asked, limit, recipe, frozenset())
         return Findings(described(unit, kept, gathered, terms), probe is not None, None)

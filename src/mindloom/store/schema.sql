@@ -767,6 +767,8 @@ CREATE TABLE exchange (
     context_window BIGINT NOT NULL,
     facts_state TEXT NOT NULL CHECK (facts_state IN ('waiting', 'done', 'skipped')),
     facts_failures BIGINT NOT NULL,
+    -- Not tried again before this time, after a failure.
+    facts_not_before BIGINT,
     withdrawn_at BIGINT,
     PRIMARY KEY (workspace_id, id),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id)
@@ -784,6 +786,8 @@ CREATE TABLE message (
     address TEXT NOT NULL,
     sender_key TEXT,
     text TEXT NOT NULL,
+    -- The same text folded, so that both engines find the same words in it.
+    haystack TEXT NOT NULL,
     at BIGINT NOT NULL,
     state TEXT NOT NULL CHECK (state IN (
         'waiting', 'answered', 'refused', 'withdrawn', 'unsent', 'sending', 'sent', 'uncertain', 'undeliverable'
@@ -803,7 +807,7 @@ CREATE INDEX message_by_exchange ON message (workspace_id, exchange_id);
 
 -- What the model sees, turn by turn. Nothing is ever taken out: the working array is the entries from the last
 -- compaction on. `blocks` is JSON; reasoning is not in it.
-CREATE TABLE entry (
+CREATE TABLE array_entry (
     workspace_id BIGINT NOT NULL,
     position BIGINT NOT NULL,
     exchange_id BIGINT,
@@ -828,21 +832,23 @@ CREATE TABLE compaction (
     micro_dollars BIGINT,
     PRIMARY KEY (workspace_id, id),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id),
-    FOREIGN KEY (workspace_id, position) REFERENCES entry (workspace_id, position)
+    FOREIGN KEY (workspace_id, position) REFERENCES array_entry (workspace_id, position)
 ); -- small
 
--- A note: a file that the person and the agent share. `body_hash` tells what was last known of the file.
-CREATE TABLE note (
+-- A note: a file that the person and the agent share. `body_hash` tells what was last known of the file (empty: there was
+-- none), `next_hash` what is on its way into it; a note without a file is one that was removed.
+CREATE TABLE mind_note (
     workspace_id BIGINT NOT NULL,
     id BIGINT NOT NULL,
     name TEXT NOT NULL,
     body_hash TEXT NOT NULL,
+    next_hash TEXT,
     changed_at BIGINT NOT NULL,
     PRIMARY KEY (workspace_id, id),
     UNIQUE (workspace_id, name),
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id)
 ); -- small
-CREATE TABLE note_version (
+CREATE TABLE mind_note_version (
     workspace_id BIGINT NOT NULL,
     note_id BIGINT NOT NULL,
     number BIGINT NOT NULL,
@@ -850,7 +856,7 @@ CREATE TABLE note_version (
     author TEXT NOT NULL CHECK (author IN ('agent', 'person')),
     at BIGINT NOT NULL,
     PRIMARY KEY (workspace_id, note_id, number),
-    FOREIGN KEY (workspace_id, note_id) REFERENCES note (workspace_id, id)
+    FOREIGN KEY (workspace_id, note_id) REFERENCES mind_note (workspace_id, id)
 );
 
 -- A message that the agent will send at a time; with `every`, again and again.
@@ -881,3 +887,12 @@ CREATE TABLE heartbeat (
     FOREIGN KEY (workspace_id, id) REFERENCES item (workspace_id, id),
     FOREIGN KEY (workspace_id, exchange_id) REFERENCES exchange (workspace_id, id)
 ); -- small
+
+-- An observation that no longer holds. It stays as evidence of what was once so; `superseded_by` is what holds instead,
+-- where something does.
+ALTER TABLE observation ADD COLUMN superseded_at BIGINT;
+ALTER TABLE observation ADD COLUMN superseded_by BIGINT;
+-- What a document also tells, found by its words alone. `context`, what surrounds a document, is part of its vector, too;
+-- a scene's setting and its dialogue are the scene's own.
+ALTER TABLE document ADD COLUMN details TEXT NOT NULL DEFAULT '';
+UPDATE document SET details = context, context = '' WHERE kind = 'scene';

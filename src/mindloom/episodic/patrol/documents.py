@@ -34,7 +34,7 @@ def prepared(bout: Bout, documents: Sequence[Document]) -> Prepared:
     ready = bout.ground.index.prepare(documents)
     if ready.made is not None and ready.made.model == bout.ground.embedding.preferred:
         return ready
-    made = embedded(bout, [each.whole for each in documents])
+    made = embedded(bout, [each.situated for each in documents])
     return Prepared(ready.documents, ready.words, made or ready.made)
 
 

@@ -8,18 +8,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
-from mindloom.clock import Clock, from_micros, to_micros
+from mindloom.clock import Clock, from_micros, to_micros, zone_named
 from mindloom.errors import Rejected
 from mindloom.kernel.embedding import Embedding
 from mindloom.kernel.search.bias import Circumstance, factors
 from mindloom.kernel.search.diversity import Candidate, fold
-from mindloom.kernel.search.fusion import bm25, fuse, relevance
+from mindloom.kernel.search.fusion import bm25, centred, relevance, weighed
 from mindloom.kernel.search.gather import Gathered, gather, grouped
 from mindloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
 from mindloom.kernel.search.index import Standing
+from mindloom.kernel.search.names import named
 from mindloom.kernel.search.recipe import DEFAULT, Recipe
+from mindloom.kernel.search.when import Span, anchor_in, credit, mentions_time, spans_in
 from mindloom.kernel.search.words import analyse
 from mindloom.kernel.texts import checked
 from mindloom.store import Row, Store, Unit
@@ -32,6 +35,15 @@ WIDENING = 4
 MICROS_A_DAY = 86_400_000_000
 
 
+class Asked(NamedTuple):
+    """A question as it was understood: its terms, in order and as a set, when it is asked, the times it speaks of."""
+
+    terms: tuple[str, ...]
+    words: frozenset[str]
+    now: int
+    spans: tuple[Span, ...]
+
+
 class Scored(NamedTuple):
     """A candidate with its score and what the score is made of."""
 
@@ -41,6 +53,7 @@ class Scored(NamedTuple):
     relevance: float
     signals: Mapping[str, float]
     bias: Mapping[str, float]
+    happened_at: int
 
 
 class Finder:
@@ -65,28 +78,45 @@ class Finder:
         if not 1 <= limit <= MOST_HITS:
             raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {MOST_HITS}")
         question = checked(cue, "the question", LONGEST_CUE)
-        terms = list(dict.fromkeys(analyse(question)))
-        now = to_micros(within.as_of or self._clock.now())
+        now = within.as_of or self._clock.now()
         vectors = self._embedding.probe(question) if recipe.vectors else None
         depth = limit + len(leaving_out)
         with self._store.read(workspace) as unit:
+            asked = self._understood(unit, question, now, within, recipe)
             probe = self._embedding.aimed(unit, question, vectors)
             while True:
-                gathered = gather(unit, terms, probe, within.reach, depth, recipe)
-                kept = best(gathered, terms, now, limit, recipe, leaving_out)
+                gathered = gather(unit, asked.terms, probe, within.reach, depth, recipe, asked.spans)
+                kept = best(gathered, asked, limit, recipe, leaving_out)
                 if len(kept) == limit or gathered.is_all:
                     break
                 depth = max(depth, recipe.word_candidates) * WIDENING
-            hits = described(unit, kept, gathered, terms)
+            hits = described(unit, kept, gathered, asked.terms)
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
         return Findings(hits, probe is not None, degraded)
 
+    def _understood(self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe) -> Asked:
+        terms = tuple(dict.fromkeys(analyse(question)))
+        is_dated = recipe.time and mentions_time(question)
+        spans = self._spans(unit, question, now, within, recipe) if is_dated else ()
+        return Asked(terms, frozenset(terms), to_micros(now), spans)
+
+    def _spans(self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe) -> tuple[Span, ...]:
+        row = unit.one("kernel.workspace_zone")
+        spans = spans_in(question, now.astimezone(zone_named(row["time_zone"])) if row else now)
+        anchor = None if spans else anchor_in(question)
+        if anchor is None:
+            return spans
+        # The event is looked for by its words alone: a time that is told by it must not need a second embedding.
+        event = Asked(tuple(dict.fromkeys(analyse(anchor.phrase))), frozenset(), to_micros(now), ())
+        found = best(gather(unit, event.terms, None, within.reach, 1, recipe), event, 1, recipe, frozenset())
+        return tuple(anchor.span(each.happened_at) for each, _ in found)
+
 
 def best(
-    gathered: Gathered, terms: Sequence[str], now: int, limit: int, recipe: Recipe, leaving_out: frozenset[int]
+    gathered: Gathered, asked: Asked, limit: int, recipe: Recipe, leaving_out: frozenset[int]
 ) -> list[tuple[Scored, tuple[int, ...]]]:
     """Rank the candidates and keep the page, each with the ids of what it stands for."""
-    ranked = [each for each in scored(gathered, terms, now, recipe) if each.id not in leaving_out]
+    ranked = [each for each in scored(gathered, asked, recipe) if each.id not in leaving_out]
     top = {each.id: each for each in ranked[: limit * FOLDING_DEPTH]}
     nothing: frozenset[int] = frozenset()
     candidates = [
@@ -95,16 +125,31 @@ def best(
     return [(top[item], also) for item, also in fold(candidates, limit, recipe.same).items()]
 
 
-def scored(gathered: Gathered, terms: Sequence[str], now: int, recipe: Recipe) -> list[Scored]:
+def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> list[Scored]:
     """Score every candidate, strongest first; ties go to the newer."""
     weights = {"words": recipe.words, "context": recipe.context, "vectors": recipe.vectors}
     words = [row["words"].split() for row in gathered.rows]
+    columns = weighed(measured(gathered, asked.terms, words), weights) | told(gathered.rows, asked, recipe)
     found = []
-    for row, own, signals in zip(gathered.rows, words, fuse(measured(gathered, terms, words), weights), strict=True):
-        bias = factors(circumstance(row, gathered, now), recipe.bias)
-        base = relevance(signals)
-        found.append(Scored(row["item_id"], own, base * math.prod(bias.values()), base, signals, bias))
+    for row, own, values in zip(gathered.rows, words, zip(*columns.values(), strict=True), strict=True):
+        bias = factors(circumstance(row, gathered, asked), recipe.bias)
+        signals = dict(zip(columns, values, strict=True))
+        base = relevance(values)
+        score = base * math.prod(bias.values())
+        found.append(Scored(row["item_id"], own, score, base, signals, bias, row["happened_at"]))
     return sorted(found, key=lambda each: (-each.score, -each.id))
+
+
+def told(rows: Sequence[Row], asked: Asked, recipe: Recipe) -> dict[str, list[float]]:
+    """Credit what the question itself tells of the answer: by which name it is known, and when it was."""
+    signals = {}
+    if recipe.names:
+        known = [1.0 if named(row["labels"], asked.words) else 0.0 for row in rows]
+        if any(known):
+            signals["names"] = centred(known, recipe.names)
+    if asked.spans:
+        signals["time"] = centred([credit(asked.spans, row["happened_at"]) for row in rows], recipe.time)
+    return signals
 
 
 def measured(gathered: Gathered, terms: Sequence[str], words: Sequence[Sequence[str]]) -> dict[str, list[float]]:
@@ -123,16 +168,16 @@ def measured(gathered: Gathered, terms: Sequence[str], words: Sequence[Sequence[
     return signals
 
 
-def circumstance(row: Row, gathered: Gathered, now: int) -> Circumstance:
-    """Collect what is known of a candidate beside its words."""
+def circumstance(row: Row, gathered: Gathered, asked: Asked) -> Circumstance:
+    """Collect what is known of a candidate beside its words; who asks about a time is not told that it is old."""
     item, access = row["item_id"], gathered.accesses.get(row["item_id"])
     happened = row["happened_at"]
     touched = happened if access is None or access.last_at is None else max(happened, to_micros(access.last_at))
     return Circumstance(
         is_synthesis=row["standing"] == Standing.SYNTHESIS,
         is_covered=item in gathered.covers,
-        age_days=max(0, now - happened) / MICROS_A_DAY,
-        idle_days=max(0, now - touched) / MICROS_A_DAY,
+        age_days=math.inf if asked.spans else max(0, asked.now - happened) / MICROS_A_DAY,
+        idle_days=0.0 if asked.spans else max(0, asked.now - touched) / MICROS_A_DAY,
         confidence=row["confidence"],
         model_tier=row["model_tier"],
         access=access,

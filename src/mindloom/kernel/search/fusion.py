@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-K1 = 1.2
-B = 0.75
+# Short texts want little correction for their length: what is said in more words is not said less.
+K1 = 0.9
+B = 0.4
+# The best candidates stand several deviations out: without it they would all be near one, and factors alone decide.
+SPREAD = 1.4
+# Values that differ by less than this share of their mean are nearly alike, and the one that differs is not far out.
+ALIKE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +63,20 @@ def z_scores(values: Sequence[float]) -> list[float]:
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
     if spread < 1e-9:
         return [0.0] * len(values)
-    return [(value - mean) / spread for value in values]
+    return [(value - mean) / max(spread, ALIKE * abs(mean)) for value in values]
 
 
-def fuse(signals: Mapping[str, Sequence[float]], weights: Mapping[str, float]) -> list[dict[str, float]]:
+def weighed(signals: Mapping[str, Sequence[float]], weights: Mapping[str, float]) -> dict[str, list[float]]:
     """Weigh every signal of every candidate; the sum of a candidate's terms is its fused score."""
-    columns = {name: [weights[name] * z for z in z_scores(values)] for name, values in signals.items()}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return {name: [weights[name] * z for z in z_scores(values)] for name, values in signals.items()}
 
 
-def relevance(terms: Mapping[str, float]) -> float:
+def centred(given: Sequence[float], weight: float) -> list[float]:
+    """Weigh credits against their mean, whole: what all candidates have tells none of them apart."""
+    mean = math.fsum(given) / len(given) if given else 0.0
+    return [weight * (each - mean) for each in given]
+
+
+def relevance(terms: Iterable[float]) -> float:
     """Squash a fused score into (0, 1), so that factors can multiply it and order is kept."""
-    return 1.0 / (1.0 + math.exp(-math.fsum(terms.values())))
+    return 1.0 / (1.0 + math.exp(-math.fsum(terms) / SPREAD))

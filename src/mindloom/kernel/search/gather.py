@@ -6,12 +6,13 @@ Reads the store inside one unit of work; decides nothing but how far to look.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mindloom.kernel.access import access_from
 from mindloom.kernel.lifecycle import Access
 from mindloom.kernel.search.fusion import Corpus, rarest
 from mindloom.kernel.search.recipe import Recipe
+from mindloom.kernel.search.when import Span
 from mindloom.store import Reach, Row, Unit, VectorHit
 from mindloom.store.contract import Probe
 
@@ -28,18 +29,33 @@ class Gathered:
     is_all: bool
 
 
-def gather(unit: Unit, terms: Sequence[str], probe: Probe | None, reach: Reach, depth: int, recipe: Recipe) -> Gathered:
-    """Find at least `depth` candidates by words and as many by vectors, if there are so many."""
+def gather(
+    unit: Unit,
+    terms: Sequence[str],
+    probe: Probe | None,
+    reach: Reach,
+    depth: int,
+    recipe: Recipe,
+    spans: Sequence[Span] = (),
+) -> Gathered:
+    """Find at least `depth` candidates by words and as many by vectors, if there are so many.
+
+    A question about one time is also asked within it: what was then may be far down the list of all times.
+    """
     corpus = counted(unit, terms)
     by_words, by_vectors = max(recipe.word_candidates, depth), max(recipe.vector_candidates, depth)
     weights = {term: corpus.rarity(term) for term in rarest(terms, corpus, recipe.postings)}
     found = unit.word_candidates(weights, by_words, reach) if weights else []
     near = unit.nearest(probe, by_vectors, reach) if probe else []
+    is_all = len(found) < by_words and len(near) < by_vectors
+    if len(spans) == 1 and (then := within(reach, spans[0])):
+        found = [*dict.fromkeys([*found, *(unit.word_candidates(weights, depth, then) if weights else ())])]
+        near = [*near, *(unit.nearest(probe, depth, then) if probe else ())]
     nearness = {hit.item_id: hit for hit in near}
     only_by_words = [item for item in found if item not in nearness]
     if probe and only_by_words:
         nearness |= unit.similarities(probe, only_by_words)
-    ids = [*only_by_words, *(hit.item_id for hit in near)]
+    ids = [*only_by_words, *dict.fromkeys(hit.item_id for hit in near)]
     return Gathered(
         rows=unit.all("words.scored_of", ids=ids),
         corpus=corpus,
@@ -48,8 +64,14 @@ def gather(unit: Unit, terms: Sequence[str], probe: Probe | None, reach: Reach, 
         covers=grouped(
             (row["item_id"], row["cover_id"]) for row in unit.all("words.cover_of", ids=ids, as_of=reach.as_of)
         ),
-        is_all=len(found) < by_words and len(near) < by_vectors,
+        is_all=is_all,
     )
+
+
+def within(reach: Reach, span: Span) -> Reach | None:
+    """Narrow a reach to a span; None when they do not meet."""
+    begin, end = max(reach.happened_from, span.begin), min(reach.happened_until, span.end)
+    return replace(reach, happened_from=begin, happened_until=end) if begin < end else None
 
 
 def counted(unit: Unit, terms: Sequence[str]) -> Corpus:

@@ -18,6 +18,10 @@ REASONS = {
     "questionable": "it was marked questionable",
     "pinned": "it is pinned",
 }
+TOLD = {
+    "names": "the question says a name under which it is known",
+    "time": "it is from the time that the question speaks of",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +84,7 @@ class Hit:
         if self.similarity is not None:
             angle = f", seen as {self.matched_perspective}" if self.matched_perspective not in (None, "general") else ""
             said.append(f"similar in meaning: {self.similarity:.2f}{angle}")
+        said += [reason for name, reason in TOLD.items() if self.signals.get(name, 0.0) > 0.0]
         said += [f"{REASONS[name]}: × {factor:.2f}" for name, factor in self.bias.items()]
         if self.also:
             said.append(f"stands for {len(self.also)} more that say the same")

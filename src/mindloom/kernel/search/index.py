@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from mindloom.clock import to_micros
 from mindloom.errors import NotFound
-from mindloom.kernel.embedding import Embedding, Made
+from mindloom.kernel.embedding import Embedding, Made, situated
 from mindloom.kernel.journal import register
 from mindloom.kernel.search.words import analyse
 from mindloom.kernel.texts import storable
@@ -33,8 +33,9 @@ class Standing(StrEnum):
 class Document:
     """What search sees of an item.
 
-    `labels` are names under which it is known (subjects, tags, actors); `context` is what surrounds it (the exchange
-    around a turn). Both are found by their words, in a second, lighter field.
+    `labels` are names under which it is known (subjects, tags, actors); `context` is what surrounds it (the turns
+    around a turn), `details` is what it also tells. All are found by their words, in a second, lighter field; the
+    context is also part of the vector, and a question that says a label's name prefers what bears it.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Document:
     happened_at: datetime
     title: str = ""
     context: str = ""
+    details: str = ""
     labels: tuple[str, ...] = ()
     standing: Standing = Standing.EVIDENCE
     confidence: float | None = None
@@ -52,6 +54,16 @@ class Document:
     def whole(self) -> str:
         """Read title and text as one, as a model and the word index do."""
         return f"{self.title}. {self.text}" if self.title else self.text
+
+    @property
+    def around(self) -> str:
+        """Read all that is found by its words in the second field."""
+        return " ".join([*self.labels, self.context, self.details])
+
+    @property
+    def situated(self) -> str:
+        """Read it with what surrounds it, as its vector does: a short answer means little without its question."""
+        return situated(self.title, self.text, self.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +85,9 @@ class Index:
         """Do what takes time: read the words, and make the vectors if that is quick. Call it outside a transaction."""
         ready = tuple(documents)
         for each in ready:
-            storable("".join([each.title, each.text, each.context, *each.labels]), "the document")
-        words = tuple(
-            (" ".join(analyse(each.whole)), " ".join(analyse(" ".join([*each.labels, each.context])))) for each in ready
-        )
-        return Prepared(ready, words, self._embedding.inline([each.whole for each in ready]))
+            storable(f"{each.title}{each.text}{each.around}", "the document")
+        words = tuple((" ".join(analyse(each.whole)), " ".join(analyse(each.around))) for each in ready)
+        return Prepared(ready, words, self._embedding.inline([each.situated for each in ready]))
 
     def add(self, unit: Unit, prepared: Prepared, at: datetime) -> Sequence[int]:
         """Enter new items with their documents; the answer is their ids, in order."""
@@ -135,6 +145,7 @@ def columns(document: Document, words: tuple[str, str], model_id: int) -> dict[s
         "title": document.title,
         "text": document.text,
         "context": document.context,
+        "details": document.details,
         "labels": json.dumps(document.labels, ensure_ascii=False),
         "standing": document.standing.value,
         "confidence": document.confidence,

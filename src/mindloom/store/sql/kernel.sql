@@ -20,6 +20,9 @@ SELECT id, name, description, time_zone, created_at FROM workspace WHERE name_ke
 -- name: workspace_all (global)
 SELECT id, name, description, time_zone, created_at FROM workspace ORDER BY id;
 
+-- name: workspace_zone
+SELECT time_zone FROM workspace WHERE id = :workspace;
+
 -- name: workspace_change
 UPDATE workspace SET name = :name, name_key = :name_key, description = :description, time_zone = :time_zone
 WHERE id = :workspace;
@@ -171,6 +174,15 @@ VALUES (:workspace, :id, :at, :model, :role, :purpose, :input, :output, :cache_r
 -- name: usage_sum
 SELECT model, role, purpose, COUNT(*) AS calls, SUM(input_tokens) AS input_tokens, SUM(output_tokens) AS output_tokens,
     SUM(cache_read_tokens) AS cache_read_tokens, SUM(cache_write_tokens) AS cache_write_tokens,
-    SUM(micro_dollars) AS micro_dollars, COUNT(error) AS failures
+    SUM(micro_dollars) AS micro_dollars, COUNT(error) AS failures, COUNT(*) - COUNT(micro_dollars) AS unpriced
 FROM usage WHERE workspace_id = :workspace AND at >= :from AND at < :until
 GROUP BY model, role, purpose ORDER BY model, role, purpose;
+
+-- name: usage_quarters
+-- Every zone's midnight falls on a quarter of an hour, so whoever knows the zone makes days of these.
+SELECT at / 900000000 AS quarter, model, role, purpose, COUNT(*) AS calls, SUM(input_tokens) AS input_tokens,
+    SUM(output_tokens) AS output_tokens, SUM(cache_read_tokens) AS cache_read_tokens,
+    SUM(cache_write_tokens) AS cache_write_tokens, SUM(micro_dollars) AS micro_dollars, COUNT(error) AS failures,
+    COUNT(*) - COUNT(micro_dollars) AS unpriced
+FROM usage WHERE workspace_id = :workspace AND at >= :from AND at < :until
+GROUP BY at / 900000000, model, role, purpose ORDER BY quarter, model, role, purpose;

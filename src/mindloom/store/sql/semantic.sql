@@ -176,7 +176,7 @@ SELECT id, content_hash FROM observation WHERE workspace_id = :workspace AND con
 
 -- name: observation_of
 SELECT o.id, o.kind, o.generation, o.subject_set, d.text, d.confidence, d.model_tier, d.happened_at, d.created_at,
-    o.session_id, s.label AS session
+    o.session_id, o.superseded_at, o.superseded_by, s.label AS session
 FROM observation AS o
 JOIN document AS d ON d.workspace_id = o.workspace_id AND d.item_id = o.id
 LEFT JOIN session AS s ON s.workspace_id = o.workspace_id AND s.id = o.session_id
@@ -188,6 +188,19 @@ UPDATE observation SET subject_set = :subject_set, tagged_through = :through WHE
 -- name: observation_count
 SELECT COUNT(*) AS count FROM observation WHERE workspace_id = :workspace;
 
+-- name: observation_supersede
+-- The hash makes room for the same words to be said again.
+UPDATE observation SET superseded_at = :at, content_hash = content_hash || ':' || id
+WHERE workspace_id = :workspace AND id = :id AND superseded_at IS NULL;
+
+-- name: observation_superseded_by
+UPDATE observation SET superseded_by = :by WHERE workspace_id = :workspace AND id = :id;
+
+-- name: observation_superseding
+SELECT superseded_by AS id FROM observation AS o JOIN source AS e
+    ON e.workspace_id = o.workspace_id AND e.source_id = o.id AND e.item_id = o.superseded_by
+WHERE e.workspace_id = :workspace AND e.item_id IN (:*ids);
+
 -- name: observation_drop
 DELETE FROM observation WHERE workspace_id = :workspace AND id IN (:*ids);
 
@@ -197,6 +210,7 @@ WHERE workspace_id = :workspace AND subject_set = :subject_set AND tagged_throug
 
 -- name: observation_recent
 SELECT o.observation_id AS id FROM observation_subject AS o
+JOIN observation AS x ON x.workspace_id = o.workspace_id AND x.id = o.observation_id AND x.superseded_at IS NULL
 WHERE o.workspace_id = :workspace AND o.subject_id = :subject ORDER BY o.observation_id DESC LIMIT :limit;
 
 -- name: observation_in_session
@@ -215,6 +229,9 @@ DELETE FROM observation_subject WHERE workspace_id = :workspace AND subject_id =
 -- name: observation_tag_renew
 UPDATE observation_subject SET since_id = :since WHERE workspace_id = :workspace AND subject_id = :subject;
 
+-- name: observation_tag_touch
+UPDATE observation_subject SET since_id = :since WHERE workspace_id = :workspace AND observation_id = :observation;
+
 -- name: observation_tags
 SELECT o.observation_id AS item_id, o.subject_id, o.since_id, s.name FROM observation_subject AS o
 JOIN subject AS s ON s.workspace_id = o.workspace_id AND s.id = o.subject_id
@@ -225,9 +242,11 @@ SELECT observation_id AS id, since_id FROM observation_subject
 WHERE workspace_id = :workspace AND subject_id = :subject ORDER BY observation_id;
 
 -- name: observation_tagged_all
-SELECT observation_id AS id FROM observation_subject
-WHERE workspace_id = :workspace AND subject_id IN (:*subjects)
-GROUP BY observation_id HAVING COUNT(*) = :count ORDER BY observation_id DESC LIMIT :limit;
+SELECT o.observation_id AS id FROM observation_subject AS o
+WHERE o.workspace_id = :workspace AND o.subject_id IN (:*subjects)
+    AND NOT EXISTS (SELECT 1 FROM observation AS x WHERE x.workspace_id = :workspace
+        AND x.id = o.observation_id AND x.superseded_at IS NOT NULL)
+GROUP BY o.observation_id HAVING COUNT(*) = :count ORDER BY o.observation_id DESC LIMIT :limit;
 
 -- name: observation_page
 SELECT observation_id AS id FROM observation_subject
@@ -242,6 +261,8 @@ WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through
     AND NOT EXISTS (SELECT 1 FROM source AS e JOIN understanding AS u
         ON u.workspace_id = e.workspace_id AND u.id = e.item_id AND u.superseded_by IS NULL
         WHERE e.workspace_id = :workspace AND e.source_id = o.observation_id)
+    AND NOT EXISTS (SELECT 1 FROM observation AS x WHERE x.workspace_id = :workspace
+        AND x.id = o.observation_id AND x.superseded_at IS NOT NULL)
 ORDER BY id DESC LIMIT :limit;
 
 -- name: understanding_add
@@ -345,6 +366,11 @@ WHERE l.workspace_id = :workspace AND l.understanding_id IN (:*ids) ORDER BY l.u
 INSERT INTO linked (workspace_id, understanding_id, observation_id)
 SELECT l.workspace_id, :new, l.observation_id FROM linked AS l
 WHERE l.workspace_id = :workspace AND l.understanding_id IN (:*old) ON CONFLICT DO NOTHING;
+
+-- name: linked_replace
+INSERT INTO linked (workspace_id, understanding_id, observation_id)
+SELECT l.workspace_id, l.understanding_id, :new FROM linked AS l
+WHERE l.workspace_id = :workspace AND l.observation_id = :old ON CONFLICT DO NOTHING;
 
 -- name: linked_clear
 DELETE FROM linked WHERE workspace_id = :workspace AND understanding_id IN (:*ids);

@@ -53,7 +53,7 @@ DELETE FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
 
 -- name: due
 -- Newest first: what was written last is asked for first.
-SELECT item_id, title, text, CASE WHEN retired_at IS NULL THEN 1 ELSE 0 END AS live FROM document
+SELECT item_id, title, text, context, CASE WHEN retired_at IS NULL THEN 1 ELSE 0 END AS live FROM document
 WHERE workspace_id = :workspace AND embedded_by = :embedded_by ORDER BY item_id DESC LIMIT :limit;
 
 -- name: embedded_counts

@@ -35,13 +35,13 @@ WHERE d.workspace_id = :workspace AND d.item_id IN (:*ids)
     AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of);
 
 -- name: document_add
-INSERT INTO document (workspace_id, item_id, kind, title, text, context, labels, standing, confidence, model_tier,
+INSERT INTO document (workspace_id, item_id, kind, title, text, context, details, labels, standing, confidence, model_tier,
     session_id, happened_at, created_at, words, context_words, embedded_by)
-VALUES (:workspace, :id, :kind, :title, :text, :context, :labels, :standing, :confidence, :model_tier,
+VALUES (:workspace, :id, :kind, :title, :text, :context, :details, :labels, :standing, :confidence, :model_tier,
     :session, :happened_at, :at, :words, :context_words, :embedded_by);
 
 -- name: document_change
-UPDATE document SET title = :title, text = :text, context = :context, labels = :labels, standing = :standing,
+UPDATE document SET title = :title, text = :text, context = :context, details = :details, labels = :labels, standing = :standing,
     confidence = :confidence, model_tier = :model_tier, happened_at = :happened_at, words = :words,
     context_words = :context_words, embedded_by = :embedded_by
 WHERE workspace_id = :workspace AND item_id = :id;
@@ -60,7 +60,7 @@ FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: scored_of
 -- Only what scoring reads: most candidates are never shown.
-SELECT item_id, words, context_words, standing, confidence, model_tier, happened_at
+SELECT item_id, words, context_words, labels, standing, confidence, model_tier, happened_at
 FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: document_ids

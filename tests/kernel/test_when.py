@@ -1,0 +1,112 @@
+"""Times in a question: what each phrase means, seen from one Wednesday in Berlin."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindloom.clock import from_micros, to_micros
+from mindloom.kernel.search.when import Span, anchor_in, credit, mentions_time, spans_in
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NOW = datetime(2026, 11, 18, 15, 30, tzinfo=BERLIN)  # a Wednesday
+
+PHRASES = {
+    "what did we do yesterday?": ("2026-11-17", "2026-11-18"),
+    "the day before yesterday": ("2026-11-16", "2026-11-17"),
+    "who called last night?": ("2026-11-17", "2026-11-18"),
+    "what happened 3 days ago": ("2026-11-15", "2026-11-16"),
+    "where was I two weeks ago?": ("2026-11-01", "2026-11-08"),
+    "a month ago I was ill": ("2026-10-01", "2026-11-01"),
+    "what did I plan two years ago": ("2024-01-01", "2025-01-01"),
+    "what did I read last week": ("2026-11-09", "2026-11-16"),
+    "what is due this week": ("2026-11-16", "2026-11-23"),
+    "where were we last weekend": ("2026-11-13", "2026-11-16"),
+    "last month's rent": ("2026-10-01", "2026-11-01"),
+    "what did we decide last year": ("2025-01-01", "2026-01-01"),
+    "what did she say last Friday?": ("2026-11-13", "2026-11-14"),
+    "the trip last May": ("2026-05-01", "2026-06-01"),
+    "the trip last December": ("2025-12-01", "2026-01-01"),
+    "our garden this summer": ("2026-06-01", "2026-09-01"),
+    "the flood last winter": ("2025-12-01", "2026-03-01"),
+    "what was on 3 June 2024?": ("2024-06-03", "2024-06-04"),
+    "what was on June 3rd, 2024?": ("2024-06-03", "2024-06-04"),
+    "the 3rd of June 2024": ("2024-06-03", "2024-06-04"),
+    "log of 2024-06-03": ("2024-06-03", "2024-06-04"),
+    "what did Nate win in July 2022": ("2022-07-01", "2022-08-01"),
+    "in Sept 2023": ("2023-09-01", "2023-10-01"),
+    "which country in summer 2021": ("2021-06-01", "2021-09-01"),
+    "how often in 2023": ("2023-01-01", "2024-01-01"),
+    "what changed in the last 3 days": ("2026-11-15", None),
+}
+
+
+def shown(micros: int) -> str:
+    return from_micros(micros).astimezone(BERLIN).strftime("%Y-%m-%d")
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+@pytest.mark.promise("search.time")
+def test_a_phrase_means_its_time(phrase: str) -> None:
+    begin, end = PHRASES[phrase]
+    (span,) = spans_in(phrase, NOW)
+    assert mentions_time(phrase)
+    assert shown(span.begin) == begin
+    assert end is None or shown(span.end) == end
+
+
+def test_a_month_without_a_year_means_each_of_the_last_years_and_none_to_come() -> None:
+    spans = spans_in("when did she camp in June?", NOW)
+    assert [shown(span.begin) for span in spans][:2] == ["2026-06-01", "2025-06-01"]
+    assert all(span.begin <= to_micros(NOW) for span in spans)
+    assert shown(spans_in("the party in December", NOW)[0].begin) == "2025-12-01"
+
+
+@pytest.mark.parametrize(
+    "phrase", ["who may help me?", "they march on", "what is in the box?", "room 2 of 10", "may I ask", "second hand"]
+)
+def test_words_that_only_look_like_times_are_left_to_the_words(phrase: str) -> None:
+    assert spans_in(phrase, NOW) == ()
+
+
+def test_impossible_dates_mean_what_is_left_of_them() -> None:
+    assert spans_in("log 2024-17-03", NOW) == ()
+    (month,) = spans_in("what was on 31 February 2024?", NOW)
+    assert (shown(month.begin), shown(month.end)) == ("2024-02-01", "2024-03-01"), "its month is still told"
+
+
+def test_a_day_has_its_own_length_when_clocks_change() -> None:
+    (span,) = spans_in("25 October 2026", NOW)
+    assert from_micros(span.end) - from_micros(span.begin) == timedelta(hours=25)
+
+
+def test_an_event_can_tell_the_time() -> None:
+    anchor = anchor_in("what did we buy the week before the wedding?")
+    assert anchor is not None
+    assert (anchor.phrase, anchor.before, anchor.length) == ("the wedding", True, timedelta(days=7))
+    wedding = to_micros(NOW)
+    assert anchor.span(wedding) == Span(wedding - 7 * 86_400_000_000, wedding)
+    after = anchor_in("how was I two days after my surgery")
+    assert after is not None
+    assert (after.phrase, after.before, after.length) == ("my surgery", False, timedelta(days=2))
+    assert anchor_in("what did we eat?") is None
+
+
+def test_what_is_told_soon_after_still_counts_and_what_was_before_does_not() -> None:
+    (span,) = spans_in("3 June 2024", NOW)
+    day = 86_400_000_000
+    assert credit((span,), span.begin) == 1.0
+    assert 0.4 < credit((span,), span.end + day) < 0.6
+    assert credit((span,), span.end + 20 * day) < 0.01
+    assert credit((span,), span.begin - 1) == 0.0
+
+
+@given(st.text(max_size=200))
+def test_no_question_is_too_strange(question: str) -> None:
+    for span in spans_in(question, NOW):
+        assert span.begin < span.end
+    anchor_in(question)
