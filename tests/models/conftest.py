@@ -9,7 +9,9 @@ import pytest
 
 from mindloom.clock import ManualClock
 from mindloom.models import LLM, Access, Chain, Patience, make_embedder, make_llm
+from tests.scripted.claude import ClaudeServer
 from tests.scripted.server import ScriptedServer
+from tests.scripted.streams import StreamServer
 
 KEY = "sk-very-secret-0123456789"
 IMPATIENT = Patience(attempts=3, first_wait=0.001, longest_wait=2.0, connect=0.5, timeout=0.3, deadline=5.0)
@@ -67,3 +69,19 @@ def chain_of(access: Access, clock: ManualClock) -> Callable[..., Chain]:
 def embedder(request: pytest.FixtureRequest, chain_of: Callable[..., Chain]) -> Chain:
     """Each remote embedder in turn, as the only link of a chain."""
     return chain_of(request.param)
+
+
+@pytest.fixture
+def claude() -> Iterator[ClaudeServer]:
+    """A server as strict as Anthropic's; nothing that it hears may break a rule, unless the test says so."""
+    with ClaudeServer() as running:
+        yield running
+    assert not running.complaints
+
+
+@pytest.fixture
+def streams() -> Iterator[StreamServer]:
+    """A server of OpenAI's and Ollama's conversations."""
+    with StreamServer() as running:
+        yield running
+    assert not running.complaints

@@ -18,6 +18,8 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Self
 
+from tests.scripted.wire import Heard
+
 DIM = 8
 Body = dict[str, Any]
 
@@ -69,15 +71,6 @@ def wrong_dimension(dim: int = DIM + 1) -> Step:
 def says(text: str, stop: str = "end") -> Step:
     """Let the language model say this; `stop` is "end", "cut" or "refused"."""
     return Step(text=text, stop=stop)
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """One request as it came in; header names are in lower case."""
-
-    path: str
-    headers: Mapping[str, str]
-    body: Body
 
 
 class ScriptedServer:

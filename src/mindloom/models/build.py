@@ -14,14 +14,19 @@ from mindloom.errors import Rejected
 from mindloom.models import static
 from mindloom.models.anthropic import AnthropicChat
 from mindloom.models.chain import Chain
+from mindloom.models.claude import ClaudeTalk
+from mindloom.models.completions import OpenAITalk
 from mindloom.models.embedder import Embedder
 from mindloom.models.endpoint import Endpoint
 from mindloom.models.llm import LLM, Meter, Wire
+from mindloom.models.local import OllamaTalk
 from mindloom.models.ollama import OllamaChat, OllamaEmbeddings
 from mindloom.models.openai import OpenAIChat, OpenAIEmbeddings
 from mindloom.models.patience import CHAT, EMBEDDING, Patience
 from mindloom.models.remote import RemoteEmbedder
-from mindloom.models.scripted import ScriptedChat
+from mindloom.models.scripted import ScriptedChat, ScriptedTalk
+from mindloom.models.talk import TalkWire
+from mindloom.models.talker import Talker
 from mindloom.models.transport import Transport
 
 Built = TypeVar("Built")
@@ -68,6 +73,11 @@ def make_llm(spec: str, *, access: Access, role: str = "large", meter: Meter | N
     return LLM(_chosen(spec, _WIRES)(spec.partition(":")[2], access), role=role, meter=meter)
 
 
+def make_talker(spec: str, *, access: Access, role: str = "large", meter: Meter | None = None) -> Talker:
+    """Build a model that converses from its name."""
+    return Talker(_chosen(spec, _TALKS)(spec.partition(":")[2], access), role=role, meter=meter)
+
+
 def _static(model: str, access: Access) -> Embedder:  # noqa: ARG001 - every builder has one signature
     if f"static:{model}" != static.NAME:
         raise Rejected(f"there is no static embedder {model!r}", hint=f"there is {static.NAME}")
@@ -96,6 +106,14 @@ _WIRES: dict[str, Callable[[str, Access], Wire]] = {
     "ollama": lambda model, access: OllamaChat(Transport(access.ollama(), access.chat), model),
     "openai": lambda model, access: OpenAIChat(Transport(access.openai(), access.chat), model),
     "scripted": lambda model, _access: ScriptedChat(model),
+}
+
+
+_TALKS: dict[str, Callable[[str, Access], TalkWire]] = {
+    "anthropic": lambda model, access: ClaudeTalk(access.anthropic(), model, access.chat),
+    "ollama": lambda model, access: OllamaTalk(Transport(access.ollama(), access.chat), model),
+    "openai": lambda model, access: OpenAITalk(Transport(access.openai(), access.chat), model),
+    "scripted": lambda model, _access: ScriptedTalk(model),
 }
 
 

@@ -42,8 +42,14 @@ CHAT = Patience()
 EMBEDDING = Patience(attempts=2, first_wait=0.2, longest_wait=5.0, connect=2.0, timeout=30.0, deadline=45.0)
 
 
-def persist(attempt: Callable[[float], T], patience: Patience, *, sleep: Sleep = time.sleep) -> T:
-    """Try until it works, patience runs out, or waiting cannot help; `attempt` is told its seconds."""
+def persist(
+    attempt: Callable[[float], T],
+    patience: Patience,
+    *,
+    sleep: Sleep = time.sleep,
+    may_retry: Callable[[], bool] = lambda: True,
+) -> T:
+    """Try until it works, patience runs out, or trying again cannot help; `attempt` is told its seconds."""
     ends = time.monotonic() + patience.deadline
     tried = 0
     while True:
@@ -52,7 +58,11 @@ def persist(attempt: Callable[[float], T], patience: Patience, *, sleep: Sleep =
             return attempt(max(SHORTEST, min(patience.timeout, ends - time.monotonic())))
         except ProviderBusy as busy:
             wait = patience.wait(tried, busy.retry_after)
-            if tried >= patience.attempts or wait > min(patience.longest_wait, ends - time.monotonic()):
+            if (
+                not may_retry()
+                or tried >= patience.attempts
+                or wait > min(patience.longest_wait, ends - time.monotonic())
+            ):
                 raise
         sleep(wait)
 

@@ -10,11 +10,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from mindloom.errors import Rejected
+from mindloom.errors import ProviderError, Rejected
 from mindloom.models.llm import Ask, Reply
 from mindloom.models.shape import Schema
+from mindloom.models.talk import Folds, Halt, Said, Say, Talk, Text, ToolResult, ToolUse, Turn
 from mindloom.models.text import shortened
 from mindloom.models.tokens import estimate
 from mindloom.models.usage import Usage
@@ -22,11 +23,19 @@ from mindloom.models.usage import Usage
 ECHO = "echo"
 
 
+class Use(BaseModel):
+    """A tool that a rule uses in conversation."""
+
+    name: str
+    input: dict[str, Any] = Field(default_factory=dict)
+
+
 class Rule(BaseModel):
-    """What to say when the question matches."""
+    """What to say when the question matches, and in conversation, which tools to use."""
 
     match: re.Pattern[str]
-    reply: str | dict[str, Any] | list[Any]
+    reply: str | dict[str, Any] | list[Any] = ""
+    uses: tuple[Use, ...] = ()
 
     @property
     def text(self) -> str:
@@ -47,6 +56,45 @@ class ScriptedChat:
         said = next((rule.text for rule in self._rules if rule.match.search(question)), None)
         text = said if said is not None else (ask.messages[-1].text if ask.messages else "")
         return Reply(text, Usage(ask.estimate(), estimate(text)), self.name)
+
+
+class ScriptedTalk:
+    """The first rule whose pattern is found in the newest turn speaks; without one, that turn is echoed.
+
+    What a tool answered is a turn too, but only rules that use no tool speak about it: a script cannot go in circles.
+    """
+
+    folds = Folds.NEVER
+    window = 128_000
+
+    def __init__(self, script: str) -> None:
+        self.name = f"scripted:{script}"
+        self._rules = () if script in ("", ECHO) else _read(Path(script))
+
+    def talk(self, talk: Talk, say: Say) -> Said:
+        """Say what the script says, word by word."""
+        newest = talk.turns[-1] if talk.turns else Turn("user", ())
+        results = [block.text for block in newest.blocks if isinstance(block, ToolResult)]
+        heard = newest.text or "\n".join(results)
+        rules = (rule for rule in self._rules if not (results and rule.uses))
+        rule = next((rule for rule in rules if rule.match.search(heard)), None)
+        text = rule.text if rule else heard or "(nothing)"
+        for words in re.findall(r"\S*\s*", text):
+            say(words)
+        uses = _uses(rule, talk) if rule else ()
+        blocks = (*((Text(text),) if text.strip() else ()), *uses)
+        usage = Usage(talk.estimate(), estimate(text))
+        return Said(Turn("assistant", blocks), usage, self.name, Halt.TOOLS if uses else Halt.END, usage.total)
+
+    def fold(self, talk: Talk, instructions: str) -> Said:  # noqa: ARG002 - never folds
+        """Refuse: a script does not compact."""
+        raise ProviderError(f"{self.name} does not compact")
+
+
+def _uses(rule: Rule, talk: Talk) -> tuple[ToolUse, ...]:
+    # Named by their place, so that two in one conversation differ and a script says the same each time.
+    place = len(talk.turns)
+    return tuple(ToolUse(f"use_{place}_{at}", use.name, use.input) for at, use in enumerate(rule.uses))
 
 
 def _read(file: Path) -> tuple[Rule, ...]:

@@ -1,15 +1,18 @@
-"""The contract of a conversation with a model: turns made of blocks, tools it may use, and text that arrives as it is said.
+"""The contract of a conversation with a model: turns made of blocks, tools it may use, text that arrives as it is said.
 
 Knows no provider: a `TalkWire` carries one round. What is kept of a conversation, and where, is not known here.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
+from mindloom.models.llm import MESSAGE_OVERHEAD
+from mindloom.models.tokens import estimate
 from mindloom.models.usage import Usage
 
 Say = Callable[[str], None]
@@ -24,11 +27,15 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """The model's wish to use a tool."""
+    """The model's wish to use a tool; `fault` says what is wrong with an input that could not be read (it is then {}).
+
+    Whoever uses tools answers a faulty one with a `ToolResult` that is an error, and uses nothing.
+    """
 
     id: str
     name: str
     input: Mapping[str, Any]
+    fault: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A compaction: what is left of everything before it. `raw` is the provider's own block, to be sent back as it is."""
+    """A compaction: what is left of everything before it. `raw` is the provider's own block, sent back as it is."""
 
     text: str
     raw: Mapping[str, Any] | None = None
@@ -122,6 +129,14 @@ class Talk:
     purpose: str = "conversation"
     folding: Folding | None = None
 
+    def estimate(self) -> int:
+        """Guess how many tokens the round takes in."""
+        tools = (
+            json.dumps([[tool.name, tool.description, dict(tool.schema)] for tool in self.tools]) if self.tools else ""
+        )
+        texts = (_readable(block) for turn in self.turns for block in turn.blocks)
+        return estimate(self.system) + estimate(tools) + sum(estimate(text) + MESSAGE_OVERHEAD for text in texts)
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -132,6 +147,16 @@ class Said:
     model: str
     halt: Halt = Halt.END
     context: int = 0
+
+
+def _readable(block: Block) -> str:
+    match block:
+        case ToolUse():
+            return block.name + json.dumps(dict(block.input), ensure_ascii=False)
+        case Thought():
+            return json.dumps(dict(block.raw), ensure_ascii=False)
+        case _:
+            return block.text
 
 
 class TalkWire(Protocol):
@@ -157,5 +182,5 @@ class TalkWire(Protocol):
         ...
 
     def fold(self, talk: Talk, instructions: str) -> Said:
-        """Ask for a compaction of all turns; the answer's turn holds one `Folded` block. Only where it folds on demand."""
+        """Ask for a compaction of all turns; the answer's turn holds one `Folded`. Only where it folds on demand."""
         ...

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import ceil
 
 from mindloom.errors import ProviderError
 from mindloom.models.llm import Meter
@@ -37,7 +38,13 @@ class Talker:
 
     def talk(self, talk: Talk, say: Say = lambda _: None) -> Said:
         """Take one round; `say` hears words as they arrive."""
-        return self._booked(talk.purpose, lambda: self._wire.talk(talk, say))
+        said = self._booked(talk.purpose, lambda: self._wire.talk(talk, say))
+        self.calibration.observe(talk.estimate(), said.usage.prompt)
+        return said
+
+    def estimate(self, talk: Talk) -> int:
+        """Guess how many tokens a round takes in, from what earlier ones have reported."""
+        return ceil(talk.estimate() * self.calibration.factor)
 
     def fold(self, talk: Talk, instructions: str) -> Said:
         """Have the provider compact all turns, where it does so on demand."""

@@ -1,4 +1,4 @@
-"""JSON over HTTP: one question, one validated answer, with timeouts, retries and our own errors.
+"""JSON over HTTP: one question, one validated answer or a stream, with timeouts, retries and our own errors.
 
 Knows no provider's paths or bodies; a reply's shape is the caller's argument.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from ssl import SSLContext
 from threading import Lock
@@ -17,14 +19,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from mindloom.clock import Clock, SystemClock
-from mindloom.errors import MalformedReply
+from mindloom.errors import MalformedReply, ProviderError
 from mindloom.models.endpoint import Endpoint
+from mindloom.models.events import bounded
 from mindloom.models.patience import Patience, Sleep, persist, read_retry_after
 
 if TYPE_CHECKING:
     import httpx2
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
+Read = TypeVar("Read")
+_HURRY = 10.0  # seconds
 
 
 class Transport:
@@ -46,22 +51,52 @@ class Transport:
         reply = persist(lambda timeout: self._attempt(path, content, timeout), self._patience, sleep=self._sleep)
         return read_reply(reply, shape, self.endpoint)
 
+    def stream(
+        self,
+        path: str,
+        body: Mapping[str, object],
+        read: Callable[[Iterator[bytes]], Read],
+        may_retry: Callable[[], bool],
+    ) -> Read:
+        """Send a body and hand what arrives to `read`, trying again while patience lasts and `may_retry` allows it."""
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+
+        def attempt(timeout: float) -> Read:
+            with self._sent(path, content, timeout) as response:
+                return read(bounded(response.iter_bytes(), self.endpoint, self._patience.deadline))
+
+        return persist(attempt, self._patience, sleep=self._sleep, may_retry=may_retry)
+
+    def hurried(self) -> Transport:
+        """Make a way to the same endpoint that tries once and not for long, for what can be done without."""
+        timeout = min(self._patience.timeout, _HURRY)
+        return Transport(self.endpoint, replace(self._patience, attempts=1, timeout=timeout), sleep=self._sleep)
+
     def _attempt(self, path: str, content: bytes, timeout: float) -> bytes:
+        with self._sent(path, content, timeout) as response:
+            return response.read()
+
+    @contextmanager
+    def _sent(self, path: str, content: bytes, timeout: float) -> Iterator[httpx2.Response]:
         import httpx2  # noqa: PLC0415 - slow to import
 
         key = self.endpoint.credential()
         headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
         url, limits = self.endpoint.url(path), within(timeout, self._patience)
         try:
-            response = self._open().post(url, content=content, headers=headers, timeout=limits)
+            with self._open().stream("POST", url, content=content, headers=headers, timeout=limits) as response:
+                if not response.is_success:
+                    response.read()
+                    raise self._fault(response)
+                yield response
         except httpx2.DecodingError as error:
             raise MalformedReply(f"{self.endpoint.who} sent a reply that cannot be decoded") from error
         except (httpx2.RequestError, httpx2.InvalidURL) as error:
             raise self.endpoint.unreachable(type(error).__name__) from error
-        if not response.is_success:
-            retry_after = read_retry_after(response.headers.get("retry-after"), self._clock.now())
-            raise self.endpoint.fault(response.status_code, message_in(response.text), retry_after)
-        return response.content
+
+    def _fault(self, response: httpx2.Response) -> ProviderError:
+        retry_after = read_retry_after(response.headers.get("retry-after"), self._clock.now())
+        return self.endpoint.fault(response.status_code, message_in(response.text), retry_after)
 
     def _open(self) -> httpx2.Client:
         import httpx2  # noqa: PLC0415 - slow to import

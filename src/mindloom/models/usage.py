@@ -5,6 +5,7 @@ Knows no provider's wire and no store: whoever keeps the records implements `Rec
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
@@ -124,8 +125,7 @@ class Budget:
     def admit(self, model: str) -> None:
         """Refuse when the budget is spent, or when it is in dollars and the model's price is not known."""
         if self.dollars is not None and price_of(model) is None:
-            hint = "limit tokens instead, or choose a model whose price is known"
-            raise ProviderRefused(f"a budget in dollars cannot be kept with {model}: its price is not known", hint=hint)
+            raise _unpriced(model)
         if self.dollars is not None and self.spent_dollars >= self.dollars:
             raise _spent(f"${self.spent_dollars:.4f} of ${self.dollars:.4f}")
         if self.tokens is not None and self.spent_tokens >= self.tokens:
@@ -136,6 +136,47 @@ class Budget:
         with self._lock:
             self.spent_dollars += record.dollars or 0.0
             self.spent_tokens += record.usage.total
+
+
+class DayBudget:
+    """How many dollars one local day may take, before the smaller model has to do.
+
+    What is spent is asked anew each time, so that neither a restart nor another process of the workspace is forgotten;
+    which day it is, and in which zone, is known to whoever answers.
+    """
+
+    def __init__(self, dollars: float | None, spent_today: Callable[[], float]) -> None:
+        self.dollars = dollars
+        self._spent_today = spent_today
+
+    @property
+    def spent(self) -> float:
+        """Say how many dollars today has taken."""
+        return self._spent_today()
+
+    @property
+    def is_spent(self) -> bool:
+        """Say whether today has taken all that it may."""
+        return self.dollars is not None and self.spent >= self.dollars
+
+    def choose(self, large: str, small: str) -> str:
+        """Choose the large model, or once the day is spent the small one; refuse when that would be no help."""
+        if self.dollars is None or price_of(large) == FREE:
+            return large
+        if price_of(large) is None:
+            raise _unpriced(large)
+        if not self.is_spent:
+            return large
+        if small == large or price_of(small) is None:
+            reason = "there is no smaller model" if small == large else f"the price of {small} is not known"
+            hint = "raise mind.dollars_a_day, set llm.small, or wait for tomorrow"
+            raise ProviderRefused(f"today's ${self.dollars:.2f} for language models are spent and {reason}", hint=hint)
+        return small
+
+
+def _unpriced(model: str) -> ProviderRefused:
+    hint = "limit tokens instead, or choose a model whose price is known"
+    return ProviderRefused(f"a budget in dollars cannot be kept with {model}: its price is not known", hint=hint)
 
 
 def _spent(amount: str) -> ProviderRefused:
