@@ -47,7 +47,7 @@ def complaints(body: Body, headers: Mapping[str, str], issued: Issued) -> list[s
         return [*found, "messages: at least one message is required"]
     found += [*_fields(body), *_contents(messages)]
     if not found:
-        found += [*_roles(body, messages), *_marks(body), *_tools(messages), *_compaction(body, betas)]
+        found += [*_roles(body, messages), *_marks(body), *_tools(messages, has_tools=bool(body.get("tools"))), *_compaction(body, betas)]
         found += [*_compacted(body, betas, issued), *_thoughts(messages, issued)]
     return found
 
@@ -139,7 +139,7 @@ def _markable(body: Body) -> Iterator[Body]:
         yield from content(message)
 
 
-def _tools(messages: list[Body]) -> Iterator[str]:
+def _tools(messages: list[Body], *, has_tools: bool) -> Iterator[str]:
     seen: set[str] = set()
     wanted: list[str] = []
     for place, message in enumerate(messages):
@@ -162,6 +162,8 @@ def _tools(messages: list[Body]) -> Iterator[str]:
         seen.update(wanted)
     if wanted:
         yield f"tool_use ids were found without tool_result blocks immediately after: {wanted}"
+    if seen and not has_tools:
+        yield "messages hold tool_use blocks and the request defines no tools"
 
 
 def _compaction(body: Body, betas: list[str]) -> Iterator[str]:

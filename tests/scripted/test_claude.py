@@ -24,6 +24,7 @@ HEADERS = {"anthropic-version": "2026-10-21", "x-api-key": "k"}
 SIGNED = {"type": "compaction", "content": "They sail.", "signature": "s"}
 UNSIGNED = {"type": "compaction", "content": "They sail."}
 MARK = {"cache_control": {"type": "ephemeral"}}
+LOOK = {"name": "look", "description": "Look.", "input_schema": {"type": "object"}}
 
 
 def message(role: str, *blocks: Body | str) -> Body:
@@ -32,7 +33,7 @@ def message(role: str, *blocks: Body | str) -> Body:
 
 
 def body_of(*messages: Body, **more: Any) -> Body:
-    return {"model": "m", "max_tokens": 10, "messages": list(messages), **more}
+    return {"model": "m", "max_tokens": 10, "messages": list(messages), "tools": [LOOK], **more}
 
 
 def use(identity: str = "t1") -> Body:
@@ -89,6 +90,7 @@ def test_a_good_request_is_let_pass(body: Body, betas: tuple[str, ...]) -> None:
         (body_of(HI, message("assistant", use()), message("user", "x", result())), (), "come first"),
         (body_of(HI, message("assistant", use("a|b")), message("user", result("a|b"))), (), "plain"),
         (body_of(*LOOP, message("assistant", use()), message("user", result())), (), "unique"),
+        (body_of(*LOOP, tools=[]), (), "defines no tools"),
         (body_of(FOLDED, NOW), (), "beta header"),
         (body_of(FOLDED, NOW), (THRESHOLD,), "beta header"),
         (body_of(HI, message("assistant", "x", SIGNED), NOW), (ON_DEMAND,), "misplaced"),

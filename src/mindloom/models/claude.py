@@ -121,6 +121,8 @@ class ClaudeTalk:
             params["system"] = [{"type": "text", "text": system, **_MARK}]
         if talk.tools:
             params["tools"] = [_tool(tool) for tool in talk.tools]
+            if not talk.may_use:
+                params["tool_choice"] = {"type": "none"}
         if folding or carries_block:
             params["betas"] = [HEADERS[folds]]
         return params

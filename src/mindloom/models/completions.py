@@ -112,7 +112,9 @@ class OpenAITalk:
         spoken = messages(talk, _call)
         for message in spoken:
             message.pop("tool_name", None)
-        tools = {"tools": [function(tool) for tool in talk.tools]} if talk.tools else {}
+        tools: dict[str, Any] = {"tools": [function(tool) for tool in talk.tools]} if talk.tools else {}
+        if tools and not talk.may_use:
+            tools["tool_choice"] = "none"
         return {"model": self._model, "messages": spoken, limit: talk.max_tokens, "stream": True, **tools}
 
     def _carry(self, talk: Talk, body: dict[str, Any], voice: Voice) -> Said:

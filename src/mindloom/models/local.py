@@ -112,7 +112,7 @@ class OllamaTalk:
         # A context that is too short is cut silently; one that changes with each round loads the model anew.
         needed = talk.estimate() + talk.max_tokens
         context = self.window if needed <= self.window else 1 << (needed - 1).bit_length()
-        tools = {"tools": [function(tool) for tool in talk.tools]} if talk.tools else {}
+        tools = {"tools": [function(tool) for tool in talk.tools]} if talk.tools and talk.may_use else {}
         options = {"num_predict": talk.max_tokens, "num_ctx": context}
         return {"model": self._model, "messages": messages(talk, _call), "stream": True, "options": options, **tools}
 

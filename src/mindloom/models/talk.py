@@ -120,11 +120,15 @@ class Halt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """One round of a conversation; `purpose` is what its cost is booked under."""
+    """One round of a conversation; `purpose` is what its cost is booked under.
+
+    Tools that were used before must be told in every round; `may_use` says whether they may be used in this one.
+    """
 
     system: str
     turns: tuple[Turn, ...]
     tools: tuple[Tool, ...] = ()
+    may_use: bool = True
     max_tokens: int = 4_096
     purpose: str = "conversation"
     folding: Folding | None = None
