@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -33,17 +34,18 @@ def home_of(candidate: Candidate, kept: Sequence[Candidate], same: float) -> int
 
     Evidence that outranks its own synthesis, in spite of the penalty, has something particular to say and stays.
     """
+    size = len(candidate.words)
+    least, most = same * size, size / same if same else math.inf
     for each in kept:
-        if each.id in candidate.covers or say_the_same(each.words, candidate.words, same):
+        if each.id in candidate.covers:
+            return each.id
+        # A cheap look first: sets of very different sizes cannot overlap by so much.
+        if least <= len(each.words) <= most and say_the_same(each.words, candidate.words, same):
             return each.id
     return None
 
 
 def say_the_same(one: frozenset[str], other: frozenset[str], same: float) -> bool:
     """Say whether two word sets overlap by at least `same`, 1 being equal and 0 disjoint."""
-    total = len(one) + len(other)
-    # A cheap look first: sets of very different sizes cannot overlap by so much.
-    if not one or not other or min(len(one), len(other)) * (1 + same) < same * total:
-        return False
     shared = len(one & other)
-    return shared >= same * (total - shared)
+    return shared > 0 and shared >= same * (len(one) + len(other) - shared)
