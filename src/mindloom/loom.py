@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from mindloom.clock import Clock, SystemClock
+from mindloom.composing import MIND_TASKS, access, day_of, later, mind_policy, notes_directory
 from mindloom.crossings import Neighbours, OneSoul
 from mindloom.errors import Rejected
 from mindloom.graph.tasks import daily_tasks
@@ -26,18 +27,11 @@ from mindloom.kernel.perspectives import Perspective, add_perspective, perspecti
 from mindloom.kernel.provenance import Reason, Shown, show, why
 from mindloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findings, Hit, Index, Recipe, Scope
 from mindloom.kernel.spending import Ledger
-from mindloom.kernel.tasks import Job, Outcome, Work
+from mindloom.kernel.tasks import Job, Outcome, Task, Work
 from mindloom.kernel.upkeep import Upkeep
 from mindloom.kernel.workspaces import WorkspaceInfo, Workspaces
-from mindloom.models import (
-    Access,
-    Budget,
-    Meter,
-    Recorder,
-    Roles,
-    estimate,
-    make_embedder,
-)
+from mindloom.models import Budget, Meter, Recorder, Roles, estimate, make_embedder
+from mindloom.models.usage import DayBudget
 from mindloom.settings import Settings, data_directory, load
 from mindloom.store import Store, Unit, open_store
 from mindloom.store.contract import FOREVER
@@ -47,6 +41,9 @@ if TYPE_CHECKING:
     from mindloom.episodic import Episodic, Patrol
     from mindloom.episodic import Ground as SceneGround
     from mindloom.graph import Graph, Graphs, Watcher
+    from mindloom.mind import Mind
+    from mindloom.mind.ground import Ground as MindGround
+    from mindloom.models.talker import Talker
     from mindloom.semantic import Ground, Semantic
     from mindloom.semantic.driver import Bounds, Planned
     from mindloom.semantic.task import Consolidation
@@ -72,17 +69,21 @@ class Loom:
         )
         self.index = Index(self.embedding)
         self.finder = Finder(self.store, self.embedding, clock)
-        self.work = Work(self.store, clock, holder=f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}")
+        self.holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
+        self.work = Work(self.store, clock, holder=self.holder)
         for task in daily_tasks(self.graphs, self.store, clock):
             self.work.add(task)
         self.work.add(Backfill(self.store, self.embedding, clock))
         self.work.add(Upkeep(self.store))
         self._budget = Budget(dollars=settings.llm.dollars)
+        self._talking: dict[int, Roles] = {}
         self._followed: set[tuple[int, int]] = set()
         self._watchers: dict[Path, Watcher] = {}
         self.work.add(self.patrol())
         if settings.semantic.consolidate == "auto" and (settings.llm.large or settings.llm.small):
             self.work.add(self.consolidation())
+        for lazy in later(MIND_TASKS, self._mind_tasks):
+            self.work.add(lazy)
 
     def workspace(
         self, name: str | None = None, *, session: str | None = None, model_tier: str | None = None
@@ -94,9 +95,9 @@ class Loom:
     def llms(self, workspace: WorkspaceInfo, recorder: Recorder | None = None) -> Roles:
         """Hand out the language models; what they cost is recorded in the workspace, or by `recorder`."""
         meter = Meter(clock=self.clock, recorder=recorder or Ledger(self.store, workspace.id), budget=self._budget)
-        return Roles(
-            large=self.settings.llm.large, small=self.settings.llm.small, access=access(self.settings), meter=meter
-        )
+        day = DayBudget(self.settings.mind.dollars_a_day, lambda: self.spent_today(workspace))
+        known = self.settings.llm
+        return Roles(large=known.large, small=known.small, access=access(self.settings), meter=meter, day=day)
 
     def ground(self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None) -> Ground:
         """Lay what semantic memory stands on in a workspace."""
@@ -157,6 +158,44 @@ class Loom:
     def soul(self, workspace: Workspace) -> OneSoul:
         """Hand out the soul of a workspace, which semantic memory keeps."""
         return OneSoul(self.store, workspace.info.id, workspace.semantic)
+
+    def mind_ground(self, workspace: WorkspaceInfo) -> MindGround:
+        """Lay what the conversation of a workspace stands on."""
+        from mindloom.crossings import ConversationFacts  # noqa: PLC0415  a search alone does not need it
+        from mindloom.mind.ground import Ground as MindGround  # noqa: PLC0415
+        from mindloom.thinkers import MindThinker  # noqa: PLC0415
+        from mindloom.verbs import faculty_tools  # noqa: PLC0415
+
+        place = Workspace(self, workspace, "conversation", None)
+        return MindGround(
+            store=self.store,
+            index=self.index,
+            finder=self.finder,
+            clock=self.clock,
+            workspace=workspace,
+            notes=notes_directory(self.settings, workspace),
+            soul=self.soul(place),
+            facts=ConversationFacts(self.ground(workspace, place.session)),
+            policy=mind_policy(self.settings),
+            talker=lambda: self.talker(workspace),
+            thinker=lambda: MindThinker(roles) if (roles := self.llms(workspace)).is_configured else None,
+            tools=lambda: faculty_tools(self.settings.mind.faculties, place),
+        )
+
+    def talker(self, workspace: WorkspaceInfo) -> Talker | None:
+        """Hand out the model that converses, the same one each time while the day's money lasts; None without any."""
+        roles = self._talking.setdefault(workspace.id, self.llms(workspace))
+        return roles.talker() if roles.is_configured else None
+
+    def spent_today(self, workspace: WorkspaceInfo) -> float:
+        """Sum what models cost a workspace since its midnight; what has no known price counts nothing."""
+        spent = Ledger(self.store, workspace.id).spent(*day_of(self.clock.now(), workspace))
+        return sum(each.dollars or 0.0 for each in spent)
+
+    def _mind_tasks(self) -> Sequence[Task]:
+        from mindloom.mind.tasks import mind_tasks  # noqa: PLC0415  a search alone does not need it
+
+        return mind_tasks(self.mind_ground, self.holder)
 
     def being(self, name: str) -> Episodic:
         """Find the episodic memory of a workspace that exists."""
@@ -242,6 +281,13 @@ class Workspace:
     def graph(self) -> Graph:
         """Reach the default memory graph: typed markdown memories in a directory."""
         return self.graphs.open()
+
+    @property
+    def mind(self) -> Mind:
+        """Reach the one continuous conversation, its notes and its archive."""
+        from mindloom.mind import Mind  # noqa: PLC0415  a search alone does not need it
+
+        return Mind(self.loom.mind_ground(self.info), self.loom.holder)
 
     def plan_consolidation(self) -> tuple[Planned, ...]:
         """Say what a consolidation by a model would do, in order; asks nobody and writes nothing."""
@@ -340,15 +386,3 @@ class Workspace:
     def coverage(self) -> Coverage:
         """Count how many documents have vectors, and how many wait for them."""
         return self.loom.embedding.coverage(self.info.id)
-
-
-def access(settings: Settings) -> Access:
-    """Write addresses and keys as the models take them."""
-    secrets = settings.secrets
-    return Access(
-        openai_key=None if secrets.openai_api_key is None else secrets.openai_api_key.get_secret_value(),
-        openai_base=settings.provider.openai_base,
-        ollama_base=settings.provider.ollama_base,
-        anthropic_key=None if secrets.anthropic_api_key is None else secrets.anthropic_api_key.get_secret_value(),
-        anthropic_base=settings.provider.anthropic_base,
-    )

@@ -126,19 +126,26 @@ class MindSettings(Section):
         default=None, description="the directory of notes; else one in the data directory, for each workspace"
     )
     gather_seconds: float = Field(default=3.0, ge=0, description="messages within this pause become one turn")
-    compact_at: int = Field(default=100_000, ge=1_000, description="input tokens from which the oldest turns are folded")
+    compact_at: int = Field(
+        default=100_000, ge=1_000, description="input tokens from which the oldest turns are folded"
+    )
     tool_rounds: int = Field(default=12, ge=1, le=100, description="most times that one turn may use tools")
     reply_tokens: int = Field(default=4_096, ge=16, description="most tokens of one reply")
     prompt_minutes: float = Field(default=10.0, gt=0, description="age from which the system prompt is built anew")
     heartbeat_hours: float = Field(default=0.0, ge=0, description="hours between heartbeats; 0 for none")
     quiet_from: int = Field(default=23, ge=0, le=23, description="local hour from which nobody is written to first")
     quiet_until: int = Field(default=8, ge=0, le=23, description="local hour until which nobody is written to first")
-    self_awareness_hour: int = Field(default=21, ge=0, le=23, description="local hour of the nightly pass over the notes")
+    self_awareness_hour: int = Field(
+        default=21, ge=0, le=23, description="local hour of the nightly pass over the notes"
+    )
     dollars_a_day: float | None = Field(
         default=None, ge=0, description="from here on the smaller model converses until the next day"
     )
-    faculties: Annotated[tuple[str, ...], BeforeValidator(parted)] = Field(
+    faculties: Annotated[tuple[Literal["semantic", "being", "graph"], ...], BeforeValidator(parted)] = Field(
         default=(), description="whose verbs the agent may use in conversation: semantic, being, graph"
+    )
+    memory_tool: bool = Field(
+        default=False, description="give the agent the notes also as the files of Anthropic's memory tool"
     )
 
 

@@ -15,6 +15,7 @@ from mindloom.cli.root import COMMANDS, root
 from tests.cli.conftest import Call, filled
 from tests.cli.knowing import KNOWING, known
 from tests.cli.living import BEING, WEAVING, lived, woven
+from tests.cli.talking import TALKING, talked
 
 # How to call each command so that it goes well: {id} is an item, {folder} a place for files.
 EXAMPLES = {
@@ -36,6 +37,7 @@ EXAMPLES = {
     "restore": "{folder}/kept.db --store sqlite://{folder}/other.db",
     "search": "sails",
     "show": "{id}",
+    "sleep": "--all",
     "token create": "laptop --read-only --days 7",
     "token list": "",
     "token revoke": "old",
@@ -49,6 +51,7 @@ EXAMPLES = {
     **KNOWING,
     **BEING,
     **WEAVING,
+    **TALKING,
 }
 
 TALK = {
@@ -78,7 +81,7 @@ def leaves(command: click.Command, path: str = "") -> Iterator[tuple[str, click.
 
 
 # These speak a protocol until they are stopped, and are tested where that protocol is.
-SERVING = {"mcp", "serve"}
+SERVING = {"gateway", "mcp", "serve"}
 LEAVES = {path: command for path, command in leaves(root) if path not in SERVING}
 
 
@@ -109,6 +112,7 @@ def example(path: str, call: Call, url: str, tmp_path: Path) -> list[str]:
     ids: dict[str, object] = dict(known(url, tmp_path)) if path in KNOWING else {}
     ids |= lived(call, tmp_path) if path in BEING else {}
     ids |= woven(call, tmp_path) if path in WEAVING else {}
+    ids |= talked(url, tmp_path) if path in TALKING else {}
     return [*path.split(), *EXAMPLES[path].format(id=item, folder=tmp_path, **ids).split()]
 
 

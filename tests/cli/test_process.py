@@ -29,7 +29,9 @@ except SystemExit:
 """
 
 
-@pytest.mark.parametrize("path", ["", "search", "workspace create", "doctor", "init", "config set", "worker", "embed"])
+@pytest.mark.parametrize(
+    "path", ["", "search", "workspace create", "doctor", "init", "config set", "worker", "embed", "sleep"]
+)
 def test_help_loads_nothing_heavy(path: str) -> None:
     command = [sys.executable, "-c", LIGHT, *path.split(), "--help"]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -104,7 +104,7 @@ def test_tools_have_the_names_and_arguments_of_the_operations() -> None:
         assert [each.name for each in verb.parameters if each.default is each.empty] == needed, verb.name
 
 
-@pytest.mark.parametrize("toolset", ["", "semantics", "mind"])
+@pytest.mark.parametrize("toolset", ["", "semantics", "minds"])
 def test_an_unknown_toolset_is_named(store: Path, toolset: str) -> None:
     with pytest.raises(Exception, match="toolset"):
         make_server(store, toolset)

@@ -47,7 +47,7 @@ def complaints(body: Body, headers: Mapping[str, str], issued: Issued) -> list[s
         return [*found, "messages: at least one message is required"]
     found += [*_fields(body), *_contents(messages)]
     if not found:
-        found += [*_roles(body, messages), *_marks(body), *_tools(messages, has_tools=bool(body.get("tools"))), *_compaction(body, betas)]
+        found += [*_roles(body, messages), *_marks(body), *_tools(messages), *_defined(body), *_compaction(body, betas)]
         found += [*_compacted(body, betas, issued), *_thoughts(messages, issued)]
     return found
 
@@ -139,7 +139,13 @@ def _markable(body: Body) -> Iterator[Body]:
         yield from content(message)
 
 
-def _tools(messages: list[Body], *, has_tools: bool) -> Iterator[str]:
+def _defined(body: Body) -> Iterator[str]:
+    blocks = [block for message in body["messages"] for block in content(message)]
+    if any(block["type"] == "tool_use" for block in blocks) and not body.get("tools"):
+        yield "messages hold tool_use blocks and the request defines no tools"
+
+
+def _tools(messages: list[Body]) -> Iterator[str]:
     seen: set[str] = set()
     wanted: list[str] = []
     for place, message in enumerate(messages):
@@ -162,8 +168,6 @@ def _tools(messages: list[Body], *, has_tools: bool) -> Iterator[str]:
         seen.update(wanted)
     if wanted:
         yield f"tool_use ids were found without tool_result blocks immediately after: {wanted}"
-    if seen and not has_tools:
-        yield "messages hold tool_use blocks and the request defines no tools"
 
 
 def _compaction(body: Body, betas: list[str]) -> Iterator[str]:

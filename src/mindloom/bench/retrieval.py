@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def run(
     return [book.summary() for book in books.values()]
 
 
-MEANS = {
+MEANS: Mapping[str, Mapping[str, Any]] = {
     "without its own words": {"words": 0.0},
     "without what is around it": {"context": 0.0},
     "without vectors": {"vectors": 0.0},

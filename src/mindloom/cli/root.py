@@ -52,11 +52,26 @@ COMMANDS = {
         "mindloom.cli.tending:graph",
         "Use the memory graph: typed markdown memories in a directory, under git if you like.",
     ),
+    "chat": ("mindloom.cli.chat:chat", "Talk with the mind: one conversation that goes on where it was left."),
+    "gateway": ("mindloom.cli.gateway:gateway", "Run the conversation on every channel until told to stop."),
+    "mind": (
+        "mindloom.cli.mind:mind",
+        "Look at the conversation: log, array, compactions, heartbeats, what is scheduled.",
+    ),
+    "notes": ("mindloom.cli.notes:notes", "Read and write the notes that the person and the agent share."),
+    "usage": (
+        "mindloom.cli.usage:usage",
+        "Show what models took: tokens, what the cache saved, dollars, how full the context was.",
+    ),
     "schedule": (
         "mindloom.cli.schedule:schedule",
         "Print what a system's scheduler needs to tend the memory every day.",
     ),
     "jobs": ("mindloom.cli.jobs:jobs", "Show background work: what is due, who is at it, what failed."),
+    "sleep": (
+        "mindloom.cli.sleep:sleep",
+        "Do everything that is due, once: vectors, facts, understandings, patrols, decay, reflection.",
+    ),
     "worker": ("mindloom.cli.worker:worker", "Do the background work of every workspace until told to stop."),
     "mcp": ("mindloom.cli.mcp:mcp", "Serve the memory to the AI client that starts this command (MCP over stdio)."),
     "serve": ("mindloom.cli.serve:serve", "Serve the memory over HTTP until told to stop."),

@@ -19,10 +19,10 @@ from mindloom.graph.catalog import Catalog, Ground
 from mindloom.graph.disk import HIDDEN, digest
 from mindloom.graph.fading import settle
 from mindloom.graph.git import Git
-from mindloom.graph.lock import locked
 from mindloom.graph.names import conflict_name
 from mindloom.graph.plan import Append, Change, Drop, Plan, Put, plan_from
 from mindloom.graph.seen import is_followed
+from mindloom.kernel.files import locked
 from mindloom.kernel.journal import append_event
 from mindloom.store import Unit
 

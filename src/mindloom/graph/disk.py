@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from mindloom.errors import NotFound, Rejected, StoreError
 from mindloom.graph.kinds import MEMORIES, VAULT
 from mindloom.graph.results import Problem
+from mindloom.kernel.files import settle
 
 HIDDEN = ".mindloom"
 LARGEST = 5_000_000
@@ -152,17 +153,6 @@ class Disk:
         """Refuse to go on when the directory is gone: a missing disk is not a deletion of everything."""
         if not self.root.is_dir():
             raise NotFound(f"the graph's directory {self.root} is not there", hint="mount it, or name another one")
-
-
-def settle(folder: Path) -> None:
-    """Make a directory's own entries durable, where the system can."""
-    if os.name == "nt":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def machine_micros() -> int:

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 DEFAULT = "semantic"
 SEMANTIC, TENDING, BEING = "mindloom.mcp.semantic", "mindloom.mcp.tending", "mindloom.mcp.being"
-GRAPH = "mindloom.mcp.graph"
+GRAPH, MIND = "mindloom.mcp.graph", "mindloom.mcp.mind"
 FILES: dict[str, tuple[str, ...]] = {
     "semantic": (SEMANTIC,),
     "semantic-full": (SEMANTIC, TENDING),
     "being": (BEING,),
     "graph": (GRAPH,),
-    "all": (SEMANTIC, TENDING, BEING, GRAPH),
+    "mind": (MIND,),
+    "all": (SEMANTIC, TENDING, BEING, GRAPH, MIND),
 }
 # Names that two faculties share: in "all" the later one takes another.
 RENAMED: dict[str, dict[str, str]] = {BEING: {"recall": "being_recall", "search_memory": "being_search_memory"}}

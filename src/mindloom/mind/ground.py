@@ -1,4 +1,4 @@
-"""What every room of the mind stands on: the store, the index, one workspace, the rules that can be set, models behind ports.
+"""What every room of the mind stands on: the store, the index, one workspace, what can be set, models behind ports.
 
 Holds values and hands them out. Decides nothing.
 """
@@ -34,6 +34,8 @@ class Policy:
     quiet_until: int = 8
     self_awareness_hour: int = 21
     faculties: tuple[str, ...] = ()
+    # Whether the agent has the notes also as the files of the memory tool.
+    memory_tool: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from mindloom.models.talk import Tool
+from mindloom.store import Unit
 
 ShapeT = TypeVar("ShapeT", bound=BaseModel)
 
@@ -25,6 +26,15 @@ class Fact:
     text: str
     about: tuple[str, ...]
     learnt_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an exchange changed: a new fact, one that no longer holds, or the first in place of the second."""
+
+    text: str | None
+    about: tuple[str, ...] = ()
+    instead_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +63,28 @@ class Facts(Protocol):
         """Find the present facts nearest to a text."""
         ...
 
-    def add(self, text: str, about: Sequence[str], *, exchange: int, key: str) -> int:
-        """Keep a new fact with its source exchange; the same key twice keeps it once."""
+    def learn(self, changes: Sequence[Change], *, exchange: int, also: Callable[[Unit], None]) -> Sequence[int | None]:
+        """Keep and supersede what an exchange changed, all or none; nothing is erased.
+
+        `also` writes into the same transaction. The answer is the id of each change's new fact. Fails with a Conflict
+        or NotFound when a fact was superseded or is not there.
+        """
         ...
 
-    def supersede(self, fact: int, text: str | None, about: Sequence[str], *, exchange: int, key: str) -> int | None:
-        """Replace a fact by a newer one, or retire it when `text` is None; it stays in history. NotFound if unknown."""
+
+class Voice(Protocol):
+    """Whoever can speak first in the conversation: the same floor, array, log and outbox as an answer."""
+
+    def speak(
+        self,
+        text: str,
+        *,
+        cause: Literal["heartbeat", "schedule"],
+        channel: str,
+        address: str = "",
+        also: Callable[[Unit, int], None] = ...,
+    ) -> object:
+        """Say something; `also` is given the exchange's id and writes into the same transaction, or undoes it."""
         ...
 
 
@@ -67,6 +93,10 @@ class Soul(Protocol):
 
     def read(self) -> str:
         """Read the prose."""
+        ...
+
+    def written_at(self) -> datetime | None:
+        """Say when it was last written; None before anybody did."""
         ...
 
     def supersede(self, prose: str, *, instead_of: str, reason: str) -> None:

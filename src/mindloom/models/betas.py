@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from mindloom.models.talk import Folding, Folds
 
 HEADERS = {Folds.ON_DEMAND: "compact-2026-09-04", Folds.THRESHOLD: "compact-2026-01-12"}
+NATIVE = frozenset({"memory_20250818"})  # types of tools that every Claude knows
 LEAST_TRIGGER = 50_000  # input tokens; a lower one is refused
 # Known by name, for servers that do not list their models: November 2026.
 _COMPACTS = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-5|claude-opus-4-[678]|claude-sonnet-4-6")

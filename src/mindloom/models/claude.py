@@ -17,6 +17,7 @@ from typing import Any
 from mindloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
 from mindloom.models.betas import (
     HEADERS,
+    NATIVE,
     Ability,
     Listing,
     ability_by_listing,
@@ -171,6 +172,8 @@ def _tidy(identity: str) -> str:
 
 
 def _tool(tool: Tool) -> Param:
+    if tool.native in NATIVE:
+        return {"type": tool.native, "name": tool.name}
     return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
 
 

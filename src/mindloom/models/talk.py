@@ -85,11 +85,15 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as a model sees it; `schema` is the JSON schema of its input."""
+    """A tool as a model sees it; `schema` is the JSON schema of its input.
+
+    `native` is the type under which a provider knows the tool by itself; every other one is told the schema.
+    """
 
     name: str
     description: str
     schema: Mapping[str, Any]
+    native: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ models, surfaces and the other faculties. `Semantic` is the way in; `results` an
 
 from mindloom.semantic.faculty import Semantic
 from mindloom.semantic.ground import Ground
-from mindloom.semantic.parts import NewObservation, NewSubject
+from mindloom.semantic.parts import Lesson, NewObservation, NewSubject
+from mindloom.semantic.superseding import learn
 
-__all__ = ["Ground", "NewObservation", "NewSubject", "Semantic"]
+__all__ = ["Ground", "Lesson", "NewObservation", "NewSubject", "Semantic", "learn"]

@@ -37,10 +37,16 @@ def reasons_against(act: Act, ids: Sequence[int]) -> dict[int, str]:
     unit, state = act.unit, state_of(act.unit)
     rows = {row["id"]: row for row in unit.all("semantic.observation_of", ids=list(ids))}
     kinds = {row["id"]: row["kind"] for row in unit.all("kernel.item_kinds", ids=list(ids))}
-    citing = {
-        row["observation_id"]: row["understanding_id"] for row in unit.all("semantic.source_citing", ids=list(rows))
+    held = {
+        row["observation_id"]: f"understanding {row['understanding_id']} rests on it"
+        for row in unit.all("semantic.source_citing", ids=list(rows))
     }
-    found = {item: reason_against(item, rows, kinds, citing, act.session_id, state) for item in ids}
+    for row in unit.all("semantic.observation_superseding", ids=list(rows)):
+        held[row["id"]] = "it took the place of another observation"
+    for item, row in rows.items():
+        if row["superseded_at"] is not None:
+            held[item] = "it is superseded: evidence of what was once so"
+    found = {item: reason_against(item, rows, kinds, held, act.session_id, state) for item in ids}
     return {item: reason for item, reason in found.items() if reason is not None}
 
 
@@ -48,7 +54,7 @@ def reason_against(
     item: int,
     rows: Mapping[int, Row],
     kinds: Mapping[int, str],
-    citing: Mapping[int, int],
+    held: Mapping[int, str],
     session_id: int | None,
     state: State,
 ) -> str | None:
@@ -59,7 +65,7 @@ def reason_against(
         return "session mismatch"
     if rows[item]["generation"] != state.current_generation:
         return "already consolidated"
-    return f"understanding {citing[item]} rests on it" if item in citing else None
+    return held.get(item)
 
 
 def erase(act: Act, ids: list[int]) -> None:

@@ -209,6 +209,8 @@ def line_of(each: Observation, zone: ZoneInfo) -> str:
     facts = [f"{each.observed_at.astimezone(zone):%Y-%m-%d}"]
     facts += [each.kind] if each.kind else []
     facts += [f"confidence {each.confidence:g}"] if each.confidence is not None else []
+    if each.superseded_at is not None:
+        facts.append(f"no longer so since {each.superseded_at.astimezone(zone):%Y-%m-%d}")
     return f"[{each.id}] {', '.join(facts)}: {cut(each.content)}"
 
 

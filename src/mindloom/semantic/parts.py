@@ -35,6 +35,14 @@ class NewObservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """Something to learn: a new observation, one that no longer holds, or the first in place of the second."""
+
+    observation: NewObservation | None = None
+    instead_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
     """Something that another session wrote since this session's previous call."""
 

@@ -47,6 +47,8 @@ def observations_of(unit: Unit, ids: Iterable[int]) -> dict[int, Observation]:
             created_at=from_micros(row["created_at"]),
             session_id=row["session"],
             model_tier=row["model_tier"],
+            superseded_at=None if row["superseded_at"] is None else from_micros(row["superseded_at"]),
+            superseded_by=row["superseded_by"],
         )
         for row in unit.all("semantic.observation_of", ids=wanted)
     }

@@ -73,6 +73,14 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Learnt:
+    """What became of a lesson: what is kept now, and what it took the place of."""
+
+    added: Added | None
+    superseded: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """One piece of evidence, whole."""
 
@@ -86,6 +94,9 @@ class Observation:
     created_at: datetime
     session_id: str | None
     model_tier: str | None
+    # When it ceased to hold, and what holds instead; it stays as evidence of what was once so.
+    superseded_at: datetime | None = None
+    superseded_by: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

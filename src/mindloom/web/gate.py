@@ -42,10 +42,11 @@ class Refused(Exception):
 class Gate:
     """An app behind the gate; `verify` looks a token's secret up."""
 
-    def __init__(self, app: ASGIApp, rules: Rules, verify: Verify) -> None:
+    def __init__(self, app: ASGIApp, rules: Rules, verify: Verify, *, open_paths: frozenset[str] = OPEN_PATHS) -> None:
         self._app = app
         self._rules = rules
         self._verify = verify
+        self._open_paths = open_paths
         self._patience = Patience(rules.calls_per_second, rules.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,7 +85,7 @@ class Gate:
 
     async def _token(self, authorization: str | None, path: str, address: str) -> Pass | None:
         if authorization is None:
-            if self._rules.needs_token and path not in OPEN_PATHS:
+            if self._rules.needs_token and path not in self._open_paths:
                 message = "a bearer token is needed; `mindloom token create` makes one"
                 raise Refused(401, message, www_authenticate="Bearer")
             return None

@@ -154,6 +154,9 @@ UPDATE lease SET holder = NULL, held_until = 0, failures = failures + 1, not_bef
     last_run_at = :now
 WHERE workspace_id = :workspace AND task = :task AND token = :token;
 
+-- name: lease_drop
+UPDATE lease SET holder = NULL, held_until = 0 WHERE workspace_id = :workspace AND task = :task AND token = :token;
+
 -- name: lease_get
 SELECT task, holder, token, held_until, failures, not_before, last_error, last_run_at, last_report FROM lease
 WHERE workspace_id = :workspace AND task = :task;

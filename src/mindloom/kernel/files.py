@@ -1,6 +1,7 @@
-"""One writer at a time in a directory, over threads and processes; a writer that dies lets go.
+"""Files that other programs may look at meanwhile: written whole or not at all, by one writer at a time.
 
-The operating system holds the lock, so there is no stale one to find.
+The operating system holds the lock, over threads and processes; a writer that dies lets go, so there is no stale one to
+find. Knows nothing of what the files hold.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from uuid import uuid4
 
 from mindloom.errors import StoreBusy, StoreError
 
@@ -52,3 +54,31 @@ def _taken(handle: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def write_whole(file: Path, data: bytes) -> None:
+    """Put a file in its place in one step that nobody sees half done; only its owner can read it."""
+    partial = file.with_name(f".{uuid4().hex}.partial")
+    try:
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(data)
+            opened.flush()
+            os.fsync(opened.fileno())
+        partial.replace(file)
+        settle(file.parent)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise StoreError(f"cannot write {file}: {error.strerror}", hint="check its permissions and the disk") from error
+
+
+def settle(folder: Path) -> None:
+    """Make a directory's own entries durable, where the system can."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

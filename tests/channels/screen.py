@@ -1,0 +1,90 @@
+"""A program in a real terminal: what it writes, and a person who types."""
+
+from __future__ import annotations
+
+import codecs
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
+
+
+class Screen:
+    """One program in a pseudo-terminal; use it as a context."""
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], columns: int = 100) -> None:
+        self.text = ""
+        self._seen = 0
+        # A character may come in two pieces.
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        self.process = subprocess.Popen(
+            command,
+            stdin=follower,
+            stdout=follower,
+            stderr=follower,
+            env={**env, "TERM": "dumb", "PYTHONUTF8": "1", "COLUMNS": str(columns)},
+            start_new_session=True,
+        )
+        os.close(follower)
+
+    def enter(self, line: str) -> None:
+        """Type a line and press Enter."""
+        os.write(self._leader, f"{line}\n".encode())
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        self.process.send_signal(signal.SIGINT)
+
+    def leave(self) -> None:
+        """Press Ctrl-D."""
+        os.write(self._leader, b"\x04")
+
+    def until(self, text: str, seconds: float = 20.0) -> str:
+        """Read until a text has appeared after what was read before; give everything up to there."""
+        deadline = time.monotonic() + seconds
+        while (found := self.text.find(text, self._seen)) < 0:
+            if not self._read(deadline - time.monotonic()):
+                raise AssertionError(f"{text!r} did not appear after:\n{self.text[self._seen :]}")
+        before, self._seen = self.text[self._seen : found + len(text)], found + len(text)
+        return before
+
+    def ended(self, seconds: float = 20.0) -> int:
+        """Read to the end and say how the program exited."""
+        deadline = time.monotonic() + seconds
+        while self._read(deadline - time.monotonic()):
+            pass
+        return self.process.wait(max(deadline - time.monotonic(), 1.0))
+
+    def _read(self, seconds: float) -> bool:
+        if seconds <= 0 or not select.select([self._leader], [], [], seconds)[0]:
+            return False
+        try:
+            found = os.read(self._leader, 65536)
+        except OSError:
+            return False
+        self.text += ESCAPE.sub("", self._decoder.decode(found)).replace("\r\n", "\n")
+        return bool(found)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._leader)

@@ -1,0 +1,138 @@
+"""A sitting at the terminal, recorded: `python -m tests.journeys.chat` types into `mindloom chat`, writes docs/chat.md.
+
+A real process in a real pseudo-terminal, against the scripted Claude over HTTP; times and costs are blotted out, so
+that the page reads the same after every run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from mindloom.loom import open_loom
+from mindloom.settings import Settings
+from tests.channels.screen import Screen
+from tests.docs.pages import ROOT
+from tests.scripted.claude import ClaudeServer
+from tests.scripted.speech import fails, says, uses
+
+PAGE = ROOT / "docs" / "chat.md"
+OPENING = """\
+# A conversation at the terminal
+
+`python -m tests.journeys.chat` recorded this page: a real `mindloom chat` in a real terminal, talking over HTTP with a
+scripted server that speaks Anthropic's protocol. What stands behind `›` was typed. Numbers that differ from run to run
+are written as `…`. [mind.md](mind.md) says what happens behind it.
+"""
+KEY = "sk-ant-nobody-may-see-this"
+STORY = "Once upon a time there was a boat that nobody wanted to paint, and so it waited."
+THOUGHT = "He sounds cheerful today."
+BLOTS = (
+    (re.compile(r"› \r(?=\[)"), ""),
+    (re.compile(r"(Once upon .*?nobody)[^\n]*"), r"\1 …"),
+    (re.compile(r"127\.0\.0\.1:\d+"), "…"),
+    (re.compile(r" +$", re.MULTILINE), ""),
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "…"),
+    (re.compile(r"\[\d\d:\d\d\]"), "[…]"),
+    (re.compile(r"\(\d[\d,]* tokens in.*?\)\n"), "(… tokens in, … out, $…, context …)\n"),
+    (re.compile(r"total \d[^\n]*"), "total … tokens in, … out, $…"),
+    (re.compile(r"today \$[\d.]+"), "today $…"),
+    (re.compile(r"exchange \d+"), "exchange …"),
+    (re.compile(r"[\d,]+ of [\d,]+ tokens"), "… of … tokens"),
+    (re.compile(r"found-[0-9a-f]+"), "found-…"),
+    (re.compile(r"\d{4}-\d\d-\d\dT[\d:+]+"), "…"),
+    (re.compile(r"…, [A-Z][a-z]+day"), "…"),
+)
+
+
+def environment(home: Path, url: str) -> dict[str, str]:
+    """Variables of somebody who has just set a key."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MINDLOOM_", "XDG_"))}
+    places = {"HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "XDG_CONFIG_HOME": str(home / "config")}
+    model = {"MINDLOOM_LLM_LARGE": "anthropic:claude-sonnet-5-5", "MINDLOOM_PROVIDER_ANTHROPIC_BASE": url}
+    return {**kept, **places, **model, "ANTHROPIC_API_KEY": KEY, "TZ": "UTC"}
+
+
+def recorded(home: Path) -> str:
+    """Hold the conversation; give the page."""
+    with ClaudeServer() as claude:
+        claude.script(
+            says("Hello James. How is the boat?", thought=THOUGHT),
+            uses(("update_status", {"updates": {"boat": {"mast": "repaired"}}})),
+            uses(("append_note", {"name": "MEMORY.md", "text": "- James sails with Audrey; the mast was repaired."})),
+            says("Good that the mast is mended. I have written it down."),
+            says(
+                "Once upon a time there was a boat that nobody wanted to paint, and so it waited.", piece=6, pause=0.15
+            ),
+            fails(400, "the model is resting"),
+            says("In short: paint it blue."),
+        )
+        with Screen([sys.executable, "-m", "mindloom", "chat"], environment(home, claude.url), columns=96) as screen:
+            converse(screen)
+            screen.until("› ")
+            speak(home, "The tide turns at six.")
+            screen.until("at six.\n› ")
+            screen.leave()
+            screen.until("goes on any time")
+            assert screen.ended() == 0
+        assert claude.complaints == []
+    assert KEY not in screen.text
+    return written(screen.text)
+
+
+def speak(home: Path, text: str) -> None:
+    """Let the agent speak first, from another process than the terminal's."""
+    settings = Settings.model_validate({"workspace": {"time_zone": "UTC"}, "mind": {"notes": home / "elsewhere"}})
+    with open_loom(f"sqlite://{home}/data/mindloom/loom.db", settings=settings) as loom:
+        loom.workspace().mind.conversation.speak(text, cause="heartbeat", channel="terminal")
+
+
+def converse(screen: Screen) -> None:
+    """Type what a person would."""
+    ask(screen, "Hello, it's James.", "How is the boat?", "context")
+    ask(screen, "The mast is repaired. \\", "Audrey and I sail on Sunday.", "written it down.", "context")
+    ask(screen, "/status", '"mast": "repaired"', "tokens")
+    ask(screen, "Tell me a story about it.", "nobody")
+    screen.interrupt()
+    screen.until("/retry asks again)")
+    ask(screen, "/retry", "resting", "/retry asks again)")
+    ask(screen, "/retry", "paint it blue.", "context")
+    ask(screen, "/undo", "taken back")
+    ask(screen, "/memory mast", "</found")
+    ask(screen, "/notes MEMORY.md", "was repaired.")
+    ask(screen, "/usage", "mind.dollars_a_day")
+    ask(screen, "/nonsense", "/help lists what there is")
+
+
+def ask(screen: Screen, *steps: str) -> None:
+    """Wait for the prompt, type a line (and the rest of it), then wait for what must appear."""
+    screen.until("› ")
+    line, *expected = steps
+    screen.enter(line)
+    if line.endswith("\\"):
+        screen.until("… ")
+        screen.enter(expected.pop(0))
+    for each in expected:
+        screen.until(each)
+
+
+def written(screen: str) -> str:
+    """Write what was on the screen as a page that is the same after every run."""
+    text = screen
+    for pattern, blot in BLOTS:
+        text = pattern.sub(blot, text)
+    text = text.replace("\r", "")
+    return f"{OPENING}\n```text\n$ mindloom chat\n{text.strip()}\n```\n"
+
+
+def main() -> None:
+    """Record the page anew."""
+    with tempfile.TemporaryDirectory() as home:
+        PAGE.write_text(recorded(Path(home)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Fixtures of the tests of the mind: worlds on each engine, with a clock that the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from mindloom.clock import ManualClock
+from mindloom.loom import Loom
+from tests.conftest import EACH_ENGINE
+from tests.engines import PostgresServer
+from tests.mind.notebook import Notebook, notebook_in, open_shelf, sleep_until_morning
+from tests.mind.worlds import NOW, World, conversation_in, ground_of, open_place
+from tests.scripted.claude import ClaudeServer
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """A clock that the test moves."""
+    return ManualClock(NOW)
+
+
+@pytest.fixture
+def claude() -> Iterator[ClaudeServer]:
+    """A strict scripted Claude."""
+    with ClaudeServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=EACH_ENGINE)
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Loom]]:
+    """A store that the conversations of a module share, on each engine; each of them has a workspace of its own."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path_factory.mktemp('place')}/loom.db"
+        with open_place(url, ManualClock(NOW)) as loom:
+            yield url, loom
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    with server.database() as url, open_place(url, ManualClock(NOW)) as loom:
+        yield url, loom
+
+
+@pytest.fixture
+def world(store_url: str, clock: ManualClock, claude: ClaudeServer, tmp_path: Path) -> Iterator[World]:
+    """A conversation in an empty store, on each engine."""
+    with open_place(store_url, clock) as loom:
+        ground = ground_of(loom, tmp_path / "notes", claude.url)
+        world = World(loom, ground, claude, None, store_url)  # type: ignore[arg-type]
+        world.conversation = conversation_in(ground, world.left)
+        yield world
+
+
+@pytest.fixture
+def room(place: tuple[str, Loom], clock: ManualClock, claude: ClaudeServer, tmp_path: Path) -> World:
+    """A conversation in an empty workspace of a store that a module's tests share: only its ground has the clock."""
+    url, loom = place
+    ground = ground_of(loom, tmp_path / "notes", claude.url, name=f"place {uuid4().hex}", clock=clock)
+    world = World(loom, ground, claude, None, url)  # type: ignore[arg-type]
+    world.conversation = conversation_in(ground, world.left)
+    return world
+
+
+@pytest.fixture(scope="module", params=EACH_ENGINE)
+def shared_loom(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loom]:
+    """A loom that the tests of a module share, on each engine; each of them has a workspace of its own."""
+    if request.param == "sqlite":
+        with open_shelf(f"sqlite:///{tmp_path_factory.mktemp('shared')}/loom.db") as loom:
+            yield loom
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    with server.database() as url, open_shelf(url) as loom:
+        yield loom
+
+
+@pytest.fixture
+def book(shared_loom: Loom, tmp_path: Path) -> Notebook:
+    """An empty notebook in a workspace of its own, on each engine."""
+    sleep_until_morning(shared_loom)
+    return notebook_in(shared_loom, tmp_path / "notes")

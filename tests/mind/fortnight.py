@@ -1,0 +1,391 @@
+"""A fortnight of one conversation on three channels, with a clock that is moved and a change of the clocks in it.
+
+python -m tests.mind.fortnight [MESSAGES]
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from mindloom.clock import ManualClock
+from mindloom.loom import Loom, open_loom
+from mindloom.mind import Compaction, Exchange, Message, Mind, Policy
+from mindloom.mind.blocks import validity
+from mindloom.mind.heartbeat import Heartbeat
+from mindloom.settings import Settings
+from tests.mind.thinking import Answers, thinking, worker
+from tests.mind.worlds import HOLDER, talker_of
+from tests.scripted.claude import ClaudeServer
+from tests.scripted.speech import Step, says, uses
+
+PAGE = Path(__file__).parents[2] / "docs" / "fortnight.md"
+BERLIN = ZoneInfo("Europe/Berlin")
+FIRST = date(2026, 3, 20)
+DAYS = 14
+# The clocks go forward on Sunday, 29 March, at 02:00.
+CHANGE = date(2026, 3, 29)
+# Nobody writes on these days: the agent must learn to be silent.
+AWAY = (date(2026, 3, 25), date(2026, 3, 26))
+CHANNELS = ("terminal", "telegram", "web")
+COMPACT_AT = 6_000
+MORNING = "Good morning! Have you looked at the tide table?"
+TOPICS = (
+    "The boat needs a new mast before the regatta, and the sailmaker in Brest has not called back about it.",
+    "I slept badly, the neighbours moved their piano at midnight again and then played it, too.",
+    "Audrey asked whether we come to Lyon at Easter; I would rather stay and paint the hull.",
+    "The invoice of the billing service was wrong for the third time, and I wrote to them again.",
+    "Yes.",
+    "I drank another glass of water, please note it.",
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Arrival:
+    """A message that the person will send."""
+
+    at: datetime
+    channel: str
+    text: str
+
+
+def arrivals(messages: int, seed: int = 7) -> list[Arrival]:
+    """Plan what the person writes: in bursts, three times a day, around midnight of the change, never when away."""
+    rng = random.Random(seed)
+    days = [day for number in range(DAYS) if (day := FIRST + timedelta(days=number)) not in AWAY]
+    starts = [datetime.combine(day, time(hour, 10), tzinfo=BERLIN) for day in days for hour in (8, 13, 20)]
+    starts += [datetime.combine(CHANGE - timedelta(days=1), time(23, 58), tzinfo=BERLIN)]
+    planned: list[Arrival] = []
+    share, extra = divmod(messages, len(starts))
+    for number, start in enumerate(starts):
+        at = start.astimezone(UTC)
+        for _ in range(share + (number < extra)):
+            at += timedelta(seconds=rng.choice((1, 2, 40, 90, 200)))
+            text = f"{rng.choice(TOPICS)} ({len(planned)})"
+            planned.append(Arrival(at, rng.choice(CHANNELS), text))
+    return sorted(planned)
+
+
+@dataclass
+class Fortnight:
+    """The conversation while it is lived through, and everything that is counted on the way."""
+
+    loom: Loom
+    mind: Mind
+    server: ClaudeServer
+    answers: Answers
+    clock: ManualClock
+    largest_array: int = 0
+    delivered: list[int] = field(default_factory=list)
+    nights: list[date] = field(default_factory=list)
+
+    def live(self, planned: Sequence[Arrival]) -> None:
+        """Let two weeks pass: messages come, hours strike, and whatever is due is done."""
+        run = worker(self.loom, self.mind.ground)
+        end = datetime.combine(FIRST + timedelta(days=DAYS), time(), tzinfo=BERLIN).astimezone(UTC)
+        strikes = iter(hours(self.clock.now(), end))
+        strike = next(strikes)
+        for arrival in [*planned, Arrival(end, "", "")]:
+            while strike <= arrival.at and strike < end:
+                self._until(strike)
+                failed = [each for each in run().values() if each.state == "failed"]
+                assert not failed, failed
+                self._deliver()
+                strike = next(strikes, end)
+            self._until(arrival.at)
+            if arrival.text:
+                self.mind.conversation.receive(arrival.text, channel=arrival.channel, address="42")
+
+    def _until(self, moment: datetime) -> None:
+        """Let time pass until a moment; whoever is owed an answer gets it as soon as the pause is over."""
+        conversation = self.mind.conversation
+        while (pause := conversation.ripe_in()) is not None:
+            ripe_at = max(self.clock.now(), self.clock.now() + timedelta(seconds=pause))
+            if ripe_at > moment:
+                break
+            self.clock.advance(ripe_at - self.clock.now())
+            assert conversation.step() is not None
+            self.largest_array = max(self.largest_array, len(conversation.turns()))
+            self._deliver()
+        self.clock.advance(max(timedelta(), moment - self.clock.now()))
+
+    def _deliver(self) -> None:
+        for channel in CHANNELS:
+            for message in self.mind.conversation.outbox(channel):
+                self.mind.conversation.sending(message.id)
+                self.mind.conversation.sent(message.id)
+                self.delivered.append(message.id)
+
+    @property
+    def log(self) -> list[Message]:
+        """The whole log, oldest first."""
+        found: list[Message] = []
+        while page := self.mind.conversation.log(limit=1_000, before=found[-1].id if found else None):
+            found += page
+        return found[::-1]
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """Every exchange, oldest first."""
+        return self.mind.conversation.exchanges(10_000)[::-1]
+
+    @property
+    def compactions(self) -> list[Compaction]:
+        """Every compaction, oldest first."""
+        return self.mind.conversation.compactions(10_000)[::-1]
+
+    @property
+    def heartbeats(self) -> list[Heartbeat]:
+        """Every heartbeat, oldest first."""
+        return self.mind.heartbeats.recent(10_000)[::-1]
+
+
+def hours(start: datetime, end: datetime) -> Iterator[datetime]:
+    """Strike every hour."""
+    while start < end:
+        start += timedelta(hours=1)
+        yield start
+
+
+@contextmanager
+def begun(url: str, notes: Path) -> Iterator[Fortnight]:
+    """Begin the fortnight in an empty store, with a strict scripted model."""
+    clock = ManualClock(datetime.combine(FIRST, time(6), tzinfo=BERLIN))
+    settings = Settings.model_validate({"workspace": {"time_zone": "Europe/Berlin"}})
+    with ClaudeServer() as server, open_loom(url, settings=settings, clock=clock) as loom:
+        server.capabilities = ("on_demand",)
+        server.reply = reply
+        talker = talker_of(server.url)
+        ground = replace(
+            loom.mind_ground(loom.workspace("james").info),
+            notes=notes,
+            policy=Policy(compact_at=COMPACT_AT, heartbeat_hours=2.0),
+            talker=lambda: talker,
+        )
+        ground, answers = thinking(ground, server)
+        lived = Fortnight(loom, Mind(ground, HOLDER), server, answers, clock)
+        answers.given |= {"facts": learnt, "heartbeat": wished, "self_awareness": looked_back, "hand_off": handed_off}
+        yield lived
+
+
+def reply(body: dict[str, Any]) -> Step:
+    """Speak as the agent: note water, plan the morning once, and otherwise answer in a sentence or two."""
+    last = body["messages"][-1]["content"]
+    said = last if isinstance(last, str) else " ".join(str(block.get("text", "")) for block in last)
+    if "tool_result" in str(last):
+        return says("It is noted.", piece=200)
+    if "(0)" in said:
+        return uses(("schedule_message", {"text": MORNING, "at": "09:00", "every": "daily"}))
+    if "glass of water" in said:
+        return uses(("update_status", {"updates": {"water": {"last": said[-40:]}}}))
+    return says(f"I hear you, and I keep it in mind. {said[-60:]} Shall we look at it together tonight?", piece=400)
+
+
+def learnt(material: str) -> object:
+    """Learn where Audrey wants to be, again and again: each time the sentence that is shown is superseded."""
+    if "Lyon at Easter" not in material.split("Exchange of ")[1]:
+        return {"operations": []}
+    known = [line for line in material.splitlines() if line.startswith("[") and "Audrey invites" in line]
+    text = f"Audrey invites James to Lyon at Easter, asked {material[-8:].strip()}."
+    fact = {"text": text, "about": ["Audrey", "James"], "reason": "she asked"}
+    if known:
+        return {"operations": [{"operation": "UPDATE", "fact_id": int(known[0][1:].split("]")[0]), **fact}]}
+    return {"operations": [{"operation": "ADD", "fact_id": None, **fact}]}
+
+
+def wished(material: str) -> object:
+    """Want to reach out always: only the rules keep the agent silent."""
+    assert "How it stands" in material
+    return {"reach_out": True, "message": "How is the mast coming along?", "reason": "the mast is open"}
+
+
+def looked_back(material: str) -> object:
+    """Look back at a week."""
+    day = material.split("seven days until ")[1][:10]
+    return {
+        "note": f"# Self-awareness\n\nUntil {day} I listened, and asked about the mast.",
+        "line": f"This was {day}.",
+    }
+
+
+def handed_off(_: str) -> object:
+    """Leave a note."""
+    return {"open_threads": ["the mast"], "promises": ["a look together tonight"], "tone": "friendly"}
+
+
+# What must be so
+
+
+def check(lived: Fortnight, planned: Sequence[Arrival]) -> None:
+    """Prove that the array is bounded, the log complete, the pages right, and no heartbeat came when it must not."""
+    assert lived.server.complaints == []
+    assert validity(lived.mind.conversation.turns()) == []
+    check_log(lived, planned)
+    check_array(lived)
+    check_heartbeats(lived)
+    check_pages(lived)
+    mornings = [each.at.astimezone(BERLIN) for each in lived.log if each.text == MORNING]
+    assert [each.date() for each in mornings] == [FIRST + timedelta(days=number) for number in range(DAYS)]
+    assert {f"{each:%H:%M}" for each in mornings} == {"09:00"}
+
+
+def check_log(lived: Fortnight, planned: Sequence[Arrival]) -> None:
+    """Every message once, in order, answered once; every reply delivered once."""
+    log = lived.log
+    received = [each for each in log if each.direction == "in"]
+    assert [(each.text, each.channel) for each in received] == [(each.text, each.channel) for each in planned]
+    assert {each.state for each in received} == {"answered"}
+    out = [each for each in log if each.direction == "out"]
+    assert sorted(lived.delivered) == [each.id for each in out]
+    assert len({each.exchange_id for each in out}) == len(out) == len(lived.exchanges)
+    newest = {each.exchange_id: each.channel for each in received}
+    assert all(each.channel == newest[each.exchange_id] for each in out if each.exchange_id in newest)
+
+
+def check_array(lived: Fortnight) -> None:
+    """Never much above the bound, however long the log grows; a compaction always makes it smaller."""
+    assert max(each.context_tokens for each in lived.exchanges) < COMPACT_AT * 1.3
+    assert lived.compactions
+    assert all(each.tokens_after < each.tokens_before for each in lived.compactions)
+
+
+def check_heartbeats(lived: Fortnight) -> None:
+    """Tell again from the log, by the rules as they are written, whether each heartbeat was right."""
+    assert {"sent", "suppressed"} <= {each.outcome for each in lived.heartbeats}
+    for one, other in pairwise(lived.heartbeats):
+        assert other.at > one.at
+    for beat in lived.heartbeats:
+        reason = forbidden(
+            beat.at, [each for each in lived.log if each.at <= beat.at and each.exchange_id != beat.exchange_id]
+        )
+        assert (beat.outcome == "sent") == (reason is None), (beat, reason)
+        assert reason is None or reason in beat.reason, (beat, reason)
+    assert not any(
+        beat.outcome == "sent" and beat.at.astimezone(BERLIN).date() in AWAY[1:] for beat in lived.heartbeats
+    )
+
+
+def forbidden(now: datetime, log: Sequence[Message]) -> str | None:
+    """Say why nobody may be written to first."""
+    local = now.astimezone(BERLIN)
+    unanswered = 0
+    for message in reversed(log):
+        if message.direction == "in":
+            break
+        unanswered += 1
+    own = [message.at for message in log if message.direction == "out"]
+    run = 0
+    for later, message in zip([None, *reversed(log)], reversed(log), strict=False):
+        if later is not None and later.at - message.at >= timedelta(minutes=30):
+            break
+        run += 1
+    if unanswered >= 3:
+        return "unanswered"
+    if own and now - own[-1] < timedelta(minutes=30):
+        return "less than 30 minutes"
+    if local.weekday() >= 5 and unanswered >= 2:
+        return "weekend"
+    if local.hour >= 23 or local.hour < 8:
+        return "quiet"
+    if log and now - log[-1].at < timedelta(minutes=30) and run > 4:
+        return "conversation"
+    return None
+
+
+def check_pages(lived: Fortnight) -> None:
+    """One page a local day, each with its own night and the hand-offs of that day."""
+    notes = lived.mind.notes
+    pages = {name: notes.read(name) or "" for name in notes.names() if name.startswith("daily/")}
+    days = [FIRST + timedelta(days=number) for number in range(DAYS)]
+    assert sorted(pages) == [f"daily/{day}.md" for day in days]
+    for day in days:
+        page = pages[f"daily/{day}.md"]
+        assert page.startswith(f"# {day}, {day:%A}\n")
+        assert [line for line in page.splitlines() if line.startswith("Looking back")] == [
+            f"Looking back: This was {day}."
+        ]
+        left = [each for each in lived.compactions if each.at.astimezone(BERLIN).date() == day]
+        assert page.count("## Hand-off") == len(left)
+        assert all(f"## Hand-off, {each.at.astimezone(BERLIN):%H:%M}" in page for each in left)
+
+
+# What is told
+
+
+def summary(lived: Fortnight, planned: Sequence[Arrival]) -> str:
+    """Write what happened as a table."""
+    turns = [each for each in lived.exchanges if each.cause == "message"]
+    causes = Counter(each.cause for each in lived.exchanges)
+    outcomes = Counter((each.outcome, kind_of(each)) for each in lived.heartbeats)
+    facts = lived.loom.workspace("james").semantic.list_observations(["Audrey"], limit=10_000)
+    sizes = [each.context_tokens for each in turns]
+    rows: list[tuple[str, object]] = [
+        ("messages received, on three channels", len(planned)),
+        ("… answered once, in order", sum(each.direction == "in" and each.state == "answered" for each in lived.log)),
+        ("turns that answered them", causes["message"]),
+        ("scheduled messages, each at 09:00 local time", causes["schedule"]),
+        ("compactions", len(lived.compactions)),
+        ("array is folded from, in tokens", f"{COMPACT_AT:,}"),
+        ("largest array, in tokens", f"{max(sizes):,}"),
+        ("messages in the log", len(lived.log)),
+        ("most turns in the array", lived.largest_array),
+        ("facts kept at the end", sum(each.superseded_at is None for each in facts)),
+        ("facts superseded on the way, all still there", sum(each.superseded_at is not None for each in facts)),
+        ("pages of days, one a local day, one nightly line in each", DAYS),
+    ]
+    rows += [
+        (f"heartbeats {outcome}{f': {reason}' if reason else ''}", count)
+        for (outcome, reason), count in sorted(outcomes.items())
+    ]
+    rows.append(("requests that the strict model server refused", len(lived.server.complaints)))
+    body = "\n".join(f"| {name} | {value} |" for name, value in rows)
+    return f"| what | how many |\n|---|---|\n{body}\n"
+
+
+def kind_of(beat: Heartbeat) -> str:
+    """Say which rule kept a heartbeat silent."""
+    said = beat.reason if beat.outcome == "suppressed" else ""
+    return (
+        "three or more messages are unanswered"
+        if said.endswith("messages are unanswered") and said[0].isdigit()
+        else said
+    )
+
+
+OPENING = f"""\
+# A fortnight of one conversation
+
+`python -m tests.mind.fortnight` wrote this page. A person writes on three channels for two weeks from
+{FIRST:%d %B %Y} on, in Berlin, where the clocks go forward on {CHANGE:%d %B}; on two days nobody writes. The clock is
+the test's own, the model a scripted server that refuses whatever the real one would refuse. The agent wants to speak
+first at every heartbeat; only the rules keep it silent. `tests/mind/test_fortnight.py` holds every message, page and
+heartbeat against the log.
+
+"""
+
+
+def main() -> None:
+    """Live through the fortnight, prove what must be so, and write the page."""
+    planned = arrivals(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        begun(f"sqlite:///{directory}/loom.db", Path(directory) / "n") as lived,
+    ):
+        lived.live(planned)
+        check(lived, planned)
+        PAGE.write_text(OPENING + summary(lived, planned), encoding="utf-8")
+    sys.stdout.write(PAGE.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main()

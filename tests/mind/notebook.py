@@ -1,0 +1,108 @@
+"""What the tests of notes stand on: a directory of notes over a real store and the real soul, and a clock to move."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+from mindloom.clock import ManualClock
+from mindloom.loom import Loom, Workspace, open_loom
+from mindloom.mind.ground import Ground
+from mindloom.mind.notes import Notes
+from mindloom.mind.ports import Facts
+from mindloom.mind.prompt import Prompt
+from mindloom.settings import Settings
+
+NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """One workspace's notes, as one process sees them."""
+
+    loom: Loom
+    workspace: Workspace
+    clock: ManualClock
+    ground: Ground
+    notes: Notes
+    start: datetime
+
+    @property
+    def root(self) -> Path:
+        """Say where the files are."""
+        return self.ground.notes
+
+    def file(self, name: str) -> str | None:
+        """Read a file past the program."""
+        path = self.root / name
+        return path.read_text(encoding="utf-8") if path.exists() else None
+
+    def edit(self, name: str, text: str | None, at: datetime | None = None) -> None:
+        """Write a file, or remove it, as a person does; the file's time is the test's, or else the machine's."""
+        path = self.root / name
+        if text is None:
+            path.unlink()
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        if at is not None:
+            os.utime(path, (at.timestamp(), at.timestamp()))
+
+    def again(self) -> Notebook:
+        """Take the notes as a new process does."""
+        return replace(self, notes=Notes(self.ground))
+
+    def prompt(self, **policy: Any) -> Prompt:
+        """Make the system prompt of a new process."""
+        ground = replace(self.ground, policy=replace(self.ground.policy, **policy))
+        return Prompt(self.again().notes, ground)
+
+    def later(self, **span: float) -> None:
+        """Let time pass."""
+        self.clock.advance(timedelta(**span))
+
+    def found(self, word: str) -> list[str]:
+        """Search for notes by a word; the answer is the names of those that hold it."""
+        return [hit.title for hit in self.workspace.search(word, limit=20) if hit.kind == "note" and word in hit.text]
+
+
+def open_shelf(url: str, start: datetime = NOW, zone: str = "Europe/Paris") -> Loom:
+    """Open a loom whose clock is moved by hand."""
+    settings = Settings.model_validate({"workspace": {"time_zone": zone}})
+    return open_loom(url, settings=settings, clock=ManualClock(start))
+
+
+def sleep_until_morning(loom: Loom) -> None:
+    """Move a loom's clock to the next 9:30, so that tests that share it begin alike."""
+    assert isinstance(loom.clock, ManualClock)
+    loom.clock.advance((NOW - loom.clock.now()) % timedelta(days=1))
+
+
+def notebook_in(loom: Loom, root: Path) -> Notebook:
+    """Lay out an empty notebook in a new workspace."""
+    workspace = loom.workspace(f"james {uuid4().hex[:8]}")
+    assert isinstance(loom.clock, ManualClock)
+    ground = Ground(
+        store=loom.store,
+        index=loom.index,
+        finder=loom.finder,
+        clock=loom.clock,
+        workspace=workspace.info,
+        notes=root,
+        soul=loom.soul(workspace),
+        facts=cast("Facts", None),
+    )
+    return Notebook(loom, workspace, loom.clock, ground, Notes(ground), loom.clock.now())
+
+
+@contextmanager
+def open_notebook(url: str, root: Path, start: datetime = NOW, zone: str = "Europe/Paris") -> Iterator[Notebook]:
+    """Open an empty notebook in a store of its own, at a time of its own."""
+    with open_shelf(url, start, zone) as loom:
+        yield notebook_in(loom, root)

@@ -1,0 +1,125 @@
+"""A process that forks conversing processes on demand, so that tests can kill many of them without paying for imports.
+
+Reads commands from its input, one a line: the store, the scripted server, a file that stands for the person's screen.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
+from typing import NoReturn
+
+from mindloom.clock import SystemClock
+from mindloom.mind.conversation import Conversation
+from mindloom.mind.queue import Queue
+from mindloom.models import static
+from mindloom.models.embedder import Task
+from tests.mind.worlds import conversation_in, ground_of, open_place
+from tests.scripted.claude import ClaudeServer
+from tests.store.ground import Child
+from tests.store.nursery import say
+
+CODE = "from tests.mind.runner import main; main()"
+CHANNELS = ("terminal", "telegram", "web")
+COMPACT_AT = 2_500
+
+
+def converse(url: str, server_url: str, screen: str) -> None:
+    """Answer and deliver until killed."""
+    with open_place(url, SystemClock()) as loom:
+        ground = ground_of(loom, Path(screen).parent, server_url, gather_seconds=0.02, compact_at=COMPACT_AT)
+        talk = conversation_in(ground, [], holder=f"{socket.gethostname()}:{os.getpid()}:run")
+        deliver(talk, screen)
+        Queue(talk, answered=lambda _: deliver(talk, screen)).run(Event())
+
+
+def deliver(talk: Conversation, screen: str) -> None:
+    """Show what is to be delivered, each message once."""
+    file = os.open(screen, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    for channel in CHANNELS:
+        for message in talk.outbox(channel):
+            talk.sending(message.id)
+            os.write(file, f"{message.id}\n".encode())
+            talk.sent(message.id)
+    os.close(file)
+
+
+def warm(server_url: str) -> None:
+    """Have everything imported that a conversation needs."""
+    with TemporaryDirectory() as folder, open_place(f"sqlite:///{folder}/loom.db", SystemClock()) as loom:
+        talk = conversation_in(ground_of(loom, Path(folder), server_url), [])
+        talk.receive("Is everything warm by now?", channel="terminal", is_whole=True)
+        talk.step()
+
+
+def main() -> None:
+    """Fork a process for each command, and say its process id."""
+    embedder = static.StaticEmbedder()
+    embedder.embed(["warm"], Task.DOCUMENT)
+    static.StaticEmbedder = lambda: embedder  # type: ignore[assignment, misc]
+    warm(sys.argv[1])
+    # Nobody asks how they ended, and the dead are to be seen as dead at once.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    say("ready")
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            run(line.split())
+        say("forked", child)
+
+
+def run(words: list[str]) -> NoReturn:
+    """Converse, without anything of the parent's."""
+    try:
+        converse(*words)
+        os._exit(0)
+    except BaseException as error:  # noqa: BLE001  whatever it is, the test must hear of it
+        say("error", repr(error))
+        os._exit(1)
+
+
+class Runners:
+    """The test's end of that process."""
+
+    def __init__(self) -> None:
+        self._running: list[int] = []
+        self.errors: list[str] = []
+        with ClaudeServer() as server:
+            self._child = Child(CODE, server.url)
+            assert self._child.line() == "ready"
+
+    def start(self, url: str, server_url: str, screen: str) -> None:
+        """Have another process converse."""
+        self._child.tell(f"{url} {server_url} {screen}")
+        while not (said := self._child.line()).startswith("forked"):
+            self.errors.append(said)
+        self._running.append(int(said.split()[1]))
+
+    def kill(self) -> None:
+        """Kill them all, wherever they are, and see that they are gone."""
+        for number in self._running:
+            os.kill(number, signal.SIGKILL)
+        for number in self._running:
+            while is_alive(number):
+                time.sleep(0.005)
+        self._running.clear()
+
+    def close(self) -> None:
+        """End everything."""
+        self.kill()
+        self._child.__exit__()
+
+
+def is_alive(number: int) -> bool:
+    """Say whether a process is there."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True

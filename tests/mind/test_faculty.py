@@ -1,0 +1,65 @@
+"""The mind as a workspace hands it out: prompt, tools, conversation, notes and archive work together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mindloom.clock import ManualClock
+from mindloom.loom import open_loom
+from mindloom.settings import Settings
+from tests.scripted.claude import ClaudeServer
+from tests.scripted.speech import says, uses
+
+TOOLS = ["search_memory", "read_note", "write_note", "append_note", "update_status"]
+
+
+def settings_for(claude: ClaudeServer, mind: dict[str, object]) -> Settings:
+    return Settings.model_validate(
+        {
+            "workspace": {"time_zone": "UTC"},
+            "mind": mind,
+            "llm": {"large": "anthropic:claude-sonnet-5-5"},
+            "provider": {"anthropic_base": claude.url},
+            "secrets": {"anthropic_api_key": "key"},
+        }
+    )
+
+
+@pytest.mark.promise("mind.speaks-first")
+def test_the_mind_of_a_workspace_converses_with_its_notes_at_hand(
+    store_url: str, clock: ManualClock, claude: ClaudeServer, tmp_path: Path
+) -> None:
+    settings = settings_for(claude, {"notes": tmp_path / "notes"})
+    with open_loom(store_url, settings=settings, clock=clock) as loom:
+        mind = loom.workspace().mind
+        mind.notes.write("USER.md", "James sails, and keeps bees behind the house.")
+        claude.script(uses(("update_status", {"updates": {"mood": "calm"}})), says("Calm it is."))
+        mind.conversation.receive("I feel calm today, really.", channel="terminal", is_whole=True)
+        exchange = mind.conversation.step()
+        assert exchange is not None
+        assert exchange.reply == "Calm it is."
+        assert "mood" in mind.notes.status()
+        spoken = mind.conversation.speak("Good morning, James!", cause="heartbeat", channel="terminal")
+        assert "keeps bees" in str(claude.talks[0]["system"])
+        assert [each["name"] for each in claude.talks[0]["tools"]][: len(TOOLS)] == TOOLS
+        assert [each.id for each in mind.conversation.exchanges()] == [spoken.id, exchange.id]
+        assert "calm today" in mind.archive.search("calm")
+    assert claude.complaints == []
+
+
+@pytest.mark.promise("mind.memory-tool")
+def test_the_memory_tool_is_the_providers_own_where_it_is_switched_on(
+    clock: ManualClock, claude: ClaudeServer, tmp_path: Path
+) -> None:
+    settings = settings_for(claude, {"notes": tmp_path / "notes", "memory_tool": True})
+    with open_loom(tmp_path / "loom.db", settings=settings, clock=clock) as loom:
+        mind = loom.workspace().mind
+        create = {"command": "create", "path": "/memories/boat.md", "file_text": "The mast is new."}
+        claude.script(uses(("memory", create)), says("Noted."))
+        mind.conversation.receive("Remember that the mast is new.", channel="terminal", is_whole=True)
+        assert mind.conversation.step() is not None
+        assert mind.notes.read("boat.md") == "The mast is new.\n"
+    assert {"type": "memory_20250818", "name": "memory"} in claude.talks[0]["tools"]
+    assert claude.complaints == []

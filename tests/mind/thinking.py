@@ -1,0 +1,82 @@
+"""The small questions of the mind as a test answers them: over real HTTP, by what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+
+from mindloom.kernel.spending import Ledger
+from mindloom.kernel.tasks import Outcome, Work
+from mindloom.loom import Loom
+from mindloom.mind.ground import Ground
+from mindloom.mind.tasks import mind_tasks
+from mindloom.models import Access, Meter, Patience, Roles
+from mindloom.thinkers import MindThinker
+from tests.scripted.claude import ClaudeServer, Refused
+
+SMALL = "anthropic:claude-haiku-4-5"
+ONCE = Patience(attempts=1, connect=2.0, timeout=20.0, deadline=20.0)
+# Moments of five years, changes of the clocks among them.
+INSTANTS = st.timedeltas(timedelta(), timedelta(days=5 * 365)).map(lambda span: datetime(2025, 1, 1, tzinfo=UTC) + span)
+ASKED = {
+    "facts": "lasting facts",
+    "heartbeat": "wonder whether to say something first",
+    "self_awareness": "look back at the last week",
+    "hand_off": "about to fade",
+}
+QUIET: dict[str, Any] = {
+    "facts": {"operations": []},
+    "heartbeat": {"reach_out": False, "message": "", "reason": "nothing is due"},
+    "self_awareness": {"note": "", "line": ""},
+    "hand_off": {"open_threads": [], "promises": [], "tone": ""},
+}
+
+
+@dataclass
+class Answers:
+    """What the model answers to each question; a status fails it, a text breaks the shape."""
+
+    given: dict[str, Any] = field(default_factory=dict)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+
+    def __call__(self, body: dict[str, Any]) -> Any:
+        """Answer one question."""
+        system = str(body["system"])
+        purpose = next(name for name, piece in ASKED.items() if piece in system)
+        material = str(body["messages"][0]["content"])
+        self.asked.append((purpose, material))
+        answer = self.given.get(purpose, QUIET[purpose])
+        answer = answer(material) if isinstance(answer, Callable) else answer  # type: ignore[arg-type]
+        if isinstance(answer, int):
+            raise Refused(answer, "scripted failure")
+        return answer
+
+    def of(self, purpose: str) -> list[str]:
+        """List the material of the questions of one purpose."""
+        return [material for name, material in self.asked if name == purpose]
+
+
+def thinking(ground: Ground, server: ClaudeServer) -> tuple[Ground, Answers]:
+    """Give a ground a small model that a test answers for."""
+    answers = Answers()
+    server.shaped = answers
+    meter = Meter(clock=ground.clock, recorder=Ledger(ground.store, ground.workspace.id))
+    access = Access(anthropic_key="key", anthropic_base=server.url, chat=ONCE)
+    thinker = MindThinker(Roles(small=SMALL, access=access, meter=meter))
+    return replace(ground, thinker=lambda: thinker), answers
+
+
+def worker(loom: Loom, ground: Ground, holder: str = "worker") -> Callable[..., dict[str, Outcome]]:
+    """Make a worker that runs the mind's tasks that are due, or some of them."""
+    work = Work(loom.store, loom.clock, holder)
+    for task in mind_tasks(lambda _: ground, holder):
+        work.add(task)
+
+    def run(*tasks: str) -> dict[str, Outcome]:
+        return {outcome.task: outcome for outcome in work.run_due([ground.workspace], tasks=tasks or None)}
+
+    return run

@@ -1,0 +1,151 @@
+"""What the tests of the conversation stand on: a workspace, a strict scripted Claude, a clock, tools that misbehave."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from mindloom.clock import Clock, ManualClock
+from mindloom.errors import Rejected
+from mindloom.kernel.spending import Ledger
+from mindloom.loom import Loom, open_loom
+from mindloom.mind.blocks import validity
+from mindloom.mind.conversation import Conversation
+from mindloom.mind.exchange import Exchange
+from mindloom.mind.ground import Ground, Policy
+from mindloom.mind.means import Means
+from mindloom.mind.ports import AgentTool
+from mindloom.models.claude import ClaudeTalk
+from mindloom.models.endpoint import Endpoint
+from mindloom.models.llm import Meter
+from mindloom.models.patience import Patience
+from mindloom.models.talk import Tool
+from mindloom.models.talker import Talker
+from mindloom.settings import Settings
+from tests.scripted.claude import ClaudeServer
+from tests.store.ground import rows_of
+
+NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
+MODEL = "claude-sonnet-5-5"
+# A failure is a failure at once: how often a wire tries again is tested with the wires.
+ONCE = Patience(attempts=1, connect=2.0, timeout=20.0, deadline=20.0)
+HOLDER = f"{socket.gethostname()}:{os.getpid()}:test"
+
+
+@dataclass
+class World:
+    """One conversation with a scripted model; `left` holds the exchanges that were about to be folded."""
+
+    loom: Loom
+    ground: Ground
+    server: ClaudeServer
+    conversation: Conversation
+    url: str = ""
+    left: list[Exchange] = field(default_factory=list)
+
+    @property
+    def clock(self) -> ManualClock:
+        """The clock that the test moves."""
+        assert isinstance(self.ground.clock, ManualClock)
+        return self.ground.clock
+
+    def say(self, *texts: str, channel: str = "terminal", **more: Any) -> None:
+        """Let the person say something, whole."""
+        for text in texts:
+            self.conversation.receive(text, channel=channel, is_whole=True, **more)
+
+    def exchange(self, text: str) -> Exchange:
+        """Say something and have it answered."""
+        self.say(text)
+        answered = self.conversation.step()
+        assert answered is not None
+        return answered
+
+    def found(self, cue: str) -> list[int]:
+        """Search, and say which items were found."""
+        return [hit.id for hit in self.loom.workspace(self.ground.workspace.name).search(cue)]
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """Read this workspace's rows of a table, past every filter of the program."""
+        rows = rows_of(self.url, f"SELECT * FROM {table}")
+        return [row for row in rows if row["workspace_id"] == self.ground.workspace.id]
+
+    def later(self, **span: float) -> None:
+        """Let time pass."""
+        self.clock.advance(timedelta(**span))
+
+    def again(self, **policy: Any) -> Conversation:
+        """Begin anew with what the store holds, as another process would; from here on the world uses that."""
+        self.conversation = conversation_in(
+            replace(self.ground, policy=replace(self.ground.policy, **policy)), self.left
+        )
+        return self.conversation
+
+    def assert_valid(self) -> None:
+        """Prove that the array is one that the strictest model takes, and that the server never complained."""
+        assert validity(self.conversation.turns()) == []
+        assert self.server.complaints == []
+
+
+def open_place(url: str, clock: Clock) -> Loom:
+    """Open a loom with settings that depend on no machine."""
+    return open_loom(url, settings=Settings.model_validate({"workspace": {"time_zone": "UTC"}}), clock=clock)
+
+
+def talker_of(server_url: str, meter: Meter | None = None) -> Talker:
+    """Make a model that talks to the scripted server and never tries twice."""
+    endpoint = Endpoint("anthropic", server_url, "key", "ANTHROPIC_API_KEY", needs_key=True)
+    return Talker(ClaudeTalk(endpoint, MODEL, ONCE), meter=meter)
+
+
+def ground_of(
+    loom: Loom, notes: Path, server_url: str | None, *, name: str = "james", clock: Clock | None = None, **policy: Any
+) -> Ground:
+    """Lay the ground of a conversation; without a server there is no model."""
+    info, known = loom.workspace(name).info, clock or loom.clock
+    meter = Meter(clock=known, recorder=Ledger(loom.store, info.id))
+    talker = None if server_url is None else talker_of(server_url, meter)
+    return replace(loom.mind_ground(info), clock=known, notes=notes, policy=Policy(**policy), talker=lambda: talker)
+
+
+def conversation_in(
+    ground: Ground, left: list[Exchange], tools: Sequence[AgentTool] = (), holder: str = HOLDER
+) -> Conversation:
+    """Make a conversation with the tools of these tests; no notes are needed for it."""
+    means = Means(
+        system=lambda: "You are the agent of these tests.",
+        tools=lambda: (*TOOLS, *tools),
+        before_folding=left.extend,
+    )
+    return Conversation(ground, holder, means)
+
+
+def tool(name: str, use: Callable[[Mapping[str, Any]], str], *required: str) -> AgentTool:
+    """Make a tool."""
+    schema = {
+        "type": "object",
+        "properties": {key: {"type": "string"} for key in required},
+        "required": [*required],
+        "additionalProperties": False,
+    }
+    return AgentTool(Tool(name, f"The tool {name} of these tests.", schema), use)
+
+
+def _reject(_: Mapping[str, Any]) -> str:
+    raise Rejected("that cannot be looked up", hint="look up something else")
+
+
+def _break(_: Mapping[str, Any]) -> str:
+    raise ZeroDivisionError("a defect")
+
+
+TOOLS = (
+    tool("look_up", lambda given: f"found {given['what']}", "what"),
+    tool("reject", _reject),
+    tool("break_down", _break),
+)

@@ -1,0 +1,67 @@
+"""The verbs of other faculties, switched on for the conversation by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mindloom.composing import MIND_TASKS
+from mindloom.errors import Rejected
+from mindloom.loom import Workspace, open_loom
+from mindloom.settings import Settings
+from mindloom.verbs import FACULTIES, MOST_CHARACTERS, faculty_tools, written
+
+
+@pytest.fixture
+def place(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    settings = Settings.model_validate({"mind": {"faculties": "semantic, being, graph"}})
+    with open_loom(store_url, settings=settings) as loom:
+        yield loom.workspace()
+
+
+@pytest.mark.promise("mind.faculties")
+def test_verbs_of_other_faculties_are_tools_when_they_are_switched_on(place: Workspace) -> None:
+    tools = {each.tool.name: each for each in place.mind.tools()}
+    assert len(tools) == len(place.mind.tools())
+    kept = json.loads(tools["remember"].use({"subject_names": ["James"], "content": "James sails."}))
+    assert kept["subjects_created"] == ["James"]
+    assert "James sails." in tools["recall"].use({"query": "James"})
+    assert "James sails." in tools["bring_to_mind"].use({"query": "sailing"})
+    assert json.loads(tools["update_notes"].use({"notes": ["Buy rope"]}))
+    assert json.loads(tools["recall_memory"].use({}))["clusters"] == []
+    tools["memory_store"].use({"type": "decision", "title": "Blue", "content": "The boat is blue."})
+    assert "Blue" in tools["memory_recall"].use({"query": "Which colour has the boat?"})
+    # They are there for whoever comes another way, too.
+    assert place.search("sails")[0].text == "James sails."
+
+
+@pytest.mark.promise("mind.faculties")
+def test_without_being_asked_for_they_are_not_there(place: Workspace) -> None:
+    place.loom.settings = Settings()
+    names = {each.tool.name for each in place.mind.tools()}
+    assert names.isdisjoint({"remember", "recall", "recall_memory", "memory_store"})
+    with pytest.raises(Rejected, match="no faculty 'memory'"):
+        faculty_tools(["memory"], place)
+
+
+@pytest.mark.parametrize("given", [{}, {"query": 7}, {"query": "x", "limit": 3}, {"query": None}])
+def test_what_a_model_gives_is_checked(place: Workspace, given: dict[str, object]) -> None:
+    tools = {each.tool.name: each for each in faculty_tools(FACULTIES, place)}
+    with pytest.raises(Rejected, match="recall: "):
+        tools["recall"].use(given)
+
+
+def test_a_long_answer_is_cut() -> None:
+    assert len(written(["x" * 2 * MOST_CHARACTERS])) < MOST_CHARACTERS + 100
+
+
+def test_the_tasks_of_the_mind_are_those_that_are_announced(place: Workspace) -> None:
+    announced = [task.name for task in place.loom.work.tasks]
+    found = [task.name for task in place.loom._mind_tasks()]
+    assert tuple(found) == MIND_TASKS
+    assert announced[-len(found) :] == found
+    assert all(not job.due for job in place.jobs() if job.task in found)
