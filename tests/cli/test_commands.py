@@ -119,6 +119,19 @@ def test_search_finds_shows_and_explains(calling: Callable[[str], Call], store_u
     assert call("show", str(sails), "--json").result["text"] == "James sails to the island."
 
 
+@pytest.mark.promise("search.facets")
+def test_search_tells_how_many_of_each_kind_there_are(calling: Callable[[str], Call], store_url: str) -> None:
+    call = calling(store_url)
+    filled(store_url, *(f"James sails to island {number}." for number in range(12)), "Audrey bakes.")
+    call("remember", "James sails.", "--about", "James")
+    found = call("search", "sails", "--limit", "5", "--json").result
+    assert len(found["hits"]) == 5
+    assert list(found["kinds"].items()) == [("note", 12), ("observation", 1)]
+    assert call("search", "sails", "--limit", "5").out.endswith("kinds: note 12, observation 1\n")
+    assert call("search", "sails", "--kind", "observation", "--json").result["kinds"] == {"observation": 1}
+    assert call("search", "nothing", "-w", "default", "--kind", "scene", "--json").result["kinds"] == {}
+
+
 def test_search_is_bounded_by_kind_and_time(call: Call, url: str) -> None:
     filled(url, "James sails.")
 

@@ -7,12 +7,15 @@ the pipe, so it is there whole or not at all when the writer is killed.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NoReturn
 
 from mindloom.clock import SystemClock
@@ -28,6 +31,7 @@ from mindloom.store.postgresql.unit import PostgresUnit
 from mindloom.store.sqlite.unit import SqliteUnit
 from tests.store.ground import NOW, Child, insight, note, open_at, retire, revise
 
+MEETING = 4
 CODE = "from tests.store.nursery import main; main()"
 
 
@@ -148,7 +152,39 @@ def open_and_migrate(url: str) -> None:
         say("opened", len(loom.workspaces.list()))
 
 
+def meet(url: str, folder: str, me: int, items: int) -> None:
+    """Write items and announce each once it is committed; look at once for each that another process announces."""
+    with open_at(url, SystemClock()) as loom:
+        place = loom.workspace("james")
+        others = [heard(Path(folder, str(each))) for each in range(MEETING) if each != me]
+        looked, written, end = 0, 0, time.monotonic() + 60
+        with Path(folder, str(me)).open("ab", buffering=0) as mine:
+            while (written < items or looked < items * len(others)) and time.monotonic() < end:
+                if written < items:
+                    word = f"qu{me}x{written}"
+                    (item,) = place.add([note(f"The boat {word} is moored where the tide turns.")])
+                    mine.write(f"{item} {word}\n".encode())
+                    written += 1
+                announced = [*itertools.chain.from_iterable(next(each) for each in others)]
+                time.sleep(0.0 if announced or written < items else 0.002)
+                for item, word in announced:
+                    looked += 1
+                    if item not in [hit.id for hit in place.search(f"where does the boat {word} lie?", limit=3)]:
+                        say("missing", item, word)
+    say("looked", looked)
+
+
+def heard(file: Path) -> Iterator[list[tuple[int, str]]]:
+    """Read again and again what was announced since the last time; a line is one write, so it is there whole."""
+    place = 0
+    while True:
+        text = file.read_bytes()[place:] if file.exists() else b""
+        place += len(text)
+        yield [(int(item), word) for item, word in map(str.split, text.decode().splitlines())]
+
+
 TASKS: dict[str, Callable[..., object]] = {
+    "meet": meet,
     "write": write_until_killed,
     "hammer": hammer,
     "die": die_at,

@@ -10,7 +10,7 @@ import click
 from mindloom.cli.command import Command
 from mindloom.cli.invocation import Invocation
 from mindloom.cli.output import Answer, Table, progress
-from mindloom.cli.turns import stopping, take_turns
+from mindloom.cli.turns import Shift, stopping, take_turns
 from mindloom.errors import MindloomError
 
 if TYPE_CHECKING:
@@ -47,11 +47,8 @@ def caught_up(
 ) -> tuple[dict[str, Outcome], bool]:
     """Embed in turns; say how the last turn of each workspace ended, and whether somebody stopped it."""
     with progress(total, "embedding") as advance, stopping() as stop:
-
-        def run(place: WorkspaceInfo, left: float) -> list[Outcome]:
-            return loom.work.run_due([place], seconds=left, tasks=[TASK], progress=lambda *step: advance(step[2]))
-
-        outcomes = {outcome.workspace: outcome for outcome in take_turns(places, run, stop, seconds)}
+        turns = take_turns(loom.work, Shift(places, [TASK], seconds), stop, lambda *step: advance(step[2]))
+        outcomes = {outcome.workspace: outcome for outcome in turns}
         return outcomes, stop.is_set()
 
 

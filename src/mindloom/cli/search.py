@@ -52,7 +52,8 @@ def scope_of(zone: ZoneInfo, *, kinds: tuple[str, ...], begin: str | None, end: 
 def result(findings: Findings) -> dict[str, object]:
     """Write the findings for programs, with the reasons in words."""
     hits = [{**fields_of(hit), "source": hit.source, "explanation": hit.explain()} for hit in findings.hits]
-    return {"hits": hits, "by_vectors": findings.by_vectors, "degraded": findings.degraded}
+    told = {"kinds": findings.kinds, "by_vectors": findings.by_vectors, "degraded": findings.degraded}
+    return {"hits": hits, **told}
 
 
 def lines(findings: Findings, zone: ZoneInfo, explain: bool) -> Iterator[str]:
@@ -61,6 +62,8 @@ def lines(findings: Findings, zone: ZoneInfo, explain: bool) -> Iterator[str]:
         yield "nothing found"
     for hit in findings.hits:
         yield from hit_lines(hit, zone, explain)
+    if len(findings.kinds) > 1:
+        yield "kinds: " + ", ".join(f"{kind} {count:,}" for kind, count in findings.kinds.items())
 
 
 def hit_lines(hit: Hit, zone: ZoneInfo, explain: bool) -> Iterator[str]:

@@ -1,27 +1,33 @@
-"""Background work in short turns: fair to every workspace, and able to stop between two turns.
+"""Background work in short turns: fair to every workspace and every task, and able to stop between two turns.
 
 Owns how long a turn is and how signals are heard; what is due and who may do it belongs to the kernel.
 """
 
 from __future__ import annotations
 
+import logging
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from mindloom.errors import MindloomError
+
 if TYPE_CHECKING:
-    from mindloom.kernel.tasks import Outcome
+    from mindloom.kernel.tasks import Outcome, Work
     from mindloom.kernel.workspaces import WorkspaceInfo
+
+log = logging.getLogger(__name__)
 
 # Long enough to hide what taking a lease costs, short enough for whoever waits for the program to stop.
 TURN_SECONDS = 2.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-Run = Callable[["WorkspaceInfo", float], list["Outcome"]]
+Advance = Callable[[str, str, int], None]
 
 
 @contextmanager
@@ -46,18 +52,50 @@ def stopping() -> Iterator[Event]:
         restore()
 
 
-def take_turns(places: Iterable[WorkspaceInfo], run: Run, stop: Event, seconds: float) -> Iterator[Outcome]:
-    """Give each workspace a turn, and again as long as it gets anywhere."""
-    deadline = time.monotonic() + seconds
-    waiting = list(places)
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """What is to be done in turns: these tasks, in these workspaces, for so long."""
+
+    places: Sequence[WorkspaceInfo]
+    tasks: Sequence[str]
+    seconds: float
+
+
+def take_turns(
+    work: Work, shift: Shift, stop: Event, advance: Advance = lambda _place, _task, _count: None
+) -> Iterator[Outcome]:
+    """Give each task of each workspace a turn while it is due, and again as long as it gets anywhere."""
+    deadline = time.monotonic() + shift.seconds
+    waiting = [(place, task) for place in shift.places for task in shift.tasks]
     while waiting:
         moving = []
-        for place in waiting:
+        for place, task in waiting:
             left = deadline - time.monotonic()
             if stop.is_set() or left <= 0:
                 return
-            outcomes = run(place, min(TURN_SECONDS, left))
-            yield from outcomes
-            if any(outcome.report and outcome.report.done for outcome in outcomes):
-                moving.append(place)
+            outcome = one_turn(work, place, task, min(TURN_SECONDS, left), advance)
+            if outcome is not None:
+                yield outcome
+                if outcome.report and outcome.report.done:
+                    moving.append((place, task))
         waiting = moving
+
+
+def one_turn(work: Work, place: WorkspaceInfo, task: str, seconds: float, advance: Advance) -> Outcome | None:
+    """Run a task if it is due; whatever goes wrong is logged and told, and others go on."""
+    from mindloom.kernel.tasks import Outcome  # noqa: PLC0415  a help page needs no kernel
+
+    def step(_place: str, _task: str, count: int, _due: int) -> None:
+        advance(place.name, task, count)
+
+    try:
+        outcomes = work.run_due([place], seconds=seconds, tasks=[task], progress=step)
+    except Exception as error:  # noqa: BLE001  the worker loop: the next look may find it mended
+        log_failure(f"{place.name} {task}", error)
+        return Outcome(place.name, task, "failed", error=str(error) or type(error).__name__)
+    return outcomes[0] if outcomes else None
+
+
+def log_failure(where: str, error: Exception) -> None:
+    """Log what went wrong; with a traceback if nobody foresaw it."""
+    log.error("%s: %s", where, error, exc_info=None if isinstance(error, MindloomError) else error)

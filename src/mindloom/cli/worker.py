@@ -14,12 +14,11 @@ from mindloom.cli.command import Command
 from mindloom.cli.invocation import Invocation
 from mindloom.cli.jobs import known_tasks
 from mindloom.cli.output import Answer
-from mindloom.cli.turns import stopping, take_turns
+from mindloom.cli.turns import Shift, log_failure, stopping, take_turns
 from mindloom.errors import MindloomError
 
 if TYPE_CHECKING:
     from mindloom.kernel.tasks import Outcome
-    from mindloom.kernel.workspaces import WorkspaceInfo
     from mindloom.loom import Loom
 
 log = logging.getLogger(__name__)
@@ -52,29 +51,15 @@ def worker(invocation: Invocation, once: bool, every: float, seconds: float, nam
 
 
 def look(loom: Loom, tasks: list[str], seconds: float, stop: Event, counts: Counter[str]) -> None:
-    """Do what is due now, workspace by workspace; whatever goes wrong is logged and others go on."""
-
-    def run(place: WorkspaceInfo, left: float) -> list[Outcome]:
-        try:
-            return loom.work.run_due([place], seconds=left, tasks=tasks)
-        except Exception as error:  # noqa: BLE001  the worker loop: the next look may find it mended
-            log_failure(place.name, error)
-            counts["failed"] += 1
-            return []
-
+    """Do what is due now; whatever goes wrong is logged and others go on."""
     try:
-        for outcome in take_turns(loom.workspaces.list(), run, stop, seconds):
+        for outcome in take_turns(loom.work, Shift(loom.workspaces.list(), tasks, seconds), stop):
             counts[outcome.state] += 1
             counts["items"] += outcome.report.done if outcome.report else 0
             log.info("%s", line(outcome))
     except MindloomError as error:
         log_failure(loom.store.address, error)
         counts["failed"] += 1
-
-
-def log_failure(where: str, error: Exception) -> None:
-    """Log what went wrong; with a traceback if nobody foresaw it."""
-    log.error("%s: %s", where, error, exc_info=None if isinstance(error, MindloomError) else error)
 
 
 def line(outcome: Outcome) -> str:

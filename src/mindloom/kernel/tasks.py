@@ -85,12 +85,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What `mindloom jobs` shows of a task in a workspace."""
+    """What `mindloom jobs` shows of a task in a workspace; a holder that died loses it at `held_until`."""
 
     workspace: str
     task: str
     due: int
     holder: str | None
+    held_until: datetime | None
     failures: int
     resting_until: datetime | None
     last_error: str | None
@@ -136,12 +137,21 @@ class Work:
                     def step(count: int, task: Task = task, place: WorkspaceInfo = workspace, due: int = due) -> None:
                         progress(place.name, task.name, count, due)
 
-                    outcomes.append(self.run_one(workspace, task, left, step))
+                    token = self._take(workspace, task)
+                    if token is not None and not task.due(workspace):
+                        # Another worker did it between the look and the lease.
+                        self._drop(workspace, task, token)
+                    else:
+                        outcomes.append(self._run(workspace, task, token, left, step))
         return outcomes
 
     def run_one(self, workspace: WorkspaceInfo, task: Task, seconds: float, progress: Progress) -> Outcome:
-        """Take the lease, run the task, and record how it went."""
-        token = self._take(workspace, task)
+        """Take the lease, run the task whether or not it is due, and record how it went."""
+        return self._run(workspace, task, self._take(workspace, task), seconds, progress)
+
+    def _run(
+        self, workspace: WorkspaceInfo, task: Task, token: int | None, seconds: float, progress: Progress
+    ) -> Outcome:
         if token is None:
             return Outcome(workspace.name, task.name, self._why_not(workspace, task))
         try:
@@ -166,6 +176,10 @@ class Work:
                 held_until=to_micros(now + LEASE),
             )
         return None if row is None else int(row["token"])
+
+    def _drop(self, workspace: WorkspaceInfo, task: Task, token: int) -> None:
+        with self._store.write(workspace.id) as unit:
+            unit.run("kernel.lease_drop", task=task.name, token=token)
 
     def _why_not(self, workspace: WorkspaceInfo, task: Task) -> str:
         with self._store.read(workspace.id) as unit:
@@ -216,12 +230,14 @@ def pause_after(failures: int) -> timedelta:
 def job_from(workspace: str, task: Task, due: int, row: Row | None, now: int) -> Job:
     """Join a task with what its lease row tells."""
     if row is None:
-        return Job(workspace, task.name, due, None, 0, None, None, None, {})
+        return Job(workspace, task.name, due, None, None, 0, None, None, None, {})
+    is_held = row["held_until"] > now
     return Job(
         workspace,
         task.name,
         due,
-        row["holder"] if row["held_until"] > now else None,
+        row["holder"] if is_held else None,
+        from_micros(row["held_until"]) if is_held else None,
         row["failures"],
         from_micros(row["not_before"]) if row["not_before"] > now else None,
         row["last_error"],

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import NamedTuple
 
@@ -92,7 +94,9 @@ class Finder:
                 depth = max(depth, recipe.word_candidates) * WIDENING
             hits = described(unit, kept, gathered, asked.terms)
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
-        return Findings(hits, probe is not None, degraded)
+        answered = {hit.id for hit in hits}
+        rows = (row for row in gathered.rows if row["item_id"] not in leaving_out)
+        return Findings(hits, probe is not None, degraded, kinds_of(rows, answered, asked.words))
 
     def _understood(self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe) -> Asked:
         terms = tuple(dict.fromkeys(analyse(question)))
@@ -110,6 +114,14 @@ class Finder:
         event = Asked(tuple(dict.fromkeys(analyse(anchor.phrase))), frozenset(), to_micros(now), ())
         found = best(gather(unit, event.terms, None, within.reach, 1, recipe), event, 1, recipe, frozenset())
         return tuple(anchor.span(each.happened_at) for each, _ in found)
+
+
+def kinds_of(rows: Iterable[Row], answered: AbstractSet[int], words: AbstractSet[str]) -> dict[str, int]:
+    """Count by kind what was answered and what shares a word with the question, most first."""
+    counts = Counter(
+        row["kind"] for row in rows if row["item_id"] in answered or not words.isdisjoint(row["words"].split())
+    )
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
 
 def best(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from mindloom.clock import to_micros
@@ -93,8 +93,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The hits of one search, and whether any part of it could not be done."""
+    """The hits of one search, and whether any part of it could not be done.
+
+    `kinds` counts what a narrower question could bring: the hits, and every candidate that shares a word with the cue.
+    """
 
     hits: tuple[Hit, ...]
     by_vectors: bool
     degraded: str | None = None
+    kinds: Mapping[str, int] = field(default_factory=dict)

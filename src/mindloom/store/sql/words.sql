@@ -60,7 +60,7 @@ FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: scored_of
 -- Only what scoring reads: most candidates are never shown.
-SELECT item_id, words, context_words, labels, standing, confidence, model_tier, happened_at
+SELECT item_id, kind, words, context_words, labels, standing, confidence, model_tier, happened_at
 FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: document_ids

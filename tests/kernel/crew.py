@@ -1,0 +1,151 @@
+"""Many workspaces with work that waits, real workers at it, and the proof that each task was done exactly once.
+
+Every task leaves a trace that can be counted: a patrol has a number and ages its scenes, a page of a graph is an event,
+a vector belongs to a document.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from mindloom.episodic.patrol.task import STEPS
+from mindloom.graph.results import NewMemory
+from mindloom.loom import open_loom
+from mindloom.settings import Settings
+from tests.store.ground import ROOT, asking, assert_agreement, note
+
+T = TypeVar("T")
+
+SCENES = 2
+DOCUMENTS = 2
+# Few workspaces have a graph: each is a directory of files.
+GRAPHS = 3
+PATIENCE = 120.0
+DONE = re.compile(r" (being\d+) (\S+) done (\d+) items")
+
+
+def settle(url: str, count: int) -> None:
+    """Make workspaces in which scene notes wait for a patrol, texts for vectors, and some graphs for their day."""
+    chosen = {"embed": {"models": ["ollama:nobody"]}, "episodic": {"patrol": "worker", "patrol_at": SCENES}}
+    with open_loom(url, settings=Settings.model_validate({"workspace": {"time_zone": "UTC"}, **chosen})) as loom:
+        for number in range(count):
+            place = loom.workspace(f"being{number:02}")
+            told = [{"action": f"James sailed to island {number}.{part}"} for part in range(SCENES)]
+            place.episodic.update_notes(scenes=told)
+            place.add([note(f"Island {number} has {part} harbours.") for part in range(DOCUMENTS)])
+            if number < GRAPHS:
+                place.graph.store(NewMemory(type="fix", title="Tides", content="It turns at noon."))
+
+
+def start(url: str, *arguments: str) -> subprocess.Popen[str]:
+    """Start a command as a process of its own, with settings that make those workspaces due."""
+    ours = {"MINDLOOM_STORE_URL": url, "MINDLOOM_EPISODIC_PATROL_AT": str(SCENES), "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "mindloom", *arguments, "--json"],
+        env={**os.environ, **ours, "PYTHONPATH": str(ROOT / "src")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def kill_in_a_patrol(process: subprocess.Popen[str], url: str) -> str:
+    """Kill a process while it holds the lease of a patrol that is half done; the answer is in which workspace.
+
+    It is stopped for every look, so that what is seen is still so when it is killed.
+    """
+    with asking(url) as ask:
+
+        def caught() -> str | None:
+            os.kill(process.pid, signal.SIGSTOP)
+            _, status = os.waitpid(process.pid, os.WUNTRACED)
+            assert os.WIFSTOPPED(status), "it was through before it could be killed"
+            if found := ask(HALF_DONE, f"%:{process.pid}:%"):
+                os.kill(process.pid, signal.SIGKILL)
+                return str(found[0]["name"])
+            os.kill(process.pid, signal.SIGCONT)
+            return None
+
+        wait_until(lambda: ask("SELECT id FROM patrol WHERE ended_at IS NOT NULL"))
+        place = wait_until(caught)
+    assert process.wait(timeout=PATIENCE) == -signal.SIGKILL
+    return place
+
+
+HALF_DONE = """
+SELECT w.name FROM lease AS l
+JOIN workspace AS w ON w.id = l.workspace_id
+JOIN patrol AS p ON p.workspace_id = l.workspace_id AND p.ended_at IS NULL
+JOIN patrol_step AS s ON s.workspace_id = p.workspace_id AND s.patrol_id = p.id
+WHERE l.task = 'patrol' AND l.holder LIKE ? AND l.held_until > 0"""
+
+
+def wait_until(look: Callable[[], T | None]) -> T:
+    """Look again and again until there is something."""
+    patience = time.monotonic() + PATIENCE
+    while not (found := look()):
+        assert time.monotonic() < patience
+        time.sleep(0.003)
+    return found
+
+
+def let_leases_run_out(url: str, holder: int) -> None:
+    """Do what two minutes would do to the leases of a dead process."""
+    with asking(url) as ask:
+        ask("BEGIN") if url.startswith("sqlite") else None
+        ask("UPDATE lease SET held_until = 1 WHERE holder LIKE ? RETURNING task", f"%:{holder}:%")
+        ask("COMMIT") if url.startswith("sqlite") else None
+
+
+def is_all_done(url: str, count: int) -> bool:
+    """Say whether nothing waits any more."""
+    with asking(url) as ask:
+        ended = ask("SELECT COUNT(*) AS n FROM patrol WHERE ended_at IS NOT NULL")[0]["n"]
+        bare = ask("SELECT COUNT(*) AS n FROM document WHERE embedded_by <= 0")[0]["n"]
+        mirrored = ask("SELECT COUNT(*) AS n FROM graph WHERE mirrored_at IS NOT NULL")[0]["n"]
+        held = ask("SELECT COUNT(*) AS n FROM lease WHERE held_until > 0")[0]["n"]
+    return (ended, bare, mirrored, held) == (count, 0, GRAPHS, 0)
+
+
+def assert_each_was_done_once(url: str, count: int) -> None:
+    """Prove by what the tasks left behind that none was left out and none was done twice."""
+    with asking(url) as ask:
+        assert [row["number"] for row in ask("SELECT number FROM patrol")] == [1] * count
+        steps = Counter((row["workspace_id"], row["step"]) for row in ask("SELECT workspace_id, step FROM patrol_step"))
+        assert len(steps) == count * len(STEPS)
+        assert set(steps.values()) == {1}
+        scenes = ask("SELECT session_count, reactivation_count FROM scene_life")
+        assert len(scenes) == count * SCENES
+        assert len({tuple(row.values()) for row in scenes}) == 1, "some scenes were aged more often than others"
+        assert ask("SELECT id FROM note WHERE patrol_id IS NULL") == []
+        events = Counter(row["operation"] for row in ask("SELECT operation FROM event"))
+        assert (events["patrol"], events["graph.core"], events["graph.reflection"]) == (count, GRAPHS, GRAPHS)
+        vectors = Counter(row["item_id"] for row in ask("SELECT item_id FROM embedding WHERE live = 1"))
+        texts = {row["item_id"] for row in ask("SELECT item_id FROM document WHERE retired_at IS NULL")}
+        assert vectors.keys() == texts
+        assert set(vectors.values()) == {1}
+    assert_agreement(url)
+
+
+def told(log: str) -> Counter[tuple[str, str]]:
+    """Count in a worker's log how often it did something of a task."""
+    return Counter((place, task) for place, task, items in DONE.findall(log) if int(items))
+
+
+def at_home(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Keep this process and those it starts away from the home of whoever runs the tests."""
+    for name in [each for each in os.environ if each.startswith("MINDLOOM_STORE") or each.endswith("_API_KEY")]:
+        monkeypatch.delenv(name)
+    for name, place in {"HOME": "", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data"}.items():
+        monkeypatch.setenv(name, str(folder / place))
