@@ -289,7 +289,7 @@ def pinned(place: Workspace) -> tuple[int, int]:
 
 
 NEUTRAL: dict[Setup, dict[str, Any]] = {
-    synthesis: {"synthesis": 1.0, "unreinforced": 0.0},
+    synthesis: {"synthesis": 1.0, "recency": 0.0, "unreinforced": 0.0},
     recency: {"recency": 0.0, "unreinforced": 0.0},
     unreinforced: {"unreinforced": 0.0},
     softening: {"softening": 0.0},

@@ -9,7 +9,7 @@ import pytest
 
 from mindloom.kernel.search import DEFAULT, Document
 from mindloom.loom import Workspace
-from tests.store.ground import NOW, days_ago, note
+from tests.store.ground import NOW, days_ago, insight, note
 
 NAMELESS = replace(DEFAULT, names=0.0)
 TIMELESS = replace(DEFAULT, time=0.0)
@@ -123,3 +123,25 @@ def test_what_was_said_around_is_part_of_the_meaning_and_details_are_not(workspa
     nearness = {hit.id: hit.similarity or 0.0 for hit in workspace.search("canoe trip on a stream")}
     assert nearness[around] > nearness.get(beside, 0.0) + 0.1
     assert {around, beside} <= {hit.id for hit in workspace.search("kayak", recipe=replace(DEFAULT, vectors=0.0))}
+
+
+@pytest.mark.promise("search.names")
+def test_what_has_no_labels_bears_the_names_that_its_text_says(workspace: Workspace) -> None:
+    _, _, page, other = workspace.add(
+        [
+            said("James", "The class begins on Monday."),
+            said("Audrey", "The harbour was empty."),
+            note("A page of the diary: James goes to a pottery class."),
+            note("A page of the diary: nobody goes to a pottery class."),
+        ]
+    )
+    hits = {hit.id: hit for hit in workspace.search("Which pottery class does James take?")}
+    assert hits[page].signals["names"] > 0 > hits[other].signals["names"]
+
+
+def test_a_fresh_synthesis_never_stands_behind_fresh_evidence_only_because_both_are_new(workspace: Workspace) -> None:
+    (fresh,) = workspace.add([insight("James sails on Sundays.")])
+    (old,) = workspace.add([insight("James bakes bread.", happened_at=days_ago(400))])
+    (evidence,) = workspace.add([note("James sails on Mondays.")])
+    hits = {hit.id: hit for hit in workspace.search("James sails, bakes")}
+    assert hits[fresh].bias["recency"] == hits[evidence].bias["recency"] > hits[old].bias["synthesis"] > 1

@@ -48,7 +48,7 @@ def test_an_exchange_is_told_with_speakers_and_local_times() -> None:
     assert document.kind == "exchange"
     assert document.title == "Conversation of 2026-03-29 00:30, Sunday"
     assert document.text == "[00:30] person: I moved to Lyon last week.\n[00:31] agent: How is the flat?"
-    assert document.labels == ("telegram",)
+    assert (document.labels, document.details) == ((), "telegram")
     assert document.happened_at == AT + timedelta(minutes=1)
 
 

@@ -45,7 +45,7 @@ def test_a_covered_observation_ranks_below_its_understanding(
     places_now = places(mind, "James sails his wooden boat on Sunday", mode)
     assert places_now.get(old.id, 99) > places_now[cover]
     bare = {
-        name: replace(recipe, bias=replace(recipe.bias, covered=1.0, synthesis=1.0))
+        name: replace(recipe, bias=replace(recipe.bias, covered=1.0, synthesis=1.0, recency=0.0))
         for name, recipe in retrieval.RECIPES.items()
     }
     monkeypatch.setattr(retrieval, "RECIPES", bare)

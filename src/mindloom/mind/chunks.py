@@ -85,7 +85,7 @@ def document_of(lines: Sequence[Line], zone: ZoneInfo) -> Document | None:
         kind=KIND,
         title=f"Conversation of {began:%Y-%m-%d %H:%M}, {began:%A}",
         text=told(lines, zone, LONGEST),
-        labels=channels,
+        details=" ".join(channels),
         happened_at=lines[-1].at,
     )
 

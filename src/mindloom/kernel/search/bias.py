@@ -26,20 +26,23 @@ class Circumstance(NamedTuple):
 
 def factors(case: Circumstance, bias: Bias) -> dict[str, float]:
     """Name every factor that applies."""
-    found = {"synthesis": bias.synthesis} if case.is_synthesis else evidence(case, bias)
+    fresh = 1.0 + bias.recency * math.exp(-case.age_days / bias.recency_days)
+    found = synthesis(fresh, bias) if case.is_synthesis else evidence(case, fresh, bias)
     if case.access is not None:
         found |= verdicts(case.access, bias)
     return {name: factor for name, factor in found.items() if not 0.999999 < factor < 1.000001}
 
 
-def evidence(case: Circumstance, bias: Bias) -> dict[str, float]:
+def synthesis(fresh: float, bias: Bias) -> dict[str, float]:
+    """Raise a synthesis, a fresh one as much as fresh evidence: it never stands behind it only because both are new."""
+    return {"recency": fresh} if fresh > bias.synthesis else {"synthesis": bias.synthesis}
+
+
+def evidence(case: Circumstance, fresh: float, bias: Bias) -> dict[str, float]:
     """Weigh evidence by its age, by its use and by what covers it; good provenance softens each penalty."""
     soft = 1.0 - bias.softening * worth(case, bias)
     forgotten = 1.0 - bias.unreinforced * (1.0 - math.exp(-case.idle_days / bias.unreinforced_days))
-    found = {
-        "recency": 1.0 + bias.recency * math.exp(-case.age_days / bias.recency_days),
-        "unreinforced": forgotten**soft,
-    }
+    found = {"recency": fresh, "unreinforced": forgotten**soft}
     if case.is_covered:
         found["covered"] = bias.covered**soft
     return found

@@ -22,7 +22,7 @@ from mindloom.kernel.search.fusion import bm25, centred, relevance, weighed
 from mindloom.kernel.search.gather import Gathered, gather, grouped
 from mindloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
 from mindloom.kernel.search.index import Standing
-from mindloom.kernel.search.names import named
+from mindloom.kernel.search.names import named, names_in
 from mindloom.kernel.search.recipe import DEFAULT, Recipe
 from mindloom.kernel.search.when import Span, anchor_in, credit, mentions_time, spans_in
 from mindloom.kernel.search.words import analyse
@@ -141,7 +141,7 @@ def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> list[Scored]:
     """Score every candidate, strongest first; ties go to the newer."""
     weights = {"words": recipe.words, "context": recipe.context, "vectors": recipe.vectors}
     words = [row["words"].split() for row in gathered.rows]
-    columns = weighed(measured(gathered, asked.terms, words), weights) | told(gathered.rows, asked, recipe)
+    columns = weighed(measured(gathered, asked.terms, words), weights) | told(gathered.rows, words, asked, recipe)
     found = []
     for row, own, values in zip(gathered.rows, words, zip(*columns.values(), strict=True), strict=True):
         bias = factors(circumstance(row, gathered, asked), recipe.bias)
@@ -152,13 +152,12 @@ def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> list[Scored]:
     return sorted(found, key=lambda each: (-each.score, -each.id))
 
 
-def told(rows: Sequence[Row], asked: Asked, recipe: Recipe) -> dict[str, list[float]]:
+def told(rows: Sequence[Row], words: Sequence[Sequence[str]], asked: Asked, recipe: Recipe) -> dict[str, list[float]]:
     """Credit what the question itself tells of the answer: by which name it is known, and when it was."""
     signals = {}
-    if recipe.names:
-        known = [1.0 if named(row["labels"], asked.words) else 0.0 for row in rows]
-        if any(known):
-            signals["names"] = centred(known, recipe.names)
+    if recipe.names and (names := names_in((row["labels"] for row in rows), asked.words)):
+        known = [1.0 if named(row["labels"], own, names) else 0.0 for row, own in zip(rows, words, strict=True)]
+        signals["names"] = centred(known, recipe.names)
     if asked.spans:
         signals["time"] = centred([credit(asked.spans, row["happened_at"]) for row in rows], recipe.time)
     return signals

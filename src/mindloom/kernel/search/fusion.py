@@ -10,7 +10,7 @@ from dataclasses import dataclass
 K1 = 0.9
 B = 0.4
 # The best candidates stand several deviations out: without it they would all be near one, and factors alone decide.
-SPREAD = 1.4
+SPREAD = 1.5
 # Values that differ by less than this share of their mean are nearly alike, and the one that differs is not far out.
 ALIKE = 0.2
 

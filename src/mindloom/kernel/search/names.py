@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
 from mindloom.kernel.search.words import analyse
 
+UNLABELLED = "[]"
 
-def named(labels: str, terms: AbstractSet[str]) -> bool:
-    """Say whether the question's terms hold every word of one of the labels, which are JSON."""
-    return labels != "[]" and any(words <= terms for words in label_words(labels))
+
+def names_in(labels: Iterable[str], terms: AbstractSet[str]) -> frozenset[frozenset[str]]:
+    """Find the names that a question says: labels, which are JSON, whose every word is among its terms."""
+    return frozenset(
+        words for each in set(labels) if each != UNLABELLED for words in label_words(each) if words <= terms
+    )
+
+
+def named(labels: str, words: Sequence[str], names: AbstractSet[frozenset[str]]) -> bool:
+    """Say whether a document bears one of the names; one without labels bears those that its text says."""
+    if labels != UNLABELLED:
+        return any(each in names for each in label_words(labels))
+    return any(all(part in words for part in each) for each in names)
 
 
 @lru_cache(maxsize=20_000)
