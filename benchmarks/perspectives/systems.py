@@ -1,0 +1,148 @@
+"""What is compared: one store of a conversation, embedded from one angle or from several, and asked in several ways.
+
+Composed of the kernel's own parts, as a loom does it; only the model is told to follow instructions, which its name
+alone would not say. Measures nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from mindloom.bench.conversations import Conversation
+from mindloom.bench.retrieval import MEANS, in_context
+from mindloom.clock import SystemClock
+from mindloom.composing import access
+from mindloom.kernel.backfill import Backfill
+from mindloom.kernel.embedding import Embedding, situated
+from mindloom.kernel.journal import register
+from mindloom.kernel.perspectives import DEFAULTS, GENERAL
+from mindloom.kernel.search import DEFAULT, Document, Finder, Hit, Index, Recipe
+from mindloom.kernel.search.fusion import z_scores
+from mindloom.kernel.tasks import Work
+from mindloom.kernel.workspaces import Workspaces
+from mindloom.models import Task, make_embedder
+from mindloom.models.chain import Chain
+from mindloom.models.embedder import Embedder, Rows, Traits, Vectors
+from mindloom.settings import Settings
+from mindloom.store import Unit, open_store
+
+VECTORS_ONLY = replace(
+    DEFAULT,
+    **{name: value for change in MEANS.values() for name, value in change.items() if name != "vectors"},
+)
+RERANKED = 50
+
+
+class Instructed:
+    """An embedder of which we say that it follows instructions, whatever the catalog knows of its name."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+
+    @property
+    def traits(self) -> Traits:
+        """Tell what the model tells, and that it follows instructions."""
+        return replace(self._inner.traits, follows_instructions=True)
+
+    def embed(self, texts: Sequence[str], task: Task) -> Vectors:
+        """Let the model do it."""
+        return self._inner.embed(texts, task)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """One way to embed: with which settings, and from which angles."""
+
+    name: str
+    settings: Settings
+    angles: tuple[str, ...] = (GENERAL,)
+
+    def embedders(self) -> Chain:
+        """Build the embedders; from several angles only one that follows instructions is asked."""
+        clock = SystemClock()
+        chain = make_embedder(self.settings.embed.models, access=access(self.settings), clock=clock)
+        if self.angles == (GENERAL,):
+            return chain
+        return Chain([Instructed(chain.link(traits.name)) for traits in chain.links], clock)
+
+
+class Shelf:
+    """A conversation in a store of its own, every turn a document with its neighbours, embedded to the last."""
+
+    def __init__(self, arrangement: Arrangement, conversation: Conversation, folder: Path) -> None:
+        clock = SystemClock()
+        self._store = open_store(f"sqlite://{folder / 'loom.db'}", clock)
+        self._info = Workspaces(self._store, clock, "UTC").open(conversation.name)
+        embedding = Embedding(self._store, arrangement.embedders())
+        index = Index(embedding)
+        self._finder = Finder(self._store, embedding, clock)
+        self.documents = [document for session in conversation.sessions for document in in_context(session)]
+        prepared = index.prepare(self.documents)
+        with self._store.write(self._info.id) as unit:
+            choose(unit, arrangement.angles, clock.now())
+            ids = index.add(unit, prepared, clock.now())
+        self.turns = dict(zip(ids, (turn.id for turn in conversation.turns), strict=True))
+        self._embed(Backfill(self._store, embedding, clock), clock)
+
+    def _embed(self, task: Backfill, clock: SystemClock) -> None:
+        work = Work(self._store, clock, holder="benchmark")
+        work.add(task)
+        for outcome in work.run_due([self._info]):
+            if outcome.error:
+                raise RuntimeError(f"not embedded: {outcome.error}")
+
+    def hits(self, question: str, limit: int, recipe: Recipe = DEFAULT) -> Sequence[Hit]:
+        """Search the conversation."""
+        found = self._finder.search(self._info.id, question, limit=limit, recipe=recipe)
+        if found.degraded:
+            raise RuntimeError(found.degraded)
+        return found.hits
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+
+
+class Reranker:
+    """A second look at the best hits by a second model: z-scores of both, added by weight."""
+
+    def __init__(self, embedder: Embedder, shelf: Shelf, *, with_context: bool) -> None:
+        self._embedder = embedder
+        self._shelf = shelf
+        self._with_context = with_context
+        texts = [self._text(document) for document in shelf.documents]
+        self._rows: Rows = embedder.embed(texts, Task.DOCUMENT).rows
+        self._places = {item: place for place, item in enumerate(shelf.turns)}
+
+    def _text(self, document: Document) -> str:
+        return situated("", document.text, document.context) if self._with_context else document.text
+
+    def hits(self, question: str, weight: float) -> list[Hit]:
+        """Search, and order the best anew."""
+        found = self._shelf.hits(question, RERANKED)
+        if not found:
+            return []
+        asked = self._embedder.embed([question], Task.QUERY).rows[0]
+        near = self._rows[[self._places[hit.id] for hit in found]] @ asked
+        # The score is squashed into (0, 1) for factors to multiply; stretched again, it is a sum like any other.
+        first = z_scores([stretched(hit.score) for hit in found])
+        second = z_scores([float(each) for each in near])
+        order = np.argsort([-(one + weight * two) for one, two in zip(first, second, strict=True)], kind="stable")
+        return [found[int(place)] for place in order]
+
+
+def stretched(score: float) -> float:
+    """Undo the squashing of a score."""
+    held = min(max(score, 1e-6), 1 - 1e-6)
+    return float(np.log(held / (1 - held)))
+
+
+def choose(unit: Unit, angles: Sequence[str], at: datetime) -> None:
+    """Give a fresh workspace these of the default perspectives, and no other."""
+    for angle, fresh in zip(angles, register(unit, ["perspective"] * len(angles), at), strict=True):
+        unit.run("vectors.perspective_add", id=fresh, name=angle, instruction=DEFAULTS[angle])
