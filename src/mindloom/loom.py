@@ -35,7 +35,7 @@ from mindloom.models.usage import DayBudget
 from mindloom.settings import Settings, data_directory, load
 from mindloom.store import Store, Unit, open_store
 from mindloom.store.contract import FOREVER
-from mindloom.thinkers import GraphThinker, SceneThinker, ThinkingModel
+from mindloom.thinkers import GraphThinker, Thinker, ThinkingModel
 
 if TYPE_CHECKING:
     from mindloom.episodic import Episodic, Patrol
@@ -151,7 +151,7 @@ class Loom:
                 recall_threshold=known.recall_threshold,
                 cluster_threshold=known.cluster_threshold,
             ),
-            thinker=lambda info: SceneThinker(roles) if (roles := self.llms(info)).is_configured else None,
+            thinker=lambda info: Thinker(roles) if (roles := self.llms(info)).is_configured else None,
             soul_prose=lambda info: self.soul(Workspace(self, info, None, None)).read(),
         )
 
@@ -163,7 +163,6 @@ class Loom:
         """Lay what the conversation of a workspace stands on."""
         from mindloom.crossings import ConversationFacts  # noqa: PLC0415  a search alone does not need it
         from mindloom.mind.ground import Ground as MindGround  # noqa: PLC0415
-        from mindloom.thinkers import MindThinker  # noqa: PLC0415
         from mindloom.verbs import faculty_tools  # noqa: PLC0415
 
         place = Workspace(self, workspace, "conversation", None)
@@ -178,7 +177,7 @@ class Loom:
             facts=ConversationFacts(self.ground(workspace, place.session)),
             policy=mind_policy(self.settings),
             talker=lambda: self.talker(workspace),
-            thinker=lambda: MindThinker(roles) if (roles := self.llms(workspace)).is_configured else None,
+            thinker=lambda: Thinker(roles) if (roles := self.llms(workspace)).is_configured else None,
             tools=lambda: faculty_tools(self.settings.mind.faculties, place),
         )
 

@@ -71,32 +71,14 @@ class ThinkingModel:
         return self._llm.answer(ask, shape)[0]
 
 
-class SceneThinker:
-    """The language models as episodic memory asks them."""
+class Thinker:
+    """The language models as episodic memory and the mind ask their separate questions."""
 
     def __init__(self, roles: Roles) -> None:
         self._roles = roles
 
-    def answer(self, question: SceneQuestion, shape: type[ShapeT]) -> ShapeT:
+    def answer(self, question: SceneQuestion | MindQuestion, shape: type[ShapeT]) -> ShapeT:
         """Ask, with what is remembered quoted as data; routine goes to the small model."""
-        llm = self._roles.small if question.is_routine else self._roles.large
-        ask = Ask(
-            system=f"{question.task}\n\n{DATA_NOTICE}",
-            messages=(Message("user", quoted(question.material)),),
-            max_tokens=question.max_tokens,
-            purpose=question.purpose,
-        )
-        return llm.answer(ask, shape)[0]
-
-
-class MindThinker:
-    """The language models as the mind asks its small, separate questions."""
-
-    def __init__(self, roles: Roles) -> None:
-        self._roles = roles
-
-    def answer(self, question: MindQuestion, shape: type[ShapeT]) -> ShapeT:
-        """Ask, with what was said quoted as data; routine goes to the small model."""
         llm = self._roles.small if question.is_routine else self._roles.large
         ask = Ask(
             system=f"{question.task}\n\n{DATA_NOTICE}",

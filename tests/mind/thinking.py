@@ -15,7 +15,7 @@ from mindloom.loom import Loom
 from mindloom.mind.ground import Ground
 from mindloom.mind.tasks import mind_tasks
 from mindloom.models import Access, Meter, Patience, Roles
-from mindloom.thinkers import MindThinker
+from mindloom.thinkers import Thinker
 from tests.scripted.claude import ClaudeServer, Refused
 
 SMALL = "anthropic:claude-haiku-4-5"
@@ -66,7 +66,7 @@ def thinking(ground: Ground, server: ClaudeServer) -> tuple[Ground, Answers]:
     server.shaped = answers
     meter = Meter(clock=ground.clock, recorder=Ledger(ground.store, ground.workspace.id))
     access = Access(anthropic_key="key", anthropic_base=server.url, chat=ONCE)
-    thinker = MindThinker(Roles(small=SMALL, access=access, meter=meter))
+    thinker = Thinker(Roles(small=SMALL, access=access, meter=meter))
     return replace(ground, thinker=lambda: thinker), answers
 
 

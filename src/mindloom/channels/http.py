@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
-import uvicorn
 from anyio.to_thread import run_sync
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
@@ -31,9 +30,11 @@ from mindloom.mcp.identity import Pass
 from mindloom.mcp.server import PASS_KEY
 from mindloom.web.doors import Rules
 from mindloom.web.gate import OPEN_PATHS, Gate, Verify
-from mindloom.web.serving import MOST_CONNECTIONS, rules_for
+from mindloom.web.serving import make_server, rules_for
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from mindloom.kernel.tokens import Tokens
     from mindloom.mind import Conversation, Message
 
@@ -46,7 +47,6 @@ LOOK_EVERY = 0.1
 MOST_REPLIES = 200
 PAGE, MOST_PAGES = 500, 10
 CALLBACK_SECONDS = 20.0
-SHUTDOWN_SECONDS = 5
 
 
 class Handed(BaseModel):
@@ -111,18 +111,7 @@ def server_of(desk: Desk, host: str, tokens: Tokens, names: tuple[str, ...] = ()
         token = tokens.verify(secret)
         return None if token is None else Pass(token.name, token.workspace, token.read_only)
 
-    app = make_app(desk, replace(rules, most_bytes=MOST_BYTES), verify)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        proxy_headers=False,
-        server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-    )
-    return uvicorn.Server(config)
+    return make_server(make_app(desk, replace(rules, most_bytes=MOST_BYTES), verify), lifespan="off")
 
 
 async def guarded(desk: Desk, request: Request, act: Callable[[Desk, Request], Any]) -> JSONResponse:

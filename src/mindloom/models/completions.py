@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 from mindloom.errors import MalformedReply, ProviderError, ProviderRefused
 from mindloom.models.aloud import Aloud
 from mindloom.models.events import Event, Voice, data_of, objects
+from mindloom.models.openai import Tokens
 from mindloom.models.talk import Block, Folds, Halt, Said, Say, Talk, Text, ToolUse, Turn
 from mindloom.models.text import shortened
 from mindloom.models.tokens import estimate
@@ -57,19 +58,9 @@ class _Choice(BaseModel):
     finish_reason: str | None = None
 
 
-class _Cached(BaseModel):
-    cached_tokens: int | None = None
-
-
-class _Tokens(BaseModel):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    prompt_tokens_details: _Cached | None = None
-
-
 class _Chunk(BaseModel):
     choices: list[_Choice] = Field(default_factory=list)
-    usage: _Tokens | None = None
+    usage: Tokens | None = None
     error: dict[str, Any] | str | None = None
 
 
@@ -146,7 +137,7 @@ class _Hearing:
         self._stop: str | None = None
         self._wishes: list[_Wish] = []
         self._places: dict[int, _Wish] = {}
-        self._tokens: _Tokens | None = None
+        self._tokens: Tokens | None = None
 
     def said(self, events: Iterator[Event], talk: Talk) -> Said:
         """Put a reply together; without a reason to stop its stream broke off."""

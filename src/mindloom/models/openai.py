@@ -72,7 +72,9 @@ class _Cached(BaseModel):
     cached_tokens: int | None = None
 
 
-class _Tokens(BaseModel):
+class Tokens(BaseModel):
+    """How OpenAI counts tokens."""
+
     prompt_tokens: int = 0
     completion_tokens: int = 0
     prompt_tokens_details: _Cached | None = None
@@ -80,7 +82,7 @@ class _Tokens(BaseModel):
 
 class _Chat(BaseModel):
     choices: list[_Choice] = Field(min_length=1)
-    usage: _Tokens | None = None
+    usage: Tokens | None = None
 
 
 class OpenAIChat:
@@ -113,7 +115,7 @@ class OpenAIChat:
         return {"model": self._model, "messages": ask.turns(schema), limit: ask.max_tokens}
 
     def _read(self, chat: _Chat) -> Reply:
-        choice, tokens = chat.choices[0], chat.usage or _Tokens()
+        choice, tokens = chat.choices[0], chat.usage or Tokens()
         if choice.message.refusal or choice.finish_reason == "content_filter":
             reason = shortened(choice.message.refusal or "content filter")
             raise ProviderRefused(f"{self.name} declined to answer: {reason}")

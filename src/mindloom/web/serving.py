@@ -10,6 +10,7 @@ import signal
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -87,19 +88,24 @@ def unbound(error: OSError, host: str, port: int) -> MindloomError:
     return Rejected(f"cannot listen on {host}: {error.strerror}", hint="say 127.0.0.1, or an address of this machine")
 
 
-def serve(app: ASGIApp, listener: socket.socket, announce: Callable[[], None]) -> None:
-    """Serve until SIGTERM or an interrupt; requests that are being answered are finished first."""
+def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"]) -> uvicorn.Server:
+    """Make a server that says nothing of itself, is bounded, and lets its requests finish."""
     config = uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
-        lifespan="on",
+        lifespan=lifespan,
         proxy_headers=False,
         server_header=False,
         limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    server = uvicorn.Server(config)
+    return uvicorn.Server(config)
+
+
+def serve(app: ASGIApp, listener: socket.socket, announce: Callable[[], None]) -> None:
+    """Serve until SIGTERM or an interrupt; requests that are being answered are finished first."""
+    server = make_server(app, lifespan="on")
 
     def stop(_number: int, _frame: object) -> None:
         server.should_exit = True
