@@ -390,7 +390,7 @@ def test_and_wants_every_term_with_and_without_vectors(
         scene("Audrey painted the fence", themes=["garden"]),
     )
     if embedder == "is down":
-        monkeypatch.setattr(loom.embedding, "probe", lambda _: None)
+        monkeypatch.setattr(loom.embedding, "probe", lambda *_: None)
     assert [hit.node.id for hit in being.search_memory("boat harbour", mode="and").hits] == [both]
     assert len(being.search_memory("boat painted", mode="or").hits) == 3
     found = being.search_memory("boat", mode="or")

@@ -168,7 +168,7 @@ def generated(count: int) -> list[str]:
 
 
 def nearest(unit: Unit, loom: Loom, cue: str, limit: int, reach: Reach = EVERYTHING) -> list[int]:
-    probe = loom.embedding.aimed(unit, cue, loom.embedding.probe(cue))
+    probe = loom.embedding.aimed(unit, loom.embedding.probe(cue))
     assert isinstance(probe, Probe)
     return [hit.item_id for hit in unit.nearest(probe, limit, reach)]
 

@@ -170,7 +170,7 @@ def embedded(embedding: Embedding, texts: Sequence[str]) -> Floats:
 def asked_rows(embedding: Embedding, cues: Sequence[str]) -> Floats:
     """Make the vectors of cues."""
     probes = [embedding.probe(cue) for cue in cues]
-    rows = [probe.rows[0] for probe in probes if probe is not None and probe.model == embedding.preferred]
+    rows = [probe.general for probe in probes if probe is not None and probe.model == embedding.preferred]
     if len(rows) < len(probes):
         raise ProviderBusy(f"{embedding.preferred} cannot be asked now", hint="`mindloom doctor` tests it")
     return np.stack(rows)

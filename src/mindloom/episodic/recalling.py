@@ -53,14 +53,14 @@ def recall(place: Place, message: str, feeling: Emotion | None, limit: int = REC
     if not message.strip() and feeling is None:
         raise Rejected("there is nothing to recall by", hint="give a message, a feeling, or both")
     cue = checked(message, "the message", LONGEST_CUE) if message.strip() else None
-    vectors = None if cue is None else place.ground.embedding.probe(cue)
+    vectors = None if cue is None else place.ground.embedding.probe(cue, place.info.id)
     if cue is not None and vectors is None:
         return Recall(text="", fragments=(), node_ids=(), reason="no embedder can answer now: go on without it")
     with place.read() as unit:
         if cue is None or vectors is None:
             ids = nearest_in_feeling(unit, feeling, limit)
         else:
-            probe = place.ground.embedding.aimed(unit, cue, vectors)
+            probe = place.ground.embedding.aimed(unit, vectors)
             threshold = place.ground.thresholds(unit, vectors.model).recall
             ids = [] if probe is None else touched(unit, probe, threshold, limit, feeling)
         nodes = nodes_of(unit, ids)
@@ -174,7 +174,7 @@ def list_clusters(place: Place, query: str | None) -> ClusterMemory:
         clusters = [each for each in clusters_of(unit) if each.nodes or each.is_root]
         if vectors is not None and vectors.model == place.ground.embedding.preferred:
             places, rows = vectors_of(unit, place.ground.embedding)
-            near = dict(zip(places, (rows @ vectors.rows[0]).tolist() if places else [], strict=True))
+            near = dict(zip(places, (rows @ vectors.general).tolist() if places else [], strict=True))
             clusters.sort(key=lambda each: -near.get(each.id, -1.0))
     lines = [f"- [{each.id}] {each.name} — {each.digest}" for each in clusters]
     return ClusterMemory(text="\n".join(lines)[:LONGEST_ANSWER], clusters=tuple(clusters))

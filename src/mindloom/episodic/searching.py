@@ -73,9 +73,9 @@ def search_memory(place: Place, query: str, mode: Mode, limit: int) -> FoundScen
     if not 1 <= limit <= MOST_HITS:
         raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {MOST_HITS}")
     terms = list(dict.fromkeys(checked(query, "the query", LONGEST_QUERY).split()))[:MOST_TERMS]
-    vectors = place.ground.embedding.probe(query)
+    vectors = place.ground.embedding.probe(query, place.info.id)
     with place.read() as unit:
-        probe = None if vectors is None else place.ground.embedding.aimed(unit, query, vectors)
+        probe = place.ground.embedding.aimed(unit, vectors)
         similar: dict[int, float] = {}
         if probe is not None and vectors is not None:
             threshold = place.ground.thresholds(unit, vectors.model).recall

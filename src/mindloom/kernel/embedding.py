@@ -17,7 +17,6 @@ from mindloom.errors import ProviderError
 from mindloom.kernel.perspectives import GENERAL, perspectives_of
 from mindloom.models.chain import Chain
 from mindloom.models.embedder import Task as Purpose
-from mindloom.models.embedder import Vectors
 from mindloom.store import Row, Store, Unit
 from mindloom.store.contract import Probe
 
@@ -33,6 +32,24 @@ class Made:
     def dim(self) -> int:
         """Say how long the vectors are."""
         return int(next(iter(self.rows.values())).shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """A question as vectors: for each perspective by name, one row, all of one model."""
+
+    model: str
+    rows: dict[str, npt.NDArray[np.float32]]
+
+    @property
+    def general(self) -> npt.NDArray[np.float32]:
+        """Take the question as it was asked."""
+        return self.rows[GENERAL]
+
+    @property
+    def dim(self) -> int:
+        """Say how long the vectors are."""
+        return int(self.general.shape[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,36 +98,35 @@ class Embedding:
         for name, rows in made.rows.items():
             unit.put_vectors(model, perspectives[name]["id"], dict(zip(ids, rows, strict=True)), live)
 
-    def probe(self, cue: str) -> Vectors | None:
-        """Turn a question into a vector; None when no embedder can answer now."""
+    def probe(self, cue: str, workspace: int | None = None) -> Cue | None:
+        """Turn a question into vectors, before any unit of work: a model may be slow. None when none can answer now.
+
+        With a workspace, a model that follows instructions sees the question from each of its perspectives.
+        """
+        angles = [] if workspace is None else self._angles(workspace)
         try:
-            return self._chain.embed([cue], Purpose.QUERY)
+            vectors = self._chain.embed([cue, *(f"{each['instruction']} {cue}" for each in angles)], Purpose.QUERY)
         except ProviderError:
             return None
+        rows = {GENERAL: vectors.rows[0]}
+        if self._chain.link(vectors.model).traits.follows_instructions:
+            rows |= {each["name"]: row for each, row in zip(angles, vectors.rows[1:], strict=True)}
+        return Cue(vectors.model, rows)
 
-    def aimed(self, unit: Unit, cue: str, vectors: Vectors | None) -> Probe | None:
-        """Point a question's vector at the perspectives that this workspace has vectors for."""
-        row = None if vectors is None else unit.one("vectors.model_get", name=vectors.model, dim=vectors.dim)
-        if vectors is None or row is None:
+    def aimed(self, unit: Unit, cue: Cue | None) -> Probe | None:
+        """Point a question's vectors at the perspectives that this workspace has vectors for."""
+        row = None if cue is None else unit.one("vectors.model_get", name=cue.model, dim=cue.dim)
+        if cue is None or row is None:
             return None
-        rows = {each["name"]: each for each in unit.all("vectors.perspective_all")}
-        names = self._perspectives(rows)
-        made = {GENERAL: vectors.rows[0]} if GENERAL in rows else {}
-        made.update(self._angled(cue, [rows[name] for name in names if name != GENERAL], vectors.model))
-        return Probe(row["id"], {rows[name]["id"]: vector for name, vector in made.items()}) if made else None
+        known = {each["name"]: each["id"] for each in unit.all("vectors.perspective_all")}
+        made = {known[name]: vector for name, vector in cue.rows.items() if name in known}
+        return Probe(row["id"], made) if made else None
 
-    def _perspectives(self, rows: dict[str, Row]) -> list[str]:
-        return list(rows) if self._chain.traits.follows_instructions else [GENERAL]
-
-    def _angled(self, cue: str, rows: Sequence[Row], model: str) -> dict[str, npt.NDArray[np.float32]]:
-        if not rows:
-            return {}
-        texts = [f"{row['instruction']} {cue}" for row in rows]
-        try:
-            vectors = self._chain.embed(texts, Purpose.QUERY, model=model)
-        except ProviderError:
-            return {}
-        return {row["name"]: vector for row, vector in zip(rows, vectors.rows, strict=True)}
+    def _angles(self, workspace: int) -> list[Row]:
+        if not self._chain.traits.follows_instructions:
+            return []
+        with self._store.read(workspace) as unit:
+            return [row for row in unit.all("vectors.perspective_all") if row["name"] != GENERAL]
 
     @property
     def preferred(self) -> str:

@@ -19,9 +19,9 @@ def search_among(ground: Ground, ids: Sequence[int], cue: str, limit: int, recip
     """Rank these documents by what `cue` touches, strongest first; what it does not touch at all is left out."""
     question = checked(cue, "the question", LONGEST_CUE)
     terms = list(dict.fromkeys(analyse(question)))
-    vectors = ground.embedding.probe(question) if recipe.vectors else None
+    vectors = ground.embedding.probe(question, ground.workspace.id) if recipe.vectors else None
     with ground.read() as unit:
-        probe = ground.embedding.aimed(unit, question, vectors)
+        probe = ground.embedding.aimed(unit, vectors)
         nearness = unit.similarities(probe, ids) if probe else {}
         rows = [
             row

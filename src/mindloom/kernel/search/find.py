@@ -81,11 +81,11 @@ class Finder:
             raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {MOST_HITS}")
         question = checked(cue, "the question", LONGEST_CUE)
         now = within.as_of or self._clock.now()
-        vectors = self._embedding.probe(question) if recipe.vectors else None
+        vectors = self._embedding.probe(question, workspace) if recipe.vectors else None
         depth = limit + len(leaving_out)
         with self._store.read(workspace) as unit:
             asked = self._understood(unit, question, now, within, recipe)
-            probe = self._embedding.aimed(unit, question, vectors)
+            probe = self._embedding.aimed(unit, vectors)
             while True:
                 gathered = gather(unit, asked.terms, probe, within.reach, depth, recipe, asked.spans)
                 kept = best(gathered, asked, limit, recipe, leaving_out)
