@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindloom.clock import from_micros, to_micros
-from mindloom.kernel.search.when import Span, anchor_in, credit, mentions_time, spans_in
+from mindloom.kernel.search.when import Span, anchor_in, credit, mentions_time, spans_in, timed
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 18, 15, 30, tzinfo=BERLIN)  # a Wednesday
@@ -71,6 +71,12 @@ def test_a_month_without_a_year_means_each_of_the_last_years_and_none_to_come() 
 )
 def test_words_that_only_look_like_times_are_left_to_the_words(phrase: str) -> None:
     assert spans_in(phrase, NOW) == ()
+
+
+def test_words_of_a_time_told_from_now_are_not_looked_for_and_those_of_a_date_are() -> None:
+    assert "week" not in timed("what did I read last week", NOW)[1]
+    assert "read" in timed("what did I read last week", NOW)[1]
+    assert "June" in timed("what was on 3 June 2024?", NOW)[1]
 
 
 def test_impossible_dates_mean_what_is_left_of_them() -> None:

@@ -24,7 +24,7 @@ from mindloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
 from mindloom.kernel.search.index import Standing
 from mindloom.kernel.search.names import named, names_in
 from mindloom.kernel.search.recipe import DEFAULT, Recipe
-from mindloom.kernel.search.when import Span, anchor_in, credit, mentions_time, spans_in
+from mindloom.kernel.search.when import Span, anchor_in, credit, mentions_time, timed
 from mindloom.kernel.search.words import analyse
 from mindloom.kernel.texts import checked
 from mindloom.store import Row, Store, Unit
@@ -99,21 +99,24 @@ class Finder:
         return Findings(hits, probe is not None, degraded, kinds_of(rows, answered, asked.words))
 
     def _understood(self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe) -> Asked:
+        spans: tuple[Span, ...] = ()
+        if recipe.time and mentions_time(question):
+            spans, question = self._spans(unit, question, now, within, recipe)
         terms = tuple(dict.fromkeys(analyse(question)))
-        is_dated = recipe.time and mentions_time(question)
-        spans = self._spans(unit, question, now, within, recipe) if is_dated else ()
         return Asked(terms, frozenset(terms), to_micros(now), spans)
 
-    def _spans(self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe) -> tuple[Span, ...]:
+    def _spans(
+        self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe
+    ) -> tuple[tuple[Span, ...], str]:
         row = unit.one("kernel.workspace_zone")
-        spans = spans_in(question, now.astimezone(zone_named(row["time_zone"])) if row else now)
+        spans, rest = timed(question, now.astimezone(zone_named(row["time_zone"])) if row else now)
         anchor = None if spans else anchor_in(question)
         if anchor is None:
-            return spans
+            return spans, rest
         # The event is looked for by its words alone: a time that is told by it must not need a second embedding.
         event = Asked(tuple(dict.fromkeys(analyse(anchor.phrase))), frozenset(), to_micros(now), ())
         found = best(gather(unit, event.terms, None, within.reach, 1, recipe), event, 1, recipe, frozenset())
-        return tuple(anchor.span(each.happened_at) for each, _ in found)
+        return tuple(anchor.span(each.happened_at) for each, _ in found), question
 
 
 def kinds_of(rows: Iterable[Row], answered: AbstractSet[int], words: AbstractSet[str]) -> dict[str, int]:

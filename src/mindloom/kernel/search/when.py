@@ -79,12 +79,20 @@ def mentions_time(question: str) -> bool:
 
 def spans_in(question: str, now: datetime) -> tuple[Span, ...]:
     """Read the times that a question names, as seen from `now` in its zone."""
+    return timed(question, now)[0]
+
+
+def timed(question: str, now: datetime) -> tuple[tuple[Span, ...], str]:
+    """Read the times that a question names, and what it asks besides.
+
+    Words of a time that is told from now, such as "last week", stand in no text about it; those of a date may.
+    """
     text = " ".join(question.casefold().replace(",", " ").split())
     for pattern, read in _READERS:
         found = [span for match in pattern.finditer(text) for span in read(match, now) if span.begin < span.end]
         if found:
-            return tuple(found)
-    return ()
+            return tuple(found), pattern.sub(" ", text) if read in _FROM_NOW else question
+    return (), question
 
 
 def anchor_in(question: str) -> Anchor | None:
@@ -210,6 +218,7 @@ def _year(match: re.Match[str], now: datetime) -> Iterator[Span]:
     yield from _dates(None, 1, match[1], now, months=12)
 
 
+_FROM_NOW = (_near_day, _ago, _past, _near)
 _LAST = "|".join(["week", "weekend", "month", "year", *DAYS, *MONTHS, *SEASONS])
 _OF = r"(?: of)? "
 # The first that finds anything counts, so the most exact come first.
