@@ -38,7 +38,7 @@ class Recipe:
     # Added whole, not measured against the other candidates: a question names a document's name or time, or not.
     names: float = 2.0
     time: float = 2.0
-    word_candidates: int = 50
+    word_candidates: int = 60
     vector_candidates: int = 25
     # Rarer words choose the candidates until they have this many postings; commoner ones only help to rank them.
     postings: int = 4_000
