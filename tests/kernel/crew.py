@@ -65,6 +65,7 @@ def kill_in_a_patrol(process: subprocess.Popen[str], url: str) -> str:
 
     It is stopped for every look, so that what is seen is still so when it is killed.
     """
+    wait_for_a_patrol(url)
     with asking(url) as ask:
 
         def caught() -> str | None:
@@ -77,7 +78,6 @@ def kill_in_a_patrol(process: subprocess.Popen[str], url: str) -> str:
             os.kill(process.pid, signal.SIGCONT)
             return None
 
-        wait_until(lambda: ask("SELECT id FROM patrol WHERE ended_at IS NOT NULL"))
         place = wait_until(caught)
     assert process.wait(timeout=PATIENCE) == -signal.SIGKILL
     return place
@@ -89,6 +89,12 @@ JOIN workspace AS w ON w.id = l.workspace_id
 JOIN patrol AS p ON p.workspace_id = l.workspace_id AND p.ended_at IS NULL
 JOIN patrol_step AS s ON s.workspace_id = p.workspace_id AND s.patrol_id = p.id
 WHERE l.task = 'patrol' AND l.holder LIKE ? AND l.held_until > 0"""
+
+
+def wait_for_a_patrol(url: str) -> None:
+    """Wait until somebody came to the end of a patrol."""
+    with asking(url) as ask:
+        wait_until(lambda: ask("SELECT id FROM patrol WHERE ended_at IS NOT NULL"))
 
 
 def wait_until(look: Callable[[], T | None]) -> T:

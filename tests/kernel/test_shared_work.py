@@ -21,6 +21,7 @@ from tests.kernel.crew import (
     settle,
     start,
     told,
+    wait_for_a_patrol,
     wait_until,
 )
 from tests.kernel.test_tasks import Chore
@@ -36,11 +37,17 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def share(url: str, count: int, kills: int) -> None:
-    """Let two workers share the work; kill one in the middle of a task and start another, so many times."""
+    """Let two workers share the work; kill one in the middle of a task and start another, so many times.
+
+    The one that survives begins when the first victim is at work: else it might have done everything by then.
+    """
     settle(url, count)
+    victim = start(url, "worker", "--every", "0.2")
+    wait_for_a_patrol(url)
     survivor = start(url, "worker", "--every", "0.2")
-    for _ in range(kills):
-        victim = start(url, "worker", "--every", "0.2")
+    for number in range(kills):
+        if number:
+            victim = start(url, "worker", "--every", "0.2")
         place = kill_in_a_patrol(victim, url)
         _, log = victim.communicate(timeout=PATIENCE)
         assert told(log)[place, "patrol"] == 0
