@@ -335,6 +335,24 @@ def test_a_turn_whose_floor_was_lost_writes_nothing_and_the_other_answers(world:
     world.assert_valid()
 
 
+@pytest.mark.promise("mind.one-floor")
+def test_a_turn_whose_floor_was_lost_writes_nothing_also_while_nobody_answered_yet(world: World) -> None:
+    other = conversation_in(world.ground, [], holder="elsewhere:1:x")
+
+    def overtaken(_: object) -> str:
+        world.clock.advance(HELD + timedelta(seconds=1))
+        other.speak("Good morning, all of you.", cause="heartbeat", channel="web")
+        return "overtaken"
+
+    slow = conversation_in(world.ground, [], [tool("dawdle", overtaken)])
+    world.server.script(uses(("dawdle", {})), says("Too late."))
+    world.say("Who answers this one?")
+    assert slow.step() is None
+    assert [each.text for each in world.conversation.log()] == ["Good morning, all of you.", "Who answers this one?"]
+    assert [each.text for each in world.conversation.waiting()] == ["Who answers this one?"]
+    world.assert_valid()
+
+
 @pytest.mark.promise("mind.all-or-nothing")
 def test_a_message_that_was_dealt_with_during_the_turn_is_not_answered_again(world: World) -> None:
     def deal_with_it(_: object) -> str:
