@@ -130,9 +130,8 @@ class Reranker:
         asked = self._embedder.embed([question], Task.QUERY).rows[0]
         near = self._rows[[self._places[hit.id] for hit in found]] @ asked
         # The score is squashed into (0, 1) for factors to multiply; stretched again, it is a sum like any other.
-        first = z_scores([stretched(hit.score) for hit in found])
-        second = z_scores([float(each) for each in near])
-        order = np.argsort([-(one + weight * two) for one, two in zip(first, second, strict=True)], kind="stable")
+        first = z_scores(np.array([stretched(hit.score) for hit in found]))
+        order = np.argsort(-(first + weight * z_scores(near.astype(np.float64))), kind="stable")
         return [found[int(place)] for place in order]
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 import unicodedata
 from itertools import pairwise
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mindloom.errors import Rejected
 from mindloom.kernel.lifecycle import DYING, Access, Vigour, strength_after_days, strength_after_patrols, vigour
-from mindloom.kernel.search.bias import Circumstance, factors, worth
+from mindloom.kernel.search.bias import Circumstances, applied, factors, strength, worth
 from mindloom.kernel.search.diversity import Candidate, fold, say_the_same
-from mindloom.kernel.search.fusion import Corpus, bm25, centred, rarest, relevance, weighed, z_scores
+from mindloom.kernel.search.fusion import Corpus, centred, rarest, read_field, relevance, weighed, z_scores
 from mindloom.kernel.search.recipe import Bias
+from mindloom.kernel.search.score import usage
 from mindloom.kernel.search.words import LONGEST_WORD, analyse
 from mindloom.kernel.texts import LONGEST_NAME, checked, checked_name, content_hash, name_key
 
@@ -82,7 +85,7 @@ def test_words_do_not_depend_on_what_stands_around_them(one: str, other: str) ->
 
 @given(st.lists(FLOATS, max_size=50))
 def test_z_scores_have_no_mean_and_keep_the_order(values: list[float]) -> None:
-    scores = z_scores(values)
+    scores = z_scores(np.array(values))
     assert len(scores) == len(values)
     assert math.fsum(scores) == pytest.approx(0.0, abs=1e-4)
     for (one, z), (other, y) in pairwise(zip(values, scores, strict=True)):
@@ -90,19 +93,19 @@ def test_z_scores_have_no_mean_and_keep_the_order(values: list[float]) -> None:
 
 
 def test_z_scores_of_equal_values_are_zero() -> None:
-    assert z_scores([3.0, 3.0, 3.0]) == [0.0, 0.0, 0.0]
-    assert z_scores([]) == []
-    assert z_scores([0.0, 2.0]) == [-1.0, 1.0]
+    for values, scores in (([3.0] * 3, [0.0] * 3), ([0.1] * 7, [0.0] * 7), ([], []), ([0.0, 2.0], [-1.0, 1.0])):
+        assert z_scores(np.array(values)).tolist() == scores
 
 
 def test_fused_signals_are_weighed_and_squashed() -> None:
-    columns = weighed({"words": [0.0, 2.0], "vectors": [1.0, 0.0]}, {"words": 1.0, "vectors": 0.5})
-    assert columns == {"words": [-1.0, 1.0], "vectors": [0.5, -0.5]}
-    assert relevance([]) == 0.5
-    assert relevance([1.0]) > relevance([0.5]) > 0.5
-    assert 0.0 <= relevance([-50.0]) < relevance([50.0]) <= 1.0
-    assert centred([1.0, 0.0, 0.0, 1.0], 2.0) == [1.0, -1.0, -1.0, 1.0]
-    assert centred([1.0, 1.0], 2.0) == [0.0, 0.0], "what all have tells none apart"
+    signals = {"words": np.array([0.0, 2.0]), "vectors": np.array([1.0, 0.0])}
+    columns = weighed(signals, {"words": 1.0, "vectors": 0.5})
+    assert {name: column.tolist() for name, column in columns.items()} == {"words": [-1.0, 1.0], "vectors": [0.5, -0.5]}
+    far, low, middle, high = relevance([np.array([-50.0, 0.0, 0.5, 50.0]), np.array([0.0, 0.0, 0.5, 0.0])])
+    assert 0.0 <= far < low == 0.5 < middle < high <= 1.0
+    assert centred(np.array([1.0, 0.0, 0.0, 1.0]), 2.0).tolist() == [1.0, -1.0, -1.0, 1.0]
+    assert centred(np.array([1.0, 1.0]), 2.0).tolist() == [0.0, 0.0], "what all have tells none apart"
+    assert not centred(np.array([]), 2.0).size
 
 
 def test_rare_words_weigh_more_and_choose_first() -> None:
@@ -115,58 +118,93 @@ def test_rare_words_weigh_more_and_choose_first() -> None:
     assert Corpus(0, 0, 0, {}).rarity("tide") > 0
 
 
+def bm25(text: str, mean_length: float) -> float:
+    """Score a text, among others, for a common word and a rare one."""
+    field = read_field(["", text, "sextant tide"], ["tide", "sextant"])
+    return float(field.bm25(mean_length, np.array([0.5, 3.0]))[1])
+
+
 def test_bm25_likes_rare_words_repeated_in_short_texts() -> None:
-    weights = {"tide": 0.5, "sextant": 3.0}
-    assert bm25([], 5.0, weights) == 0.0
-    assert bm25(["fog"], 5.0, weights) == 0.0
-    assert bm25(["sextant"], 5.0, weights) > bm25(["tide"], 5.0, weights) > 0
-    assert bm25(["tide", "tide"], 2.0, weights) > bm25(["tide", "fog"], 2.0, weights)
-    assert bm25(["tide"], 5.0, weights) > bm25(["tide", *["fog"] * 20], 5.0, weights)
+    assert bm25("", 5.0) == 0.0
+    assert bm25("fog", 5.0) == 0.0
+    assert bm25("sextant", 5.0) > bm25("tide", 5.0) > 0
+    assert bm25("tide tide", 2.0) > bm25("tide fog", 2.0)
+    assert bm25("tide", 5.0) > bm25("tide" + " fog" * 20, 5.0)
 
 
-PLAIN = Circumstance(
-    is_synthesis=False, is_covered=False, age_days=10_000, idle_days=0, confidence=None, model_tier=None, access=None
+@given(
+    st.lists(st.lists(st.sampled_from("abcde"), max_size=8).map(" ".join), max_size=6), st.sets(st.sampled_from("abx"))
 )
+def test_terms_are_counted_text_by_text(texts: list[str], terms: set[str]) -> None:
+    field = read_field(texts, sorted(terms))
+    assert field.counts.tolist() == [[text.split().count(term) for term in sorted(terms)] for text in texts]
+    assert field.lengths.tolist() == [len(text.split()) for text in texts]
+
+
+class Case(NamedTuple):
+    """One candidate's circumstances."""
+
+    is_synthesis: bool = False
+    is_covered: bool = False
+    age_days: float = 10_000
+    idle_days: float = 0
+    confidence: float = 0.5
+    tier: float = 0.5
+    access: Access | None = None
+
+    @property
+    def columns(self) -> Circumstances:
+        """Write it as the columns of a search with one candidate."""
+        known = {name: np.array([value]) for name, value in self._asdict().items() if name != "access"}
+        return Circumstances(**known, usage=usage([self.access]) if self.access else None)
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """Name what moves it."""
+        return applied(factors(self.columns, Bias()), 0)
 
 
 @pytest.mark.promise("search.bias")
 def test_every_factor_is_named_and_near_one() -> None:
-    bias = Bias()
     cases = {
-        "synthesis": PLAIN._replace(is_synthesis=True),
-        "covered": PLAIN._replace(is_covered=True),
-        "recency": PLAIN._replace(age_days=0),
-        "unreinforced": PLAIN._replace(idle_days=1_000),
-        "useful": PLAIN._replace(access=Access(useful=1)),
-        "questionable": PLAIN._replace(access=Access(questionable=1)),
-        "pinned": PLAIN._replace(access=Access(pinned=True)),
+        "synthesis": Case(is_synthesis=True),
+        "covered": Case(is_covered=True),
+        "recency": Case(age_days=0),
+        "unreinforced": Case(idle_days=1_000),
+        "useful": Case(access=Access(useful=1)),
+        "questionable": Case(access=Access(questionable=1)),
+        "pinned": Case(access=Access(pinned=True)),
     }
-    assert factors(PLAIN, bias) == {}
+    assert Case().factors == {}
     for name, case in cases.items():
-        found = factors(case, bias)
-        assert set(found) == {name}
-        assert 0.3 < found[name] < 1.5
+        assert set(case.factors) == {name}
+        assert 0.3 < case.factors[name] < 1.5
 
 
 @pytest.mark.promise("search.bias")
 def test_good_provenance_softens_a_penalty() -> None:
-    bias = Bias()
-    strong = PLAIN._replace(is_covered=True, confidence=1.0, model_tier="Opus", access=Access(count=20))
-    weak = PLAIN._replace(is_covered=True, confidence=0.0, model_tier="haiku")
-    assert worth(strong, bias) == 1.0
-    assert worth(weak, bias) == 0.0
-    assert factors(weak, bias)["covered"] < factors(strong, bias)["covered"] < 1.0
-    assert factors(weak, bias)["covered"] == bias.covered
+    strong = Case(is_covered=True, confidence=1.0, tier=strength("Opus", Bias()), access=Access(count=20))
+    weak = Case(is_covered=True, confidence=0.0, tier=strength("haiku", Bias()))
+    assert worth(strong.columns).tolist() == [1.0]
+    assert worth(weak.columns).tolist() == [0.0]
+    assert strength(None, Bias()) == strength("unheard of", Bias()) == 0.5
+    assert weak.factors["covered"] < strong.factors["covered"] < 1.0
+    assert weak.factors["covered"] == Bias().covered
 
 
 @pytest.mark.promise("search.bias")
 def test_many_verdicts_weigh_little_more_than_a_few() -> None:
-    bias = Bias()
-    praised = [factors(PLAIN._replace(access=Access(useful=count)), bias)["useful"] for count in (1, 2, 50)]
+    praised = [Case(access=Access(useful=count)).factors["useful"] for count in (1, 2, 50)]
     assert praised == sorted(praised)
-    assert praised[-1] <= 1 + bias.useful
-    doubted = [factors(PLAIN._replace(access=Access(questionable=count)), bias)["questionable"] for count in (1, 3, 50)]
-    assert doubted[1] == doubted[2] == pytest.approx(bias.questionable**3)
+    assert praised[-1] <= 1 + Bias().useful
+    doubted = [Case(access=Access(questionable=count)).factors["questionable"] for count in (1, 3, 50)]
+    assert doubted[1] == doubted[2] == pytest.approx(Bias().questionable ** 3)
+
+
+@pytest.mark.promise("search.bias")
+def test_a_fresh_synthesis_is_raised_as_much_as_fresh_evidence() -> None:
+    assert Case(is_synthesis=True, age_days=0).factors == Case(age_days=0).factors
+    assert Case(is_synthesis=True, is_covered=True, idle_days=1_000).factors == {"synthesis": Bias().synthesis}
 
 
 def candidate(item: int, words: str, *covers: int) -> Candidate:

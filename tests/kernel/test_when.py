@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,10 +106,14 @@ def test_an_event_can_tell_the_time() -> None:
 def test_what_is_told_soon_after_still_counts_and_what_was_before_does_not() -> None:
     (span,) = spans_in("3 June 2024", NOW)
     day = 86_400_000_000
-    assert credit((span,), span.begin) == 1.0
-    assert 0.4 < credit((span,), span.end + day) < 0.6
-    assert credit((span,), span.end + 20 * day) < 0.01
-    assert credit((span,), span.begin - 1) == 0.0
+    moments = np.array([span.begin, span.end - 1, span.end + day, span.end + 20 * day, span.begin - 1])
+    inside, last, soon, late, before = credit((span,), moments)
+    assert inside == last == 1.0
+    assert 0.4 < soon < 0.6
+    assert late < 0.01
+    assert before == 0.0
+    (earlier,) = spans_in("2 June 2024", NOW)
+    assert credit((earlier, span), moments)[0] == 1.0, "the best of several times counts"
 
 
 @given(st.text(max_size=200))

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from mindloom.clock import to_micros
 from mindloom.kernel.access import access_from
 from mindloom.kernel.search import Findings, Recipe
-from mindloom.kernel.search.find import LONGEST_CUE, Asked, best, described
+from mindloom.kernel.search.find import LONGEST_CUE, described, ranked
 from mindloom.kernel.search.gather import Gathered, counted, grouped
+from mindloom.kernel.search.score import Asked
 from mindloom.kernel.search.words import analyse
 from mindloom.kernel.texts import checked
 from mindloom.semantic.ground import Ground
@@ -38,6 +39,5 @@ def search_among(ground: Ground, ids: Sequence[int], cue: str, limit: int, recip
             ),
             is_all=True,
         )
-        asked = Asked(tuple(terms), frozenset(terms), to_micros(ground.clock.now()), ())
-        kept = best(gathered, asked, limit, recipe, frozenset())
-        return Findings(described(unit, kept, gathered, terms), probe is not None, None)
+        asked = Asked(tuple(terms), to_micros(ground.clock.now()), ())
+        return Findings(described(unit, ranked(gathered, asked, limit, recipe), terms), probe is not None, None)

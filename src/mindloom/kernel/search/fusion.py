@@ -1,10 +1,17 @@
-"""From signals to one relevance: BM25 over the candidates, and z-scores added by weight. Pure."""
+"""From signals to one relevance: BM25 over the candidates, and z-scores added by weight. Pure.
+
+A signal is a column: one number for each candidate, and all of them are worked out at once.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
+
+import numpy as np
+import numpy.typing as npt
 
 # Short texts want little correction for their length: what is said in more words is not said less.
 K1 = 0.9
@@ -13,6 +20,8 @@ B = 0.4
 SPREAD = 1.5
 # Values that differ by less than this share of their mean are nearly alike, and the one that differs is not far out.
 ALIKE = 0.2
+
+Column = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,40 +52,55 @@ def rarest(terms: Sequence[str], corpus: Corpus, postings: int) -> list[str]:
     return chosen
 
 
-def bm25(words: Sequence[str], mean_length: float, weights: Mapping[str, float]) -> float:
-    """Score one field of one document by the terms it holds, each weighed by its rarity."""
-    if not words:
-        return 0.0
-    norm = K1 * (1 - B + B * len(words) / mean_length)
-    score = 0.0
-    for term, weight in weights.items():
-        if count := words.count(term):
-            score += weight * count * (K1 + 1) / (count + norm)
-    return score
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of all candidates: how often each holds each term, and how many words it has."""
+
+    counts: Column
+    lengths: Column
+
+    def bm25(self, mean_length: float, weights: Column) -> Column:
+        """Score every candidate by the terms that it holds, each weighed by its rarity."""
+        norm = K1 * (1 - B + B * self.lengths / mean_length)
+        return (self.counts * (K1 + 1) / (self.counts + norm[:, None])) @ weights
 
 
-def z_scores(values: Sequence[float]) -> list[float]:
+def read_field(texts: Sequence[str], terms: Sequence[str]) -> Field:
+    """Count the terms in texts whose words stand between spaces."""
+    words = [*map(str.split, texts)]
+    lengths = np.fromiter(map(len, words), np.intp, len(words))
+    places = {term: place for place, term in enumerate(terms)}
+    width = len(terms) + 1
+    # Every other word falls into one more column, which is cut off.
+    found = np.fromiter(map(places.get, chain.from_iterable(words), repeat(len(terms))), np.intp, lengths.sum())
+    cells = np.repeat(np.arange(len(words)) * width, lengths) + found
+    counts = np.bincount(cells, minlength=len(words) * width).reshape(len(words), width)[:, :-1]
+    return Field(counts.astype(np.float64), lengths.astype(np.float64))
+
+
+def z_scores(values: Column) -> Column:
     """Measure each value in standard deviations from the mean; equal values are all zero."""
-    if not values:
-        return []
-    mean = math.fsum(values) / len(values)
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
-    if spread < 1e-9:
-        return [0.0] * len(values)
-    return [(value - mean) / max(spread, ALIKE * abs(mean)) for value in values]
+    if not values.size:
+        return values
+    mean = float(values.sum()) / values.size
+    apart = values - mean
+    spread = math.sqrt(float(apart @ apart) / values.size)
+    if spread < 1e-9 * max(1.0, abs(mean)):
+        return np.zeros_like(values)
+    scores: Column = apart / max(spread, ALIKE * abs(mean))
+    return scores
 
 
-def weighed(signals: Mapping[str, Sequence[float]], weights: Mapping[str, float]) -> dict[str, list[float]]:
+def weighed(signals: Mapping[str, Column], weights: Mapping[str, float]) -> dict[str, Column]:
     """Weigh every signal of every candidate; the sum of a candidate's terms is its fused score."""
-    return {name: [weights[name] * z for z in z_scores(values)] for name, values in signals.items()}
+    return {name: weights[name] * z_scores(values) for name, values in signals.items()}
 
 
-def centred(given: Sequence[float], weight: float) -> list[float]:
+def centred(given: Column, weight: float) -> Column:
     """Weigh credits against their mean, whole: what all candidates have tells none of them apart."""
-    mean = math.fsum(given) / len(given) if given else 0.0
-    return [weight * (each - mean) for each in given]
+    return weight * (given - float(given.sum()) / max(1, given.size))
 
 
-def relevance(terms: Iterable[float]) -> float:
-    """Squash a fused score into (0, 1), so that factors can multiply it and order is kept."""
-    return 1.0 / (1.0 + math.exp(-math.fsum(terms) / SPREAD))
+def relevance(terms: Iterable[Column]) -> Column:
+    """Squash fused scores into (0, 1), so that factors can multiply them and order is kept."""
+    return 1.0 / (1.0 + np.exp(-sum(terms, np.float64(0.0)) / SPREAD))

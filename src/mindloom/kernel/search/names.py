@@ -7,6 +7,10 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
+import numpy as np
+
+from mindloom.kernel.search.bias import Claims
+from mindloom.kernel.search.fusion import Column
 from mindloom.kernel.search.words import analyse
 
 UNLABELLED = "[]"
@@ -19,11 +23,14 @@ def names_in(labels: Iterable[str], terms: AbstractSet[str]) -> frozenset[frozen
     )
 
 
-def named(labels: str, words: Sequence[str], names: AbstractSet[frozenset[str]]) -> bool:
-    """Say whether a document bears one of the names; one without labels bears those that its text says."""
-    if labels != UNLABELLED:
-        return any(each in names for each in label_words(labels))
-    return any(all(part in words for part in each) for each in names)
+def bearing(labels: Sequence[str], names: AbstractSet[frozenset[str]], terms: Sequence[str], holds: Claims) -> Column:
+    """Say which documents bear one of the names; one without labels bears those whose words its text holds."""
+    bears = {each: not names.isdisjoint(label_words(each)) for each in set(labels)}
+    is_labelled = np.array([each != UNLABELLED for each in labels], np.bool_)
+    says = np.zeros(len(labels), np.bool_)
+    for name in names:
+        says |= holds[:, [terms.index(word) for word in name]].all(axis=1)
+    return np.where(is_labelled, [bears[each] for each in labels], says).astype(np.float64)
 
 
 @lru_cache(maxsize=20_000)

@@ -5,13 +5,18 @@ Pure: now, and the zone it is told in, are given. A phrase that is not understoo
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import numpy as np
+import numpy.typing as npt
+
 from mindloom.clock import to_micros
+from mindloom.kernel.search.fusion import Column
+
+Moments = npt.NDArray[np.int64]
 
 MONTHS = (
     "january february march april may june july august september october november december".split()
@@ -43,14 +48,11 @@ class Span:
     begin: int
     end: int
 
-    def credit(self, at: int) -> float:
-        """Say how well a moment fits: fully inside, less the later it was told after the end, not at all before."""
-        if self.begin <= at < self.end:
-            return 1.0
-        if at < self.begin:
-            return 0.0
+    def credit(self, moments: Moments) -> Column:
+        """Say how well each moment fits: fully inside, less the later it was told after the end, not at all before."""
         tail = min(max((self.end - self.begin) / 4, 1.5 * 86_400e6), 10 * 86_400e6)
-        return math.exp(-(at - self.end) / tail)
+        late = np.maximum(0, moments - self.end)
+        return np.where(moments < self.begin, 0.0, np.exp(-late / tail))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,10 @@ class Anchor:
         return Span(at - far, at) if self.before else Span(at, at + far)
 
 
-def credit(spans: tuple[Span, ...], at: int) -> float:
-    """Say how well a moment fits the best of the spans."""
-    return max((span.credit(at) for span in spans), default=0.0)
+def credit(spans: Sequence[Span], moments: Moments) -> Column:
+    """Say how well each moment fits the best of the spans."""
+    best: Column = np.max([span.credit(moments) for span in spans], axis=0)
+    return best
 
 
 def mentions_time(question: str) -> bool:
