@@ -207,6 +207,21 @@ def test_a_shelf_that_grows_past_whole_vectors_forgets_nothing(tmp_path: Any, mo
             assert sorted(nearest(unit, loom, "boats and letters", 500)) == ids[30:]
 
 
+@pytest.mark.promise("index.sign-bits-are-nearly-exact")
+def test_a_shelf_that_is_told_how_much_comes_grows_once(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "PAGE", 16)
+    url = f"sqlite://{tmp_path}/loom.db"
+    with open_at(url) as loom:
+        place = loom.workspace("james")
+        ids = list(place.add([note(text) for text in generated(600)]))
+    for exact in (40, 1_000):
+        monkeypatch.setattr(vectors, "EXACT", exact)
+        with open_at(url) as loom, loom.store.read(place.info.id) as unit:
+            assert sorted(nearest(unit, loom, "boats and letters", 1_000)) == ids
+            (shelf,) = loom.store._vectors._shelves.values()  # type: ignore[attr-defined]
+            assert shelf._ids.shape == (750,), "room for all and a quarter more, made in one step"
+
+
 @pytest.mark.promise("index.sees-others-writes")
 def test_what_another_store_wrote_is_seen_at_once(store_url: str) -> None:
     with open_at(store_url) as mine, open_at(store_url) as theirs:

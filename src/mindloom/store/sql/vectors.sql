@@ -30,6 +30,10 @@ SELECT item_id, vector, live, revision FROM embedding
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND revision > :after
 ORDER BY revision LIMIT :limit;
 
+-- name: changes
+SELECT COUNT(*) AS count FROM embedding
+WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND revision > :after;
+
 -- name: of_items
 SELECT item_id, vector FROM embedding
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND item_id IN (:*ids);

@@ -24,7 +24,7 @@ OVERSAMPLING = 32
 # How many of those 8-bit codes leave over: they are a hundred times finer than signs.
 REFINED = 4
 CODES_BYTES = 64 * 1024 * 1024
-PAGE = 4_000
+PAGE = 1_000
 BUDGET_BYTES = 256 * 1024 * 1024
 
 Floats = npt.NDArray[np.float32]
@@ -128,12 +128,17 @@ class Shelf:
         places = np.flatnonzero(self._ids[: self.count] == item)
         return int(places[0]) if places.size else None
 
-    def _append(self, ids: npt.NDArray[np.int64], live: npt.NDArray[np.bool_], vectors: Floats) -> None:
-        end = self.count + len(ids)
+    def expect(self, more: int) -> None:
+        """Make room for so many more at once: growing step by step would leave holes in the process's memory."""
+        end = self.count + more
         if self._rows is not None and end > EXACT:
             self._give_up_rows(self._rows[: self.count])
         if end > self._ids.shape[0]:
             self._grow(max(end + end // 4, 256))
+
+    def _append(self, ids: npt.NDArray[np.int64], live: npt.NDArray[np.bool_], vectors: Floats) -> None:
+        self.expect(len(ids))
+        end = self.count + len(ids)
         place = slice(self.count, end)
         self._ids[place], self._live[place] = ids, live
         self._put(place, vectors)
@@ -241,6 +246,10 @@ def catch_up(shelf: Shelf, unit: Reader, model_id: int, perspective_id: int) -> 
     """Load what changed since the shelf last looked, a page at a time."""
     (row,) = unit.all("vectors.latest", model=model_id)
     latest = row["revision"] or 0
+    if latest - shelf.revision > PAGE:
+        params = {"model": model_id, "perspective": perspective_id, "after": shelf.revision}
+        (row,) = unit.all("vectors.changes", **params)
+        shelf.expect(row["count"])
     while shelf.revision < latest:
         rows = unit.all("vectors.changed", model=model_id, perspective=perspective_id, after=shelf.revision, limit=PAGE)
         if rows:
