@@ -1,7 +1,7 @@
 """How much memory `mindloom mcp` takes over a large workspace: when it has just started, and after its searches.
 
-Run by hand on Linux: `python benchmarks/memory.py --items 100000`. Starts the server over stdio, asks it as an agent does,
-and reads the resident set of its process. Prints a table.
+Run by hand on Linux: `python benchmarks/memory.py --items 100000`. Starts the server over stdio, asks it as an agent
+does, and reads the resident set of its process. Prints a table.
 """
 
 from __future__ import annotations
