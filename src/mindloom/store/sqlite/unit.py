@@ -58,7 +58,7 @@ class SqliteUnit:
 
     def _take(self, counter: str, count: int) -> range:
         if counter not in self._counters:
-            (row,) = self.all("kernel.counter_take", counter=counter, count=0)
+            (row,) = self.all("kernel.counter_read", counter=counter)
             self._counters[counter] = row["last"]
         last = self._counters[counter] = self._counters[counter] + count
         return range(last - count + 1, last + 1)
