@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mindloom.errors import Rejected
 from mindloom.mind.archive import Archive, search_tool
-from mindloom.mind.chunks import CUT, LONGEST, Line, document_of, is_trivial, room_for
+from mindloom.mind.chunks import CUT, LONGEST, LONGEST_BEFORE, Line, document_of, is_trivial, room_for
 from mindloom.mind.ports import Change
 from tests.mind.worlds import World
 from tests.scripted.speech import says
@@ -115,3 +115,33 @@ def test_an_answer_is_bounded(world: World) -> None:
     for number in range(6):
         world.exchange(f"Tell me everything about sailing, part {number}. " + "boats " * 300)
     assert len(Archive(world.ground).search("sailing boats")) < 8_000
+
+
+def test_what_was_said_just_before_surrounds_an_exchange() -> None:
+    before = [
+        line("Long ago, about the opera.", minutes=-300),
+        line("Shall I book the red kayak or the green one?", "agent", -6),
+        line("ok", minutes=-5),
+        line("w" * 2_000, "agent", -4),
+    ]
+    document = document_of([line("The green one, and for two days.")], BERLIN, before)
+    assert document is not None
+    question, long = document.context.split("\n")
+    assert question == "Shall I book the red kayak or the green one?"
+    assert set(long) == {"w"}
+    assert len(document.context) <= LONGEST_BEFORE + 1
+    assert "kayak" not in document.text
+
+
+@pytest.mark.promise("mind.search-memory")
+def test_a_short_answer_is_found_by_what_it_answers(world: World) -> None:
+    world.server.script(
+        says("Shall I book the red kayak or the green one?"), says("Done, for Saturday."), says("Fine.")
+    )
+    world.exchange("We want to paddle on the river at the weekend.")
+    answer = world.exchange("The green one, and for two days please.")
+    world.later(days=2)
+    other = world.exchange("The tax return is finished, you may file it.")
+    found = world.ground.finder.search(world.ground.workspace.id, "Which kayak did we book?").hits
+    around = {hit.id: hit.signals["context"] for hit in found}
+    assert around[answer.id] > 0 > around[other.id]

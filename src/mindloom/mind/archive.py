@@ -12,12 +12,12 @@ from mindloom.clock import from_micros
 from mindloom.errors import Rejected
 from mindloom.kernel.search import Hit, Scope
 from mindloom.kernel.texts import checked
-from mindloom.mind.chunks import KIND, Line
+from mindloom.mind.chunks import KIND, Line, Speaker
 from mindloom.mind.ground import Ground
 from mindloom.mind.ports import AgentTool, Fact
 from mindloom.models.talk import Tool
 from mindloom.models.text import quoted
-from mindloom.store import Unit
+from mindloom.store import Row, Unit
 
 SearchType = Literal["conversations", "facts", "both"]
 
@@ -93,6 +93,11 @@ def lines_of(unit: Unit, exchange_ids: list[int]) -> dict[int, list[Line]]:
     """Read what was said in exchanges, from the log."""
     found: dict[int, list[Line]] = {each: [] for each in exchange_ids}
     for row in unit.all("archive.lines_of", ids=exchange_ids):
-        speaker: Literal["person", "agent"] = "person" if row["direction"] == "in" else "agent"
-        found[row["exchange_id"]].append(Line(speaker, row["channel"], row["text"], from_micros(row["at"])))
+        found[row["exchange_id"]].append(line_of(row))
     return found
+
+
+def line_of(row: Row) -> Line:
+    """Read a message of the log as a line."""
+    speaker: Speaker = "person" if row["direction"] == "in" else "agent"
+    return Line(speaker, row["channel"], row["text"], from_micros(row["at"]))

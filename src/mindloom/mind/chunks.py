@@ -1,4 +1,4 @@
-"""What search keeps of an exchange: its lines, who spoke, when. Pure.
+"""What search keeps of an exchange: its lines, who spoke, when, and what was said just before. Pure.
 
 An exchange in which nobody said anything has no document. A long one is shortened here and whole in the log.
 """
@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -19,6 +19,9 @@ KIND = "exchange"
 # Below this many letters in all, nothing was said that somebody will look for.
 SHORTEST = 20
 LONGEST = 6_000
+# What was said longer ago belongs to another conversation.
+SITTING = timedelta(hours=1)
+LONGEST_BEFORE = 600
 CUT = " … (cut; the rest is in the log)"
 WORD = re.compile(r"[\W_]+")
 
@@ -75,16 +78,22 @@ def is_worth_keeping(lines: Sequence[Line]) -> bool:
     return letters >= SHORTEST and not all(is_trivial(line.text) for line in lines)
 
 
-def document_of(lines: Sequence[Line], zone: ZoneInfo) -> Document | None:
-    """Write an exchange as search sees it; None when every message is trivial."""
+def document_of(lines: Sequence[Line], zone: ZoneInfo, before: Sequence[Line] = ()) -> Document | None:
+    """Write an exchange as search sees it; None when every message is trivial.
+
+    What was said just before surrounds it: "yes, the green one" is an answer to something.
+    """
     if not lines or not is_worth_keeping(lines):
         return None
     began = lines[0].at.astimezone(zone)
+    near = [line.text.strip() for line in before if lines[0].at - line.at <= SITTING and not is_trivial(line.text)]
+    room = room_for([len(text) for text in near], LONGEST_BEFORE)
     channels = tuple(dict.fromkeys(line.channel for line in lines if line.channel))
     return Document(
         kind=KIND,
         title=f"Conversation of {began:%Y-%m-%d %H:%M}, {began:%A}",
         text=told(lines, zone, LONGEST),
+        context="\n".join(text[:room] for text in near),
         details=" ".join(channels),
         happened_at=lines[-1].at,
     )

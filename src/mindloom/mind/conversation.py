@@ -14,6 +14,7 @@ from mindloom.clock import to_micros
 from mindloom.errors import Conflict, Rejected
 from mindloom.kernel.search.index import Prepared
 from mindloom.kernel.texts import checked, checked_name, storable
+from mindloom.mind.archive import line_of
 from mindloom.mind.array import append, as_turns, entries_of
 from mindloom.mind.chunks import Line, document_of
 from mindloom.mind.compaction import Compaction, Compactor, Cost, bound_of, compaction_from, keep_compaction
@@ -36,6 +37,8 @@ log = logging.getLogger(__name__)
 # How long one waits for another process to end its turn.
 PATIENCE = 600.0
 SHORT_PATIENCE = 5.0
+# How many messages before an exchange are told with it.
+AROUND = 4
 NO_MODEL = (
     "set llm.large, for example MINDLOOM_LLM_LARGE=ollama:llama3.2 for a model on this machine, or "
     "anthropic:claude-sonnet-5-5 with ANTHROPIC_API_KEY; the message is kept and answered then"
@@ -207,7 +210,7 @@ class Conversation(Stream):
             reply=answered.reply,
         )
         lines = [Line("person", each.channel, each.text, each.at) for each in messages]
-        prepared = self._prepared([*lines, Line("agent", newest.channel, answered.reply, now)])
+        prepared = self._prepared([*lines, Line("agent", newest.channel, answered.reply, now)], messages[0].id)
         ids = [each.id for each in messages]
         with self._write() as unit:
             held.guard(unit)
@@ -228,9 +231,13 @@ class Conversation(Stream):
             self._ground.index.publish(unit, [kept.id], prepared, exchange.ended_at)
         return kept, positions
 
-    def _prepared(self, lines: Sequence[Line]) -> Prepared | None:
-        document = document_of(lines, self._ground.zone)
+    def _prepared(self, lines: Sequence[Line], before: int = FOREVER) -> Prepared | None:
+        document = document_of(lines, self._ground.zone, self._said_before(before))
         return None if document is None else self._ground.index.prepare([document])
+
+    def _said_before(self, message: int) -> list[Line]:
+        with self._read() as unit:
+            return [line_of(row) for row in unit.all("archive.said_before", before=message, limit=AROUND)][::-1]
 
     def _postpone(self, held: Held, messages: Sequence[Message], error: Exception) -> bool:
         """Note a failed attempt on the messages of a turn; False when they are another process's business by now."""
