@@ -7,8 +7,10 @@ says MINDLOOM_TEST_REQUIRE_POSTGRES=1.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
@@ -16,12 +18,17 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
+from mindloom.clock import SystemClock
 from mindloom.models import static
+from mindloom.store import open_store
 from tests.engines import Engines, EngineUnavailable, PostgresServer
 
 REQUIRE = "MINDLOOM_TEST_REQUIRE_POSTGRES"
 ENGINES = pytest.StashKey[Engines]()
-SERVER_FIXTURES = {"postgres_server", "postgres_url", "private_postgres"}
+SERVER_FIXTURES = {"made_database", "postgres_server", "postgres_url", "private_postgres"}
+# The template of a database that holds a store, made once a run.
+MADE = "mindloom_made"
+Lend = Callable[[], AbstractContextManager[str]]
 
 # Times vary on shared machines, so no deadline.
 _common: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -102,25 +109,67 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
 EACH_ENGINE = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)]
 
 
-@pytest.fixture(params=EACH_ENGINE)
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The url of an empty store, on each engine."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/loom.db"
-    url: str = request.getfixturevalue("postgres_url")
-    return url
+def make_store(url: str) -> None:
+    """Bring a store into being, with nothing in it."""
+    open_store(url, SystemClock()).close()
+
+
+@pytest.fixture(scope="session")
+def made_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite store that was made and never used, to be copied."""
+    file = tmp_path_factory.mktemp("made") / "loom.db"
+    make_store(f"sqlite:///{file}")
+    return file
+
+
+@pytest.fixture(scope="session")
+def made_database(postgres_server: PostgresServer, pytestconfig: pytest.Config) -> Lend:
+    """Lends databases with a store that was made and never used: making one takes a fifth of a second."""
+    pytestconfig.stash[ENGINES].template(MADE, make_store)
+    return partial(postgres_server.database, like=MADE)
 
 
 @pytest.fixture(params=EACH_ENGINE)
-def lend_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], AbstractContextManager[str]]:
-    """Lend empty stores as often as a test asks, on each engine: one per example of Hypothesis, or two at once."""
+def lend_bare_url(request: pytest.FixtureRequest, tmp_path: Path) -> Lend:
+    """Lend places where no store is yet, on each engine."""
     if request.param == "postgresql":
         server: PostgresServer = request.getfixturevalue("postgres_server")
         return server.database
+    return partial(lend_file, tmp_path)
 
-    @contextmanager
-    def lend() -> Iterator[str]:
-        with TemporaryDirectory(dir=tmp_path) as directory:
-            yield f"sqlite:///{directory}/loom.db"
 
-    return lend
+@pytest.fixture
+def bare_url(lend_bare_url: Lend) -> Iterator[str]:
+    """The url of a place where no store is yet, on each engine."""
+    with lend_bare_url() as url:
+        yield url
+
+
+@pytest.fixture(params=EACH_ENGINE)
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The url of an empty store, on each engine."""
+    if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("made_file"), tmp_path)
+        yield f"sqlite:///{tmp_path}/loom.db"
+        return
+    lend: Lend = request.getfixturevalue("made_database")
+    with lend() as url:
+        yield url
+
+
+@pytest.fixture(params=EACH_ENGINE)
+def lend_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Lend:
+    """Lend empty stores as often as a test asks, on each engine: one per example of Hypothesis, or two at once."""
+    if request.param == "postgresql":
+        made: Lend = request.getfixturevalue("made_database")
+        return made
+    return partial(lend_file, tmp_path, request.getfixturevalue("made_file"))
+
+
+@contextmanager
+def lend_file(parent: Path, like: Path | None = None) -> Iterator[str]:
+    """Lend the url of a file that is not there yet, or of a copy."""
+    with TemporaryDirectory(dir=parent) as directory:
+        if like is not None:
+            shutil.copy(like, directory)
+        yield f"sqlite:///{directory}/loom.db"

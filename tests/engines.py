@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Literal, Self
@@ -104,10 +104,10 @@ class PostgresServer:
         return f"postgresql://{user}@/{database}?host={quote(str(self.home), safe='')}"
 
     @contextmanager
-    def database(self) -> Iterator[str]:
-        """Lend the url of a new, empty database with pgvector, and drop it afterwards."""
+    def database(self, like: str = TEMPLATE) -> Iterator[str]:
+        """Lend the url of a new database with pgvector, empty or like a template, and drop it afterwards."""
         name = f"t_{uuid4().hex}"
-        self._administer("CREATE DATABASE {} TEMPLATE {} OWNER {} STRATEGY file_copy", name, TEMPLATE, ROLE)
+        self._administer("CREATE DATABASE {} TEMPLATE {} OWNER {} STRATEGY file_copy", name, like, ROLE)
         try:
             yield self.url(name)
         finally:
@@ -134,7 +134,16 @@ class PostgresServer:
         self._administer("CREATE ROLE {} LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE", ROLE)
         self._administer("CREATE DATABASE {} OWNER {}", TEMPLATE, ROLE)
         self._administer("CREATE EXTENSION vector", database=TEMPLATE)
-        self._administer("ALTER DATABASE {} WITH IS_TEMPLATE true ALLOW_CONNECTIONS false", TEMPLATE)
+        self._seal(TEMPLATE)
+
+    def make_template(self, name: str, fill: Callable[[str], None]) -> None:
+        """Make one more template, filled through its url."""
+        self._administer("CREATE DATABASE {} TEMPLATE {} OWNER {} STRATEGY file_copy", name, TEMPLATE, ROLE)
+        fill(self.url(name))
+        self._seal(name)
+
+    def _seal(self, name: str) -> None:
+        self._administer("ALTER DATABASE {} WITH IS_TEMPLATE true ALLOW_CONNECTIONS false", name)
 
     def _pg_ctl(self, verb: str, *arguments: str) -> None:
         self._run("pg_ctl", verb, "-D", str(self.data), *arguments)
@@ -187,6 +196,15 @@ class Engines:
                 raise EngineUnavailable(failure.read_text()) from error
             started.write_text(str(server.programs))
             return server
+
+    def template(self, name: str, fill: Callable[[str], None]) -> None:
+        """Make a template in the run's server, once for all workers."""
+        server, made = self.server(), self.home / f"template-{name}"
+        with (self.home / "lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                server.make_template(name, fill)
+                made.touch()
 
     def private_server(self, *, durable: bool = False) -> PostgresServer:
         """Start a server for one test alone, to be crashed at will; the caller removes it."""

@@ -10,6 +10,8 @@ import psutil
 import psycopg
 import pytest
 
+from mindloom.loom import open_loom
+from mindloom.settings import Settings
 from tests import engines
 from tests.engines import Engines, EngineUnavailable, PostgresServer
 
@@ -53,6 +55,15 @@ def test_row_level_security_hides_rows_even_from_the_owner_of_a_table(postgres_u
 @pytest.mark.parametrize("turn", [1, 2])
 def test_every_test_gets_an_empty_database(postgres_url: str, turn: int) -> None:
     ask(postgres_url, "CREATE TABLE left_behind (id int)")
+
+
+@pytest.mark.promise("engines.fresh-database")
+@pytest.mark.parametrize("turn", [1, 2])
+def test_every_test_gets_a_store_that_was_never_used(store_url: str, turn: int) -> None:
+    with open_loom(store_url, settings=Settings()) as loom:
+        assert loom.workspaces.list() == []
+        assert loom.store.health().problems == ()
+        loom.workspace("left behind")
 
 
 @pytest.mark.promise("engines.fresh-database")

@@ -134,8 +134,10 @@ def test_a_kill_anywhere_sends_a_message_neither_twice_nor_never(world: World, s
             break
         except Killed:
             kills += 1
-            assert sent(world) == []
             world.later(minutes=5)
+            assert bool(sent(world)) is not bool(schedule.due()), "said, or still to be said"
+            if sent(world):
+                break
     assert kills > 1
     assert sent(world) == ["The dentist is at three."]
     with pytest.raises(Conflict):

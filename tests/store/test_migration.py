@@ -156,13 +156,13 @@ def test_processes_that_open_an_old_store_at_once_migrate_it_once(old: str, nurs
 
 
 @pytest.mark.promise("store.migrates-once")
-def test_threads_that_open_a_new_store_at_once_make_it_once(store_url: str, clock: ManualClock) -> None:
+def test_threads_that_open_a_new_store_at_once_make_it_once(bare_url: str, clock: ManualClock) -> None:
     with ThreadPoolExecutor(6) as pool:
-        stores = list(pool.map(lambda _: open_store(store_url, clock), range(6)))
+        stores = list(pool.map(lambda _: open_store(bare_url, clock), range(6)))
     for store in stores:
         assert store.health().problems == ()
         store.close()
-    assert version(store_url) == NEXT - 1
+    assert version(bare_url) == NEXT - 1
 
 
 def test_a_store_of_the_present_version_is_opened_without_a_write(tmp_path: Path, clock: ManualClock) -> None:

@@ -66,9 +66,9 @@ def build_from_file(url: str) -> None:
 
 @pytest.mark.promise("store.schema-is-migrations")
 def test_the_readable_schema_is_what_the_migrations_make(
-    lend_store_url: Callable[[], AbstractContextManager[str]], clock: ManualClock
+    lend_bare_url: Callable[[], AbstractContextManager[str]], clock: ManualClock
 ) -> None:
-    with lend_store_url() as migrated, lend_store_url() as written:
+    with lend_bare_url() as migrated, lend_bare_url() as written:
         open_store(migrated, clock).close()
         build_from_file(written)
         assert len(structure(migrated)) > 20
