@@ -13,10 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mindloom.errors import Rejected
+from mindloom.kernel.embedding import SITUATED, situated
 from mindloom.kernel.lifecycle import DYING, Access, Vigour, strength_after_days, strength_after_patrols, vigour
 from mindloom.kernel.search.bias import Circumstances, applied, factors, strength, worth
 from mindloom.kernel.search.diversity import Candidate, fold, say_the_same
-from mindloom.kernel.search.fusion import Corpus, centred, rarest, read_field, relevance, weighed, z_scores
+from mindloom.kernel.search.fusion import Corpus, centred, lacking, rarest, read_field, relevance, weighed, z_scores
 from mindloom.kernel.search.recipe import Bias
 from mindloom.kernel.search.score import usage
 from mindloom.kernel.search.words import LONGEST_WORD, analyse
@@ -106,6 +107,25 @@ def test_fused_signals_are_weighed_and_squashed() -> None:
     assert centred(np.array([1.0, 0.0, 0.0, 1.0]), 2.0).tolist() == [1.0, -1.0, -1.0, 1.0]
     assert centred(np.array([1.0, 1.0]), 2.0).tolist() == [0.0, 0.0], "what all have tells none apart"
     assert not centred(np.array([]), 2.0).size
+
+
+def test_a_short_text_lacks_what_is_around_it_and_a_long_one_less() -> None:
+    assert lacking(np.array([0.0, 3.0, 12.0, 24.0, 120.0]), 12.0).tolist() == [1.0, 1.0, 1.0, 0.5, 0.1]
+
+
+@given(st.text(max_size=30), st.text(max_size=1_500), st.text(max_size=1_500) | st.just("around " * 300))
+def test_a_vector_reads_the_whole_text_and_around_it_what_there_is_room_for(title: str, text: str, around: str) -> None:
+    whole, read = situated(title, text, ""), situated(title, text, around)
+    assert read.startswith(whole)
+    near = read[len(whole) + 1 :]
+    assert around.startswith(near)
+    assert len(near) <= max(0, SITUATED - len(whole))
+    assert near == around or len(whole) + len(around) > SITUATED
+
+
+def test_around_a_text_is_cut_between_words() -> None:
+    assert situated("", "x" * (SITUATED - 9), "seven sails") == "x" * (SITUATED - 9) + "\nseven"
+    assert situated("", "x" * (SITUATED - 2), "日本語") == "x" * (SITUATED - 2) + "\n日本"
 
 
 def test_rare_words_weigh_more_and_choose_first() -> None:

@@ -338,6 +338,17 @@ def test_a_score_is_its_relevance_times_its_factors(workspace: Workspace) -> Non
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
+@pytest.mark.promise("search.short-texts")
+def test_what_is_around_a_long_text_counts_less(workspace: Workspace) -> None:
+    long = "The council met for hours and argued about parking, trees, noise, rubbish, benches, lamps, dogs and " * 3
+    around = "They spoke about the drawbridge."
+    tale, answer, _ = workspace.add([note(long, context=around), note("At nine.", context=around), note("Snow fell.")])
+    regardless = replace(DEFAULT, short=1e9)
+    signals = {hit.id: hit.signals["context"] for hit in workspace.search("drawbridge")}
+    as_before = {hit.id: hit.signals["context"] for hit in workspace.search("drawbridge", recipe=regardless)}
+    assert signals[answer] == as_before[answer] == as_before[tale] > 2 * signals[tale] > 0
+
+
 @pytest.mark.promise("search.context")
 def test_labels_and_context_are_found_by_their_words(workspace: Workspace) -> None:
     alone = replace(DEFAULT, vectors=0.0)

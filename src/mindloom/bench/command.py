@@ -50,12 +50,20 @@ def search(invocation: Invocation, /, items: int, queries: int) -> Answer:
 @bench.command(cls=Command)
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--ablate", "is_ablated", is_flag=True, help="Take each means of the search away in turn, instead.")
-def retrieval(path: Path, is_ablated: bool) -> Answer:
+@click.option(
+    "--join",
+    "count",
+    metavar="N",
+    type=click.IntRange(1, 100),
+    default=1,
+    help="Make one document of N turns in a row.",
+)
+def retrieval(path: Path, is_ablated: bool, count: int) -> Answer:
     """Measure how well the right turns of LoCoMo-shaped conversations are found, beside plain words and vectors."""
-    from mindloom.bench.conversations import read_conversations  # noqa: PLC0415  loads numpy
+    from mindloom.bench.conversations import joined, read_conversations  # noqa: PLC0415  loads numpy
     from mindloom.bench.retrieval import ablate, evaluate  # noqa: PLC0415
 
-    conversations = read_conversations(path)
+    conversations = [joined(each, count) for each in read_conversations(path)]
     systems = ablate(conversations) if is_ablated else evaluate(conversations)
     columns = (
         "system",

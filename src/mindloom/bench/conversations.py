@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,18 +17,21 @@ from typing import Any
 from mindloom.errors import Rejected
 
 SESSION = re.compile(r"session_(\d+)\Z")
-WHEN = "%I:%M %p on %d %B, %Y"
+SEPARATED = re.compile(r"[\s,;]+")
+# How LoCoMo writes a date, and how data that was brought into its shape does, beside ISO 8601.
+WHEN = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%d %B, %Y", "%B %d, %Y")
 ADVERSARIAL = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thing that somebody said."""
+    """One thing that somebody said; `others` are those who speak in it, too."""
 
     id: str
     speaker: str
     text: str
     at: datetime
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +81,49 @@ def conversation(sample: Mapping[str, Any]) -> Conversation:
 
 def turns(talk: Mapping[str, Any], number: int) -> Iterator[Turn]:
     """Read the turns of one session, a minute apart from its date on."""
-    start = datetime.strptime(talk[f"session_{number}_date_time"], WHEN).replace(tzinfo=UTC)
+    start = moment(str(talk[f"session_{number}_date_time"]))
     for offset, turn in enumerate(talk[f"session_{number}"]):
-        yield Turn(turn["dia_id"], turn["speaker"], turn["text"], start + timedelta(minutes=offset))
+        yield Turn(str(turn["dia_id"]), str(turn["speaker"]), str(turn["text"]), start + timedelta(minutes=offset))
+
+
+def moment(text: str) -> datetime:
+    """Read a date."""
+    for form in WHEN:
+        with suppress(ValueError):
+            return datetime.strptime(text.strip(), form).replace(tzinfo=UTC)
+    found = datetime.fromisoformat(text.strip())
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def questions(found: list[Mapping[str, Any]], known: set[str]) -> Iterator[Question]:
     """Read the questions that have an answer in the conversation."""
     for question in found:
-        evidence = (
-            frozenset(part for entry in question.get("evidence", ()) for part in re.findall(r"D\d+:\d+", entry)) & known
-        )
-        if evidence and question["category"] != ADVERSARIAL:
-            yield Question(question["question"], question["category"], evidence)
+        given = question.get("evidence") or ()
+        entries = [given] if isinstance(given, str) else map(str, given)
+        # An entry is an id, or several in one string.
+        evidence = known.intersection(part for entry in entries for part in (entry, *SEPARATED.split(entry)))
+        category = question.get("category", 0)
+        if evidence and category != ADVERSARIAL:
+            yield Question(str(question["question"]), category, frozenset(evidence))
+
+
+def joined(conversation: Conversation, count: int) -> Conversation:
+    """Make one turn of every `count` in a row: the same questions, over longer texts."""
+    if count == 1:
+        return conversation
+    parts = [session[at : at + count] for session in conversation.sessions for at in range(0, len(session), count)]
+    home = {turn.id: part[0].id for part in parts for turn in part}
+    sessions = tuple(
+        tuple(one_of(session[at : at + count]) for at in range(0, len(session), count))
+        for session in conversation.sessions
+    )
+    asked = (replace(each, evidence=frozenset(home[turn] for turn in each.evidence)) for each in conversation.questions)
+    return replace(conversation, sessions=sessions, questions=tuple(asked))
+
+
+def one_of(turns: Sequence[Turn]) -> Turn:
+    """Write turns as one, known by the first of them."""
+    first, *rest = turns
+    others = dict.fromkeys(turn.speaker for turn in rest if turn.speaker != first.speaker)
+    text = " ".join([first.text, *(f"{turn.speaker}: {turn.text}" for turn in rest)])
+    return replace(first, text=text, others=tuple(others))

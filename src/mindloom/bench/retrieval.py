@@ -62,6 +62,7 @@ def run(
 MEANS: Mapping[str, Mapping[str, Any]] = {
     "without its own words": {"words": 0.0},
     "without what is around it": {"context": 0.0},
+    "with as much around long texts": {"short": 1e9},
     "without vectors": {"vectors": 0.0},
     "without names": {"names": 0.0},
     "without times": {"time": 0.0},
@@ -150,17 +151,18 @@ def asked(workspace: Workspace, question: str, names: Mapping[int, str], recipe:
 
 
 def in_context(session: Sequence[Turn], reach: int = AROUND) -> list[Document]:
-    """Write each turn as a document with what was said just before and after it."""
+    """Write each turn as a document with what was said just before and after it, nearest first."""
     documents = []
     for place, turn in enumerate(session):
-        around = [*session[max(0, place - reach) : place], *session[place + 1 : place + 1 + reach]]
+        places = [place + step for far in range(1, reach + 1) for step in (-far, far)]
+        around = [session[each] for each in places if 0 <= each < len(session)]
         context = " ".join(f"{each.speaker}: {each.text}" for each in around)
         documents.append(
             Document(
                 kind="turn",
                 text=f"{turn.speaker}: {turn.text}",
                 context=context,
-                labels=(turn.speaker, f"{turn.at:%d %B %Y}"),
+                labels=(turn.speaker, *turn.others, f"{turn.at:%d %B %Y}"),
                 happened_at=turn.at,
             )
         )

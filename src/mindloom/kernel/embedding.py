@@ -20,6 +20,9 @@ from mindloom.models.embedder import Task as Purpose
 from mindloom.store import Row, Store, Unit
 from mindloom.store.contract import Probe
 
+# A text of so many characters, with its context, says what it is about: more around it would drown it.
+SITUATED = 800
+
 
 @dataclass(frozen=True, slots=True)
 class Made:
@@ -171,9 +174,18 @@ class Embedding:
 
 
 def situated(title: str, text: str, context: str) -> str:
-    """Write a document as a model reads it: its title and text, then what surrounds it."""
+    """Write a document as a model reads it: its title and text, then as much around it as a short text lacks."""
     whole = f"{title}. {text}" if title else text
-    return f"{whole}\n{context}" if context else whole
+    near = within(context, SITUATED - len(whole))
+    return f"{whole}\n{near}" if near else whole
+
+
+def within(text: str, room: int) -> str:
+    """Cut a text to its room, between words where it has any."""
+    if len(text) <= room:
+        return text
+    cut = text[: max(0, room)]
+    return cut[: cut.rfind(" ")] if " " in cut else cut
 
 
 def model_id(unit: Unit, name: str, dim: int) -> int:

@@ -81,7 +81,7 @@ def is_worth_keeping(lines: Sequence[Line]) -> bool:
 def document_of(lines: Sequence[Line], zone: ZoneInfo, before: Sequence[Line] = ()) -> Document | None:
     """Write an exchange as search sees it; None when every message is trivial.
 
-    What was said just before surrounds it: "yes, the green one" is an answer to something.
+    What was said just before, given newest first, surrounds it: "yes, the green one" is an answer to something.
     """
     if not lines or not is_worth_keeping(lines):
         return None

@@ -237,7 +237,7 @@ class Conversation(Stream):
 
     def _said_before(self, message: int) -> list[Line]:
         with self._read() as unit:
-            return [line_of(row) for row in unit.all("archive.said_before", before=message, limit=AROUND)][::-1]
+            return [line_of(row) for row in unit.all("archive.said_before", before=message, limit=AROUND)]
 
     def _postpone(self, held: Held, messages: Sequence[Message], error: Exception) -> bool:
         """Note a failed attempt on the messages of a turn; False when they are another process's business by now."""

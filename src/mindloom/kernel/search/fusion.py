@@ -101,6 +101,11 @@ def centred(given: Column, weight: float) -> Column:
     return weight * (given - float(given.sum()) / max(1, given.size))
 
 
+def lacking(lengths: Column, short: float) -> Column:
+    """Say how much each text needs what is around it: a short one all of it, a longer one in proportion less."""
+    return short / np.maximum(lengths, short)
+
+
 def relevance(terms: Iterable[Column]) -> Column:
     """Squash fused scores into (0, 1), so that factors can multiply them and order is kept."""
     return 1.0 / (1.0 + np.exp(-sum(terms, np.float64(0.0)) / SPREAD))

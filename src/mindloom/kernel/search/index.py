@@ -34,8 +34,9 @@ class Document:
     """What search sees of an item.
 
     `labels` are names under which it is known (subjects, tags, actors); `context` is what surrounds it (the turns
-    around a turn), `details` is what it also tells. All are found by their words, in a second, lighter field; the
-    context is also part of the vector, and a question that says a label's name prefers what bears it.
+    around a turn, nearest first), `details` is what it also tells. All are found by their words, in a second, lighter
+    field; the context of a short text is also part of the vector, and a question that says a label's name prefers what
+    bears it.
     """
 
     kind: str

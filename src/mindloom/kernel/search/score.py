@@ -15,7 +15,7 @@ import numpy as np
 from mindloom.clock import to_micros
 from mindloom.kernel.lifecycle import Access
 from mindloom.kernel.search.bias import Circumstances, Claims, Usage, factors, strength
-from mindloom.kernel.search.fusion import Column, Field, centred, read_field, relevance, weighed
+from mindloom.kernel.search.fusion import Column, Field, centred, lacking, read_field, relevance, weighed
 from mindloom.kernel.search.gather import Gathered
 from mindloom.kernel.search.index import Standing
 from mindloom.kernel.search.names import bearing, names_in
@@ -58,6 +58,7 @@ def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> Scores:
     weights = {"words": recipe.words, "context": recipe.context, "vectors": recipe.vectors}
     holds = own.counts > 0
     signals = weighed(measured(gathered, terms, own, around), weights) | told(rows, holds, asked, recipe)
+    signals["context"] *= lacking(own.lengths, recipe.short)
     base = relevance(signals.values())
     bias = factors(circumstances(gathered, asked, recipe.bias), recipe.bias)
     score = base * math.prod(bias.values())

@@ -1,0 +1,105 @@
+"""Reading conversations in LoCoMo's shape: what it means, what is tolerated, and turns joined into longer texts."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindloom.bench.conversations import joined, moment, read_conversations
+from mindloom.bench.retrieval import ALONE, MEANS, ablate, evaluate, in_context
+from mindloom.errors import Rejected
+
+SAID = [
+    ("Ana", "I bought a red kayak in Lisbon."),
+    ("Ben", "Which colour did you say it has?"),
+    ("Ana", "Red, like the old one."),
+    ("Ben", "My sister teaches the cello in Oslo."),
+    ("Ana", "How long has she been teaching?"),
+]
+
+
+def sample(**changes: Any) -> dict[str, Any]:
+    """Write one conversation of one session."""
+    turns = [{"dia_id": f"D1:{at}", "speaker": who, "text": text} for at, (who, text) in enumerate(SAID, 1)]
+    asked = {"question": "Where did Ana buy the kayak?", "answer": "Lisbon", "evidence": ["D1:1"], "category": 4}
+    talk = {"speaker_a": "Ana", "session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": turns, "session_2": []}
+    return {"sample_id": "c", "conversation": {**talk, **changes.pop("talk", {})}, "qa": [{**asked, **changes}]}
+
+
+def read(tmp_path: Path, *samples: Any) -> Any:
+    file = tmp_path / "talk.json"
+    file.write_text(json.dumps(samples))
+    return read_conversations(file)
+
+
+def test_turns_have_speakers_and_times_and_questions_their_evidence(tmp_path: Path) -> None:
+    (talk,) = read(tmp_path, sample())
+    assert [turn.speaker for turn in talk.turns] == ["Ana", "Ben", "Ana", "Ben", "Ana"]
+    assert talk.turns[1].at == datetime(2023, 5, 8, 13, 57, tzinfo=UTC)
+    (question,) = talk.questions
+    assert (question.evidence, question.category) == ({"D1:1"}, 4)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "found"),
+    [("D1:1", {"D1:1"}), (["D1:1; D1:4"], {"D1:1", "D1:4"}), (["D1:1 D1:2,D1:4"], {"D1:1", "D1:2", "D1:4"})],
+)
+def test_evidence_may_be_several_ids_in_one_string(tmp_path: Path, evidence: Any, found: set[str]) -> None:
+    (talk,) = read(tmp_path, sample(evidence=evidence))
+    assert [question.evidence for question in talk.questions] == [found]
+
+
+@pytest.mark.parametrize("changes", [{"evidence": ["D9:9"]}, {"evidence": None}, {"category": 5}])
+def test_questions_without_a_known_answer_are_left_out(tmp_path: Path, changes: dict[str, Any]) -> None:
+    (talk,) = read(tmp_path, sample(**changes))
+    assert talk.questions == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1:56 pm on 8 May, 2023",
+        "2023/05/08 (Mon) 13:56",
+        "2023-05-08T13:56:00Z",
+        "2023-05-08 13:56",
+        "2023/05/08 13:56",
+    ],
+)
+def test_dates_are_read_in_several_forms(text: str) -> None:
+    assert moment(text) == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("wrong", [{"talk": {"session_1_date_time": "some day"}}, {"talk": {"session_1": [{}]}}])
+def test_what_has_another_shape_is_refused_with_a_reason(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(Rejected, match="not LoCoMo-shaped"):
+        read(tmp_path, sample(**wrong))
+
+
+def test_joined_turns_keep_every_word_both_speakers_and_the_evidence(tmp_path: Path) -> None:
+    (talk,) = read(tmp_path, sample(evidence=["D1:2", "D1:4"]))
+    long = joined(talk, 2)
+    assert [turn.id for turn in long.turns] == ["D1:1", "D1:3", "D1:5"]
+    assert long.turns[0].text == f"{SAID[0][1]} Ben: {SAID[1][1]}"
+    assert [turn.others for turn in long.turns] == [("Ben",), ("Ben",), ()]
+    assert [question.evidence for question in long.questions] == [{"D1:1", "D1:3"}]
+    assert joined(talk, 1) == talk
+
+
+def test_a_turn_is_told_with_the_nearest_turns_first(tmp_path: Path) -> None:
+    (talk,) = read(tmp_path, sample())
+    documents = in_context(talk.sessions[0])
+    said = [f"{who}: {text}" for who, text in SAID]
+    assert documents[2].context == " ".join([said[1], said[3], said[0], said[4]])
+    assert documents[0].context == f"{said[1]} {said[2]}"
+    assert documents[0].labels == ("Ana", "08 May 2023")
+
+
+def test_every_system_and_every_means_has_a_row(tmp_path: Path) -> None:
+    talks = read(tmp_path, sample())
+    ours, words, _ = evaluate(talks)
+    assert (ours["system"], ours["recall@5"], words["recall@5"]) == ("mindloom", 1.0, 1.0)
+    assert [row["system"] for row in ablate(talks)] == ["mindloom", *MEANS, ALONE]
