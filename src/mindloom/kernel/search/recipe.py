@@ -35,7 +35,7 @@ class Recipe:
     words: float = 1.0
     context: float = 0.9
     # A text of so many words lacks what is around it; a longer one says by itself what it is about, and counts it less.
-    short: float = 12.0
+    short: float = 10.0
     vectors: float = 0.7
     # Added whole, not measured against the other candidates: a question names a document's name or time, or not.
     names: float = 2.0
