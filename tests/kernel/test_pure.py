@@ -20,7 +20,7 @@ from mindloom.kernel.search.diversity import Candidate, fold, say_the_same
 from mindloom.kernel.search.fusion import Corpus, centred, lacking, rarest, read_field, relevance, weighed, z_scores
 from mindloom.kernel.search.recipe import Bias
 from mindloom.kernel.search.score import usage
-from mindloom.kernel.search.words import LONGEST_WORD, analyse
+from mindloom.kernel.search.words import LONGEST_WORD, analyse, spellings
 from mindloom.kernel.texts import LONGEST_NAME, checked, checked_name, content_hash, name_key
 
 FLOATS = st.floats(-1e6, 1e6, allow_nan=False)
@@ -82,6 +82,16 @@ def test_vowel_points_do_not_matter(pointed: str, plain: str) -> None:
 @given(st.text(), st.text())
 def test_words_do_not_depend_on_what_stands_around_them(one: str, other: str) -> None:
     assert analyse(f"{one}\n{other}") == analyse(one) + analyse(other)
+
+
+@pytest.mark.promise("words.reading")
+@given(st.text())
+@example("Mr O'Brien's SHIPS, 日本語 and ships")
+def test_every_word_of_a_text_has_a_spelling(text: str) -> None:
+    spelled = spellings(text)
+    assert set(spelled) <= set(analyse(text))
+    for word, spelling in spelled.items():
+        assert word in analyse(spelling) or len(spelling) > LONGEST_WORD
 
 
 @given(st.lists(FLOATS, max_size=50))

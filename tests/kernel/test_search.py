@@ -338,6 +338,24 @@ def test_a_score_is_its_relevance_times_its_factors(workspace: Workspace) -> Non
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
+@pytest.mark.promise("search.explained")
+def test_an_explanation_uses_the_words_of_the_question(workspace: Workspace) -> None:
+    sails, leaves, _ = workspace.add(
+        [
+            note("Caroline was happiest when sailing, and happy at home."),
+            note("Yes, at nine.", context="Does Caroline's ferry leave early?", labels=("ferry",)),
+            note("日本語の文章です"),
+        ]
+    )
+    found = {hit.id: hit.explain() for hit in workspace.search("Is CAROLINE happy about the ferries?")}
+    assert found[sails][0] == "words it shares with the question: CAROLINE, happy"
+    assert found[leaves][0] == "words around it or in its labels: CAROLINE, ferries"
+    farthest = min(workspace.search("The ferry leaves."), key=lambda hit: hit.similarity or 0.0)
+    assert farthest.explain()[0] == "little speaks for it, and nothing better was found"
+    assert workspace.search("日本語", limit=1)[0].matched_words == ("日本", "本語")
+    assert workspace.search("What is Mr O'Brien's ship?")[0].words_around == ()
+
+
 @pytest.mark.promise("search.short-texts")
 def test_what_is_around_a_long_text_counts_less(workspace: Workspace) -> None:
     long = "The council met for hours and argued about parking, trees, noise, rubbish, benches, lamps, dogs and " * 3

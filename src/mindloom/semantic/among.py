@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from mindloom.clock import to_micros
 from mindloom.kernel.access import access_from
 from mindloom.kernel.search import Findings, Recipe
-from mindloom.kernel.search.find import LONGEST_CUE, described, ranked
+from mindloom.kernel.search.find import LONGEST_CUE, described, ranked, terms_of
 from mindloom.kernel.search.gather import Gathered, counted, grouped
 from mindloom.kernel.search.score import Asked
-from mindloom.kernel.search.words import analyse
 from mindloom.kernel.texts import checked
 from mindloom.semantic.ground import Ground
 from mindloom.store.contract import FOREVER
@@ -19,7 +18,7 @@ from mindloom.store.contract import FOREVER
 def search_among(ground: Ground, ids: Sequence[int], cue: str, limit: int, recipe: Recipe) -> Findings:
     """Rank these documents by what `cue` touches, strongest first; what it does not touch at all is left out."""
     question = checked(cue, "the question", LONGEST_CUE)
-    terms = list(dict.fromkeys(analyse(question)))
+    terms = terms_of(question)
     vectors = ground.embedding.probe(question, ground.workspace.id) if recipe.vectors else None
     with ground.read() as unit:
         probe = ground.embedding.aimed(unit, vectors)
@@ -39,5 +38,5 @@ def search_among(ground: Ground, ids: Sequence[int], cue: str, limit: int, recip
             ),
             is_all=True,
         )
-        asked = Asked(tuple(terms), to_micros(ground.clock.now()), ())
-        return Findings(described(unit, ranked(gathered, asked, limit, recipe), terms), probe is not None, None)
+        asked = Asked(terms, to_micros(ground.clock.now()))
+        return Findings(described(unit, ranked(gathered, asked, limit, recipe), question), probe is not None, None)

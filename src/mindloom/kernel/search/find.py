@@ -25,7 +25,7 @@ from mindloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
 from mindloom.kernel.search.recipe import DEFAULT, Recipe
 from mindloom.kernel.search.score import Asked, Scores, scored
 from mindloom.kernel.search.when import Span, anchor_in, mentions_time, timed
-from mindloom.kernel.search.words import analyse
+from mindloom.kernel.search.words import analyse, spellings
 from mindloom.kernel.texts import checked
 from mindloom.store import Row, Store, Unit
 
@@ -45,8 +45,9 @@ class Kept(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The candidates of a search, their scores, and the page that was kept of them."""
+    """The question and the candidates of a search, their scores, and the page that was kept of them."""
 
+    asked: Asked
     gathered: Gathered
     scores: Scores
     kept: Sequence[Kept]
@@ -97,7 +98,7 @@ class Finder:
                 if len(ranking.kept) == limit or gathered.is_all:
                     break
                 depth = max(depth, recipe.word_candidates) * WIDENING
-            hits = described(unit, ranking, asked.terms)
+            hits = described(unit, ranking, question)
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
         return Findings(hits, probe is not None, degraded, ranking.kinds(leaving_out))
 
@@ -105,7 +106,7 @@ class Finder:
         spans: tuple[Span, ...] = ()
         if recipe.time and mentions_time(question):
             spans, question = self._spans(unit, question, now, within, recipe)
-        return Asked(tuple(dict.fromkeys(analyse(question))), to_micros(now), spans)
+        return Asked(terms_of(question), to_micros(now), spans)
 
     def _spans(
         self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe
@@ -116,7 +117,7 @@ class Finder:
         if anchor is None:
             return spans, rest
         # The event is looked for by its words alone: a time that is told by it must not need a second embedding.
-        event = Asked(tuple(dict.fromkeys(analyse(anchor.phrase))), to_micros(now), ())
+        event = Asked(terms_of(anchor.phrase), to_micros(now))
         found = ranked(gather(unit, event.terms, None, within.reach, 1, recipe), event, 1, recipe).kept
         return tuple(anchor.span(each.row["happened_at"]) for each in found), question
 
@@ -134,12 +135,19 @@ def ranked(
         for item, place in top.items()
     ]
     folded = fold(candidates, limit, recipe.same)
-    return Ranking(gathered, scores, [Kept(rows[top[item]], top[item], also) for item, also in folded.items()])
+    return Ranking(asked, gathered, scores, [Kept(rows[top[item]], top[item], also) for item, also in folded.items()])
 
 
-def described(unit: Unit, ranking: Ranking, terms: Sequence[str]) -> tuple[Hit, ...]:
-    """Make hits of what was kept, with where each comes from."""
+def terms_of(question: str) -> tuple[str, ...]:
+    """Read the words of a question, each once."""
+    return tuple(dict.fromkeys(analyse(question)))
+
+
+def described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
+    """Make hits of what was kept, with where each comes from; words are told as the question writes them."""
     gathered, scores = ranking.gathered, ranking.scores
+    spelled = spellings(question)
+    words = [spelled.get(term, term) for term in ranking.asked.terms]
     ids = [each.row["item_id"] for each in ranking.kept]
     rows = {row["item_id"]: row for row in unit.all("words.document_of", ids=ids)}
     sources = grouped((row["item_id"], row["source_id"]) for row in unit.all("kernel.source_of", ids=ids))
@@ -159,7 +167,8 @@ def described(unit: Unit, ranking: Ranking, terms: Sequence[str]) -> tuple[Hit, 
             bias=applied(scores.bias, place),
             similarity=None if near is None else near.similarity,
             matched_perspective=None if near is None else angles.get(near.perspective_id),
-            matched_words=tuple(compress(terms, scores.holds[place])),
+            matched_words=distinct(words, scores.holds[place]),
+            words_around=distinct(words, scores.near[place] & ~scores.holds[place]),
             is_covered=item in gathered.covers,
             also=also,
             sources=tuple(sorted(sources.get(item, ()))),
@@ -169,3 +178,8 @@ def described(unit: Unit, ranking: Ranking, terms: Sequence[str]) -> tuple[Hit, 
         )
         hits.append(hit)
     return tuple(hits)
+
+
+def distinct(words: Sequence[str], chosen: Claims) -> tuple[str, ...]:
+    """Take the chosen words, each once: two terms may be written as one word."""
+    return tuple(dict.fromkeys(compress(words, chosen)))

@@ -66,6 +66,7 @@ class Hit:
     similarity: float | None
     matched_perspective: str | None
     matched_words: tuple[str, ...]
+    words_around: tuple[str, ...]
     is_covered: bool
     also: tuple[int, ...]
     sources: tuple[int, ...]
@@ -81,10 +82,15 @@ class Hit:
     def explain(self) -> list[str]:
         """Say in words why this hit ranked where it did."""
         said = [f"words it shares with the question: {', '.join(self.matched_words)}"] if self.matched_words else []
-        if self.similarity is not None:
+        if self.words_around:
+            said.append(f"words around it or in its labels: {', '.join(self.words_around)}")
+        # What is further off than most others is not called similar.
+        if self.similarity is not None and self.similarity > 0.0 and self.signals.get("vectors", 0.0) >= 0.0:
             angle = f", seen as {self.matched_perspective}" if self.matched_perspective not in (None, "general") else ""
             said.append(f"similar in meaning: {self.similarity:.2f}{angle}")
         said += [reason for name, reason in TOLD.items() if self.signals.get(name, 0.0) > 0.0]
+        if not said:
+            said.append("little speaks for it, and nothing better was found")
         said += [f"{REASONS[name]}: × {factor:.2f}" for name, factor in self.bias.items()]
         if self.also:
             said.append(f"stands for {len(self.also)} more that say the same")

@@ -32,14 +32,15 @@ class Asked(NamedTuple):
 
     terms: tuple[str, ...]
     now: int
-    spans: tuple[Span, ...]
+    spans: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
     """The score of every candidate, in the order of its rows, and what it is made of.
 
-    `order` names the rows, strongest first, and `holds` says which of the question's terms each text holds.
+    `order` names the rows, strongest first; `holds` says which of the question's terms each text holds, `near` which
+    stand around it.
     """
 
     order: Sequence[int]
@@ -48,6 +49,7 @@ class Scores:
     signals: Mapping[str, Column]
     bias: Mapping[str, Column]
     holds: Claims
+    near: Claims
 
 
 def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> Scores:
@@ -63,7 +65,7 @@ def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> Scores:
     bias = factors(circumstances(gathered, asked, recipe.bias), recipe.bias)
     score = base * math.prod(bias.values())
     ids = np.fromiter((row["item_id"] for row in rows), np.int64, len(rows))
-    return Scores(np.lexsort((-ids, -score)).tolist(), score, base, signals, bias, holds)
+    return Scores(np.lexsort((-ids, -score)).tolist(), score, base, signals, bias, holds, around.counts > 0)
 
 
 def measured(gathered: Gathered, terms: Sequence[str], own: Field, around: Field) -> dict[str, Column]:

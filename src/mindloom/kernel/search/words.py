@@ -60,6 +60,15 @@ def analyse(text: str) -> list[str]:
     return found
 
 
+def spellings(text: str) -> dict[str, str]:
+    """Find how a text itself writes each of its words, the first time."""
+    found: dict[str, str] = {}
+    for token in TOKEN.findall(unicodedata.normalize("NFKC", text)):
+        for word in analyse(token):
+            found.setdefault(word, word if UNSPACED_RUN.match(token) else token)
+    return found
+
+
 @lru_cache(maxsize=100_000)
 def read_token(token: str) -> tuple[str, ...]:
     """Reduce a token to its words: a possessive or a contraction loses its tail, a stop word everything."""
