@@ -13,7 +13,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -46,6 +47,19 @@ def settle(url: str, count: int) -> None:
             place.add([note(f"Island {number} has {part} harbours.") for part in range(DOCUMENTS)])
             if number < GRAPHS:
                 place.graph.store(NewMemory(type="fix", title="Tides", content="It turns at noon."))
+
+
+@contextmanager
+def crew() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start processes that do not outlive the test, however it ends."""
+    with ExitStack() as stack:
+
+        def started(url: str, *arguments: str) -> subprocess.Popen[str]:
+            process = stack.enter_context(start(url, *arguments))
+            stack.callback(process.kill)
+            return process
+
+        yield started
 
 
 def start(url: str, *arguments: str) -> subprocess.Popen[str]:
@@ -97,11 +111,11 @@ def wait_for_a_patrol(url: str) -> None:
         wait_until(lambda: ask("SELECT id FROM patrol WHERE ended_at IS NOT NULL"))
 
 
-def wait_until(look: Callable[[], T | None]) -> T:
+def wait_until(look: Callable[[], T | None], seconds: float = PATIENCE) -> T:
     """Look again and again until there is something."""
-    patience = time.monotonic() + PATIENCE
+    patience = time.monotonic() + seconds
     while not (found := look()):
-        assert time.monotonic() < patience
+        assert time.monotonic() < patience, f"nothing came in {seconds:.0f} seconds"
         time.sleep(0.003)
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,11 @@ from tests.kernel.crew import (
     PATIENCE,
     assert_each_was_done_once,
     at_home,
+    crew,
     is_all_done,
     kill_in_a_patrol,
     let_leases_run_out,
     settle,
-    start,
     told,
     wait_for_a_patrol,
     wait_until,
@@ -42,19 +43,23 @@ def share(url: str, count: int, kills: int) -> None:
     The one that survives begins when the first victim is at work: else it might have done everything by then.
     """
     settle(url, count)
-    victim = start(url, "worker", "--every", "0.2")
-    wait_for_a_patrol(url)
-    survivor = start(url, "worker", "--every", "0.2")
-    for number in range(kills):
-        if number:
-            victim = start(url, "worker", "--every", "0.2")
-        place = kill_in_a_patrol(victim, url)
-        _, log = victim.communicate(timeout=PATIENCE)
-        assert told(log)[place, "patrol"] == 0
-        let_leases_run_out(url, victim.pid)
-    wait_until(lambda: is_all_done(url, count))
-    survivor.send_signal(signal.SIGTERM)
-    out, log = survivor.communicate(timeout=PATIENCE)
+    # What they write is read all the time: a full pipe would hold a worker up.
+    with crew() as start, ThreadPoolExecutor() as reading:
+        victim = start(url, "worker", "--every", "0.2")
+        wait_for_a_patrol(url)
+        survivor = start(url, "worker", "--every", "0.2")
+        survived = reading.submit(survivor.communicate)
+        for number in range(kills):
+            if number:
+                victim = start(url, "worker", "--every", "0.2")
+            written = reading.submit(victim.communicate)
+            place = kill_in_a_patrol(victim, url)
+            _, log = written.result(PATIENCE)
+            assert told(log)[place, "patrol"] == 0
+            let_leases_run_out(url, victim.pid)
+        wait_until(lambda: is_all_done(url, count), PATIENCE + count)
+        survivor.send_signal(signal.SIGTERM)
+        out, log = survived.result(PATIENCE)
     assert survivor.returncode == 0, log
     assert json.loads(out)["result"]["failed"] == 0, log
     assert max(told(log).values()) == 1
@@ -71,7 +76,7 @@ def test_two_workers_share_fifty_workspaces_and_one_is_killed(home: Path, store_
 @pytest.mark.promise("tasks.shared")
 def test_worker_after_worker_is_killed_and_each_task_is_done_once(home: Path, store_url: str) -> None:
     assert home.is_dir()
-    share(store_url, 400, kills=8)
+    share(store_url, 1_000, kills=4)
 
 
 @pytest.mark.promise("tasks.once")
