@@ -22,7 +22,7 @@ from mindloom.store.postgresql.unit import PostgresUnit
 
 CONNECTIONS = 16
 # Up to so many vectors of a perspective, sorting them exactly is fast enough and loses nothing.
-LARGE = 50_000
+LARGE = 20_000
 PATIENCE_SECONDS = 30.0
 # The upper half of the advisory lock of a workspace; the lower half is its id.
 WRITER_LOCK = 0x6D696E64 << 32

@@ -66,7 +66,8 @@ class PostgresUnit:
             for text, context in [(Counter(row["words"].split()), Counter(row["context_words"].split()))]
             for term in text.keys() | context.keys()
         ]
-        terms, items, lives, impacts = zip(*postings, strict=True) if postings else ((), (), (), ())
+        # In the order of their index: neighbours there are written together.
+        terms, items, lives, impacts = zip(*sorted(postings), strict=True) if postings else ((), (), (), ())
         self.run("words.index_add", terms=terms, items=items, lives=lives, impacts=impacts)
         self._count(count_words(rows))
 

@@ -17,8 +17,11 @@ WHERE e.workspace_id = :workspace AND e.model_id = :model AND e.perspective_id =
 ORDER BY e.vector <#> :probe::halfvec LIMIT :limit;
 
 -- name: similarities
+-- The sums keep the planner from going through all vectors of the perspective, which it takes for few until the table
+-- was analysed.
 SELECT e.item_id, -(e.vector <#> :probe::halfvec) AS similarity FROM embedding AS e
-WHERE e.workspace_id = :workspace AND e.model_id = :model AND e.perspective_id = :perspective AND e.item_id IN (:*ids);
+WHERE e.workspace_id = :workspace AND e.model_id + 0 = :model AND e.perspective_id + 0 = :perspective
+    AND e.item_id IN (:*ids);
 
 -- name: put
 INSERT INTO embedding (workspace_id, model_id, perspective_id, item_id, vector, live, revision)
