@@ -6,11 +6,14 @@ import re
 import sqlite3
 from pathlib import Path
 
+import psycopg
 import pytest
+from pgvector import HalfVector
 
 from mindloom.clock import SystemClock
 from mindloom.store import open_store
 from mindloom.store.statements import statements
+from tests.store.ground import note, open_at
 
 PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 WHOLE_WORKSPACE = re.compile(r"\(workspace_id=\?\)$")
@@ -34,3 +37,26 @@ def test_a_statement_that_names_items_reads_only_those(connection: sqlite3.Conne
     values = {each: "[1, 2]" if f"json_each(:{each})" in sql else 1 for each in PARAMETER.findall(sql)}
     plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
     assert not [step for step in plan if WHOLE_WORKSPACE.search(step)]
+
+
+@pytest.mark.promise("store.finds-by-id")
+def test_vectors_are_found_by_id_before_postgresql_knows_how_many_there_are(postgres_url: str) -> None:
+    with open_at(postgres_url) as loom:
+        place = loom.workspace("james")
+        ids = list(place.add([note(f"Island {number} has a harbour.") for number in range(600)]))
+        cue = loom.embedding.probe("harbour")
+        with loom.store.read(place.info.id) as unit:
+            probe = loom.embedding.aimed(unit, cue)
+            assert probe is not None
+            ((perspective, vector),) = probe.vectors.items()
+            values = {"workspace": place.info.id, "model": probe.model_id, "perspective": perspective, "ids": ids[:60]}
+            asked = {**values, "probe": str(HalfVector(vector).to_list())}
+    with psycopg.connect(postgres_url) as server:
+        server.execute(f"SET mindloom.workspace = '{place.info.id}'")
+        for name in ("vectors.of_items", "vectors.similarities"):
+            sql = f"EXPLAIN {statements('postgresql')[name]}".encode()
+            plan = "\n".join(
+                row[0] for row in server.execute(sql, {**values, "probe": str(HalfVector(vector).to_list())})
+            )
+            assert "embedding_pkey" in plan, plan
+            assert "Filter: (item_id" not in plan

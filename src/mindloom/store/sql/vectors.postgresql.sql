@@ -16,9 +16,13 @@ WHERE e.workspace_id = :workspace AND e.model_id = :model AND e.perspective_id =
     AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of)
 ORDER BY e.vector <#> :probe::halfvec LIMIT :limit;
 
+-- name: of_items
+-- Here and below, the sums keep the planner from going through all vectors of the perspective, which it takes for few
+-- until the table was analysed.
+SELECT item_id, vector FROM embedding
+WHERE workspace_id = :workspace AND model_id + 0 = :model AND perspective_id + 0 = :perspective AND item_id IN (:*ids);
+
 -- name: similarities
--- The sums keep the planner from going through all vectors of the perspective, which it takes for few until the table
--- was analysed.
 SELECT e.item_id, -(e.vector <#> :probe::halfvec) AS similarity FROM embedding AS e
 WHERE e.workspace_id = :workspace AND e.model_id + 0 = :model AND e.perspective_id + 0 = :perspective
     AND e.item_id IN (:*ids);
