@@ -22,9 +22,11 @@ from mindloom.kernel.search.names import bearing, names_in
 from mindloom.kernel.search.recipe import Bias, Recipe
 from mindloom.kernel.search.when import Moments, Span, credit
 from mindloom.store import Row
+from mindloom.store.contract import FOREVER
 
 MICROS_A_DAY = 86_400_000_000
 UNUSED = Access()
+NEVER = -FOREVER
 
 
 class Asked(NamedTuple):
@@ -103,7 +105,7 @@ def circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstances
     if asked.spans:
         age, idle = np.full(len(rows), math.inf), np.zeros(len(rows))
     else:
-        touched = [to_micros(each.last_at) if each.last_at else 0 for each in used]
+        touched = [to_micros(each.last_at) if each.last_at else NEVER for each in used]
         age = days(asked.now, happened)
         idle = days(asked.now, np.maximum(happened, touched)) if used else age
     return Circumstances(
