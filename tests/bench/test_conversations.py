@@ -53,6 +53,17 @@ def test_evidence_may_be_several_ids_in_one_string(tmp_path: Path, evidence: Any
     assert [question.evidence for question in talk.questions] == [found]
 
 
+def test_what_has_no_name_no_date_and_no_ids_is_counted(tmp_path: Path) -> None:
+    bare = sample(talk={"session_1_date_time": None})
+    del bare["sample_id"]
+    for turn in bare["conversation"]["session_1"]:
+        del turn["dia_id"]
+    first, second = read(tmp_path, bare, bare)
+    assert (first.name, second.name) == ("conversation 1", "conversation 2")
+    assert first.turns[0].at < first.turns[1].at
+    assert [question.evidence for question in first.questions] == [{"D1:1"}]
+
+
 @pytest.mark.parametrize("changes", [{"evidence": ["D9:9"]}, {"evidence": None}, {"category": 5}])
 def test_questions_without_a_known_answer_are_left_out(tmp_path: Path, changes: dict[str, Any]) -> None:
     (talk,) = read(tmp_path, sample(**changes))

@@ -21,6 +21,7 @@ SEPARATED = re.compile(r"[\s,;]+")
 # How LoCoMo writes a date, and how data that was brought into its shape does, beside ISO 8601.
 WHEN = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%d %B, %Y", "%B %d, %Y")
 ADVERSARIAL = 5
+UNDATED = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def read_conversations(path: Path) -> list[Conversation]:
     """Read a file of conversations; questions without a known answer, and adversarial ones, are left out."""
     try:
         samples = json.loads(path.read_text(encoding="utf-8"))
-        return [conversation(sample) for sample in samples]
+        return [conversation(sample, f"conversation {number}") for number, sample in enumerate(samples, 1)]
     except OSError as error:
         raise Rejected(f"cannot read {path}: {error.strerror}", hint="give the path of a LoCoMo-shaped file") from error
     except (ValueError, KeyError, TypeError) as error:
@@ -70,20 +71,22 @@ def read_conversations(path: Path) -> list[Conversation]:
         ) from error
 
 
-def conversation(sample: Mapping[str, Any]) -> Conversation:
-    """Read one conversation."""
+def conversation(sample: Mapping[str, Any], name: str) -> Conversation:
+    """Read one conversation, which may have a name of its own."""
     talk = sample["conversation"]
     numbers = sorted(int(match[1]) for key in talk if (match := SESSION.match(key)) and talk[key])
     sessions = tuple(tuple(turns(talk, number)) for number in numbers)
     known = {turn.id for session in sessions for turn in session}
-    return Conversation(str(sample["sample_id"]), sessions, tuple(questions(sample["qa"], known)))
+    return Conversation(str(sample.get("sample_id", name)), sessions, tuple(questions(sample["qa"], known)))
 
 
 def turns(talk: Mapping[str, Any], number: int) -> Iterator[Turn]:
-    """Read the turns of one session, a minute apart from its date on."""
-    start = moment(str(talk[f"session_{number}_date_time"]))
+    """Read the turns of one session, a minute apart from its date on; without a date, sessions are a day apart."""
+    told = talk.get(f"session_{number}_date_time")
+    start = moment(str(told)) if told else UNDATED + timedelta(days=number)
     for offset, turn in enumerate(talk[f"session_{number}"]):
-        yield Turn(str(turn["dia_id"]), str(turn["speaker"]), str(turn["text"]), start + timedelta(minutes=offset))
+        known = str(turn.get("dia_id") or f"D{number}:{offset + 1}")
+        yield Turn(known, str(turn["speaker"]), str(turn["text"]), start + timedelta(minutes=offset))
 
 
 def moment(text: str) -> datetime:
