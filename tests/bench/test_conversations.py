@@ -46,7 +46,7 @@ def test_turns_have_speakers_and_times_and_questions_their_evidence(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("evidence", "found"),
-    [("D1:1", {"D1:1"}), (["D1:1; D1:4"], {"D1:1", "D1:4"}), (["D1:1 D1:2,D1:4"], {"D1:1", "D1:2", "D1:4"})],
+    [("D1:1", {"D1:1"}), (["D1:1; D1:4"], {"D1:1", "D1:4"}), (["(D1:1) D1:2,D1:4|"], {"D1:1", "D1:2", "D1:4"})],
 )
 def test_evidence_may_be_several_ids_in_one_string(tmp_path: Path, evidence: Any, found: set[str]) -> None:
     (talk,) = read(tmp_path, sample(evidence=evidence))

@@ -17,7 +17,18 @@ from mindloom.kernel.embedding import SITUATED, situated
 from mindloom.kernel.lifecycle import DYING, Access, Vigour, strength_after_days, strength_after_patrols, vigour
 from mindloom.kernel.search.bias import Circumstances, applied, factors, strength, worth
 from mindloom.kernel.search.diversity import Candidate, fold, say_the_same
-from mindloom.kernel.search.fusion import Corpus, centred, lacking, rarest, read_field, relevance, weighed, z_scores
+from mindloom.kernel.search.fusion import (
+    MOST_TERMS,
+    Corpus,
+    centred,
+    lacking,
+    rarest,
+    read_field,
+    relevance,
+    telling,
+    weighed,
+    z_scores,
+)
 from mindloom.kernel.search.recipe import Bias
 from mindloom.kernel.search.score import usage
 from mindloom.kernel.search.words import LONGEST_WORD, analyse, spellings
@@ -119,7 +130,20 @@ def test_fused_signals_are_weighed_and_squashed() -> None:
     assert not centred(np.array([]), 2.0).size
 
 
+def test_of_a_very_long_question_the_rarest_known_words_are_scored() -> None:
+    few = ("tide", "unknown", "boat")
+    corpus = Corpus(
+        9_000, 90_000, 0, {"tide": 50, "boat": 10, **{f"w{number}": 1_000 + number for number in range(600)}}
+    )
+    assert telling(few, corpus) == few
+    long = telling((*(f"w{number}" for number in range(600)), *few), corpus)
+    assert len(long) == MOST_TERMS
+    assert long[:3] == ("boat", "tide", "w0")
+    assert "unknown" not in long
+
+
 def test_a_short_text_lacks_what_is_around_it_and_a_long_one_less() -> None:
+    assert lacking(np.array([0.0, 5.0]), 0.0).tolist() == [0.0, 0.0]
     assert lacking(np.array([0.0, 3.0, 12.0, 24.0, 120.0]), 12.0).tolist() == [1.0, 1.0, 1.0, 0.5, 0.1]
 
 

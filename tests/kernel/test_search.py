@@ -338,6 +338,14 @@ def test_a_score_is_its_relevance_times_its_factors(workspace: Workspace) -> Non
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
+def test_a_question_of_many_pages_is_answered_on_few(workspace: Workspace) -> None:
+    (wanted, *_) = workspace.add([note("The zeppelin landed."), *(note(f"Word{at} of many.") for at in range(40))])
+    pages = " ".join(f"word{number}" for number in range(2_200))
+    hits = workspace.search(f"{pages} zeppelin", limit=50)
+    assert wanted in [hit.id for hit in hits]
+    assert all(len(hit.matched_words) <= 2 for hit in hits)
+
+
 @pytest.mark.promise("search.explained")
 def test_an_explanation_uses_the_words_of_the_question(workspace: Workspace) -> None:
     sails, leaves, _ = workspace.add(

@@ -17,7 +17,7 @@ from typing import Any
 from mindloom.errors import Rejected
 
 SESSION = re.compile(r"session_(\d+)\Z")
-SEPARATED = re.compile(r"[\s,;]+")
+SEPARATED = re.compile(r"[^\w:.#-]+")
 # How LoCoMo writes a date, and how data that was brought into its shape does, beside ISO 8601.
 WHEN = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%d %B, %Y", "%B %d, %Y")
 ADVERSARIAL = 5
@@ -114,12 +114,9 @@ def joined(conversation: Conversation, count: int) -> Conversation:
     """Make one turn of every `count` in a row: the same questions, over longer texts."""
     if count == 1:
         return conversation
-    parts = [session[at : at + count] for session in conversation.sessions for at in range(0, len(session), count)]
-    home = {turn.id: part[0].id for part in parts for turn in part}
-    sessions = tuple(
-        tuple(one_of(session[at : at + count]) for at in range(0, len(session), count))
-        for session in conversation.sessions
-    )
+    parts = [[session[at : at + count] for at in range(0, len(session), count)] for session in conversation.sessions]
+    home = {turn.id: part[0].id for session in parts for part in session for turn in part}
+    sessions = tuple(tuple(one_of(part) for part in session) for session in parts)
     asked = (replace(each, evidence=frozenset(home[turn] for turn in each.evidence)) for each in conversation.questions)
     return replace(conversation, sessions=sessions, questions=tuple(asked))
 

@@ -45,9 +45,8 @@ class Kept(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The question and the candidates of a search, their scores, and the page that was kept of them."""
+    """The candidates of a search, their scores, and the page that was kept of them."""
 
-    asked: Asked
     gathered: Gathered
     scores: Scores
     kept: Sequence[Kept]
@@ -135,7 +134,7 @@ def ranked(
         for item, place in top.items()
     ]
     folded = fold(candidates, limit, recipe.same)
-    return Ranking(asked, gathered, scores, [Kept(rows[top[item]], top[item], also) for item, also in folded.items()])
+    return Ranking(gathered, scores, [Kept(rows[top[item]], top[item], also) for item, also in folded.items()])
 
 
 def terms_of(question: str) -> tuple[str, ...]:
@@ -147,7 +146,7 @@ def described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
     """Make hits of what was kept, with where each comes from; words are told as the question writes them."""
     gathered, scores = ranking.gathered, ranking.scores
     spelled = spellings(question)
-    words = [spelled.get(term, term) for term in ranking.asked.terms]
+    words = [spelled.get(term, term) for term in scores.terms]
     ids = [each.row["item_id"] for each in ranking.kept]
     rows = {row["item_id"]: row for row in unit.all("words.document_of", ids=ids)}
     sources = grouped((row["item_id"], row["source_id"]) for row in unit.all("kernel.source_of", ids=ids))

@@ -20,6 +20,8 @@ B = 0.4
 SPREAD = 1.5
 # Values that differ by less than this share of their mean are nearly alike, and the one that differs is not far out.
 ALIKE = 0.2
+# A text of many pages may be the question; the table of its terms and the candidates must stay small.
+MOST_TERMS = 500
 
 Column = npt.NDArray[np.float64]
 
@@ -50,6 +52,13 @@ def rarest(terms: Sequence[str], corpus: Corpus, postings: int) -> list[str]:
             break
         chosen.append(term)
     return chosen
+
+
+def telling(terms: tuple[str, ...], corpus: Corpus) -> tuple[str, ...]:
+    """Choose the terms that are scored: all of a question's, and of a very long one's the rarest that are known."""
+    if len(terms) <= MOST_TERMS:
+        return terms
+    return tuple(sorted(terms, key=lambda term: corpus.holding.get(term) or math.inf)[:MOST_TERMS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +112,7 @@ def centred(given: Column, weight: float) -> Column:
 
 def lacking(lengths: Column, short: float) -> Column:
     """Say how much each text needs what is around it: a short one all of it, a longer one in proportion less."""
-    return short / np.maximum(lengths, short)
+    return short / np.maximum(lengths, max(short, 1.0))
 
 
 def relevance(terms: Iterable[Column]) -> Column:

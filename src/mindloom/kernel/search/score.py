@@ -15,7 +15,7 @@ import numpy as np
 from mindloom.clock import to_micros
 from mindloom.kernel.lifecycle import Access
 from mindloom.kernel.search.bias import Circumstances, Claims, Usage, factors, strength
-from mindloom.kernel.search.fusion import Column, Field, centred, lacking, read_field, relevance, weighed
+from mindloom.kernel.search.fusion import Column, Field, centred, lacking, read_field, relevance, telling, weighed
 from mindloom.kernel.search.gather import Gathered
 from mindloom.kernel.search.index import Standing
 from mindloom.kernel.search.names import bearing, names_in
@@ -45,6 +45,7 @@ class Scores:
     stand around it.
     """
 
+    terms: Sequence[str]
     order: Sequence[int]
     score: Column
     relevance: Column
@@ -56,6 +57,7 @@ class Scores:
 
 def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> Scores:
     """Score every candidate; ties go to the newer."""
+    asked = asked._replace(terms=telling(asked.terms, gathered.corpus))
     rows, terms = gathered.rows, asked.terms
     own = read_field([row["words"] for row in rows], terms)
     around = read_field([row["context_words"] for row in rows], terms)
@@ -67,7 +69,8 @@ def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> Scores:
     bias = factors(circumstances(gathered, asked, recipe.bias), recipe.bias)
     score = base * math.prod(bias.values())
     ids = np.fromiter((row["item_id"] for row in rows), np.int64, len(rows))
-    return Scores(np.lexsort((-ids, -score)).tolist(), score, base, signals, bias, holds, around.counts > 0)
+    order = np.lexsort((-ids, -score)).tolist()
+    return Scores(terms, order, score, base, signals, bias, holds, around.counts > 0)
 
 
 def measured(gathered: Gathered, terms: Sequence[str], own: Field, around: Field) -> dict[str, Column]:
