@@ -17,7 +17,7 @@ help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.ready-all ## Install what is needed and serve
-	$(BIN)/mindloom serve
+	$(BIN)/everloom serve
 
 # loadgroup spreads single tests over the workers, and keeps tests that share an xdist_group (those that load every core)
 # on one worker, so that they never run side by side.
@@ -64,7 +64,7 @@ clean: ## Remove the environment, caches and reports
 # Some systems ship Python without ensurepip; then the system's pip puts a pip into the environment.
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo "mindloom needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." >&2; \
+	  echo "everloom needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." >&2; \
 	  echo "Name another one: make PYTHON=/path/to/python3.11 …" >&2; exit 1; }
 	@echo "creating $(VENV)"
 	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
@@ -72,11 +72,11 @@ $(VENV)/bin/python:
 	  && $(PYTHON) -m pip -qq --python $(VENV)/bin/python install pip; } || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.ready-all: $(INPUTS) | $(VENV)/bin/python
-	@echo "installing mindloom into $(VENV)"
+	@echo "installing everloom into $(VENV)"
 	@$(PIP) install -c constraints.txt -e '.[all]'
 	@touch $@
 
 $(VENV)/.ready-dev: $(INPUTS) | $(VENV)/bin/python
-	@echo "installing mindloom and its development tools into $(VENV)"
+	@echo "installing everloom and its development tools into $(VENV)"
 	@$(PIP) install -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.ready-all

@@ -21,12 +21,12 @@ from uuid import UUID
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from mindloom.graph.disk import Disk, Entry
-from mindloom.graph.kinds import KINDS
-from mindloom.graph.results import Memory
-from mindloom.graph.sheets import written_memory
-from mindloom.loom import open_loom
-from mindloom.settings import Settings
+from everloom.graph.disk import Disk, Entry
+from everloom.graph.kinds import KINDS
+from everloom.graph.results import Memory
+from everloom.graph.sheets import written_memory
+from everloom.loom import open_loom
+from everloom.settings import Settings
 
 SYLLABLES = "re dis time out keep live sock et dock er de ploy post gres in dex que ry cache work back off".split()
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mindloom.bench.search import Measured, measure
+from everloom.bench.search import Measured, measure
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 COLOURS = ("#1b6ca8", "#c8553d", "#588157", "#8d6a9f")

@@ -1,4 +1,4 @@
-"""How much memory `mindloom mcp` takes over a large workspace: when it has just started, and after its searches.
+"""How much memory `everloom mcp` takes over a large workspace: when it has just started, and after its searches.
 
 Run by hand on Linux: `python benchmarks/memory.py --items 100000`. Starts the server over stdio, asks it as an agent
 does, and reads the resident set of its process. Prints a table.
@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from mindloom.bench.search import fill, questions
-from mindloom.loom import open_loom
-from mindloom.settings import Settings
+from everloom.bench.search import fill, questions
+from everloom.loom import open_loom
+from everloom.settings import Settings
 
-CODE = "from mindloom.cli import main; main()"
+CODE = "from everloom.cli import main; main()"
 QUESTIONS = 20
 WORKSPACE = "bench"
 

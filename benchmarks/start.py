@@ -1,4 +1,4 @@
-"""How long `mindloom mcp` takes from start to an answered `tools/list`, beside a server of the SDK without any tool.
+"""How long `everloom mcp` takes from start to an answered `tools/list`, beside a server of the SDK without any tool.
 
 Both are started in turns, so that a busy machine slows both. Run: python benchmarks/start.py [ROUNDS]
 """
@@ -16,7 +16,7 @@ from statistics import median
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 EMPTY = "from mcp.server import MCPServer; MCPServer('empty').run('stdio')"
-MINDLOOM = "from mindloom.cli import main; main()"
+EVERLOOM = "from everloom.cli import main; main()"
 TARGET = 1.3
 
 META = {
@@ -60,17 +60,17 @@ def measure(rounds: int) -> dict[str, float]:
         environ = {**os.environ, "PYTHONPATH": str(SOURCE), "HOME": home}
         loom = ["mcp", "--store", f"sqlite:///{home}/loom.db"]
         # Once before it counts: this compiles what was not compiled yet.
-        for code, arguments in ((EMPTY, []), (MINDLOOM, loom)):
+        for code, arguments in ((EMPTY, []), (EVERLOOM, loom)):
             seconds_to_list(code, arguments, environ)
-        pairs = [(seconds_to_list(EMPTY, [], environ), seconds_to_list(MINDLOOM, loom, environ)) for _ in range(rounds)]
+        pairs = [(seconds_to_list(EMPTY, [], environ), seconds_to_list(EVERLOOM, loom, environ)) for _ in range(rounds)]
     empty, ours = (median(pair[side][0] for pair in pairs) for side in (0, 1))
     empty_used, ours_used = (median(pair[side][1] for pair in pairs) for side in (0, 1))
     return {
         "empty_seconds": round(empty, 3),
-        "mindloom_seconds": round(ours, 3),
+        "everloom_seconds": round(ours, 3),
         "ratio": round(ours / empty, 3),
         "empty_cpu_seconds": round(empty_used, 3),
-        "mindloom_cpu_seconds": round(ours_used, 3),
+        "everloom_cpu_seconds": round(ours_used, 3),
         "cpu_ratio": round(ours_used / empty_used, 3),
         "target": TARGET,
     }

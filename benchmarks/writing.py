@@ -16,11 +16,11 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mindloom.bench.search import fill, finder, questions, timed
-from mindloom.bench.texts import memories
-from mindloom.kernel.search import Document
-from mindloom.loom import open_loom
-from mindloom.settings import Settings
+from everloom.bench.search import fill, finder, questions, timed
+from everloom.bench.texts import memories
+from everloom.kernel.search import Document
+from everloom.loom import open_loom
+from everloom.settings import Settings
 
 WRITERS = 4
 QUESTIONS = 300

@@ -1,7 +1,7 @@
 """Fixtures of every test: the engines, and how Hypothesis behaves.
 
 `store_url` runs a test once per engine. Without a PostgreSQL server its tests are skipped, or fail when the environment
-says MINDLOOM_TEST_REQUIRE_POSTGRES=1.
+says EVERLOOM_TEST_REQUIRE_POSTGRES=1.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
-from mindloom.clock import SystemClock
-from mindloom.models import static
-from mindloom.store import open_store
+from everloom.clock import SystemClock
+from everloom.models import static
+from everloom.store import open_store
 from tests.engines import Engines, EngineUnavailable, PostgresServer
 
-REQUIRE = "MINDLOOM_TEST_REQUIRE_POSTGRES"
+REQUIRE = "EVERLOOM_TEST_REQUIRE_POSTGRES"
 ENGINES = pytest.StashKey[Engines]()
 SERVER_FIXTURES = {"made_database", "postgres_server", "postgres_url", "private_postgres"}
 # The template of a database that holds a store, made once a run.
-MADE = "mindloom_made"
+MADE = "everloom_made"
 Lend = Callable[[], AbstractContextManager[str]]
 
 # Times vary on shared machines, so no deadline.

@@ -1,6 +1,6 @@
 """The real engines of the tests: a PostgreSQL server that belongs to one test run, and nothing installed in the system.
 
-Owns how the server is found, started, shared between test workers, crashed and removed. Knows nothing of mindloom.
+Owns how the server is found, started, shared between test workers, crashed and removed. Knows nothing of everloom.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import psycopg
 from psycopg import sql
 
 ROLE = "loom"
-TEMPLATE = "mindloom_template"
-PREFIX = "mindloom-engines-"
+TEMPLATE = "everloom_template"
+PREFIX = "everloom-engines-"
 MEMORY = Path("/dev/shm")
 ROOM = 4 * 2**30
 StopMode = Literal["smart", "fast", "immediate"]

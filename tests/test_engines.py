@@ -10,8 +10,8 @@ import psutil
 import psycopg
 import pytest
 
-from mindloom.loom import open_loom
-from mindloom.settings import Settings
+from everloom.loom import open_loom
+from everloom.settings import Settings
 from tests import engines
 from tests.engines import Engines, EngineUnavailable, PostgresServer
 

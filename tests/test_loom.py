@@ -11,22 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from mindloom import Document, Settings, open_loom
-from mindloom.errors import Conflict, Rejected, StoreError
-from mindloom.loom import Loom
+from everloom import Document, Settings, open_loom
+from everloom.errors import Conflict, Rejected, StoreError
+from everloom.loom import Loom
 from tests.store.ground import NOW, SETTINGS, is_sqlite, note, open_at
 
 
 @pytest.mark.promise("loom.default-path")
 def test_a_loom_opens_where_the_settings_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("MINDLOOM_")]:
+    for name in [name for name in os.environ if name.startswith("EVERLOOM_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     with open_loom() as loom:
         loom.workspace().add([note("It is here.")])
-    assert (tmp_path / "data" / "mindloom" / "loom.db").is_file()
-    monkeypatch.setenv("MINDLOOM_STORE_URL", f"sqlite://{tmp_path}/named.db")
+    assert (tmp_path / "data" / "everloom" / "loom.db").is_file()
+    monkeypatch.setenv("EVERLOOM_STORE_URL", f"sqlite://{tmp_path}/named.db")
     with open_loom() as loom:
         assert loom.workspaces.list() == []
     assert (tmp_path / "named.db").is_file()

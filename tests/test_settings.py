@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from mindloom.errors import Rejected
-from mindloom.settings import Origin, default_file, from_environment, known_names, load, local_zone
+from everloom.errors import Rejected
+from everloom.settings import Origin, default_file, from_environment, known_names, load, local_zone
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A settings file that names a workspace and two models."""
-    path = tmp_path / "mindloom.toml"
+    path = tmp_path / "everloom.toml"
     path.write_text('[workspace]\nname = "from file"\n[embed]\nmodels = ["ollama:x", "static:wordllama-256"]\n')
     return path
 
@@ -25,7 +25,7 @@ def origin(origins: list[Origin], name: str) -> Origin:
 
 @pytest.mark.promise("settings.order")
 def test_a_flag_beats_the_environment_and_that_beats_the_file(file: Path) -> None:
-    environ = {"MINDLOOM_WORKSPACE_NAME": "from environment"}
+    environ = {"EVERLOOM_WORKSPACE_NAME": "from environment"}
     flags: dict[str, Any] = {"workspace.name": "from flag"}
     assert load(file, environ={})[0].workspace.name == "from file"
     assert load(file, environ=environ)[0].workspace.name == "from environment"
@@ -35,7 +35,7 @@ def test_a_flag_beats_the_environment_and_that_beats_the_file(file: Path) -> Non
 
 @pytest.mark.promise("settings.origins")
 def test_every_value_says_where_it_came_from(file: Path) -> None:
-    environ = {"MINDLOOM_EMBED_MODELS": "ollama:y,static:wordllama-256", "OPENAI_API_KEY": "sk-very-secret"}
+    environ = {"EVERLOOM_EMBED_MODELS": "ollama:y,static:wordllama-256", "OPENAI_API_KEY": "sk-very-secret"}
     settings, origins = load(file, {"llm.dollars": 3.5}, environ)
     assert settings.embed.models == ("ollama:y", "static:wordllama-256")
     assert [each.name for each in origins] == known_names()
@@ -58,7 +58,7 @@ def test_a_secret_is_never_shown(file: Path) -> None:
 
 @pytest.mark.promise("settings.secrets")
 def test_secrets_in_a_file_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "mindloom.toml"
+    path = tmp_path / "everloom.toml"
     path.write_text('[secrets]\nopenai_api_key = "sk-very-secret"\n')
     with pytest.raises(Rejected, match="holds secrets") as refusal:
         load(path, environ={})
@@ -80,7 +80,7 @@ def test_secrets_in_a_file_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_in_the_file_is_named_with_its_place(tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "mindloom.toml"
+    path = tmp_path / "everloom.toml"
     path.write_text(text)
     with pytest.raises(Rejected) as refusal:
         load(path, environ={})
@@ -91,9 +91,9 @@ def test_a_mistake_in_the_file_is_named_with_its_place(tmp_path: Path, text: str
 
 @pytest.mark.promise("settings.named-errors")
 def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
-    (tmp_path / "mindloom.toml").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "everloom.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(Rejected, match="cannot read"):
-        load(tmp_path / "mindloom.toml", environ={})
+        load(tmp_path / "everloom.toml", environ={})
     with pytest.raises(Rejected, match="cannot read"):
         load(tmp_path, environ={})
 
@@ -103,7 +103,7 @@ def test_an_unknown_flag_and_a_bad_variable_are_named() -> None:
     with pytest.raises(Rejected, match=r"no setting 'store\.colour'"):
         load(flags={"store.colour": "red"}, environ={})
     with pytest.raises(Rejected, match=r"llm\.dollars") as refusal:
-        load(environ={"MINDLOOM_LLM_DOLLARS": "many"})
+        load(environ={"EVERLOOM_LLM_DOLLARS": "many"})
     assert "environment" in str(refusal.value)
 
 
@@ -115,11 +115,11 @@ def test_a_file_that_somebody_named_must_exist(tmp_path: Path) -> None:
 
 def test_a_file_that_the_environment_names_must_exist(tmp_path: Path) -> None:
     with pytest.raises(Rejected, match="no settings file"):
-        load(environ={"MINDLOOM_CONFIG": str(tmp_path / "slip.toml")})
+        load(environ={"EVERLOOM_CONFIG": str(tmp_path / "slip.toml")})
 
 
 def test_the_environment_may_name_the_file(file: Path) -> None:
-    assert load(environ={"MINDLOOM_CONFIG": str(file)})[0].workspace.name == "from file"
+    assert load(environ={"EVERLOOM_CONFIG": str(file)})[0].workspace.name == "from file"
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_an_empty_variable_is_no_value() -> None:
-    assert from_environment({"MINDLOOM_STORE_URL": "", "MINDLOOM_WORKSPACE_NAME": "x"}) == {"workspace.name": "x"}
+    assert from_environment({"EVERLOOM_STORE_URL": "", "EVERLOOM_WORKSPACE_NAME": "x"}) == {"workspace.name": "x"}
 
 
 def test_the_zone_of_this_machine_is_an_iana_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mindloom.composing import MIND_TASKS
-from mindloom.errors import Rejected
-from mindloom.loom import Workspace, open_loom
-from mindloom.settings import Settings
-from mindloom.verbs import FACULTIES, MOST_CHARACTERS, faculty_tools, written
+from everloom.composing import MIND_TASKS
+from everloom.errors import Rejected
+from everloom.loom import Workspace, open_loom
+from everloom.settings import Settings
+from everloom.verbs import FACULTIES, MOST_CHARACTERS, faculty_tools, written
 
 
 @pytest.fixture

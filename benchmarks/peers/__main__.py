@@ -1,7 +1,7 @@
 """Put other memories beside this one.
 
     python -m benchmarks.peers --conversations locomo10.json
-    python -m benchmarks.peers --only mindloom FTS5 Chroma --items 1000 10000
+    python -m benchmarks.peers --only everloom FTS5 Chroma --items 1000 10000
 
 Makes an environment for each memory on first use, which takes minutes and gigabytes, and needs the registries of Python
 and Node.js. Without --conversations only speed is measured. Run it on a quiet machine: memories are run one by one.
@@ -21,7 +21,7 @@ from benchmarks.peers.environment import Unavailable, prepare
 from benchmarks.peers.roster import PEERS, ROOT, Peer
 from benchmarks.peers.tables import Report
 from benchmarks.peers.trial import Row, Trial
-from mindloom.bench.conversations import Conversation, read_conversations
+from everloom.bench.conversations import Conversation, read_conversations
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

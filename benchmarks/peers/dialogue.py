@@ -23,7 +23,7 @@ from benchmarks.peers.environment import Environment
 from benchmarks.peers.roster import ROOT, Peer
 
 # What must not leak from the harness into a memory's environment.
-OWN = ("PYTHON", "VIRTUAL_ENV", "MINDLOOM_", "MCP_", "MEM0_", "XDG_")
+OWN = ("PYTHON", "VIRTUAL_ENV", "EVERLOOM_", "MCP_", "MEM0_", "XDG_")
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 

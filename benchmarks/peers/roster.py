@@ -36,19 +36,19 @@ class Peer:
 
 PEERS = (
     Peer(
-        "mindloom",
-        "mindloom",
-        home="mindloom",
+        "everloom",
+        "everloom",
+        home="everloom",
         about="Default settings, static embedder, words and vectors; each turn as a document with its speaker and date "
-        "as labels and the turns around it as context, as `mindloom bench retrieval` does: more than all others get.",
+        "as labels and the turns around it as context, as `everloom bench retrieval` does: more than all others get.",
         packages=(str(ROOT),),
         is_ours=True,
         takes_context=True,
     ),
     Peer(
-        "mindloom, text only",
-        "mindloom",
-        home="mindloom",
+        "everloom, text only",
+        "everloom",
+        home="everloom",
         about="The same, but each turn as the one line that all others get (speaker, date, text), without context.",
         packages=(str(ROOT),),
         is_ours=True,

@@ -19,10 +19,10 @@ from benchmarks.peers.dialogue import Bounds, Dialogue, Failed
 from benchmarks.peers.environment import Environment
 from benchmarks.peers.roster import Peer
 from benchmarks.peers.visit import Visit
-from mindloom.bench.conversations import Conversation
-from mindloom.bench.retrieval import DEPTH, in_context, measures, spoken
-from mindloom.bench.search import LIMIT, questions
-from mindloom.bench.texts import memories
+from everloom.bench.conversations import Conversation
+from everloom.bench.retrieval import DEPTH, in_context, measures, spoken
+from everloom.bench.search import LIMIT, questions
+from everloom.bench.texts import memories
 
 STARTS = 3
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.peers.dialogue import Dialogue
-from mindloom.bench.search import percentile
+from everloom.bench.search import percentile
 
 BATCH = 250
 WARM_UP = "anything at all"

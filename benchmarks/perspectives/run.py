@@ -3,7 +3,7 @@
     python -m benchmarks.perspectives.run locomo10.json
 
 Makes an environment for the model on first use, which takes minutes and a gigabyte and needs Python's registry; starts
-a server there that speaks OpenAI's wire; lets mindloom embed the same conversations through it in several ways; and
+a server there that speaks OpenAI's wire; lets everloom embed the same conversations through it in several ways; and
 prints a table. Run it on a quiet machine.
 """
 
@@ -27,11 +27,11 @@ from benchmarks.peers.environment import prepare
 from benchmarks.peers.roster import MODEL, ROOT, Peer
 from benchmarks.perspectives.server import MODEL as SERVED
 from benchmarks.perspectives.systems import VECTORS_ONLY, Arrangement, Reranker, Shelf
-from mindloom.bench.conversations import Conversation, read_conversations
-from mindloom.bench.retrieval import DEPTH, Book, Timed
-from mindloom.kernel.perspectives import DEFAULTS, GENERAL
-from mindloom.kernel.search import DEFAULT, Hit
-from mindloom.settings import EmbedSettings, ProviderSettings, Settings
+from everloom.bench.conversations import Conversation, read_conversations
+from everloom.bench.retrieval import DEPTH, Book, Timed
+from everloom.kernel.perspectives import DEFAULTS, GENERAL
+from everloom.kernel.search import DEFAULT, Hit
+from everloom.settings import EmbedSettings, ProviderSettings, Settings
 
 WEIGHTS = (0.3, 0.6, 1.0)
 COLUMNS = ("recall@5", "recall@10", "recall@20", "mrr", "ndcg@10")

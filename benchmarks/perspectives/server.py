@@ -2,7 +2,7 @@
 
     python -m benchmarks.perspectives.server [--port 8077] [--threads 2]
 
-Runs in the environment of the model and imports nothing of mindloom. Its first line says where it answers. Knows the
+Runs in the environment of the model and imports nothing of everloom. Its first line says where it answers. Knows the
 wire only: what makes the vectors is a function, and here it is all-MiniLM-L6-v2 as a package carries it.
 """
 

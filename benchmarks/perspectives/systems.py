@@ -13,23 +13,23 @@ from pathlib import Path
 
 import numpy as np
 
-from mindloom.bench.conversations import Conversation
-from mindloom.bench.retrieval import MEANS, in_context
-from mindloom.clock import SystemClock
-from mindloom.composing import access
-from mindloom.kernel.backfill import Backfill
-from mindloom.kernel.embedding import Embedding, situated
-from mindloom.kernel.journal import register
-from mindloom.kernel.perspectives import DEFAULTS, GENERAL
-from mindloom.kernel.search import DEFAULT, Document, Finder, Hit, Index, Recipe
-from mindloom.kernel.search.fusion import z_scores
-from mindloom.kernel.tasks import Work
-from mindloom.kernel.workspaces import Workspaces
-from mindloom.models import Task, make_embedder
-from mindloom.models.chain import Chain
-from mindloom.models.embedder import Embedder, Rows, Traits, Vectors
-from mindloom.settings import Settings
-from mindloom.store import Unit, open_store
+from everloom.bench.conversations import Conversation
+from everloom.bench.retrieval import MEANS, in_context
+from everloom.clock import SystemClock
+from everloom.composing import access
+from everloom.kernel.backfill import Backfill
+from everloom.kernel.embedding import Embedding, situated
+from everloom.kernel.journal import register
+from everloom.kernel.perspectives import DEFAULTS, GENERAL
+from everloom.kernel.search import DEFAULT, Document, Finder, Hit, Index, Recipe
+from everloom.kernel.search.fusion import z_scores
+from everloom.kernel.tasks import Work
+from everloom.kernel.workspaces import Workspaces
+from everloom.models import Task, make_embedder
+from everloom.models.chain import Chain
+from everloom.models.embedder import Embedder, Rows, Traits, Vectors
+from everloom.settings import Settings
+from everloom.store import Unit, open_store
 
 VECTORS_ONLY = replace(
     DEFAULT,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mindloom.bench.conversations import joined, moment, read_conversations
-from mindloom.bench.retrieval import ALONE, MEANS, ablate, evaluate, in_context
-from mindloom.errors import Rejected
+from everloom.bench.conversations import joined, moment, read_conversations
+from everloom.bench.retrieval import ALONE, MEANS, ablate, evaluate, in_context
+from everloom.errors import Rejected
 
 SAID = [
     ("Ana", "I bought a red kayak in Lisbon."),
@@ -112,5 +112,5 @@ def test_a_turn_is_told_with_the_nearest_turns_first(tmp_path: Path) -> None:
 def test_every_system_and_every_means_has_a_row(tmp_path: Path) -> None:
     talks = read(tmp_path, sample())
     ours, words, _ = evaluate(talks)
-    assert (ours["system"], ours["recall@5"], words["recall@5"]) == ("mindloom", 1.0, 1.0)
-    assert [row["system"] for row in ablate(talks)] == ["mindloom", *MEANS, ALONE]
+    assert (ours["system"], ours["recall@5"], words["recall@5"]) == ("everloom", 1.0, 1.0)
+    assert [row["system"] for row in ablate(talks)] == ["everloom", *MEANS, ALONE]

@@ -14,7 +14,7 @@ from benchmarks.peers.environment import Environment, Unavailable, prepare, run
 from benchmarks.peers.roster import PEERS, Peer
 from benchmarks.peers.tables import Report
 from benchmarks.peers.trial import Row, Trial
-from mindloom.bench.conversations import Conversation, Question, Turn
+from everloom.bench.conversations import Conversation, Question, Turn
 
 FTS5 = next(peer for peer in PEERS if peer.name == "FTS5")
 BROKEN = Peer("broken", "nobody", home="", about="There is no such adapter.")

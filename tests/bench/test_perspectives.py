@@ -1,4 +1,4 @@
-"""The embedding server of the perspectives benchmark speaks the wire that mindloom reads; several angles are used."""
+"""The embedding server of the perspectives benchmark speaks the wire that everloom reads; several angles are used."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 from benchmarks.perspectives.run import Tally, compared, markdown
 from benchmarks.perspectives.server import Refused, answer, make_server, remembering
 from benchmarks.perspectives.systems import VECTORS_ONLY, Reranker, Shelf
-from mindloom.bench.conversations import Conversation, Question, Turn
-from mindloom.kernel.perspectives import DEFAULTS
+from everloom.bench.conversations import Conversation, Question, Turn
+from everloom.kernel.perspectives import DEFAULTS
 
 AT = datetime(2026, 5, 1, tzinfo=UTC)
 TALK = Conversation(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mindloom.loom import Workspace, open_loom
-from mindloom.settings import Settings
+from everloom.loom import Workspace, open_loom
+from everloom.settings import Settings
 from tests.channels.telegram_stub import TelegramStub
 
 Given = dict[str, Any]

@@ -1,4 +1,4 @@
-"""`mindloom chat` as people use it: in a real terminal, and in scripts."""
+"""`everloom chat` as people use it: in a real terminal, and in scripts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mindloom.channels.terminal import CHANNEL, Terminal, read_message
-from mindloom.cli.chat import write
-from mindloom.loom import Workspace
+from everloom.channels.terminal import CHANNEL, Terminal, read_message
+from everloom.cli.chat import write
+from everloom.loom import Workspace
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
@@ -18,7 +18,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("MINDLOOM_", "XDG_")) and not name.endswith(("_API_KEY", "_TOKEN"))
+        if not name.startswith(("EVERLOOM_", "XDG_")) and not name.endswith(("_API_KEY", "_TOKEN"))
     }
     places = {"HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "XDG_CONFIG_HOME": str(home / "config")}
     return {**kept, **places, "TZ": "UTC", **more}
@@ -31,7 +31,7 @@ def test_nothing_that_a_model_says_commands_the_terminal(capsys: pytest.CaptureF
 
 @pytest.mark.promise("mind.chat")
 def test_a_script_says_one_thing_and_reads_the_reply(call: Any) -> None:
-    env = {"MINDLOOM_LLM_LARGE": "scripted:echo"}
+    env = {"EVERLOOM_LLM_LARGE": "scripted:echo"}
     result = call("chat", "--json", env=env, input="Hello\nthere").result
     assert "Hello\nthere" in result["reply"]
     assert result["usage"]["output"] > 0
@@ -43,7 +43,7 @@ def test_a_script_says_one_thing_and_reads_the_reply(call: Any) -> None:
 @pytest.mark.promise("mind.no-model")
 @pytest.mark.parametrize("model", ["", "anthropic:claude-sonnet-5-5", "openai:gpt-9"])
 def test_without_a_model_or_a_key_it_says_what_to_set_and_takes_nothing(call: Any, model: str, tmp_path: Path) -> None:
-    ended = call("chat", "--once", "Hello", env={"MINDLOOM_LLM_LARGE": model})
+    ended = call("chat", "--once", "Hello", env={"EVERLOOM_LLM_LARGE": model})
     assert ended.code == 1
     assert "ollama" in ended.err
     assert "Traceback" not in ended.err
@@ -55,11 +55,11 @@ def call(tmp_path: Path) -> Any:
     """Run a command inside this process."""
     from click.testing import CliRunner
 
-    from mindloom.cli.root import root
+    from everloom.cli.root import root
     from tests.cli.conftest import Ended
 
     variables: dict[str, str | None] = {name: None for name in os.environ if name.endswith("_API_KEY")}
-    places = environment(tmp_path, MINDLOOM_STORE_URL=f"sqlite://{tmp_path}/loom.db")
+    places = environment(tmp_path, EVERLOOM_STORE_URL=f"sqlite://{tmp_path}/loom.db")
 
     def run_here(*arguments: str, env: dict[str, str] | None = None, **extra: Any) -> Ended:
         ended = CliRunner(env={**variables, **places, **(env or {})}).invoke(root, arguments, **extra)
@@ -69,7 +69,7 @@ def call(tmp_path: Path) -> Any:
 
 
 def test_a_conversation_is_not_json(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mindloom.cli import chat
+    from everloom.cli import chat
 
     monkeypatch.setattr(chat, "sys", type("Seen", (), {"stdin": type("Tty", (), {"isatty": lambda _: True})()}))
     assert call("chat", "--json").error["code"] == "rejected"

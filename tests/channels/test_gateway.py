@@ -1,4 +1,4 @@
-"""`mindloom gateway` as a real process: every channel, killed in mid-conversation, started again, told to stop."""
+"""`everloom gateway` as a real process: every channel, killed in mid-conversation, started again, told to stop."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from mindloom.channels.gateway import Gateway, Plan
-from mindloom.channels.signing import HEADER, signature
-from mindloom.errors import Forbidden, Rejected
-from mindloom.loom import Workspace, open_loom
+from everloom.channels.gateway import Gateway, Plan
+from everloom.channels.signing import HEADER, signature
+from everloom.errors import Forbidden, Rejected
+from everloom.loom import Workspace, open_loom
 from tests.channels.conftest import eventually, settings_for
 from tests.channels.telegram_stub import TOKEN, TelegramStub
 from tests.channels.test_chat import environment
@@ -33,14 +33,14 @@ def gateway(home: Path, stub: TelegramStub, log: Path, **more: str) -> Iterator[
     """Run the gateway; gives the process and the line that says what runs."""
     env = environment(
         home,
-        MINDLOOM_LLM_LARGE="scripted:echo",
+        EVERLOOM_LLM_LARGE="scripted:echo",
         TELEGRAM_BOT_TOKEN=TOKEN,
-        MINDLOOM_TELEGRAM_CHATS=str(FRIEND),
-        MINDLOOM_TELEGRAM_BASE=stub.url,
-        MINDLOOM_WEBHOOK_SECRET=SECRET,
+        EVERLOOM_TELEGRAM_CHATS=str(FRIEND),
+        EVERLOOM_TELEGRAM_BASE=stub.url,
+        EVERLOOM_WEBHOOK_SECRET=SECRET,
         **more,
     )
-    command = [sys.executable, "-m", "mindloom", "gateway", "--port", "0", "--json", "--verbose"]
+    command = [sys.executable, "-m", "everloom", "gateway", "--port", "0", "--json", "--verbose"]
     with log.open("a") as errors:
         process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
     assert process.stdout is not None
@@ -56,7 +56,7 @@ def gateway(home: Path, stub: TelegramStub, log: Path, **more: str) -> Iterator[
 def test_a_gateway_that_is_killed_goes_on_where_it_was(tmp_path: Path, stub: TelegramStub) -> None:
     log = tmp_path / "log.txt"
     stub.say(FRIEND, "one")
-    with gateway(tmp_path, stub, log, MINDLOOM_MIND_GATHER_SECONDS="60") as (process, running):
+    with gateway(tmp_path, stub, log, EVERLOOM_MIND_GATHER_SECONDS="60") as (process, running):
         assert running["channels"] == {"http": running["channels"]["http"], "telegram": "@loom_bot"}
         url = running["channels"]["http"]
         body = json.dumps({"text": "two", "key": "k"}).encode()
@@ -66,7 +66,7 @@ def test_a_gateway_that_is_killed_goes_on_where_it_was(tmp_path: Path, stub: Tel
         # Both are kept and not answered: the window is a minute.
         process.kill()
     assert stub.sent == []
-    with gateway(tmp_path, stub, log, MINDLOOM_MIND_GATHER_SECONDS="0") as (process, running):
+    with gateway(tmp_path, stub, log, EVERLOOM_MIND_GATHER_SECONDS="0") as (process, running):
         url = running["channels"]["http"]
         found = httpx2.get(f"{url}/messages?wait=30", timeout=40).json()["messages"]
         assert len(found) == 1
@@ -79,7 +79,7 @@ def test_a_gateway_that_is_killed_goes_on_where_it_was(tmp_path: Path, stub: Tel
         assert (process.returncode, json.loads(out)["result"]["state"]) == (0, "stopped")
     ((chat, text),) = stub.sent
     assert (chat, "three" in text) == (str(FRIEND), True)
-    with open_loom(f"sqlite://{tmp_path}/data/mindloom/loom.db", settings=settings_for(tmp_path)) as loom:
+    with open_loom(f"sqlite://{tmp_path}/data/everloom/loom.db", settings=settings_for(tmp_path)) as loom:
         messages = loom.workspace().mind.conversation.log()[::-1]
     assert [each.text for each in messages if each.direction == "in"] == ["one", "two", "three"]
     assert {each.state for each in messages} == {"answered", "sent"}

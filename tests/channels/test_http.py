@@ -12,14 +12,14 @@ from threading import Event, Thread
 import httpx2
 import pytest
 
-from mindloom.channels.delivery import Outbox
-from mindloom.channels.http import CHANNEL, Callback, Desk, server_of
-from mindloom.channels.signing import HEADER, WINDOW_SECONDS, is_signed, signature
-from mindloom.errors import Forbidden
-from mindloom.kernel.tokens import Tokens
-from mindloom.loom import Workspace
-from mindloom.mind import Queue
-from mindloom.web.serving import bind
+from everloom.channels.delivery import Outbox
+from everloom.channels.http import CHANNEL, Callback, Desk, server_of
+from everloom.channels.signing import HEADER, WINDOW_SECONDS, is_signed, signature
+from everloom.errors import Forbidden
+from everloom.kernel.tokens import Tokens
+from everloom.loom import Workspace
+from everloom.mind import Queue
+from everloom.web.serving import bind
 from tests.channels.conftest import eventually
 
 SECRET = "the-webhook-secret"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.channels.parts import MOST_UNITS, parts, units
+from everloom.channels.parts import MOST_UNITS, parts, units
 
 TEXTS = st.text(st.sampled_from("ab é\n 😀e\u0301"), max_size=200)
 

@@ -9,11 +9,11 @@ from threading import Event
 
 import pytest
 
-from mindloom.channels.delivery import Outbox, Undelivered, Unsure
-from mindloom.channels.telegram import Bot, Telegram, pause_after
-from mindloom.errors import Conflict, Forbidden, MindloomError, StoreBusy
-from mindloom.loom import Workspace
-from mindloom.mind import Conversation, Message
+from everloom.channels.delivery import Outbox, Undelivered, Unsure
+from everloom.channels.telegram import Bot, Telegram, pause_after
+from everloom.errors import Conflict, EverloomError, Forbidden, StoreBusy
+from everloom.loom import Workspace
+from everloom.mind import Conversation, Message
 from tests.channels.conftest import eventually
 from tests.channels.telegram_stub import TOKEN, Fault, TelegramStub
 
@@ -190,8 +190,8 @@ def test_a_server_that_fails_is_tried_again_later_and_a_chat_that_is_gone_is_not
 def test_it_types_while_a_turn_runs_and_not_while_one_rests(
     here: Workspace, stub: TelegramStub, beside: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mindloom.channels.telegram.TYPING_SECONDS", 0.0)
-    monkeypatch.setattr("mindloom.channels.telegram.GLANCE", 0.02)
+    monkeypatch.setattr("everloom.channels.telegram.TYPING_SECONDS", 0.0)
+    monkeypatch.setattr("everloom.channels.telegram.GLANCE", 0.02)
     line = Line(here, stub)
     ended = beside(line.channel.typing)
     stub.say(FRIEND, "Hello")
@@ -209,12 +209,12 @@ def test_it_types_while_a_turn_runs_and_not_while_one_rests(
 
 def test_a_second_poller_is_named_and_waits_long(here: Workspace, stub: TelegramStub, beside: Run) -> None:
     first, second = Line(here, stub), Line(here, stub)
-    caught: list[MindloomError] = []
+    caught: list[EverloomError] = []
 
     def poll() -> None:
         try:
             first.bot.updates(None, 20)
-        except MindloomError as error:
+        except EverloomError as error:
             caught.append(error)
 
     ended = beside(poll)
@@ -230,7 +230,7 @@ def test_a_second_poller_is_named_and_waits_long(here: Workspace, stub: Telegram
 def test_the_poll_goes_on_after_every_kind_of_failure_and_stops_when_told(
     here: Workspace, stub: TelegramStub, beside: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("mindloom.channels.telegram.pause_after", lambda *_: 0.0)
+    monkeypatch.setattr("everloom.channels.telegram.pause_after", lambda *_: 0.0)
     line = Line(here, stub)
     stub.fail(
         "getUpdates",
@@ -251,7 +251,7 @@ def test_the_poll_goes_on_after_every_kind_of_failure_and_stops_when_told(
 
 
 def test_pauses_follow_what_telegram_asks_for_and_grow() -> None:
-    from mindloom.channels.telegram import Busy
+    from everloom.channels.telegram import Busy
 
     assert pause_after(Busy("x", retry_after=17), 1) == 17
     assert [pause_after(Busy("x"), failures) for failures in (1, 2, 3, 20)] == [1, 2, 4, 60]
@@ -272,9 +272,9 @@ def test_the_token_is_in_no_log_and_in_no_error(
     for act in (line.channel.greet, *[lambda: line.bot.updates(None, 0)] * 3, wrong.channel.greet, away.me, astray.me):
         try:
             act()
-        except MindloomError as error:
+        except EverloomError as error:
             errors.append(error)
-            logging.getLogger("mindloom.test").error("failed", exc_info=error)
+            logging.getLogger("everloom.test").error("failed", exc_info=error)
     assert [type(error).__name__ for error in errors] == ["Busy", "Unsure", "Forbidden", "Busy", "Rejected"]
     assert isinstance(errors[2], Forbidden)
     for secret in (TOKEN, "another-token", TOKEN.partition(":")[2]):

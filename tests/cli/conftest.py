@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mindloom import Document, Loom, open_loom
-from mindloom.cli.root import root
-from mindloom.settings import Settings
+from everloom import Document, Loom, open_loom
+from everloom.cli.root import root
+from everloom.settings import Settings
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -55,7 +55,7 @@ Call = Callable[..., Ended]
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str | None]:
     """Variables that keep a command away from the home of whoever runs the tests."""
-    ours = {name: None for name in os.environ if name.startswith("MINDLOOM_") or name.endswith("_API_KEY")}
+    ours = {name: None for name in os.environ if name.startswith("EVERLOOM_") or name.endswith("_API_KEY")}
     places = {"HOME": "", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data"}
     return {**ours, **{name: str(tmp_path / place) for name, place in places.items()}, "TZ": "UTC"}
 
@@ -72,7 +72,7 @@ def calling(environment: dict[str, str | None]) -> Callable[[str], Call]:
 
     def at(address: str) -> Call:
         def call(*arguments: str, **extra: Any) -> Ended:
-            variables = {**environment, "MINDLOOM_STORE_URL": address}
+            variables = {**environment, "EVERLOOM_STORE_URL": address}
             ended = CliRunner(env=variables).invoke(root, arguments, **extra)
             return Ended(ended.exit_code, ended.stdout, ended.stderr)
 
@@ -90,11 +90,11 @@ def call(calling: Callable[[str], Call], url: str) -> Call:
 @pytest.fixture
 def start(environment: dict[str, str | None], url: str) -> Callable[..., subprocess.Popen[str]]:
     """Start a command as a process of its own."""
-    variables = {**os.environ, **environment, "MINDLOOM_STORE_URL": url}
+    variables = {**os.environ, **environment, "EVERLOOM_STORE_URL": url}
 
     def process(*arguments: str, **extra: Any) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "mindloom", *arguments],
+            [sys.executable, "-m", "everloom", *arguments],
             env={name: value for name, value in variables.items() if value is not None},
             **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **extra},
         )

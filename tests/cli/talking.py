@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mindloom.loom import open_loom
-from mindloom.settings import Settings
+from everloom.loom import open_loom
+from everloom.settings import Settings
 
 # {folder}: a place for files; {scheduled}: a message that waits for its time.
 TALKING = {
@@ -31,7 +31,7 @@ TALKING = {
 
 def talked(url: str, folder: Path) -> dict[str, str]:
     """Let a conversation have been held; give the id of a message that is scheduled."""
-    known = {"llm": {"large": "scripted:echo"}, "mind": {"notes": folder / "data" / "mindloom" / "notes" / "default"}}
+    known = {"llm": {"large": "scripted:echo"}, "mind": {"notes": folder / "data" / "everloom" / "notes" / "default"}}
     (folder / "talking.toml").write_text('[llm]\nlarge = "scripted:echo"\n')
     with open_loom(url, settings=Settings.model_validate(known)) as loom:
         mind = loom.workspace().mind

@@ -27,7 +27,7 @@ HOSTILE = [
 
 def test_init_makes_everything_and_says_what_to_do_next(call: Call, tmp_path: Path) -> None:
     made = call("init", "-w", "james", "--json").result
-    assert made["settings"] == {"file": str(tmp_path / "config/mindloom/mindloom.toml"), "written": True}
+    assert made["settings"] == {"file": str(tmp_path / "config/everloom/everloom.toml"), "written": True}
     assert made["workspace"]["name"] == "james"
     assert (tmp_path / "loom.db").exists()
     assert call("config", "--json").result["exists"] is True
@@ -36,7 +36,7 @@ def test_init_makes_everything_and_says_what_to_do_next(call: Call, tmp_path: Pa
 
 def test_init_never_overwrites_a_settings_file_unless_forced(call: Call, tmp_path: Path) -> None:
     call("init")
-    file = tmp_path / "config/mindloom/mindloom.toml"
+    file = tmp_path / "config/everloom/everloom.toml"
     file.write_text("# mine\n")
     assert call("init", "--json").result["settings"]["written"] is False
     assert file.read_text() == "# mine\n"
@@ -58,7 +58,7 @@ def test_init_keeps_a_password_out_of_the_file(call: Call) -> None:
 def test_config_tells_where_each_value_came_from(call: Call) -> None:
     call("config", "set", "llm.large", "ollama:qwen")
     rows = {row["name"]: row for row in call("config", "-w", "anna", "--json").result["settings"]}
-    assert rows["llm.large"]["source"].endswith("mindloom.toml")
+    assert rows["llm.large"]["source"].endswith("everloom.toml")
     assert rows["store.url"]["source"] == "environment"
     assert rows["workspace.name"] == {**rows["workspace.name"], "value": "anna", "source": "flag"}
     assert rows["embed.models"]["source"] == "default"
@@ -99,7 +99,7 @@ def test_removing_a_workspace_needs_a_yes_where_nobody_can_be_asked(call: Call) 
 
 def test_a_person_removes_a_workspace_by_typing_its_name(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     call("workspace", "create", "james")
-    monkeypatch.setattr("mindloom.cli.workspace.is_attended", lambda: True)
+    monkeypatch.setattr("everloom.cli.workspace.is_attended", lambda: True)
     assert call("workspace", "remove", "james", input="jim\n").code == 2
     assert call("workspace", "show", "james").code == 0
     assert call("workspace", "remove", "james", input="james\n").code == 0
@@ -241,8 +241,8 @@ def test_a_worker_serves_every_workspace_though_one_task_fails(
 ) -> None:
     for workspace in ("broken", "james", "audrey"):
         filled(url, "one", "two", workspace=workspace, models=("ollama:nobody",))
-    from mindloom.kernel.backfill import Backfill
-    from mindloom.kernel.workspaces import WorkspaceInfo
+    from everloom.kernel.backfill import Backfill
+    from everloom.kernel.workspaces import WorkspaceInfo
 
     count = Backfill.due
 
@@ -281,7 +281,7 @@ def test_doctor_tells_how_to_mend_missing_vectors(call: Call, url: str) -> None:
     ended = call("doctor")
     assert ended.code == 0
     assert "1 waiting" in ended.out
-    assert "mindloom embed -w 'default'" in ended.out
+    assert "everloom embed -w 'default'" in ended.out
 
 
 def test_doctor_warns_of_an_embedder_that_is_down_while_another_answers(call: Call) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from mindloom.cli.command import Command, Group, shared_options
-from mindloom.cli.root import COMMANDS, root
+from everloom.cli.command import Command, Group, shared_options
+from everloom.cli.root import COMMANDS, root
 from tests.cli.conftest import Call, filled
 from tests.cli.knowing import KNOWING, known
 from tests.cli.living import BEING, WEAVING, lived, woven
@@ -166,7 +166,7 @@ def test_shared_options_stand_before_or_after_the_command(arguments: tuple[str, 
         ("config", "set", "llm.dollars", "much"),
         ("config", "set", "secrets.openai_api_key", "x"),
         ("config", "set", "store.url", "postgresql://me:word@host/db"),
-        ("--config", "/nowhere/mindloom.toml", "config"),
+        ("--config", "/nowhere/everloom.toml", "config"),
         ("--store", "mysql://host/db", "search", "x"),
         ("--store", "sqlite://", "search", "x"),
     ],
@@ -193,7 +193,7 @@ def test_a_mistake_on_the_command_line_exits_with_2(arguments: tuple[str, ...], 
         ("workspace", "remove", "nobody", "--yes"),
         ("jobs", "retry", "nothing"),
         ("worker", "--once", "--tasks", "nothing"),
-        ("backup", "copy.db", "--store", "sqlite:///tmp/mindloom-is-not-there/loom.db"),
+        ("backup", "copy.db", "--store", "sqlite:///tmp/everloom-is-not-there/loom.db"),
     ],
 )
 def test_what_is_not_there_exits_with_3(arguments: tuple[str, ...], call: Call) -> None:
@@ -214,7 +214,7 @@ def test_an_unforeseen_error_is_logged_with_its_traceback_and_exits_with_1(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by design")
 
-    monkeypatch.setattr("mindloom.loom.Workspace.events", fail)
+    monkeypatch.setattr("everloom.loom.Workspace.events", fail)
     ended = call("events", "--json")
     assert ended.code == 1
     assert ended.error["code"] == "failed"
@@ -233,4 +233,4 @@ def test_times_and_scores_in_json_are_plain(call: Call, url: str) -> None:
 
 def test_without_a_command_the_help_is_shown(call: Call) -> None:
     assert "Commands:" in call().out
-    assert call("--version").out.startswith("mindloom ")
+    assert call("--version").out.startswith("everloom ")

@@ -32,14 +32,14 @@ def test_a_store_from_the_future_is_refused(command: tuple[str, ...], call: Call
     filled(url, "James sails.")
     with closing(sqlite3.connect(tmp_path / "loom.db")) as connection:
         connection.execute("PRAGMA user_version = 999")
-    assert_clear(call(*command, "--json"), "newer mindloom", "upgrade")
-    assert_clear(call("migrate", "--check", "--json"), "newer mindloom")
+    assert_clear(call(*command, "--json"), "newer everloom", "upgrade")
+    assert_clear(call("migrate", "--check", "--json"), "newer everloom")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_file_that_is_no_database_is_refused_and_kept(command: tuple[str, ...], call: Call, tmp_path: Path) -> None:
     (tmp_path / "loom.db").write_text("dear diary\n" * 500)
-    assert_clear(call(*command, "--json"), "not a mindloom database")
+    assert_clear(call(*command, "--json"), "not a everloom database")
     assert (tmp_path / "loom.db").read_text().startswith("dear diary")
 
 

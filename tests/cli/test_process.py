@@ -18,10 +18,10 @@ import pytest
 from tests.cli.conftest import Call, filled
 
 Start = Callable[..., subprocess.Popen[str]]
-HEAVY = ("pydantic", "numpy", "platformdirs", "httpx2", "rich", "mindloom.settings", "mindloom.loom")
+HEAVY = ("pydantic", "numpy", "platformdirs", "httpx2", "rich", "everloom.settings", "everloom.loom")
 LIGHT = f"""
 import sys
-from mindloom.cli import main
+from everloom.cli import main
 try:
     main()
 except SystemExit:
@@ -35,14 +35,14 @@ except SystemExit:
 def test_help_loads_nothing_heavy(path: str) -> None:
     command = [sys.executable, "-c", LIGHT, *path.split(), "--help"]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "Usage: mindloom" in ended.stdout
+    assert "Usage: everloom" in ended.stdout
     assert ended.stderr.strip() == "[]"
 
 
 def test_help_takes_little_time() -> None:
     def cpu() -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-m", "mindloom", "--help"], capture_output=True, check=True)
+        subprocess.run([sys.executable, "-m", "everloom", "--help"], capture_output=True, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
 

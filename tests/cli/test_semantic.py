@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from mindloom.cli.sample import DESCRIPTION, make_sample
-from mindloom.cli.semantic import VERBS, semantic
-from mindloom.semantic import Semantic
-from mindloom.settings import Settings
+from everloom.cli.sample import DESCRIPTION, make_sample
+from everloom.cli.semantic import VERBS, semantic
+from everloom.semantic import Semantic
+from everloom.settings import Settings
 from tests.cli.conftest import Call, opened
 from tests.cli.knowing import known
 
@@ -57,8 +57,8 @@ def test_an_old_observation_keeps_its_day(call: Call) -> None:
 
 
 def test_json_has_the_fields_of_the_answer_as_they_are(call: Call, url: str, tmp_path: Path) -> None:
-    from mindloom.semantic.results import Intersection, Understanding
-    from mindloom.semantic.work import ConsolidationReport
+    from everloom.semantic.results import Intersection, Understanding
+    from everloom.semantic.work import ConsolidationReport
 
     ids = known(url, tmp_path)
     answers: list[tuple[Any, type]] = [
@@ -86,7 +86,7 @@ def scripted(folder: Path, reply: object = WRITES) -> dict[str, str]:
     """Set a script as the language model."""
     file = folder / "script.json"
     file.write_text(json.dumps([{"match": ".", "reply": reply}]))
-    return {"MINDLOOM_LLM_LARGE": f"scripted:{file}"}
+    return {"EVERLOOM_LLM_LARGE": f"scripted:{file}"}
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_consolidate_without_a_model_says_what_to_set_and_who_else_can(call: Cal
 def test_consolidate_with_a_model_that_talks_nonsense_fails_and_loses_nothing(
     thinking: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MINDLOOM_LLM_LARGE", "scripted:echo")
+    monkeypatch.setenv("EVERLOOM_LLM_LARGE", "scripted:echo")
     ended = thinking("consolidate", "--json")
     assert ended.code == 1
     assert "4 of 4 steps failed" in ended.error["message"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mindloom.clock import to_micros
-from mindloom.kernel.tasks import LEASE
+from everloom.clock import to_micros
+from everloom.kernel.tasks import LEASE
 from tests.cli.conftest import Call, filled, opened
 from tests.cli.test_process import Start, on_a_terminal
 from tests.kernel import crew

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from mindloom.cli.toml import edited, template, write_whole
-from mindloom.errors import MindloomError, Rejected
-from mindloom.settings import Settings, load
+from everloom.cli.toml import edited, template, write_whole
+from everloom.errors import EverloomError, Rejected
+from everloom.settings import Settings, load
 
 MINE = """\
 # keep me
@@ -26,7 +26,7 @@ small = 'ollama:"small"'   # me too
 
 
 def test_the_written_file_sets_nothing_that_was_not_chosen(tmp_path: Path) -> None:
-    file = tmp_path / "mindloom.toml"
+    file = tmp_path / "everloom.toml"
     file.write_text(template({"workspace.name": "james"}))
     settings, origins = load(file, environ={})
     assert settings.workspace.name == "james"
@@ -34,7 +34,7 @@ def test_the_written_file_sets_nothing_that_was_not_chosen(tmp_path: Path) -> No
 
 
 def test_every_default_that_the_file_shows_is_valid_when_taken_up(tmp_path: Path) -> None:
-    file = tmp_path / "mindloom.toml"
+    file = tmp_path / "everloom.toml"
     shown = [
         line.removeprefix("# ") if " = " in line and "…" not in line else line for line in template({}).splitlines()
     ]
@@ -85,5 +85,5 @@ def test_a_file_is_replaced_whole_with_its_mode_and_through_its_link(tmp_path: P
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(MindloomError, match="cannot write"):
-        write_whole(tmp_path / "file" / "mindloom.toml", "text")
+    with pytest.raises(EverloomError, match="cannot write"):
+        write_whole(tmp_path / "file" / "everloom.toml", "text")

@@ -8,13 +8,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from mindloom.cli.plot import Bar, blocks, can_draw, plotted
-from mindloom.cli.usage import by_sum, by_turn, money_of, summary, told
-from mindloom.clock import ManualClock
-from mindloom.kernel.spending import Ledger, begins
-from mindloom.loom import Workspace, open_loom
-from mindloom.models import Usage, UsageRecord
-from mindloom.settings import Settings
+from everloom.cli.plot import Bar, blocks, can_draw, plotted
+from everloom.cli.usage import by_sum, by_turn, money_of, summary, told
+from everloom.clock import ManualClock
+from everloom.kernel.spending import Ledger, begins
+from everloom.loom import Workspace, open_loom
+from everloom.models import Usage, UsageRecord
+from everloom.settings import Settings
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # The Sunday on which Berlin has 25 hours, at half past eleven at night.

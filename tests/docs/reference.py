@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from mindloom.cli.command import shared_options
-from mindloom.cli.root import root
+from everloom.cli.command import shared_options
+from everloom.cli.root import root
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "cli.md"
@@ -28,7 +28,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 130 interrupted. Logs 
 
 def written() -> str:
     """Write the whole page."""
-    top = click.Context(root, info_name="mindloom")
+    top = click.Context(root, info_name="everloom")
     shared = [record for option in shared_options() if (record := option.get_help_record(top))]
     parts = [OPENING, "## Options of every command\n", "They may stand before or after the command.\n", listed(shared)]
     parts += section(root, top)

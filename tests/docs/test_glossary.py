@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from mindloom.kernel.search.words import stem
+from everloom.kernel.search.words import stem
 from tests.docs.pages import ROOT
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
-SOURCE = ROOT / "src" / "mindloom"
+SOURCE = ROOT / "src" / "everloom"
 ROOMS = ("kernel", "semantic", "episodic", "graph", "mind")
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 WORD = re.compile(r"[A-Za-z]+")

@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from mindloom.cli.root import root
+from everloom.cli.root import root
 from tests.docs import reference
 from tests.docs.pages import ROOT, Block, Shown, anchors, blocks, commands, links, name, pages
 from tests.manifest import read_promises
@@ -23,7 +23,7 @@ STORIES = [
 ]
 SHELLS = {"sh", "bash", "shell", "console"}
 TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
-EXTRAS = re.compile(r"(?:mindloom|\.)\[([\w,]+)\]")
+EXTRAS = re.compile(r"(?:everloom|\.)\[([\w,]+)\]")
 DIRECTIVE = re.compile(r"\bmake ([a-z][a-z-]*)")
 NAMED = re.compile(r"`([a-z]+\.[a-z-]+)`")
 LONGEST_AGENTS_PAGE = 150
@@ -33,7 +33,7 @@ LONGEST_AGENTS_PAGE = 150
 def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A home of its own, with nothing in it, where a page's story happens."""
     for variable in os.environ:
-        if variable.startswith(("MINDLOOM_", "XDG_", "PG")) or variable.endswith("_API_KEY"):
+        if variable.startswith(("EVERLOOM_", "XDG_", "PG")) or variable.endswith("_API_KEY"):
             monkeypatch.delenv(variable)
     for variable, place in {"HOME": "", "XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share"}.items():
         monkeypatch.setenv(variable, str(tmp_path / place))
@@ -64,12 +64,12 @@ def follow(shown: Shown, block: Block, page: Path, before: str) -> str:
     place = f"{name(page)}:{shown.line}"
     number = re.match(r"\d+", before)
     program, *arguments = [number[0] if number and word == "$ID" else word for word in shown.words]
-    if program != "mindloom":
+    if program != "everloom":
         return ""
     if not block.runs:
         parse(arguments, place)
         return ""
-    ended = CliRunner().invoke(root, arguments, prog_name="mindloom")
+    ended = CliRunner().invoke(root, arguments, prog_name="everloom")
     written = ended.output.replace(os.environ["HOME"], "~").rstrip("\n")
     assert (ended.exit_code == 0) is ("Error:" not in written), f"{place}: {shown.command}\n{written}"
     expected = "\n".join(shown.below).strip("\n")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.episodic import Episodic
-from mindloom.loom import Loom
+from everloom.clock import ManualClock
+from everloom.episodic import Episodic
+from everloom.loom import Loom
 from tests.episodic.ground import NOW, open_being
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindloom.clock import Clock, ManualClock
-from mindloom.episodic import Episodic
-from mindloom.episodic.geometry import mean_of, unpacked
-from mindloom.loom import Loom, open_loom
-from mindloom.settings import Settings
-from mindloom.store.postgresql.unit import PostgresUnit
-from mindloom.store.sqlite.unit import SqliteUnit
+from everloom.clock import Clock, ManualClock
+from everloom.episodic import Episodic
+from everloom.episodic.geometry import mean_of, unpacked
+from everloom.loom import Loom, open_loom
+from everloom.settings import Settings
+from everloom.store.postgresql.unit import PostgresUnit
+from everloom.store.sqlite.unit import SqliteUnit
 from tests.store.ground import rows_of
 
 NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)

@@ -7,11 +7,11 @@ import random
 import numpy as np
 import pytest
 
-from mindloom.episodic import Episodic
-from mindloom.episodic.calibration import Passage, balance
-from mindloom.episodic.ground import shipped
-from mindloom.errors import Rejected
-from mindloom.loom import Loom
+from everloom.episodic import Episodic
+from everloom.episodic.calibration import Passage, balance
+from everloom.episodic.ground import shipped
+from everloom.errors import Rejected
+from everloom.loom import Loom
 from tests.episodic.ground import BILLING, SAILING, open_being, remember
 from tests.episodic.year import TOPICS
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.episodic.patrol.task import STEPS
-from mindloom.kernel.tasks import LEASE
-from mindloom.loom import Loom
+from everloom.clock import ManualClock
+from everloom.episodic.patrol.task import STEPS
+from everloom.kernel.tasks import LEASE
+from everloom.loom import Loom
 from tests.episodic.ground import (
     BILLING,
     SAILING,
@@ -36,7 +36,7 @@ PATROLS = 11
 CODE = """
 import sys
 from datetime import datetime
-from mindloom.clock import ManualClock
+from everloom.clock import ManualClock
 from tests.episodic.ground import open_being
 from tests.store.nursery import killing_at
 with open_being(sys.argv[1], ManualClock(datetime.fromisoformat(sys.argv[2]))) as loom:

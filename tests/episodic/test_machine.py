@@ -19,11 +19,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from mindloom.clock import ManualClock
-from mindloom.episodic import Episodic
-from mindloom.episodic.lifespan import GRACE, lifespan
-from mindloom.kernel.tasks import LEASE
-from mindloom.loom import Loom
+from everloom.clock import ManualClock
+from everloom.episodic import Episodic
+from everloom.episodic.lifespan import GRACE, lifespan
+from everloom.kernel.tasks import LEASE
+from everloom.loom import Loom
 from tests.episodic.ground import NOW, Killed, assert_clusters_agree, killed_after, life_of, open_being, scene
 from tests.store.ground import assert_agreement, rows_of
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.episodic import Episodic
-from mindloom.episodic.clusters import Cluster
-from mindloom.episodic.judgement import Part, Splitting
-from mindloom.episodic.patrol import task
-from mindloom.episodic.patrol.split import plan_by_model
-from mindloom.errors import ProviderBusy
-from mindloom.loom import Loom
-from mindloom.models import Reply, Usage
-from mindloom.models.scripted import ScriptedChat
+from everloom.clock import ManualClock
+from everloom.episodic import Episodic
+from everloom.episodic.clusters import Cluster
+from everloom.episodic.judgement import Part, Splitting
+from everloom.episodic.patrol import task
+from everloom.episodic.patrol.split import plan_by_model
+from everloom.errors import ProviderBusy
+from everloom.loom import Loom
+from everloom.models import Reply, Usage
+from everloom.models.scripted import ScriptedChat
 from tests.episodic.ground import (
     ASKED,
     BILLING,

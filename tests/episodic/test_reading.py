@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.episodic import Episodic
-from mindloom.episodic.notes import write_down
-from mindloom.episodic.reading import Read, Unreadable, read_scene
-from mindloom.episodic.scene import When, embed_text, scene_from, scene_text
-from mindloom.episodic.scene import body_text as body_of
+from everloom.episodic import Episodic
+from everloom.episodic.notes import write_down
+from everloom.episodic.reading import Read, Unreadable, read_scene
+from everloom.episodic.scene import When, embed_text, scene_from, scene_text
+from everloom.episodic.scene import body_text as body_of
 from tests.episodic.ground import patrol, scene, tell
 
 TODAY = date(2026, 11, 15)

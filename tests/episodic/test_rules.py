@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.episodic import Episodic
-from mindloom.episodic.lifespan import lifespan
-from mindloom.errors import Conflict
-from mindloom.kernel.lifecycle import DYING, strength_after_patrols
-from mindloom.loom import Loom
+from everloom.clock import ManualClock
+from everloom.episodic import Episodic
+from everloom.episodic.lifespan import lifespan
+from everloom.errors import Conflict
+from everloom.kernel.lifecycle import DYING, strength_after_patrols
+from everloom.loom import Loom
 from tests.episodic.ground import (
     BILLING,
     SAILING,
@@ -172,7 +172,7 @@ def test_without_a_model_a_dying_scene_fades_after_three_more_patrols(being: Epi
 
 @pytest.mark.promise("episodic.4")
 def test_two_patrols_cannot_overlap(store_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mindloom.episodic.patrol import task
+    from everloom.episodic.patrol import task
 
     inside, leave = threading.Event(), threading.Event()
 
@@ -203,7 +203,7 @@ def test_two_patrols_cannot_overlap(store_url: str, clock: ManualClock, monkeypa
 
 @pytest.mark.promise("episodic.4")
 def test_scenes_written_during_a_patrol_wait_for_the_next(being: Episodic, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mindloom.episodic.patrol import task
+    from everloom.episodic.patrol import task
 
     def writing(name: str) -> None:
         original = task.STEPS[name]
@@ -478,7 +478,7 @@ def test_a_merge_refuses_what_is_pinned_absorbed_or_not_there(being: Episodic, l
     being.pin_node(ids[0])
     with pytest.raises(Conflict, match="pinned"):
         being.merge_nodes(ids[:2], "one")
-    from mindloom.errors import NotFound, Rejected
+    from everloom.errors import NotFound, Rejected
 
     for wrong in ([ids[1], foreign], [ids[1], 999_999]):
         with pytest.raises(NotFound):

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 from mcp import Client
 
-from mindloom.cli.root import root
-from mindloom.mcp.toolsets import toolset_named
+from everloom.cli.root import root
+from everloom.mcp.toolsets import toolset_named
 from tests.episodic.ground import BILLING, SAILING, scene
 from tests.mcp.ground import call, serving
 
@@ -39,7 +39,7 @@ VERBS = {
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Run a command and read its result; `code` is the exit code that is expected, `text` asks for text."""
-    settings = tmp_path / "mindloom.toml"
+    settings = tmp_path / "everloom.toml"
     settings.write_text(f'[store]\nurl = "sqlite:///{tmp_path}/loom.db"\n[workspace]\ntime_zone = "UTC"\n')
     runner = CliRunner()
 

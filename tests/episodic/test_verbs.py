@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.clock import ManualClock
-from mindloom.episodic import Episodic, soul
-from mindloom.episodic.geometry import halves, leaves, unit_rows
-from mindloom.episodic.recalling import fisher_yates
-from mindloom.episodic.updating import ACTIONS, TARGETS
-from mindloom.errors import Conflict, NotFound, Rejected
-from mindloom.kernel.search import Document
-from mindloom.loom import Loom
+from everloom.clock import ManualClock
+from everloom.episodic import Episodic, soul
+from everloom.episodic.geometry import halves, leaves, unit_rows
+from everloom.episodic.recalling import fisher_yates
+from everloom.episodic.updating import ACTIONS, TARGETS
+from everloom.errors import Conflict, NotFound, Rejected
+from everloom.kernel.search import Document
+from everloom.loom import Loom
 from tests.episodic.ground import (
     BILLING,
     NOW,
@@ -370,7 +370,7 @@ def test_history_is_searched_by_words_and_by_date(being: Episodic, loom: Loom) -
 def test_everything_can_be_copied_and_erased(being: Episodic, loom: Loom, store_url: str, tmp_path: object) -> None:
     from pathlib import Path
 
-    from mindloom.store import transfer
+    from everloom.store import transfer
 
     remember(being, *BILLING, *(f"{each} again" for each in BILLING))
     ids = remember(being, *SAILING[:2])

@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass
 from datetime import timedelta
 
-from mindloom.clock import ManualClock
-from mindloom.episodic import Episodic
+from everloom.clock import ManualClock
+from everloom.episodic import Episodic
 from tests.episodic.ground import NOW, open_being
 
 TOPICS = {

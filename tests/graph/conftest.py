@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.graph import Graph
-from mindloom.loom import Loom, Workspace
+from everloom.clock import ManualClock
+from everloom.graph import Graph
+from everloom.loom import Loom, Workspace
 from tests.graph.ground import NOW, open_with
 
 

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mindloom.clock import Clock, ManualClock
-from mindloom.graph import Graph, NewMemory
-from mindloom.graph.disk import Disk, Entry
-from mindloom.graph.results import Edge, Memory, Stored
-from mindloom.graph.seen import look
-from mindloom.loom import Loom, open_loom
-from mindloom.settings import Settings
+from everloom.clock import Clock, ManualClock
+from everloom.graph import Graph, NewMemory
+from everloom.graph.disk import Disk, Entry
+from everloom.graph.results import Edge, Memory, Stored
+from everloom.graph.seen import look
+from everloom.loom import Loom, open_loom
+from everloom.settings import Settings
 
 NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 

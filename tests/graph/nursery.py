@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mindloom.graph import Graph, Revision
-from mindloom.graph.disk import Disk
-from mindloom.models import static
-from mindloom.models.embedder import Task
-from mindloom.store.postgresql.unit import PostgresUnit
-from mindloom.store.sqlite.unit import SqliteUnit
+from everloom.graph import Graph, Revision
+from everloom.graph.disk import Disk
+from everloom.models import static
+from everloom.models.embedder import Task
+from everloom.store.postgresql.unit import PostgresUnit
+from everloom.store.sqlite.unit import SqliteUnit
 from tests.graph.ground import keep, open_with
 from tests.store.ground import Child
 

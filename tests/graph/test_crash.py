@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mindloom.loom import Loom
+from everloom.loom import Loom
 from tests.engines import PostgresServer
 from tests.graph.ground import assert_agreement, assert_two_sided, files_say, git, keep, open_with
 from tests.graph.nursery import Nursery
@@ -69,7 +69,7 @@ def reopened(url: str, directory: Path) -> dict[str, Any]:
         graph = loom.workspace().graph
         assert_agreement(loom, graph)
         assert_two_sided(graph)
-        assert not [each for each in (directory / ".mindloom").iterdir() if each.is_dir()]
+        assert not [each for each in (directory / ".everloom").iterdir() if each.is_dir()]
         assert graph.follow().added == 0
         picture = pictured(directory)
         picture["accesses"] = accesses(loom)

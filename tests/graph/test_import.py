@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.errors import NotFound
-from mindloom.graph import Graph
-from mindloom.loom import Loom, open_loom
-from mindloom.settings import Settings
+from everloom.clock import ManualClock
+from everloom.errors import NotFound
+from everloom.graph import Graph
+from everloom.loom import Loom, open_loom
+from everloom.settings import Settings
 from tests.graph.ground import NOW, assert_agreement, assert_two_sided, commits, git, keep, open_with
 from tests.graph.sample import FILES, KEY, PROBLEM, PROCEDURE, SOLUTION, write_sample
 

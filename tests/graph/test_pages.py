@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.clock import ManualClock
-from mindloom.graph import Episode, Graph
-from mindloom.graph.clusters import groups
-from mindloom.graph.core import BUDGET, Candidate, core_page
-from mindloom.graph.episodes import merges_in
-from mindloom.graph.reflecting import Insight
-from mindloom.graph.reflection import History, Told, reflection_page
-from mindloom.graph.tags import pairs, spanning, suggested
-from mindloom.loom import Loom, Workspace
-from mindloom.settings import Settings
+from everloom.clock import ManualClock
+from everloom.graph import Episode, Graph
+from everloom.graph.clusters import groups
+from everloom.graph.core import BUDGET, Candidate, core_page
+from everloom.graph.episodes import merges_in
+from everloom.graph.reflecting import Insight
+from everloom.graph.reflection import History, Told, reflection_page
+from everloom.graph.tags import pairs, spanning, suggested
+from everloom.loom import Loom, Workspace
+from everloom.settings import Settings
 from tests.graph.ground import NOW, assert_two_sided, commits, git, keep, open_with, text_of
 
 CORE_TYPES = [
@@ -193,7 +193,7 @@ def test_with_a_model_reflection_writes_insights_once(store_url: str, tmp_path: 
         "graph": {"directory": directory},
         "llm": {"large": f"scripted:{script}"},
     }
-    from mindloom.loom import open_loom
+    from everloom.loom import open_loom
 
     with open_loom(store_url, settings=Settings.model_validate(tree), clock=ManualClock(NOW)) as loom:
         graph = loom.workspace().graph
@@ -211,7 +211,7 @@ def test_with_a_model_reflection_writes_insights_once(store_url: str, tmp_path: 
 
 @pytest.mark.promise("graph.7-reflect")
 def test_a_model_that_fails_leaves_proposals(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mindloom.errors import ProviderBusy
+    from everloom.errors import ProviderBusy
 
     class Failing:
         def answer(self, system: str, text: str, shape: type[Insight]) -> Insight:
@@ -255,8 +255,8 @@ def test_a_page_that_did_not_change_is_not_committed(tmp_path: Path, directory: 
 def test_without_any_embedder_memories_are_found_by_words(
     loom: Loom, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mindloom.errors import ProviderBusy
-    from mindloom.models.chain import Chain
+    from everloom.errors import ProviderBusy
+    from everloom.models.chain import Chain
 
     def fail(*_: object, **__: object) -> None:
         raise ProviderBusy("down")

@@ -8,15 +8,15 @@ from itertools import pairwise
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.errors import Conflict, NotFound, ProviderBusy, Rejected
-from mindloom.graph import Episode, Filter, Graph, NewMemory, Revision
-from mindloom.graph.kinds import KINDS
-from mindloom.graph.links import links_for
-from mindloom.graph.results import Brief
-from mindloom.kernel.lifecycle import Vigour, strength_after_days, vigour
-from mindloom.kernel.search import Scope
-from mindloom.loom import Loom, Workspace
+from everloom.clock import ManualClock
+from everloom.errors import Conflict, NotFound, ProviderBusy, Rejected
+from everloom.graph import Episode, Filter, Graph, NewMemory, Revision
+from everloom.graph.kinds import KINDS
+from everloom.graph.links import links_for
+from everloom.graph.results import Brief
+from everloom.kernel.lifecycle import Vigour, strength_after_days, vigour
+from everloom.kernel.search import Scope
+from everloom.loom import Loom, Workspace
 from tests.graph.ground import NOW, assert_agreement, assert_two_sided, files_say, keep, memory_text, text_of, write
 
 

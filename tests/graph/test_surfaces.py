@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 from mcp import Client
 
-from mindloom.cli.root import root
-from mindloom.mcp.identity import Process
-from mindloom.mcp.opening import Opening
-from mindloom.mcp.server import LoomServer
+from everloom.cli.root import root
+from everloom.mcp.identity import Process
+from everloom.mcp.opening import Opening
+from everloom.mcp.server import LoomServer
 from tests.graph.ground import open_with
 from tests.graph.sample import SOLUTION, write_sample
 
@@ -31,9 +31,9 @@ TOOLS = (
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command and read the result of its JSON answer."""
     for name, value in {"STORE_URL": f"sqlite:///{tmp_path}/loom.db", "GRAPH_DIRECTORY": tmp_path / "memories"}.items():
-        monkeypatch.setenv(f"MINDLOOM_{name}", str(value))
-    (tmp_path / "mindloom.toml").touch()
-    monkeypatch.setenv("MINDLOOM_CONFIG", str(tmp_path / "mindloom.toml"))
+        monkeypatch.setenv(f"EVERLOOM_{name}", str(value))
+    (tmp_path / "everloom.toml").touch()
+    monkeypatch.setenv("EVERLOOM_CONFIG", str(tmp_path / "everloom.toml"))
 
     def call(*words: str, code: int = 0, plain: bool = False) -> Any:
         result: Result = CliRunner().invoke(root, [*words, *([] if plain else ["--json"])])

@@ -1,4 +1,4 @@
-"""A sitting at the terminal, recorded: `python -m tests.journeys.chat` types into `mindloom chat`, writes docs/chat.md.
+"""A sitting at the terminal, recorded: `python -m tests.journeys.chat` types into `everloom chat`, writes docs/chat.md.
 
 A real process in a real pseudo-terminal, against the scripted Claude over HTTP; times and costs are blotted out, so
 that the page reads the same after every run.
@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from mindloom.loom import open_loom
-from mindloom.settings import Settings
+from everloom.loom import open_loom
+from everloom.settings import Settings
 from tests.channels.screen import Screen
 from tests.docs.pages import ROOT
 from tests.scripted.claude import ClaudeServer
@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "chat.md"
 OPENING = """\
 # A conversation at the terminal
 
-`python -m tests.journeys.chat` recorded this page: a real `mindloom chat` in a real terminal, talking over HTTP with a
+`python -m tests.journeys.chat` recorded this page: a real `everloom chat` in a real terminal, talking over HTTP with a
 scripted server that speaks Anthropic's protocol. What stands behind `›` was typed. Numbers that differ from run to run
 are written as `…`. [mind.md](mind.md) says what happens behind it.
 """
@@ -50,9 +50,9 @@ BLOTS = (
 
 def environment(home: Path, url: str) -> dict[str, str]:
     """Variables of somebody who has just set a key."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MINDLOOM_", "XDG_"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("EVERLOOM_", "XDG_"))}
     places = {"HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "XDG_CONFIG_HOME": str(home / "config")}
-    model = {"MINDLOOM_LLM_LARGE": "anthropic:claude-sonnet-5-5", "MINDLOOM_PROVIDER_ANTHROPIC_BASE": url}
+    model = {"EVERLOOM_LLM_LARGE": "anthropic:claude-sonnet-5-5", "EVERLOOM_PROVIDER_ANTHROPIC_BASE": url}
     return {**kept, **places, **model, "ANTHROPIC_API_KEY": KEY, "TZ": "UTC"}
 
 
@@ -70,7 +70,7 @@ def recorded(home: Path) -> str:
             fails(400, "the model is resting"),
             says("In short: paint it blue."),
         )
-        with Screen([sys.executable, "-m", "mindloom", "chat"], environment(home, claude.url), columns=96) as screen:
+        with Screen([sys.executable, "-m", "everloom", "chat"], environment(home, claude.url), columns=96) as screen:
             converse(screen)
             screen.until("› ")
             speak(home, "The tide turns at six.")
@@ -86,7 +86,7 @@ def recorded(home: Path) -> str:
 def speak(home: Path, text: str) -> None:
     """Let the agent speak first, from another process than the terminal's."""
     settings = Settings.model_validate({"workspace": {"time_zone": "UTC"}, "mind": {"notes": home / "elsewhere"}})
-    with open_loom(f"sqlite://{home}/data/mindloom/loom.db", settings=settings) as loom:
+    with open_loom(f"sqlite://{home}/data/everloom/loom.db", settings=settings) as loom:
         loom.workspace().mind.conversation.speak(text, cause="heartbeat", channel="terminal")
 
 
@@ -125,7 +125,7 @@ def written(screen: str) -> str:
     for pattern, blot in BLOTS:
         text = pattern.sub(blot, text)
     text = text.replace("\r", "")
-    return f"{OPENING}\n```text\n$ mindloom chat\n{text.strip()}\n```\n"
+    return f"{OPENING}\n```text\n$ everloom chat\n{text.strip()}\n```\n"
 
 
 def main() -> None:

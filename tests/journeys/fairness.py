@@ -16,10 +16,10 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
-from mindloom.clock import ManualClock
-from mindloom.graph.results import NewMemory
-from mindloom.loom import Loom, Workspace
-from mindloom.mind.chunks import Line, document_of
+from everloom.clock import ManualClock
+from everloom.graph.results import NewMemory
+from everloom.loom import Loom, Workspace
+from everloom.mind.chunks import Line, document_of
 from tests.store.ground import NOW, open_at
 
 DEPTH = 20

@@ -17,11 +17,11 @@ import anyio
 from mcp import Client
 from mcp.types import TextContent
 
-from mindloom.clock import ManualClock
-from mindloom.loom import open_loom
-from mindloom.mcp.identity import Process
-from mindloom.mcp.opening import Opening
-from mindloom.mcp.server import LoomServer
+from everloom.clock import ManualClock
+from everloom.loom import open_loom
+from everloom.mcp.identity import Process
+from everloom.mcp.opening import Opening
+from everloom.mcp.server import LoomServer
 from tests.journeys.telling import Transcript
 from tests.mcp.ground import ROOT, SETTINGS, call, close, refusal
 

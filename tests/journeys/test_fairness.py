@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mindloom.clock import ManualClock
+from everloom.clock import ManualClock
 from tests.journeys.fairness import KINDS, facts, measure, rank, table, tell
 from tests.store.ground import NOW, open_at
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.loom import Loom, Workspace
-from mindloom.store import Store, open_store
+from everloom.clock import ManualClock
+from everloom.loom import Loom, Workspace
+from everloom.store import Store, open_store
 from tests.store.ground import NOW, open_at
 
 

@@ -20,10 +20,10 @@ from typing import TypeVar
 
 import pytest
 
-from mindloom.episodic.patrol.task import STEPS
-from mindloom.graph.results import NewMemory
-from mindloom.loom import open_loom
-from mindloom.settings import Settings
+from everloom.episodic.patrol.task import STEPS
+from everloom.graph.results import NewMemory
+from everloom.loom import open_loom
+from everloom.settings import Settings
 from tests.store.ground import ROOT, asking, assert_agreement, note
 
 T = TypeVar("T")
@@ -64,9 +64,9 @@ def crew() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 def start(url: str, *arguments: str) -> subprocess.Popen[str]:
     """Start a command as a process of its own, with settings that make those workspaces due."""
-    ours = {"MINDLOOM_STORE_URL": url, "MINDLOOM_EPISODIC_PATROL_AT": str(SCENES), "OPENBLAS_NUM_THREADS": "1"}
+    ours = {"EVERLOOM_STORE_URL": url, "EVERLOOM_EPISODIC_PATROL_AT": str(SCENES), "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [sys.executable, "-m", "mindloom", *arguments, "--json"],
+        [sys.executable, "-m", "everloom", *arguments, "--json"],
         env={**os.environ, **ours, "PYTHONPATH": str(ROOT / "src")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -165,7 +165,7 @@ def told(log: str) -> Counter[tuple[str, str]]:
 
 def at_home(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Keep this process and those it starts away from the home of whoever runs the tests."""
-    for name in [each for each in os.environ if each.startswith("MINDLOOM_STORE") or each.endswith("_API_KEY")]:
+    for name in [each for each in os.environ if each.startswith("EVERLOOM_STORE") or each.endswith("_API_KEY")]:
         monkeypatch.delenv(name)
     for name, place in {"HOME": "", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data"}.items():
         monkeypatch.setenv(name, str(folder / place))

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from mindloom.clock import ManualClock
-from mindloom.errors import Conflict, MindloomError, NotFound
-from mindloom.kernel.journal import answered_before, keep_receipt, session_from
-from mindloom.kernel.search import Scope
-from mindloom.loom import Workspace
+from everloom.clock import ManualClock
+from everloom.errors import Conflict, EverloomError, NotFound
+from everloom.kernel.journal import answered_before, keep_receipt, session_from
+from everloom.kernel.search import Scope
+from everloom.loom import Workspace
 from tests.store.ground import (
     NOW,
     asking,
@@ -225,7 +225,7 @@ def test_removing_a_workspace_leaves_its_neighbours_alone(store_url: str) -> Non
         assert dump(store_url, audrey.info.id) == before
         assert not any(dump(store_url, james.info.id).values())
         assert_agreement(store_url)
-        with pytest.raises(MindloomError):
+        with pytest.raises(EverloomError):
             loom.workspaces.get("james")
         assert len(audrey.search("tide fog")) == 2
 

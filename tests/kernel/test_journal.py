@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.errors import Conflict, NotFound, Rejected
-from mindloom.kernel.journal import RECEIPTS_KEPT, answered_before, attend, keep_receipt
-from mindloom.kernel.provenance import DEEPEST
-from mindloom.loom import Loom, Workspace
+from everloom.clock import ManualClock
+from everloom.errors import Conflict, NotFound, Rejected
+from everloom.kernel.journal import RECEIPTS_KEPT, answered_before, attend, keep_receipt
+from everloom.kernel.provenance import DEEPEST
+from everloom.loom import Loom, Workspace
 from tests.store.ground import NOW, insight, note, rows_of
 
 

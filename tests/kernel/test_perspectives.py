@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.kernel.perspectives import DEFAULTS
-from mindloom.loom import Loom, open_loom
-from mindloom.settings import Settings
+from everloom.clock import ManualClock
+from everloom.kernel.perspectives import DEFAULTS
+from everloom.loom import Loom, open_loom
+from everloom.settings import Settings
 from tests.scripted.server import ERROR, ScriptedServer
 from tests.store.ground import NOW, note
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mindloom.errors import Rejected
-from mindloom.kernel.embedding import SITUATED, situated
-from mindloom.kernel.lifecycle import DYING, Access, Vigour, strength_after_days, strength_after_patrols, vigour
-from mindloom.kernel.search.bias import Circumstances, applied, factors, strength, worth
-from mindloom.kernel.search.diversity import Candidate, fold, say_the_same
-from mindloom.kernel.search.fusion import (
+from everloom.errors import Rejected
+from everloom.kernel.embedding import SITUATED, situated
+from everloom.kernel.lifecycle import DYING, Access, Vigour, strength_after_days, strength_after_patrols, vigour
+from everloom.kernel.search.bias import Circumstances, applied, factors, strength, worth
+from everloom.kernel.search.diversity import Candidate, fold, say_the_same
+from everloom.kernel.search.fusion import (
     MOST_TERMS,
     Corpus,
     centred,
@@ -29,10 +29,10 @@ from mindloom.kernel.search.fusion import (
     weighed,
     z_scores,
 )
-from mindloom.kernel.search.recipe import Bias
-from mindloom.kernel.search.score import usage
-from mindloom.kernel.search.words import LONGEST_WORD, analyse, spellings
-from mindloom.kernel.texts import LONGEST_NAME, checked, checked_name, content_hash, name_key
+from everloom.kernel.search.recipe import Bias
+from everloom.kernel.search.score import usage
+from everloom.kernel.search.words import LONGEST_WORD, analyse, spellings
+from everloom.kernel.texts import LONGEST_NAME, checked, checked_name, content_hash, name_key
 
 FLOATS = st.floats(-1e6, 1e6, allow_nan=False)
 

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mindloom.clock import ManualClock
-from mindloom.errors import ProviderBusy, Rejected
-from mindloom.kernel.embedding import Embedding
-from mindloom.kernel.search import DEFAULT, Finder, Index, Recipe, Scope
-from mindloom.kernel.search.fusion import SPREAD
-from mindloom.kernel.search.hits import REASONS
-from mindloom.loom import Loom, Workspace
-from mindloom.models import Chain
-from mindloom.models.embedder import Task, Traits, Vectors
+from everloom.clock import ManualClock
+from everloom.errors import ProviderBusy, Rejected
+from everloom.kernel.embedding import Embedding
+from everloom.kernel.search import DEFAULT, Finder, Index, Recipe, Scope
+from everloom.kernel.search.fusion import SPREAD
+from everloom.kernel.search.hits import REASONS
+from everloom.loom import Loom, Workspace
+from everloom.models import Chain
+from everloom.models.embedder import Task, Traits, Vectors
 from tests.store.ground import NOW, cover, days_ago, insight, note, open_at, retire
 
 OPERATORS = (

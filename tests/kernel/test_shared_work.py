@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mindloom.kernel.tasks import Work
-from mindloom.kernel.workspaces import WorkspaceInfo
-from mindloom.loom import Loom
+from everloom.kernel.tasks import Work
+from everloom.kernel.workspaces import WorkspaceInfo
+from everloom.loom import Loom
 from tests.kernel.crew import (
     PATIENCE,
     assert_each_was_done_once,

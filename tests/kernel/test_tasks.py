@@ -11,17 +11,17 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.errors import Conflict, ProviderBusy, ProviderError
-from mindloom.kernel.backfill import BATCH, Backfill
-from mindloom.kernel.embedding import Embedding
-from mindloom.kernel.journal import register
-from mindloom.kernel.search import Finder, Index
-from mindloom.kernel.tasks import FIRST_PAUSE, LEASE, LONGEST_PAUSE, Lease, Progress, Report, Work, pause_after
-from mindloom.kernel.workspaces import WorkspaceInfo
-from mindloom.loom import Loom, Workspace
-from mindloom.models import Chain, static
-from mindloom.models.embedder import Embedder, Task, Traits, Vectors, unit
+from everloom.clock import ManualClock
+from everloom.errors import Conflict, ProviderBusy, ProviderError
+from everloom.kernel.backfill import BATCH, Backfill
+from everloom.kernel.embedding import Embedding
+from everloom.kernel.journal import register
+from everloom.kernel.search import Finder, Index
+from everloom.kernel.tasks import FIRST_PAUSE, LEASE, LONGEST_PAUSE, Lease, Progress, Report, Work, pause_after
+from everloom.kernel.workspaces import WorkspaceInfo
+from everloom.loom import Loom, Workspace
+from everloom.models import Chain, static
+from everloom.models.embedder import Embedder, Task, Traits, Vectors, unit
 from tests.store.ground import NOW, Child, assert_agreement, note, open_at, retire, revise, rows_of
 
 
@@ -397,7 +397,7 @@ def test_the_preferred_model_catches_up_what_a_fallback_did(workspace: Workspace
 
 KILLED = """
 import sys, os, signal
-from mindloom.errors import ProviderError
+from everloom.errors import ProviderError
 from tests.kernel.test_tasks import Bags, with_models
 from tests.store.ground import open_at
 class Deadly(Bags):

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from mindloom.kernel.search import DEFAULT, Document
-from mindloom.loom import Workspace
+from everloom.kernel.search import DEFAULT, Document
+from everloom.loom import Workspace
 from tests.store.ground import NOW, days_ago, insight, note
 
 NAMELESS = replace(DEFAULT, names=0.0)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.clock import from_micros, to_micros
-from mindloom.kernel.search.when import Span, anchor_in, credit, mentions_time, spans_in, timed
+from everloom.clock import from_micros, to_micros
+from everloom.kernel.search.when import Span, anchor_in, credit, mentions_time, spans_in, timed
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 18, 15, 30, tzinfo=BERLIN)  # a Wednesday

@@ -20,16 +20,16 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
 
-from mindloom.loom import open_loom
-from mindloom.mcp.identity import Process
-from mindloom.mcp.opening import Opening
-from mindloom.mcp.server import LoomServer
-from mindloom.settings import Settings
+from everloom.loom import open_loom
+from everloom.mcp.identity import Process
+from everloom.mcp.opening import Opening
+from everloom.mcp.server import LoomServer
+from everloom.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 MODES = ["auto", "legacy"]
 SETTINGS = Settings.model_validate({"workspace": {"time_zone": "UTC"}})
-PROGRAM = [sys.executable, "-m", "mindloom"]
+PROGRAM = [sys.executable, "-m", "everloom"]
 # What the word index keeps for itself; its contents follow from the tables.
 SHADOWS = ("words", "sqlite_")
 
@@ -89,7 +89,7 @@ def everything_in(store: Path) -> dict[str, list[Any]]:
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     """Make the environment of a child process: this source tree, a home of its own, no session of ours."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith(("MINDLOOM_", "CLAUDE", "XDG_"))}
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("EVERLOOM_", "CLAUDE", "XDG_"))}
     return {**own, "PYTHONPATH": str(ROOT / "src"), "HOME": str(home), "TZ": "UTC", **more}
 
 
@@ -111,7 +111,7 @@ async def over_http(url: str, mode: str, **headers: str) -> AsyncIterator[Client
 
 
 class ServerProcess:
-    """`mindloom serve` as a real process."""
+    """`everloom serve` as a real process."""
 
     def __init__(self, home: Path, store: Path, *flags: str) -> None:
         arguments = ["serve", "--json", "--store", f"sqlite://{store}", *flags]

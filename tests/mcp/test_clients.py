@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from mindloom.cli.clients import CLIENTS, ClientConfig, configure
-from mindloom.errors import Rejected
+from everloom.cli.clients import CLIENTS, ClientConfig, configure
+from everloom.errors import Rejected
 from tests.mcp.ground import PROGRAM, environment
 
-COMMAND = ["/opt/mindloom/bin/mindloom"]
+COMMAND = ["/opt/everloom/bin/everloom"]
 JSON_CLIENTS = [name for name, client in CLIENTS.items() if not client.is_toml]
 
 
@@ -36,7 +36,7 @@ def test_a_client_without_a_file_gets_one_that_starts_the_server(client: str, tm
     done = enter(client, tmp_path, arguments=["--workspace", "james"])
     assert (done.state, done.backup) == ("written", None)
     assert done.path.is_relative_to(tmp_path)
-    server = servers_of(client, done.path)["mindloom"]
+    server = servers_of(client, done.path)["everloom"]
     assert [server["command"], *server["args"]] == [*COMMAND, "mcp", "--workspace", "james"]
 
 
@@ -44,7 +44,7 @@ def test_a_client_without_a_file_gets_one_that_starts_the_server(client: str, tm
 def test_printing_touches_nothing(client: str, tmp_path: Path) -> None:
     done = enter(client, tmp_path, write=False)
     assert done.state == "printed"
-    assert "mindloom" in done.text
+    assert "everloom" in done.text
     assert list(tmp_path.rglob("*")) == []
 
 
@@ -79,9 +79,9 @@ def test_a_second_time_changes_nothing(client: str, tmp_path: Path) -> None:
 def test_what_a_person_added_to_the_entry_stays(tmp_path: Path) -> None:
     path = tmp_path / ".cursor" / "mcp.json"
     path.parent.mkdir()
-    path.write_text(json.dumps({"mcpServers": {"mindloom": {"command": "old", "env": {"A": "1"}}}}))
+    path.write_text(json.dumps({"mcpServers": {"everloom": {"command": "old", "env": {"A": "1"}}}}))
     enter("cursor", tmp_path)
-    assert servers_of("cursor", path)["mindloom"] == {"command": COMMAND[0], "env": {"A": "1"}, "args": ["mcp"]}
+    assert servers_of("cursor", path)["everloom"] == {"command": COMMAND[0], "env": {"A": "1"}, "args": ["mcp"]}
 
 
 def test_codex_gets_a_section_after_what_is_there_and_keeps_comments(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_codex_gets_a_section_after_what_is_there_and_keeps_comments(tmp_path: P
     done = enter("codex", tmp_path)
     assert done.state == "written"
     assert path.read_text().startswith('# mine\nmodel = "m"\n')
-    assert set(servers_of("codex", path)) == {"other", "mindloom"}
+    assert set(servers_of("codex", path)) == {"other", "everloom"}
 
 
 @pytest.mark.promise("clients.keep-the-rest")
@@ -126,7 +126,7 @@ def test_a_linked_file_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / ".claude.json").symlink_to(real)
     enter("claude-code", tmp_path)
     assert (tmp_path / ".claude.json").is_symlink()
-    assert "mindloom" in servers_of("claude-code", real)
+    assert "everloom" in servers_of("claude-code", real)
 
 
 @pytest.mark.parametrize(
@@ -156,6 +156,6 @@ def test_the_command_prints_enters_and_repeats_nothing(tmp_path: Path) -> None:
     written = run("--write", "--store", "postgresql://loom:secret@db/loom")
     assert written["state"] == "written"
     assert run("--write", "--store", "postgresql://loom:secret@db/loom")["state"] == "unchanged"
-    server = servers_of("cursor", Path(written["path"]))["mindloom"]
+    server = servers_of("cursor", Path(written["path"]))["everloom"]
     assert server["args"][-5:] == ["mcp", "--store", "postgresql://loom@db/loom", "--workspace", "james"]
     assert [path.name for path in tmp_path.iterdir()] == [".cursor"]

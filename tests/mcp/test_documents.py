@@ -10,9 +10,9 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
-from mindloom.mcp import semantic as semantic_tools
-from mindloom.mcp import tending
-from mindloom.mcp.prompts import CONSOLIDATE, REFLECT
+from everloom.mcp import semantic as semantic_tools
+from everloom.mcp import tending
+from everloom.mcp.prompts import CONSOLIDATE, REFLECT
 from tests.mcp.ground import call, everything_in, serving
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mindloom.errors import Forbidden
-from mindloom.mcp.identity import Caller, Clues, Pass, Process, caller_of, conversation_of, is_read_only, workspace_of
+from everloom.errors import Forbidden
+from everloom.mcp.identity import Caller, Clues, Pass, Process, caller_of, conversation_of, is_read_only, workspace_of
 
 PROCESS = Process("process 1", "default")
 CLAUDE = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "from-environment"}

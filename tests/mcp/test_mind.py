@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from mindloom.loom import open_loom
-from mindloom.mcp.toolsets import toolset_named
-from mindloom.settings import Settings
+from everloom.loom import open_loom
+from everloom.mcp.toolsets import toolset_named
+from everloom.settings import Settings
 from tests.mcp.ground import call, refusal, serving
 
 pytestmark = pytest.mark.anyio

@@ -1,4 +1,4 @@
-"""`mindloom mcp` as a real child process, in both eras."""
+"""`everloom mcp` as a real child process, in both eras."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from mindloom.loom import open_loom
+from everloom.loom import open_loom
 from tests.mcp.ground import PROGRAM, SETTINGS, call, environment, over_stdio, refusal
 from tests.mcp.journey import walk_core, walk_tending
 

@@ -13,13 +13,13 @@ import pytest
 from mcp import Client
 from mcp.types import RequestParamsMeta
 
-from mindloom.errors import Conflict
-from mindloom.loom import open_loom
-from mindloom.mcp import semantic as semantic_tools
-from mindloom.mcp import tending
-from mindloom.mcp.answers import INTERNAL
-from mindloom.mcp.server import LoomServer
-from mindloom.semantic import Semantic
+from everloom.errors import Conflict
+from everloom.loom import open_loom
+from everloom.mcp import semantic as semantic_tools
+from everloom.mcp import tending
+from everloom.mcp.answers import INTERNAL
+from everloom.mcp.server import LoomServer
+from everloom.semantic import Semantic
 from tests.mcp.ground import SETTINGS, call, everything_in, make_server, refusal, serving
 from tests.mcp.journey import walk_core, walk_tending
 
@@ -114,7 +114,7 @@ async def test_the_server_introduces_itself(store: Path, mode: str) -> None:
     async with Client(make_server(store), mode=mode) as client:
         assert "orient" in (client.instructions or "")
         assert client.server_info is not None
-        assert (client.server_info.name, bool(client.server_info.version)) == ("mindloom", True)
+        assert (client.server_info.name, bool(client.server_info.version)) == ("everloom", True)
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.loom import Loom
+from everloom.clock import ManualClock
+from everloom.loom import Loom
 from tests.conftest import EACH_ENGINE
 from tests.engines import PostgresServer
 from tests.mind.notebook import Notebook, notebook_in, open_shelf, sleep_until_morning

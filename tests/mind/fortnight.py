@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from mindloom.clock import ManualClock
-from mindloom.loom import Loom, open_loom
-from mindloom.mind import Compaction, Exchange, Message, Mind, Policy
-from mindloom.mind.blocks import validity
-from mindloom.mind.heartbeat import Heartbeat
-from mindloom.settings import Settings
+from everloom.clock import ManualClock
+from everloom.loom import Loom, open_loom
+from everloom.mind import Compaction, Exchange, Message, Mind, Policy
+from everloom.mind.blocks import validity
+from everloom.mind.heartbeat import Heartbeat
+from everloom.settings import Settings
 from tests.mind.thinking import Answers, thinking, worker
 from tests.mind.worlds import HOLDER, talker_of
 from tests.scripted.claude import ClaudeServer

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
-from mindloom.clock import ManualClock
-from mindloom.loom import Loom, Workspace, open_loom
-from mindloom.mind.ground import Ground
-from mindloom.mind.notes import Notes
-from mindloom.mind.ports import Facts
-from mindloom.mind.prompt import Prompt
-from mindloom.settings import Settings
+from everloom.clock import ManualClock
+from everloom.loom import Loom, Workspace, open_loom
+from everloom.mind.ground import Ground
+from everloom.mind.notes import Notes
+from everloom.mind.ports import Facts
+from everloom.mind.prompt import Prompt
+from everloom.settings import Settings
 
 NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
 

@@ -15,11 +15,11 @@ from tempfile import TemporaryDirectory
 from threading import Event
 from typing import NoReturn
 
-from mindloom.clock import SystemClock
-from mindloom.mind.conversation import Conversation
-from mindloom.mind.queue import Queue
-from mindloom.models import static
-from mindloom.models.embedder import Task
+from everloom.clock import SystemClock
+from everloom.mind.conversation import Conversation
+from everloom.mind.queue import Queue
+from everloom.models import static
+from everloom.models.embedder import Task
 from tests.mind.worlds import conversation_in, ground_of, open_place
 from tests.scripted.claude import ClaudeServer
 from tests.store.ground import Child

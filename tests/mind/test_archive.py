@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.errors import Rejected
-from mindloom.mind.archive import Archive, search_tool
-from mindloom.mind.chunks import CUT, LONGEST, LONGEST_BEFORE, Line, document_of, is_trivial, room_for
-from mindloom.mind.ports import Change
+from everloom.errors import Rejected
+from everloom.mind.archive import Archive, search_tool
+from everloom.mind.chunks import CUT, LONGEST, LONGEST_BEFORE, Line, document_of, is_trivial, room_for
+from everloom.mind.ports import Change
 from tests.mind.worlds import World
 from tests.scripted.speech import says
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.mind.blocks import LOST, OPENER, closed, read, rendered, repair, validity, without_thoughts, written
-from mindloom.models.talk import Block, Folded, Text, Thought, ToolResult, ToolUse, Turn
+from everloom.mind.blocks import LOST, OPENER, closed, read, rendered, repair, validity, without_thoughts, written
+from everloom.models.talk import Block, Folded, Text, Thought, ToolResult, ToolUse, Turn
 
 texts = st.text(alphabet="ab \n", max_size=4)
 ids = st.sampled_from(["a", "b", "c"])

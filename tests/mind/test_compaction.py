@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.errors import ProviderBusy
-from mindloom.mind.array import Entry
-from mindloom.mind.blocks import is_folded
-from mindloom.mind.compaction import LEAST_KEPT, bound_of, cut_at
-from mindloom.mind.conversation import Conversation
-from mindloom.mind.ground import Ground
-from mindloom.mind.outline import HEADING, outline, transcript
-from mindloom.models.talk import Folded, Text, ToolResult, ToolUse, Turn
-from mindloom.models.tokens import estimate
+from everloom.errors import ProviderBusy
+from everloom.mind.array import Entry
+from everloom.mind.blocks import is_folded
+from everloom.mind.compaction import LEAST_KEPT, bound_of, cut_at
+from everloom.mind.conversation import Conversation
+from everloom.mind.ground import Ground
+from everloom.mind.outline import HEADING, outline, transcript
+from everloom.models.talk import Folded, Text, ToolResult, ToolUse, Turn
+from everloom.models.tokens import estimate
 from tests.mind.worlds import HOLDER, NOW, World, conversation_in, ground_of, tool
 from tests.scripted.speech import fails, says, uses
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.clock import zone_named
-from mindloom.errors import Rejected
-from mindloom.kernel.search import Scope
-from mindloom.mind.daily import daily_name, day_of, noon_of
+from everloom.clock import zone_named
+from everloom.errors import Rejected
+from everloom.kernel.search import Scope
+from everloom.mind.daily import daily_name, day_of, noon_of
 from tests.mind.notebook import Notebook, open_notebook
 
 

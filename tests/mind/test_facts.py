@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.kernel.search import Scope
-from mindloom.mind.facts import MOST_TRIES, Extraction, capture
-from mindloom.mind.ground import Ground
-from mindloom.mind.ports import Change, Fact
-from mindloom.mind.proposal import Decision, Operation, Proposal, decide
-from mindloom.semantic.results import Observation
+from everloom.kernel.search import Scope
+from everloom.mind.facts import MOST_TRIES, Extraction, capture
+from everloom.mind.ground import Ground
+from everloom.mind.ports import Change, Fact
+from everloom.mind.proposal import Decision, Operation, Proposal, decide
+from everloom.semantic.results import Observation
 from tests.episodic.ground import Killed, killed_after
 from tests.mind.thinking import Answers, thinking, worker
 from tests.mind.worlds import NOW, World

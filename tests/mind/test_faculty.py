@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.loom import open_loom
-from mindloom.settings import Settings
+from everloom.clock import ManualClock
+from everloom.loom import open_loom
+from everloom.settings import Settings
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.speech import says, uses
 

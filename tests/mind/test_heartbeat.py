@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.errors import Conflict
-from mindloom.kernel.tasks import Report, Work
-from mindloom.mind.awareness import Spoken, aware, is_quiet, reason_to_be_silent
-from mindloom.mind.ground import Ground
-from mindloom.mind.heartbeat import Heartbeats, Wish
-from mindloom.mind.notes import Notes
-from mindloom.mind.rhythm import slot_before
-from mindloom.mind.tasks import HeartbeatTask
+from everloom.errors import Conflict
+from everloom.kernel.tasks import Report, Work
+from everloom.mind.awareness import Spoken, aware, is_quiet, reason_to_be_silent
+from everloom.mind.ground import Ground
+from everloom.mind.heartbeat import Heartbeats, Wish
+from everloom.mind.notes import Notes
+from everloom.mind.rhythm import slot_before
+from everloom.mind.tasks import HeartbeatTask
 from tests.mind.thinking import INSTANTS, Answers, thinking, worker
 from tests.mind.worlds import World
 

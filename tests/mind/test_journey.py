@@ -8,8 +8,8 @@ from difflib import ndiff
 
 import pytest
 
-from mindloom.mind import Exchange, Mind
-from mindloom.mind.ports import Change
+from everloom.mind import Exchange, Mind
+from everloom.mind.ports import Change
 from tests.mind.thinking import thinking, worker
 from tests.mind.worlds import HOLDER, World
 from tests.scripted.speech import says, uses

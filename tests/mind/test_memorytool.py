@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mindloom.errors import Conflict, MindloomError, NotFound, Rejected
-from mindloom.mind.memorytool import MemoryTool, memory_tool, name_of
-from mindloom.mind.names import KNOWN
-from mindloom.mind.notetools import note_tools
-from mindloom.mind.ports import AgentTool
+from everloom.errors import Conflict, EverloomError, NotFound, Rejected
+from everloom.mind.memorytool import MemoryTool, memory_tool, name_of
+from everloom.mind.names import KNOWN
+from everloom.mind.notetools import note_tools
+from everloom.mind.ports import AgentTool
 from tests.mind.notebook import Notebook
 
 
@@ -54,7 +54,7 @@ def test_every_command_of_the_memory_tool_works_on_the_notes(book: Notebook) -> 
     assert "26B\t/memories/projects/boat.md" in listed
     assert "26B\t/memories/projects/" in listed
     assert "2.0K\t/memories/a/b/" in listed
-    assert not any("deep.md" in line or ".mindloom" in line for line in listed)
+    assert not any("deep.md" in line or ".everloom" in line for line in listed)
     assert run("view", path="/memories/a").split("\n")[1:] == [
         "2.0K\t/memories/a",
         "2.0K\t/memories/a/b/",
@@ -80,7 +80,7 @@ def test_what_the_memory_tool_refuses_it_refuses_in_its_own_words(book: Notebook
     memory.call({"command": "create", "path": "/memories/a.md", "file_text": "same\nsame\n"})
     memory.call({"command": "create", "path": "/memories/d/b.md", "file_text": "b"})
 
-    def no(kind: type[MindloomError], message: str, command: str | None, **given: Any) -> None:
+    def no(kind: type[EverloomError], message: str, command: str | None, **given: Any) -> None:
         with pytest.raises(kind, match=message):
             memory.call({"command": command, **given})
 
@@ -89,7 +89,7 @@ def test_what_the_memory_tool_refuses_it_refuses_in_its_own_words(book: Notebook
     no(Rejected, "would escape /memories", "view", path="/memories/../secret.md")
     no(Rejected, "would escape /memories", "create", path="/memories/d/../../x.md", file_text="x")
     no(NotFound, "does not exist. Please provide a valid path.", "view", path="/memories/none.md")
-    no(NotFound, "does not exist. Please provide a valid path.", "view", path="/memories/.mindloom")
+    no(NotFound, "does not exist. Please provide a valid path.", "view", path="/memories/.everloom")
     no(Conflict, "File /memories/a.md already exists", "create", path="/memories/a.md", file_text="x")
     no(Rejected, "never overwrites", "create", path="/memories/new.md", file_text="")
     no(Rejected, "such as new.md", "create", path="/memories/new.txt", file_text="x")
@@ -161,7 +161,7 @@ def test_any_command_is_carried_out_or_refused_with_a_name(book: Notebook) -> No
     @settings(max_examples=40)
     @given(commands)
     def run(command: Mapping[str, Any]) -> None:
-        with suppress(MindloomError):
+        with suppress(EverloomError):
             assert isinstance(memory.call(command), str)
 
     run()
@@ -203,7 +203,7 @@ def test_the_note_tools_do_what_they_say_and_their_errors_teach(book: Notebook) 
         ("append_note", {"text": " "}, "nothing to add"),
         ("read_note", {"name": "none.md"}, "boat.md"),
     ):
-        with pytest.raises(MindloomError, match=said):
+        with pytest.raises(EverloomError, match=said):
             use(tools, name, **given_)
     assert book.file("boat.md") == "The mast is cracked.\nIt was mended.\n"
     assert use(tools, "write_note", name="boat.md", body="Cut.", replace=True) == "boat.md is written (version 3)."

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mindloom.errors import Conflict, MindloomError, NotFound, Rejected, StoreError
-from mindloom.mind.agreement import Side, Step, side, step
-from mindloom.mind.defaults import default_text
-from mindloom.mind.names import KNOWN, note_name, problem_of
-from mindloom.mind.shelf import Shelf
+from everloom.errors import Conflict, EverloomError, NotFound, Rejected, StoreError
+from everloom.mind.agreement import Side, Step, side, step
+from everloom.mind.defaults import default_text
+from everloom.mind.names import KNOWN, note_name, problem_of
+from everloom.mind.shelf import Shelf
 from tests.episodic.ground import Killed, killed_after
 from tests.mind.notebook import Notebook
 
@@ -279,7 +279,7 @@ def test_a_crash_at_any_statement_leaves_file_and_table_in_agreement(book: Noteb
             with killed_after(statements):
                 writer.notes.write("boat.md", wanted)
             ended = True
-        except (Killed, MindloomError):
+        except (Killed, EverloomError):
             statements += 1
         restarted = book.again()
         newest = restarted.notes.read("boat.md")
@@ -367,7 +367,7 @@ def test_a_crash_anywhere_in_a_change_of_the_soul_leaves_one_soul(book: Notebook
             with killed_after(statements):
                 book.again().notes.write("SOUL.md", wanted, replace=True)
             ended = True
-        except (Killed, MindloomError):
+        except (Killed, EverloomError):
             statements += 2
         restarted = book.again()
         assert restarted.notes.read("SOUL.md") in (wanted, before)

@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from mindloom.clock import ManualClock, SystemClock
-from mindloom.errors import Conflict, ProviderError
-from mindloom.mind.blocks import validity
-from mindloom.mind.conversation import Conversation
+from everloom.clock import ManualClock, SystemClock
+from everloom.errors import Conflict, ProviderError
+from everloom.mind.blocks import validity
+from everloom.mind.conversation import Conversation
 from tests.mind.runner import CHANNELS, COMPACT_AT, Runners
 from tests.mind.worlds import NOW, World, conversation_in, ground_of, open_place
 from tests.scripted.claude import ClaudeServer, words_of

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mindloom.kernel.search import Document
-from mindloom.mind.daily import daily_name
-from mindloom.mind.defaults import default_text
-from mindloom.mind.landscape import LANDSCAPE
-from mindloom.mind.names import DURABLE, IDENTITY, KNOWN
-from mindloom.mind.prompt import LONGEST_DAY, LONGEST_PAGE, Section, bounded, page
-from mindloom.models.text import quoted
+from everloom.kernel.search import Document
+from everloom.mind.daily import daily_name
+from everloom.mind.defaults import default_text
+from everloom.mind.landscape import LANDSCAPE
+from everloom.mind.names import DURABLE, IDENTITY, KNOWN
+from everloom.mind.prompt import LONGEST_DAY, LONGEST_PAGE, Section, bounded, page
+from everloom.models.text import quoted
 from tests.mind.notebook import Notebook, open_notebook
 
 PAGE = re.compile(r"<([a-z0-9-]+)>\n(.*?)\n</\1>", re.DOTALL)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.kernel.tasks import Report, Work
-from mindloom.mind.ground import Ground
-from mindloom.mind.notes import Notes
-from mindloom.mind.rhythm import night_before
-from mindloom.mind.selfaware import SelfAwareness, before_folding, newest_within
-from mindloom.mind.tasks import SelfAwarenessTask
-from mindloom.models import estimate
+from everloom.kernel.tasks import Report, Work
+from everloom.mind.ground import Ground
+from everloom.mind.notes import Notes
+from everloom.mind.rhythm import night_before
+from everloom.mind.selfaware import SelfAwareness, before_folding, newest_within
+from everloom.mind.tasks import SelfAwarenessTask
+from everloom.models import estimate
 from tests.mind.thinking import INSTANTS, Answers, thinking, worker
 from tests.mind.worlds import World
 

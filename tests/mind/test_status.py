@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mindloom.errors import Conflict, Rejected
-from mindloom.mind import status
-from mindloom.mind.notetools import note_tools
+from everloom.errors import Conflict, Rejected
+from everloom.mind import status
+from everloom.mind.notetools import note_tools
 from tests.mind.notebook import Notebook
 
 AT = "2026-11-16T10:30:00+01:00"

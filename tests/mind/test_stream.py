@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from mindloom.errors import Conflict, NotFound, Rejected
+from everloom.errors import Conflict, NotFound, Rejected
 from tests.mind.worlds import World
 from tests.scripted.speech import says, uses
 

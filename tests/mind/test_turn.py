@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from mindloom.clock import ManualClock, to_micros
-from mindloom.errors import Conflict, MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
-from mindloom.mind.floor import HELD, Floor, is_gone
-from mindloom.mind.inbox import ripe, ripe_at
-from mindloom.mind.stream import Message
-from mindloom.mind.toolbox import LONGEST_RESULT, Toolbox
-from mindloom.models.talk import ToolUse, Turn
+from everloom.clock import ManualClock, to_micros
+from everloom.errors import Conflict, MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
+from everloom.mind.floor import HELD, Floor, is_gone
+from everloom.mind.inbox import ripe, ripe_at
+from everloom.mind.stream import Message
+from everloom.mind.toolbox import LONGEST_RESULT, Toolbox
+from everloom.models.talk import ToolUse, Turn
 from tests.mind.worlds import HOLDER, NOW, TOOLS, World, conversation_in, ground_of, open_place, tool
 from tests.scripted.claude import OK, ClaudeServer, echo, words_of
 from tests.scripted.speech import Step, drops, fails, refuses, says, uses
@@ -143,7 +143,7 @@ def test_a_defect_in_the_middle_of_a_turn_is_a_failure_like_any_other(
 ) -> None:
     before = world.conversation.turns()
     with monkeypatch.context() as patch:
-        patch.setattr("mindloom.mind.conversation.document_of", lambda *_: 1 / 0)
+        patch.setattr("everloom.mind.conversation.document_of", lambda *_: 1 / 0)
         world.say("Hello there, my friend.")
         with pytest.raises(ZeroDivisionError):
             world.conversation.step()

@@ -9,13 +9,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mindloom.kernel.spending import Ledger
-from mindloom.kernel.tasks import Outcome, Work
-from mindloom.loom import Loom
-from mindloom.mind.ground import Ground
-from mindloom.mind.tasks import mind_tasks
-from mindloom.models import Access, Meter, Patience, Roles
-from mindloom.thinkers import Thinker
+from everloom.kernel.spending import Ledger
+from everloom.kernel.tasks import Outcome, Work
+from everloom.loom import Loom
+from everloom.mind.ground import Ground
+from everloom.mind.tasks import mind_tasks
+from everloom.models import Access, Meter, Patience, Roles
+from everloom.thinkers import Thinker
 from tests.scripted.claude import ClaudeServer, Refused
 
 SMALL = "anthropic:claude-haiku-4-5"

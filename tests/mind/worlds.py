@@ -10,23 +10,23 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from mindloom.clock import Clock, ManualClock
-from mindloom.errors import Rejected
-from mindloom.kernel.spending import Ledger
-from mindloom.loom import Loom, open_loom
-from mindloom.mind.blocks import validity
-from mindloom.mind.conversation import Conversation
-from mindloom.mind.exchange import Exchange
-from mindloom.mind.ground import Ground, Policy
-from mindloom.mind.means import Means
-from mindloom.mind.ports import AgentTool
-from mindloom.models.claude import ClaudeTalk
-from mindloom.models.endpoint import Endpoint
-from mindloom.models.llm import Meter
-from mindloom.models.patience import Patience
-from mindloom.models.talk import Tool
-from mindloom.models.talker import Talker
-from mindloom.settings import Settings
+from everloom.clock import Clock, ManualClock
+from everloom.errors import Rejected
+from everloom.kernel.spending import Ledger
+from everloom.loom import Loom, open_loom
+from everloom.mind.blocks import validity
+from everloom.mind.conversation import Conversation
+from everloom.mind.exchange import Exchange
+from everloom.mind.ground import Ground, Policy
+from everloom.mind.means import Means
+from everloom.mind.ports import AgentTool
+from everloom.models.claude import ClaudeTalk
+from everloom.models.endpoint import Endpoint
+from everloom.models.llm import Meter
+from everloom.models.patience import Patience
+from everloom.models.talk import Tool
+from everloom.models.talker import Talker
+from everloom.settings import Settings
 from tests.scripted.claude import ClaudeServer
 from tests.store.ground import rows_of
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.models import LLM, Access, Chain, Patience, make_embedder, make_llm
+from everloom.clock import ManualClock
+from everloom.models import LLM, Access, Chain, Patience, make_embedder, make_llm
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.server import ScriptedServer
 from tests.scripted.streams import StreamServer

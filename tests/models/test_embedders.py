@@ -8,13 +8,13 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.errors import NotFound, ProviderBusy, Rejected
-from mindloom.models import Access, Chain, Task, make_embedder
-from mindloom.models.catalog import card_of
-from mindloom.models.chain import CoolDown
-from mindloom.models.remote import BATCH
-from mindloom.models.tokens import estimate
+from everloom.clock import ManualClock
+from everloom.errors import NotFound, ProviderBusy, Rejected
+from everloom.models import Access, Chain, Task, make_embedder
+from everloom.models.catalog import card_of
+from everloom.models.chain import CoolDown
+from everloom.models.remote import BATCH
+from everloom.models.tokens import estimate
 from tests.models.conftest import NOWHERE, access_to
 from tests.scripted.server import DIM, ERROR, ScriptedServer, Step, fails, too_many, vector_for, wrong_dimension
 

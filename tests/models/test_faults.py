@@ -11,10 +11,10 @@ from email.utils import format_datetime
 
 import pytest
 
-from mindloom.clock import SystemClock
-from mindloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
-from mindloom.models import Access, Ask, Chain, Message, Patience, Task, make_embedder, make_llm
-from mindloom.models.patience import persist, read_retry_after
+from everloom.clock import SystemClock
+from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
+from everloom.models import Access, Ask, Chain, Message, Patience, Task, make_embedder, make_llm
+from everloom.models.patience import persist, read_retry_after
 from tests.models.conftest import EMBEDDERS, IMPATIENT, KEY, LLMS, NOWHERE, access_to
 from tests.scripted.server import CUT, DROP, ERROR, OK, OVERLOADED, ScriptedServer, Step, fails, slow, too_many
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from mindloom.clock import ManualClock
-from mindloom.errors import MalformedReply, ProviderBusy, ProviderRefused, Rejected
-from mindloom.models import (
+from everloom.clock import ManualClock
+from everloom.errors import MalformedReply, ProviderBusy, ProviderRefused, Rejected
+from everloom.models import (
     LLM,
     Access,
     Ask,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from mindloom.models.shape import Misfit, fit, json_values, strict_schema
+from everloom.models.shape import Misfit, fit, json_values, strict_schema
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindloom.errors import ProviderError
-from mindloom.models.embedder import Rows, Task
-from mindloom.models.static import DIM, StaticEmbedder
+from everloom.errors import ProviderError
+from everloom.models.embedder import Rows, Task
+from everloom.models.static import DIM, StaticEmbedder
 
 SENTENCES = [
     "James went sailing on the lake with his brother.",
@@ -98,8 +98,8 @@ np.save(sys.argv[1], library.embed(sys.argv[2:], norm=True))
 def test_loading_is_lazy_silent_and_imports_no_library() -> None:
     program = """
 import os, sys, logging
-from mindloom.models.static import StaticEmbedder
-from mindloom.models.embedder import Task
+from everloom.models.static import StaticEmbedder
+from everloom.models.embedder import Task
 embedder = StaticEmbedder()
 assert embedder.traits.dim == 256 and "tokenizers" not in sys.modules and "safetensors" not in sys.modules
 embedder.embed(["one", "two"], Task.DOCUMENT)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from mindloom.errors import MalformedReply, ProviderError
-from mindloom.models import (
+from everloom.errors import MalformedReply, ProviderError
+from everloom.models import (
     Folded,
     Folding,
     Folds,
@@ -24,7 +24,7 @@ from mindloom.models import (
     Usage,
     make_talker,
 )
-from mindloom.models.betas import LEAST_TRIGGER
+from everloom.models.betas import LEAST_TRIGGER
 from tests.models.conftest import KEY, access_to
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.speech import Step, fails, says, uses

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from mindloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
-from mindloom.models import (
+from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
+from everloom.models import (
     Access,
     Meter,
     Patience,

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mindloom.errors import ProviderRefused, Rejected
-from mindloom.models import Access, Budget, DayBudget, Meter, Role, Roles, Talk, Text, Turn
+from everloom.errors import ProviderRefused, Rejected
+from everloom.models import Access, Budget, DayBudget, Meter, Role, Roles, Talk, Text, Turn
 from tests.models.conftest import access_to
 from tests.scripted.claude import ClaudeServer
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mindloom.errors import ProviderError
-from mindloom.models import (
+from everloom.errors import ProviderError
+from everloom.models import (
     Access,
     Folded,
     Folds,
@@ -24,8 +24,8 @@ from mindloom.models import (
     Turn,
     make_talker,
 )
-from mindloom.models.local import WINDOW
-from mindloom.models.settled import settle
+from everloom.models.local import WINDOW
+from everloom.models.settled import settle
 from tests.models.conftest import LLMS, access_to
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.speech import says, uses

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.models.text import quoted, shortened, well_formed
+from everloom.models.text import quoted, shortened, well_formed
 
 TEXTS = st.text(st.characters(), max_size=300)
 

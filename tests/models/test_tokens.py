@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindloom.models.static import _installed, _read
-from mindloom.models.tokens import Bounds, Calibration, estimate, trimmed
+from everloom.models.static import _installed, _read
+from everloom.models.tokens import Bounds, Calibration, estimate, trimmed
 
 TEXTS = st.text(st.characters(), max_size=200)
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mindloom.errors import ProviderRefused
-from mindloom.models.usage import Budget, Usage, UsageRecord, cost
+from everloom.errors import ProviderRefused
+from everloom.models.usage import Budget, Usage, UsageRecord, cost
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 SONNET = "anthropic:claude-sonnet-5-5"

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.loom import Loom, open_loom
-from mindloom.semantic import Semantic
-from mindloom.settings import Settings
+from everloom.clock import ManualClock
+from everloom.loom import Loom, open_loom
+from everloom.semantic import Semantic
+from everloom.settings import Settings
 
 NOW = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
 

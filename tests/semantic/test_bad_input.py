@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mindloom.errors import Conflict, MindloomError, NotFound, Rejected
-from mindloom.loom import Loom
-from mindloom.semantic import NewObservation, NewSubject, Semantic
+from everloom.errors import Conflict, EverloomError, NotFound, Rejected
+from everloom.loom import Loom
+from everloom.semantic import NewObservation, NewSubject, Semantic
 from tests.store.ground import dump
 
 Call = Callable[[Semantic, dict[str, int]], object]
@@ -30,12 +30,12 @@ NAMES: dict[str, object] = {**TEXTS, "a line break": "a\nb", "only joints": "_-_
 
 def each(
     what: str, texts: dict[str, object], call: Callable[[Semantic, Any], object]
-) -> dict[str, tuple[type[MindloomError], Call]]:
+) -> dict[str, tuple[type[EverloomError], Call]]:
     """Write a case for each bad text."""
     return {f"{what} is {name}": (Rejected, lambda m, k, text=text: call(m, text)) for name, text in texts.items()}  # type: ignore[misc]
 
 
-BAD: dict[str, tuple[type[MindloomError], Call]] = {
+BAD: dict[str, tuple[type[EverloomError], Call]] = {
     **each("content", TEXTS, lambda m, text: m.remember(["A"], text)),
     **each("name", NAMES, lambda m, text: m.remember([text], "x")),
     **each("topic", TEXTS, lambda m, text: m.bring_to_mind(text)),

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.loom import Loom, open_loom
-from mindloom.semantic import NewObservation, Semantic
-from mindloom.settings import Settings
-from mindloom.store.statements import statements
+from everloom.clock import ManualClock
+from everloom.loom import Loom, open_loom
+from everloom.semantic import NewObservation, Semantic
+from everloom.settings import Settings
+from everloom.store.statements import statements
 from tests.semantic.conftest import NOW
 
 
@@ -112,7 +112,7 @@ def test_what_waits_is_read_from_its_own_index(sqlite_loom: Loom, file: Path, st
 
 
 def test_the_seen_gap_can_be_set(sqlite_loom: Loom) -> None:
-    from mindloom.semantic import Ground
+    from everloom.semantic import Ground
 
     workspace = sqlite_loom.workspace("james", session="s")
     ground = Ground(

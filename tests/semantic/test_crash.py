@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mindloom.loom import Loom
-from mindloom.semantic import Ground, NewObservation, NewSubject, Semantic
-from mindloom.store import Store, Unit
+from everloom.loom import Loom
+from everloom.semantic import Ground, NewObservation, NewSubject, Semantic
+from everloom.store import Store, Unit
 from tests.store.ground import asking, assert_agreement, is_sqlite, read_all, tables_of
 
 WRITES = ("run", "many", "index_words", "unindex_words", "put_vectors", "retire_vectors", "forget_vectors", "ids")

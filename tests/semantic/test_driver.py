@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from mindloom.clock import ManualClock, from_micros
-from mindloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
-from mindloom.loom import Loom, Workspace
-from mindloom.semantic import Semantic, driver
-from mindloom.semantic.results import Understanding
-from mindloom.semantic.thinking import Question
-from mindloom.semantic.work import ConsolidationReport
+from everloom.clock import ManualClock, from_micros
+from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
+from everloom.loom import Loom, Workspace
+from everloom.semantic import Semantic, driver
+from everloom.semantic.results import Understanding
+from everloom.semantic.thinking import Question
+from everloom.semantic.work import ConsolidationReport
 from tests.semantic.thinking import MARRIED, STEPS, Sage, dies, fill, of, part, run
 
 
@@ -479,8 +479,8 @@ def test_a_pass_costs_what_changed_not_what_there_is(loom: Loom, monkeypatch: py
 
 def count_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note every statement that a store is given from now on."""
-    from mindloom.store.postgresql.unit import PostgresUnit
-    from mindloom.store.sqlite.unit import SqliteUnit
+    from everloom.store.postgresql.unit import PostgresUnit
+    from everloom.store.sqlite.unit import SqliteUnit
 
     said: list[str] = []
     for unit in (SqliteUnit, PostgresUnit):

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.kernel.spending import Ledger
-from mindloom.kernel.tasks import Outcome
-from mindloom.loom import Loom, Workspace, open_loom
-from mindloom.models import Access, Budget, Meter, Roles, estimate
-from mindloom.semantic.driver import Bounds, Passed
-from mindloom.semantic.task import QUIET, Consolidation, Means
-from mindloom.settings import Settings
-from mindloom.thinkers import ThinkingModel
+from everloom.clock import ManualClock
+from everloom.kernel.spending import Ledger
+from everloom.kernel.tasks import Outcome
+from everloom.loom import Loom, Workspace, open_loom
+from everloom.models import Access, Budget, Meter, Roles, estimate
+from everloom.semantic.driver import Bounds, Passed
+from everloom.semantic.task import QUIET, Consolidation, Means
+from everloom.settings import Settings
+from everloom.thinkers import ThinkingModel
 from tests.models.conftest import NOWHERE, access_to
 from tests.scripted.server import ScriptedServer, says, too_many
 from tests.semantic.thinking import STEPS, fill

@@ -12,10 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from mindloom.clock import ManualClock
-from mindloom.loom import open_loom
-from mindloom.semantic import Semantic
-from mindloom.settings import Settings
+from everloom.clock import ManualClock
+from everloom.loom import open_loom
+from everloom.semantic import Semantic
+from everloom.settings import Settings
 from tests.semantic.conftest import NOW
 from tests.store.ground import assert_agreement, is_sqlite
 

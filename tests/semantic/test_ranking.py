@@ -8,10 +8,10 @@ from datetime import datetime
 
 import pytest
 
-from mindloom.clock import ManualClock, to_micros
-from mindloom.loom import Loom
-from mindloom.semantic import NewObservation, Semantic, retrieval
-from mindloom.semantic.results import QuestionRecall
+from everloom.clock import ManualClock, to_micros
+from everloom.loom import Loom
+from everloom.semantic import NewObservation, Semantic, retrieval
+from everloom.semantic.results import QuestionRecall
 
 Later = Callable[..., datetime]
 MODES = pytest.mark.parametrize("mode", ["embedding", "hybrid"])

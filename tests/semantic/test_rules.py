@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from mindloom.errors import Conflict, NotFound, Rejected
-from mindloom.loom import Loom
-from mindloom.semantic import NewObservation, NewSubject, Semantic
-from mindloom.semantic.results import QuestionRecall, SubjectRecall
+from everloom.errors import Conflict, NotFound, Rejected
+from everloom.loom import Loom
+from everloom.semantic import NewObservation, NewSubject, Semantic
+from everloom.semantic.results import QuestionRecall, SubjectRecall
 
 Later = Callable[..., datetime]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.errors import Rejected
-from mindloom.loom import open_loom
-from mindloom.settings import Settings, load
+from everloom.clock import ManualClock
+from everloom.errors import Rejected
+from everloom.loom import open_loom
+from everloom.settings import Settings, load
 
 
 @pytest.mark.parametrize(("pause", "reason"), [(4, None), (6, "time_gap")])
@@ -26,9 +26,9 @@ def test_the_pause_after_which_a_client_lost_what_it_was_shown_can_be_set(
 
 
 def test_consolidation_by_a_model_is_off_unless_it_is_switched_on(tmp_path: Path) -> None:
-    file = tmp_path / "mindloom.toml"
+    file = tmp_path / "everloom.toml"
     file.write_text("")
     assert load(file, environ={})[0].semantic.consolidate == "off"
-    assert load(file, environ={"MINDLOOM_SEMANTIC_CONSOLIDATE": "auto"})[0].semantic.consolidate == "auto"
+    assert load(file, environ={"EVERLOOM_SEMANTIC_CONSOLIDATE": "auto"})[0].semantic.consolidate == "auto"
     with pytest.raises(Rejected, match=r"semantic\.consolidate"):
-        load(file, environ={"MINDLOOM_SEMANTIC_CONSOLIDATE": "sometimes"})
+        load(file, environ={"EVERLOOM_SEMANTIC_CONSOLIDATE": "sometimes"})

@@ -7,13 +7,13 @@ from datetime import datetime
 
 import pytest
 
-from mindloom.errors import Conflict, NotFound, Rejected
-from mindloom.kernel.search import Scope
-from mindloom.loom import Loom
-from mindloom.semantic import Lesson, NewObservation, Semantic, learn
-from mindloom.semantic.material import evidence_of, line_of
-from mindloom.semantic.results import Observation
-from mindloom.store import Unit
+from everloom.errors import Conflict, NotFound, Rejected
+from everloom.kernel.search import Scope
+from everloom.loom import Loom
+from everloom.semantic import Lesson, NewObservation, Semantic, learn
+from everloom.semantic.material import evidence_of, line_of
+from everloom.semantic.results import Observation
+from everloom.store import Unit
 
 Later = Callable[..., datetime]
 PARIS, LYON = "James lives in Paris.", "James lives in Lyon."

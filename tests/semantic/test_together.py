@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mindloom.errors import Conflict
-from mindloom.loom import Loom
-from mindloom.semantic import NewSubject, Semantic
-from mindloom.semantic.results import Subject, Understanding
+from everloom.errors import Conflict
+from everloom.loom import Loom
+from everloom.semantic import NewSubject, Semantic
+from everloom.semantic.results import Subject, Understanding
 
 
 @pytest.mark.promise("semantic.together")

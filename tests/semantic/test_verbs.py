@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from mindloom.errors import Conflict
-from mindloom.loom import Loom
-from mindloom.semantic import NewObservation, NewSubject, Semantic
+from everloom.errors import Conflict
+from everloom.loom import Loom
+from everloom.semantic import NewObservation, NewSubject, Semantic
 from tests.semantic.conftest import NOW
 
 

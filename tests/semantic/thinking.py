@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from mindloom.clock import ManualClock
-from mindloom.errors import ProviderError
-from mindloom.kernel.tasks import Lease, Outcome
-from mindloom.loom import Loom, Workspace
-from mindloom.models import estimate
-from mindloom.semantic import NewObservation
-from mindloom.semantic.driver import Bounds, Passed
-from mindloom.semantic.task import Consolidation, Means
-from mindloom.semantic.thinking import Question, ShapeT, Spent
-from mindloom.store import Unit
+from everloom.clock import ManualClock
+from everloom.errors import ProviderError
+from everloom.kernel.tasks import Lease, Outcome
+from everloom.loom import Loom, Workspace
+from everloom.models import estimate
+from everloom.semantic import NewObservation
+from everloom.semantic.driver import Bounds, Passed
+from everloom.semantic.task import Consolidation, Means
+from everloom.semantic.thinking import Question, ShapeT, Spent
+from everloom.store import Unit
 
 IDS = re.compile(r"^\[(\d+)\]", re.MULTILINE)
 # Subjects, pairs and sessions of the small world, and the orientation.

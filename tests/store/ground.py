@@ -21,12 +21,12 @@ from typing import IO, Any
 import psycopg
 from psycopg.rows import dict_row
 
-from mindloom.clock import Clock, ManualClock
-from mindloom.kernel.search import Document, Standing
-from mindloom.loom import Loom, Workspace, open_loom
-from mindloom.settings import Settings
-from mindloom.store.address import sqlite_path
-from mindloom.store.postgresql.unit import impact
+from everloom.clock import Clock, ManualClock
+from everloom.kernel.search import Document, Standing
+from everloom.loom import Loom, Workspace, open_loom
+from everloom.settings import Settings
+from everloom.store.address import sqlite_path
+from everloom.store.postgresql.unit import impact
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)

@@ -18,17 +18,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
 
-from mindloom.clock import SystemClock
-from mindloom.errors import MindloomError
-from mindloom.kernel.access import count_access
-from mindloom.kernel.journal import append_event
-from mindloom.kernel.search import Standing
-from mindloom.loom import Loom, Workspace
-from mindloom.models import static
-from mindloom.models.embedder import Task
-from mindloom.store import Unit, migrations
-from mindloom.store.postgresql.unit import PostgresUnit
-from mindloom.store.sqlite.unit import SqliteUnit
+from everloom.clock import SystemClock
+from everloom.errors import EverloomError
+from everloom.kernel.access import count_access
+from everloom.kernel.journal import append_event
+from everloom.kernel.search import Standing
+from everloom.loom import Loom, Workspace
+from everloom.models import static
+from everloom.models.embedder import Task
+from everloom.store import Unit, migrations
+from everloom.store.postgresql.unit import PostgresUnit
+from everloom.store.sqlite.unit import SqliteUnit
 from tests.store.ground import NOW, Child, insight, note, open_at, retire, revise
 
 MEETING = 4
@@ -79,7 +79,7 @@ def hammer(url: str, item: int, times: int) -> None:
                     if number % 4 == 0:
                         place.add([note(f"strike {number}")])
                     place.search("strike", limit=3)
-                except MindloomError as error:
+                except EverloomError as error:
                     say("error", repr(error))
 
         with ThreadPoolExecutor(4) as pool:

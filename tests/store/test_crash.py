@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from mindloom.clock import SystemClock
-from mindloom.errors import StoreBusy
-from mindloom.loom import Loom
+from everloom.clock import SystemClock
+from everloom.errors import StoreBusy
+from everloom.loom import Loom
 from tests.engines import PostgresServer
 from tests.store.ground import NOW, asking, assert_agreement, fingerprint, note, open_at, rows_of
 from tests.store.nursery import Nursery

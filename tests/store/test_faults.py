@@ -20,11 +20,11 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.errors import MindloomError, SchemaMismatch, StoreBusy, StoreError
-from mindloom.loom import Workspace
-from mindloom.store import open_store
-from mindloom.store.sqlite.store import SqliteStore
+from everloom.clock import ManualClock
+from everloom.errors import EverloomError, SchemaMismatch, StoreBusy, StoreError
+from everloom.loom import Workspace
+from everloom.store import open_store
+from everloom.store.sqlite.store import SqliteStore
 from tests.engines import PostgresServer
 from tests.store.ground import Child, as_superuser, assert_agreement, is_sqlite, note, open_at, rows_of
 
@@ -74,7 +74,7 @@ def test_random_bytes_are_not_a_database(tmp_path: Path, clock: ManualClock, siz
     file = tmp_path / "loom.db"
     file.write_bytes(random.Random(size).randbytes(size))
     before = fingerprint(file)
-    assert "not a mindloom database" in refusal(file, clock).message
+    assert "not a everloom database" in refusal(file, clock).message
     assert fingerprint(file) == before
 
 
@@ -95,10 +95,10 @@ def test_an_overwritten_page_is_reported_as_damaged(path: Path, clock: ManualClo
 
 def assert_damage_is_named(path: Path, clock: ManualClock) -> None:
     """Use the file in every way: damage is met at the latest when the whole of it is checked, and always named."""
-    with pytest.raises(MindloomError) as caught:
+    with pytest.raises(EverloomError) as caught:
         use_everything(path, clock)
     assert isinstance(caught.value, StoreError)
-    assert re.search("damaged|not a mindloom database|malformed|disk image|Tree|page", str(caught.value))
+    assert re.search("damaged|not a everloom database|malformed|disk image|Tree|page", str(caught.value))
     assert caught.value.hint
 
 
@@ -139,10 +139,10 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path, clock: ManualC
 # Imports everything while it still may, then becomes somebody who may not write; root may write anywhere.
 UNPRIVILEGED = """
 import os, sys
-import mindloom.store.sqlite
-from mindloom.errors import StoreError
-from mindloom.store.migrations import steps
-from mindloom.store.statements import statements
+import everloom.store.sqlite
+from everloom.errors import StoreError
+from everloom.store.migrations import steps
+from everloom.store.statements import statements
 from tests.store.ground import note, open_at
 steps("sqlite"), statements("sqlite")
 if os.geteuid() == 0:
@@ -183,7 +183,7 @@ def test_a_place_that_cannot_be_written_is_refused(path: Path, public_folder: Pa
 
 LIMITED = """
 import resource, sys
-from mindloom.errors import StoreError
+from everloom.errors import StoreError
 from tests.store.ground import note, open_at
 limit = int(sys.argv[2])
 with open_at(sys.argv[1]) as loom:

@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from mindloom.clock import ManualClock
-from mindloom.kernel.search import Document, Scope
-from mindloom.kernel.search.words import analyse
-from mindloom.loom import Loom, Workspace
-from mindloom.store import Unit
-from mindloom.store.contract import EVERYTHING, Probe, Reach
-from mindloom.store.sqlite import vectors
+from everloom.clock import ManualClock
+from everloom.kernel.search import Document, Scope
+from everloom.kernel.search.words import analyse
+from everloom.loom import Loom, Workspace
+from everloom.store import Unit
+from everloom.store.contract import EVERYTHING, Probe, Reach
+from everloom.store.sqlite import vectors
 from tests.store.ground import (
     NOW,
     Child,

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.errors import MindloomError, StoreError
-from mindloom.store import migrations, open_store
-from mindloom.store.migrations import Step, steps
-from mindloom.store.statements import Engine
+from everloom.clock import ManualClock
+from everloom.errors import EverloomError, StoreError
+from everloom.store import migrations, open_store
+from everloom.store.migrations import Step, steps
+from everloom.store.statements import Engine
 from tests.store.ground import assert_agreement, is_sqlite, note, open_at, rows_of
 from tests.store.nursery import Nursery
 
@@ -108,7 +108,7 @@ def test_an_old_database_is_copied_into_a_schema_beside_ours_before_it_is_migrat
     turned = ADDITION + "UPDATE document SET text = 'South.';\n"
     monkeypatch.setattr(migrations, "steps", with_step(turned))
     open_store(postgres_url, clock).close()
-    (kept,) = rows_of(postgres_url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'mindloom_v%'")
+    (kept,) = rows_of(postgres_url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'everloom_v%'")
     copied = rows_of(postgres_url, f"SELECT text FROM {kept['nspname']}.document")
     assert [row["text"] for row in copied] == ["North by northwest."]
     with open_at(postgres_url) as loom:
@@ -122,7 +122,7 @@ def test_a_step_that_fails_leaves_the_old_version_intact(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(migrations, "steps", with_step(sql))
-        with pytest.raises(MindloomError):
+        with pytest.raises(EverloomError):
             open_store(old, clock)
     assert version(old) == NEXT - 1
     assert not has_compass(old)

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 from pgvector import HalfVector
 
-from mindloom.clock import SystemClock
-from mindloom.store import open_store
-from mindloom.store.statements import statements
+from everloom.clock import SystemClock
+from everloom.store import open_store
+from everloom.store.statements import statements
 from tests.store.ground import note, open_at
 
 PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
@@ -52,7 +52,7 @@ def test_vectors_are_found_by_id_before_postgresql_knows_how_many_there_are(post
             values = {"workspace": place.info.id, "model": probe.model_id, "perspective": perspective, "ids": ids[:60]}
             asked = {**values, "probe": str(HalfVector(vector).to_list())}
     with psycopg.connect(postgres_url) as server:
-        server.execute(f"SET mindloom.workspace = '{place.info.id}'")
+        server.execute(f"SET everloom.workspace = '{place.info.id}'")
         for name in ("vectors.of_items", "vectors.similarities"):
             sql = f"EXPLAIN {statements('postgresql')[name]}".encode()
             plan = "\n".join(row[0] for row in server.execute(sql, asked))

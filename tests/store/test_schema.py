@@ -12,12 +12,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.loom import Loom
-from mindloom.store import open_store
-from mindloom.store.address import sqlite_path
-from mindloom.store.migrations import in_dialect, steps
-from mindloom.store.postgresql.opening import GUARD, VERSIONS
+from everloom.clock import ManualClock
+from everloom.loom import Loom
+from everloom.store import open_store
+from everloom.store.address import sqlite_path
+from everloom.store.migrations import in_dialect, steps
+from everloom.store.postgresql.opening import GUARD, VERSIONS
 from tests.store.ground import NOW, is_sqlite, note, open_at, rows_of
 
 COLUMNS = """
@@ -42,7 +42,7 @@ WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace ORDER BY 1"""
 
 
 def readable_schema() -> str:
-    return (resources.files("mindloom.store") / "schema.sql").read_text(encoding="utf-8")
+    return (resources.files("everloom.store") / "schema.sql").read_text(encoding="utf-8")
 
 
 def structure(url: str) -> list[dict[str, Any]]:
@@ -128,7 +128,7 @@ def test_sql_that_forgets_its_filter_sees_one_workspace_only(postgres_url: str, 
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         assert connection.execute("SELECT * FROM document").fetchall() == []
         for place in (james, audrey):
-            connection.execute(f"SET mindloom.workspace = '{place}'".encode())
+            connection.execute(f"SET everloom.workspace = '{place}'".encode())
             for table in ("item", "document", "posting", "embedding", "event", "session", "term"):
                 seen = connection.execute(f"SELECT DISTINCT workspace_id FROM {table}".encode()).fetchall()
                 assert seen == [(place,)], table
@@ -139,7 +139,7 @@ def test_sql_that_forgets_its_filter_changes_one_workspace_only(postgres_url: st
     with open_at(postgres_url) as loom:
         james, audrey = (loom.workspace(name).info.id for name in ("james", "audrey"))
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f"SET mindloom.workspace = '{james}'".encode())
+        connection.execute(f"SET everloom.workspace = '{james}'".encode())
         assert connection.execute("UPDATE document SET title = 'changed'").rowcount == 1
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute(

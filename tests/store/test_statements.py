@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-import mindloom
-from mindloom.store.statements import PARAMETER, PART, Engine, rendered, split_parts, statements
+import everloom
+from everloom.store.statements import PARAMETER, PART, Engine, rendered, split_parts, statements
 
-HOME = Path(str(resources.files("mindloom.store"))) / "sql"
-PACKAGE = Path(mindloom.__file__).parent
+HOME = Path(str(resources.files("everloom.store"))) / "sql"
+PACKAGE = Path(everloom.__file__).parent
 HEADING = re.compile(r"^-- name: (\w+)(?: \((\w+)\))?$", re.MULTILINE)
 BOUND = re.compile(
     r"workspace_id = :workspace\b|INSERT INTO \w+ \(workspace_id,[^)]*\)\s*(VALUES \(:workspace,|SELECT :workspace,)"

@@ -10,13 +10,13 @@ from contextlib import AbstractContextManager, suppress
 
 import pytest
 
-from mindloom.clock import ManualClock, to_micros
-from mindloom.errors import Conflict, Rejected, StoreError
-from mindloom.kernel.embedding import model_id
-from mindloom.kernel.journal import append_event, register
-from mindloom.kernel.workspaces import Workspaces
-from mindloom.loom import Loom, Workspace
-from mindloom.store import Store, Unit, open_store
+from everloom.clock import ManualClock, to_micros
+from everloom.errors import Conflict, Rejected, StoreError
+from everloom.kernel.embedding import model_id
+from everloom.kernel.journal import append_event, register
+from everloom.kernel.workspaces import Workspaces
+from everloom.loom import Loom, Workspace
+from everloom.store import Store, Unit, open_store
 from tests.store.ground import NOW, dump, is_sqlite, note, open_at, rows_of
 from tests.store.nursery import Nursery, newest
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mindloom.web.doors import MOST_CALLERS, Patience, Rules, is_welcome_host, is_welcome_origin
-from mindloom.web.serving import rules_for
+from everloom.web.doors import MOST_CALLERS, Patience, Rules, is_welcome_host, is_welcome_origin
+from everloom.web.serving import rules_for
 
 HERE = rules_for("127.0.0.1")
 EVERYWHERE = rules_for("0.0.0.0", hosts=("Memory.example",))

@@ -10,11 +10,11 @@ import anyio
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from mindloom.errors import StoreBusy
-from mindloom.mcp.identity import Pass
-from mindloom.mcp.server import PASS_KEY
-from mindloom.web.doors import Rules
-from mindloom.web.gate import Gate
+from everloom.errors import StoreBusy
+from everloom.mcp.identity import Pass
+from everloom.mcp.server import PASS_KEY
+from everloom.web.doors import Rules
+from everloom.web.gate import Gate
 
 pytestmark = pytest.mark.anyio
 

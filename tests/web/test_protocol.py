@@ -9,8 +9,8 @@ import anyio
 import pytest
 from mcp import Client
 
-from mindloom.kernel.tokens import Tokens
-from mindloom.loom import open_loom
+from everloom.kernel.tokens import Tokens
+from everloom.loom import open_loom
 from tests.mcp.ground import SETTINGS, call, over_http, refusal, server_process
 from tests.mcp.journey import walk_core, walk_tending
 

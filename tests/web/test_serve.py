@@ -1,4 +1,4 @@
-"""`mindloom serve` as a real process: the gate, health, tokens, start and stop."""
+"""`everloom serve` as a real process: the gate, health, tokens, start and stop."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from mindloom.clock import SystemClock
-from mindloom.errors import Conflict, Rejected
-from mindloom.kernel.tokens import Tokens
-from mindloom.loom import open_loom
-from mindloom.web.serving import bind
+from everloom.clock import SystemClock
+from everloom.errors import Conflict, Rejected
+from everloom.kernel.tokens import Tokens
+from everloom.loom import open_loom
+from everloom.web.serving import bind
 from tests.mcp.ground import PROGRAM, SETTINGS, ServerProcess, environment, server_process
 
 pytestmark = pytest.mark.xdist_group("a server process")
@@ -139,7 +139,7 @@ def test_an_open_address_is_not_served_before_there_is_a_token(tmp_path: Path) -
     envelope = json.loads(server.lines.get(timeout=30))
     assert server.wait()[0] == 1
     assert envelope["error"]["code"] == "forbidden"
-    assert "mindloom token create" in envelope["error"]["hint"]
+    assert "everloom token create" in envelope["error"]["hint"]
 
 
 @pytest.mark.promise("web.other-addresses-need-tokens", "tokens.at-the-door")
@@ -194,8 +194,8 @@ def test_the_server_says_how_to_connect_clients(tmp_path: Path) -> None:
         rest = process.stdout.read()
         assert process.wait(timeout=20) == 0
     url = lines[0].split()[2]
-    assert f"claude mcp add --transport http mindloom {url}/mcp" in lines[1]
-    assert "mindloom init --client" in lines[2]
+    assert f"claude mcp add --transport http everloom {url}/mcp" in lines[1]
+    assert "everloom init --client" in lines[2]
     assert "stopped" in rest
 
 

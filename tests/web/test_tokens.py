@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mindloom.clock import ManualClock
-from mindloom.errors import Conflict, NotFound, Rejected
-from mindloom.kernel.tokens import Tokens, digest_of
-from mindloom.kernel.workspaces import NOWHERE
-from mindloom.loom import Loom, open_loom
-from mindloom.settings import Settings
+from everloom.clock import ManualClock
+from everloom.errors import Conflict, NotFound, Rejected
+from everloom.kernel.tokens import Tokens, digest_of
+from everloom.kernel.workspaces import NOWHERE
+from everloom.loom import Loom, open_loom
+from everloom.settings import Settings
 
 NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 
@@ -52,7 +52,7 @@ def test_a_token_says_who_may_do_what_where(loom: Loom, tokens: Tokens) -> None:
     assert token.expires_at == NOW + timedelta(days=7)
 
 
-@pytest.mark.parametrize("wrong", ["", "x", "mindloom_", "mindloom_" + "A" * 43, "\ud800", "é"])
+@pytest.mark.parametrize("wrong", ["", "x", "everloom_", "everloom_" + "A" * 43, "\ud800", "é"])
 def test_a_wrong_secret_is_nobodys(loom: Loom, tokens: Tokens, wrong: str) -> None:
     tokens.create("laptop", loom.workspace("james").info)
     assert tokens.verify(wrong) is None

@@ -1,0 +1,98 @@
+"""everloom: a long-term memory for AI agents.
+
+    from everloom import open_loom
+
+    with open_loom() as loom:
+        workspace = loom.workspace("james")
+        for hit in workspace.search("who is Audrey?"):
+            print(hit.score, hit.source, hit.text)
+
+Names are loaded when they are first used, so that a command's `--help` does not wait for numpy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from everloom.clock import Clock, ManualClock, SystemClock
+    from everloom.errors import (
+        Conflict,
+        EverloomError,
+        Forbidden,
+        MalformedReply,
+        NotFound,
+        ProviderBusy,
+        ProviderError,
+        ProviderRefused,
+        Rejected,
+        SchemaMismatch,
+        StoreBusy,
+        StoreError,
+    )
+    from everloom.kernel.provenance import Reason, Shown
+    from everloom.kernel.search import Document, Findings, Hit, Recipe, Scope
+    from everloom.loom import Loom, Workspace, open_loom
+    from everloom.settings import Settings
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "everloom.clock": ("Clock", "ManualClock", "SystemClock"),
+    "everloom.errors": (
+        "Conflict",
+        "EverloomError",
+        "Forbidden",
+        "MalformedReply",
+        "NotFound",
+        "ProviderBusy",
+        "ProviderError",
+        "ProviderRefused",
+        "Rejected",
+        "SchemaMismatch",
+        "StoreBusy",
+        "StoreError",
+    ),
+    "everloom.kernel.provenance": ("Reason", "Shown"),
+    "everloom.kernel.search": ("Document", "Findings", "Hit", "Recipe", "Scope"),
+    "everloom.loom": ("Loom", "Workspace", "open_loom"),
+    "everloom.settings": ("Settings",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Clock",
+    "Conflict",
+    "Document",
+    "EverloomError",
+    "Findings",
+    "Forbidden",
+    "Hit",
+    "Loom",
+    "MalformedReply",
+    "ManualClock",
+    "NotFound",
+    "ProviderBusy",
+    "ProviderError",
+    "ProviderRefused",
+    "Reason",
+    "Recipe",
+    "Rejected",
+    "SchemaMismatch",
+    "Scope",
+    "Settings",
+    "Shown",
+    "StoreBusy",
+    "StoreError",
+    "SystemClock",
+    "Workspace",
+    "open_loom",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its home on first use."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'everloom' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)

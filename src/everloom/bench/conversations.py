@@ -1,0 +1,129 @@
+"""Reading LoCoMo-shaped data: conversations of dated sessions, and questions whose answers lie in known turns.
+
+Knows the file's shape only. The data is never part of this project: its path is given on the command line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from everloom.errors import Rejected
+
+SESSION = re.compile(r"session_(\d+)\Z")
+SEPARATED = re.compile(r"[^\w:.#-]+")
+# How LoCoMo writes a date, and how data that was brought into its shape does, beside ISO 8601.
+WHEN = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%d %B, %Y", "%B %d, %Y")
+ADVERSARIAL = 5
+UNDATED = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One thing that somebody said; `others` are those who speak in it, too."""
+
+    id: str
+    speaker: str
+    text: str
+    at: datetime
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and the turns that answer it."""
+
+    text: str
+    category: int
+    evidence: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Turns in order, by session, and the questions about them."""
+
+    name: str
+    sessions: tuple[tuple[Turn, ...], ...]
+    questions: tuple[Question, ...]
+
+    @property
+    def turns(self) -> list[Turn]:
+        """List every turn in order."""
+        return [turn for session in self.sessions for turn in session]
+
+
+def read_conversations(path: Path) -> list[Conversation]:
+    """Read a file of conversations; questions without a known answer, and adversarial ones, are left out."""
+    try:
+        samples = json.loads(path.read_text(encoding="utf-8"))
+        return [conversation(sample, f"conversation {number}") for number, sample in enumerate(samples, 1)]
+    except OSError as error:
+        raise Rejected(f"cannot read {path}: {error.strerror}", hint="give the path of a LoCoMo-shaped file") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise Rejected(
+            f"{path} is not LoCoMo-shaped: {error}", hint="it holds a list of conversations with qa"
+        ) from error
+
+
+def conversation(sample: Mapping[str, Any], name: str) -> Conversation:
+    """Read one conversation, which may have a name of its own."""
+    talk = sample["conversation"]
+    numbers = sorted(int(match[1]) for key in talk if (match := SESSION.match(key)) and talk[key])
+    sessions = tuple(tuple(turns(talk, number)) for number in numbers)
+    known = {turn.id for session in sessions for turn in session}
+    return Conversation(str(sample.get("sample_id", name)), sessions, tuple(questions(sample["qa"], known)))
+
+
+def turns(talk: Mapping[str, Any], number: int) -> Iterator[Turn]:
+    """Read the turns of one session, a minute apart from its date on; without a date, sessions are a day apart."""
+    told = talk.get(f"session_{number}_date_time")
+    start = moment(str(told)) if told else UNDATED + timedelta(days=number)
+    for offset, turn in enumerate(talk[f"session_{number}"]):
+        known = str(turn.get("dia_id") or f"D{number}:{offset + 1}")
+        yield Turn(known, str(turn["speaker"]), str(turn["text"]), start + timedelta(minutes=offset))
+
+
+def moment(text: str) -> datetime:
+    """Read a date."""
+    for form in WHEN:
+        with suppress(ValueError):
+            return datetime.strptime(text.strip(), form).replace(tzinfo=UTC)
+    found = datetime.fromisoformat(text.strip())
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def questions(found: list[Mapping[str, Any]], known: set[str]) -> Iterator[Question]:
+    """Read the questions that have an answer in the conversation."""
+    for question in found:
+        given = question.get("evidence") or ()
+        entries = [given] if isinstance(given, str) else map(str, given)
+        # An entry is an id, or several in one string.
+        evidence = known.intersection(part for entry in entries for part in (entry, *SEPARATED.split(entry)))
+        category = question.get("category", 0)
+        if evidence and category != ADVERSARIAL:
+            yield Question(str(question["question"]), category, frozenset(evidence))
+
+
+def joined(conversation: Conversation, count: int) -> Conversation:
+    """Make one turn of every `count` in a row: the same questions, over longer texts."""
+    if count == 1:
+        return conversation
+    parts = [[session[at : at + count] for at in range(0, len(session), count)] for session in conversation.sessions]
+    home = {turn.id: part[0].id for session in parts for part in session for turn in part}
+    sessions = tuple(tuple(one_of(part) for part in session) for session in parts)
+    asked = (replace(each, evidence=frozenset(home[turn] for turn in each.evidence)) for each in conversation.questions)
+    return replace(conversation, sessions=sessions, questions=tuple(asked))
+
+
+def one_of(turns: Sequence[Turn]) -> Turn:
+    """Write turns as one, known by the first of them."""
+    first, *rest = turns
+    others = dict.fromkeys(turn.speaker for turn in rest if turn.speaker != first.speaker)
+    text = " ".join([first.text, *(f"{turn.speaker}: {turn.text}" for turn in rest)])
+    return replace(first, text=text, others=tuple(others))

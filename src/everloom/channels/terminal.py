@@ -1,0 +1,133 @@
+"""The terminal as a channel: lines that become a message, a turn that streams, replies that arrived meanwhile.
+
+Reads and writes through what it is given, so a pipe, a test and a person are alike. Knows no commands.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from everloom.errors import EverloomError
+
+if TYPE_CHECKING:
+    from everloom.mind import Conversation, Exchange, Message
+
+CHANNEL = "terminal"
+FENCE = '"""'
+MORE = "\\"
+LOOK_EVERY = 0.2
+# How long a reply that another process writes is waited for.
+LONGEST_WAIT = 600.0
+
+Read = Callable[[str], str]
+Say = Callable[[str], None]
+
+
+def read_message(read: Read, prompt: str, more: str) -> str | None:
+    r"""Read one message: a line, lines that each end with a backslash, or a block between two lines of triple quotes.
+
+    None at the end of the input; what was begun before it counts as a message.
+    """
+    lines: list[str] = []
+    is_fenced = False
+    while True:
+        try:
+            line = read(more if lines or is_fenced else prompt)
+        except EOFError:
+            return "\n".join(lines) or None
+        if line.strip() == FENCE and (is_fenced or not lines):
+            if is_fenced:
+                return "\n".join(lines)
+            is_fenced = True
+        elif is_fenced:
+            lines.append(line)
+        elif line.endswith(MORE):
+            lines.append(line.removesuffix(MORE))
+        else:
+            return "\n".join([*lines, line])
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """How a message fared: its reply, and the exchange if it was held here; or why there is none yet.
+
+    `has_begun` says that words of a reply were said, also of one that broke off.
+    """
+
+    message: Message
+    reply: Message | None = None
+    exchange: Exchange | None = None
+    error: EverloomError | None = None
+    has_begun: bool = False
+
+
+class Terminal:
+    """A person at a terminal, in the conversation of a workspace."""
+
+    def __init__(self, conversation: Conversation, say: Say) -> None:
+        self._conversation = conversation
+        self._say = say
+
+    def tell(self, text: str, key: str | None = None) -> Message:
+        """Hand a message in; it is kept before anything else happens."""
+        return self._conversation.receive(text, channel=CHANNEL, key=key, is_whole=True)
+
+    def hear(self, message: Message, seconds: float = LONGEST_WAIT) -> Heard:
+        """Have a message answered here, or wait for whoever has the floor; words are said as they arrive."""
+        deadline, words = time.monotonic() + seconds, _Words(self._say)
+        exchange: Exchange | None = None
+        while True:
+            try:
+                exchange = self._conversation.step(words, wait=False) or exchange
+            except EverloomError as error:
+                return Heard(message, error=error, has_begun=words.has_spoken)
+            if reply := self._conversation.reply_to(message.id):
+                return self._shown(message, reply, exchange, words)
+            if failure := self._failure(message):
+                return Heard(message, error=failure)
+            if time.monotonic() >= deadline:
+                hint = "the message is kept and will be answered"
+                return Heard(message, error=EverloomError("no reply has come yet", hint=hint))
+            time.sleep(LOOK_EVERY)
+
+    def _failure(self, message: Message) -> EverloomError | None:
+        """Say why a message was not answered, once somebody has tried."""
+        waiting = {each.id: each for each in self._conversation.waiting()}
+        now = waiting.get(message.id)
+        if now is None or now.attempts <= message.attempts:
+            return None
+        return EverloomError(now.last_error or "the turn failed", hint="the message is kept")
+
+    def _shown(self, message: Message, reply: Message, exchange: Exchange | None, words: _Words) -> Heard:
+        # Another process has answered, or the model did not stream: nothing of the reply was seen yet.
+        if not words.has_spoken:
+            self._say(reply.text)
+        self._note(reply)
+        return Heard(message, reply, exchange, has_begun=True)
+
+    def arrived(self) -> list[Message]:
+        """Take the messages that came to the terminal without being asked for."""
+        found = self._conversation.outbox(CHANNEL)
+        for message in found:
+            self._note(message)
+        return found
+
+    def _note(self, message: Message) -> None:
+        if message.state == "unsent":
+            self._conversation.sending(message.id)
+            self._conversation.sent(message.id)
+
+
+class _Words:
+    """What is said, and whether anything was."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self.has_spoken = False
+
+    def __call__(self, text: str) -> None:
+        self.has_spoken = self.has_spoken or bool(text)
+        self._say(text)

@@ -1,0 +1,59 @@
+"""One run of the program: what was asked for beside a command's own arguments, and what follows from it.
+
+Turns flags into settings, an open loom and a workspace. Loads them only when a command asks.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from everloom.loom import Loom, Workspace
+    from everloom.settings import Origin, Settings
+
+
+class Invocation:
+    """The options that every command takes, before or after its name."""
+
+    def __init__(self) -> None:
+        self.command = ""
+        self.config: Path | None = None
+        self.store: str | None = None
+        self.workspace: str | None = None
+        self.session: str | None = None
+        self.graph: str | None = None
+        self.as_json = False
+        self.verbose = False
+
+    @property
+    def file(self) -> Path:
+        """Say which settings file is meant, whether or not it exists."""
+        from everloom.settings import PREFIX, default_file  # noqa: PLC0415  loads pydantic
+
+        named = os.environ.get(f"{PREFIX}CONFIG")
+        return self.config or (Path(named) if named else default_file())
+
+    @property
+    def flags(self) -> dict[str, str | None]:
+        """Write the flags as settings."""
+        return {"store.url": self.store, "workspace.name": self.workspace, "graph.directory": self.graph}
+
+    def settings(self) -> tuple[Settings, list[Origin]]:
+        """Read the settings, and where each came from."""
+        from everloom.settings import load  # noqa: PLC0415  loads pydantic
+
+        return load(self.config, self.flags)
+
+    def open(self, settings: Settings | None = None) -> Loom:
+        """Open the memory that settings and flags name."""
+        from everloom.loom import open_loom  # noqa: PLC0415  loads numpy
+
+        return open_loom(settings=settings or self.settings()[0])
+
+    def take(self, loom: Loom) -> Workspace:
+        """Take the workspace that is meant; one that a flag names must exist, so that a slip makes no new one."""
+        if self.workspace is not None:
+            loom.workspaces.get(self.workspace)
+        return loom.workspace(session=self.session)

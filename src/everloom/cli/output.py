@@ -1,0 +1,178 @@
+"""How answers are written: as text for people, as one JSON envelope for programs.
+
+The only place that knows terminals and JSON. Refuses to know what an answer means.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from importlib.util import find_spec
+from itertools import zip_longest
+from typing import Any
+
+import click
+
+from everloom.errors import EverloomError, meaning_of
+
+# Stored text is data: it may not speak to the terminal.
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+GAP = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows for people, under headings where there are any."""
+
+    rows: Sequence[Sequence[object]]
+    headings: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command found out: `result` for programs, `text` for people, `failure` when it is bad news."""
+
+    result: object
+    text: Sequence[str | Table] = ()
+    failure: EverloomError | None = None
+
+
+def deliver(answer: Answer, command: str, *, as_json: bool) -> int:
+    """Write an answer where it belongs, and say with which code to exit."""
+    if as_json:
+        click.echo(json_text(envelope(answer, command)))
+    else:
+        for part in answer.text:
+            if isinstance(part, Table):
+                write_table(part)
+            else:
+                click.echo(printable(part))
+        if answer.failure:
+            click.echo(printable(f"Error: {answer.failure.message}"), err=True)
+            if answer.failure.hint:
+                click.echo(printable(f"Hint: {answer.failure.hint}"), err=True)
+    return meaning_of(answer.failure).exit_code if answer.failure else 0
+
+
+def envelope(answer: Answer, command: str) -> dict[str, Any]:
+    """Write an answer in the one shape that programs can rely on."""
+    whole: dict[str, Any] = {"ok": answer.failure is None, "command": command}
+    if answer.failure is None or answer.result is not None:
+        whole["result"] = answer.result
+    if answer.failure is not None:
+        meaning = meaning_of(answer.failure)
+        whole["error"] = {
+            "code": meaning.mcp_code,
+            "message": answer.failure.message,
+            "hint": answer.failure.hint,
+            "retry": meaning.retry,
+        }
+    return whole
+
+
+def json_text(data: object) -> str:
+    """Write JSON that any stream can carry, spread out where a person may be reading."""
+    is_unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    indent = 2 if sys.stdout.isatty() else None
+    text = json.dumps(data, default=plain, ensure_ascii=not is_unicode, allow_nan=False, indent=indent)
+    # What is left of surrogates becomes \udcXX, which is how JSON writes them.
+    return text.encode(errors="backslashreplace").decode()
+
+
+def plain(value: object) -> object:
+    """Turn a value of the Python API into one that is nearer to what JSON can hold."""
+    match value:
+        case datetime():
+            return value.isoformat()
+        case Enum():
+            return value.value
+        case Mapping():
+            return dict(value)
+        case Set():
+            return sorted(value, key=str)
+    if dataclasses.is_dataclass(value):
+        return fields_of(value)
+    dump = getattr(value, "model_dump", None)
+    return dump(mode="json") if dump else str(value)
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """Read the fields of a dataclass by name."""
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
+def printable(text: str) -> str:
+    """Take out of a text what could command a terminal."""
+    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def shortened(text: str, most: int = 300) -> str:
+    """Write a text on one line, cut where it becomes long."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def write_table(table: Table) -> None:
+    """Write rows in aligned columns; a terminal gets them wrapped if rich is there to do it."""
+    rows = [[cell(each) for each in row] for row in table.rows] or [["none"]]
+    if sys.stdout.isatty() and find_spec("rich"):
+        write_rich(rows, table.headings)
+        return
+    lines = [list(table.headings), *rows] if table.headings else rows
+    widths = [max(map(width, column)) for column in zip_longest(*lines, fillvalue="")]
+    for line in lines:
+        padded = (text + " " * (room - width(text)) for text, room in zip(line, widths, strict=False))
+        click.echo(GAP.join(padded).rstrip())
+
+
+def write_rich(rows: Sequence[Sequence[str]], headings: Sequence[str]) -> None:
+    """Write rows with rich, as text that it does not interpret."""
+    from rich.console import Console  # noqa: PLC0415  takes a tenth of a second to load
+    from rich.table import Table as Grid  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    grid = Grid(box=None, pad_edge=False, show_header=bool(headings), header_style="bold")
+    for heading in headings or [""] * max(map(len, rows), default=0):
+        grid.add_column(heading, overflow="fold")
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    Console().print(grid)
+
+
+def cell(value: object) -> str:
+    """Write a value on one line."""
+    match value:
+        case None | "":
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case tuple() | list():
+            return ", ".join(map(str, value)) or "-"
+    return shortened(printable(str(value)))
+
+
+def width(text: str) -> int:
+    """Count the columns that a text takes on a terminal."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+@contextmanager
+def progress(total: int, label: str) -> Iterator[Callable[[int], None]]:
+    """Show how far long work is, on stderr and only to a person."""
+    if not (total and sys.stderr.isatty()):
+        yield lambda _: None
+        return
+    with click.progressbar(length=total, label=label, file=sys.stderr) as bar:
+        yield bar.update

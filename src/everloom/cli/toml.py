@@ -1,0 +1,114 @@
+"""The settings file as text: written with a comment for every setting, changed in place without losing any.
+
+Refuses to know what a setting means; a change that cannot be made safely is refused, not tried.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from everloom.errors import EverloomError, Rejected
+from everloom.settings import Section, Settings, dotted
+
+HEAD = """\
+# Settings of everloom. A line that begins with # shows a default; take the # away to change it.
+# Environment variables (EVERLOOM_STORE_URL, ...) come before this file, flags before both.
+# Keys of providers belong in the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY.
+"""
+
+
+def template(chosen: Mapping[str, object]) -> str:
+    """Write a settings file in which only what was chosen is set; names are dotted."""
+    defaults = Settings()
+    sections = [
+        "\n".join(section_lines(name, getattr(defaults, name), chosen))
+        for name in Settings.model_fields
+        if name != "secrets"
+    ]
+    return "\n".join([HEAD, *(f"{section}\n" for section in sections)])
+
+
+def section_lines(name: str, section: Section, chosen: Mapping[str, object]) -> Iterator[str]:
+    """Write one section: what each setting means, and its value."""
+    yield f"# {section.__doc__}"
+    yield f"[{name}]"
+    for key, field in type(section).model_fields.items():
+        yield f"# {field.description}"
+        value = chosen.get(f"{name}.{key}")
+        default = getattr(section, key)
+        yield (
+            f"{key} = {literal(value)}"
+            if value is not None
+            else f"# {key} = {'…' if default is None else literal(default)}"
+        )
+
+
+def literal(value: object) -> str:
+    """Write a value as TOML does, which for these kinds is as JSON does."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def edited(text: str, name: str, value: object) -> str:
+    """Set one dotted name in a settings file; every other line stays as it is."""
+    changed = with_line(text.splitlines(), name, literal(value))
+    wanted = {**parsed(text), name: list(value) if isinstance(value, tuple) else value}
+    try:
+        is_safe = parsed(changed) == wanted
+    except tomllib.TOMLDecodeError:
+        is_safe = False
+    if not is_safe:
+        raise Rejected(
+            f"cannot set {name} without touching other lines", hint="edit the file by hand: `everloom config path`"
+        )
+    return changed
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Read the dotted names of a settings file."""
+    return dotted(tomllib.loads(text))
+
+
+def with_line(lines: list[str], name: str, value: str) -> str:
+    """Put `key = value` where the section has it, has it as a comment, or begins."""
+    section, key = name.split(".", 1)
+    header = re.compile(rf"\s*\[{section}\]\s*(#.*)?$")
+    start = next((number for number, line in enumerate(lines) if header.match(line)), None)
+    if start is None:
+        return "\n".join([*lines, *([""] if lines else []), f"[{section}]", f"{key} = {value}", ""])
+    later = range(start + 1, len(lines))
+    end = next((number for number in later if re.match(r"\s*\[", lines[number])), len(lines))
+    for pattern in (rf"\s*{key}\s*=", rf"\s*#\s*{key}\s*="):
+        at = next((number for number in range(start + 1, end) if re.match(pattern, lines[number])), None)
+        if at is not None:
+            remark = re.search(r"\s+#[^\"']*$", lines[at])
+            lines[at] = f"{key} = {value}{remark[0] if remark else ''}"
+            break
+    else:
+        lines.insert(start + 1, f"{key} = {value}")
+    return "\n".join([*lines, ""])
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Put a text in the place of a file, whole or not at all."""
+    target = path.resolve()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=target.parent, encoding="utf-8", delete=False) as partial:
+            partial.write(text)
+            partial.flush()
+            os.fsync(partial.fileno())
+        if target.exists():
+            shutil.copymode(target, partial.name)
+        os.replace(partial.name, target)
+    except OSError as error:
+        raise EverloomError(
+            f"cannot write {path}: {error.strerror}", hint="make its folder writable for this user"
+        ) from error

@@ -1,0 +1,124 @@
+"""What crosses from one faculty to another: the one soul, facts of the conversation, and messages between Beings.
+
+Faculties know nothing of each other; here one is handed to the other behind a port that the other defines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from everloom.errors import Conflict
+from everloom.kernel.search import Scope
+from everloom.store import Store, Unit
+
+if TYPE_CHECKING:
+    from everloom.episodic import Episodic
+    from everloom.mind.ports import Change, Fact
+    from everloom.semantic import Ground, Semantic
+    from everloom.semantic.results import Understanding
+
+
+class OneSoul:
+    """The soul of a workspace, which semantic memory keeps, as episodic memory reads and writes it."""
+
+    def __init__(self, store: Store, workspace: int, semantic: Semantic) -> None:
+        self._store = store
+        self._workspace = workspace
+        self._semantic = semantic
+
+    def _kept(self) -> Understanding | None:
+        from everloom.semantic.ground import state_of  # noqa: PLC0415
+        from everloom.semantic.results import Understanding  # noqa: PLC0415
+
+        with self._store.read(self._workspace) as unit:
+            soul_id = state_of(unit).soul_id
+        kept = None if soul_id is None else self._semantic.show(soul_id)
+        return kept if isinstance(kept, Understanding) else None
+
+    def _current(self) -> tuple[str, int]:
+        from everloom.semantic.documents import default_text  # noqa: PLC0415
+
+        kept = self._kept()
+        return (default_text("soul"), 0) if kept is None else (kept.content, kept.version)
+
+    def read(self) -> str:
+        """Read the prose; before anybody wrote one, the one that a workspace starts with."""
+        return self._current()[0]
+
+    def written_at(self) -> datetime | None:
+        """Say when it was last written; None before anybody did."""
+        kept = self._kept()
+        return None if kept is None else kept.updated_at
+
+    def supersede(self, prose: str, *, instead_of: str, reason: str) -> None:
+        """Write the soul anew, unless somebody else did since it was read."""
+        current, version = self._current()
+        if current != instead_of:
+            raise Conflict("the soul was edited at the same moment", hint="read it again, then decide")
+        self._semantic.create_understanding(
+            [], prose, "Who this Being is.", kind="soul", reason=reason, expected_version=version
+        )
+
+
+class Neighbours:
+    """The other workspaces of a store, as Beings that can be written to."""
+
+    def __init__(self, being: Callable[[str], Episodic]) -> None:
+        self._being = being
+
+    def deliver(self, to: str, sender: str, text: str, key: str) -> None:
+        """Hand a message to another Being's own memory."""
+        self._being(to).receive(sender, text, key)
+
+
+FACT = "fact"
+# Whom a fact is about that names nobody.
+SOMEBODY = "the person"
+# How much of a text a search for the facts near it reads, and how far it looks for them among other observations.
+LONGEST_CUE = 4_000
+FURTHEST = 640
+
+
+class ConversationFacts:
+    """What the mind learns from conversation, kept by semantic memory as observations of kind `fact`."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def nearest(self, text: str, limit: int) -> Sequence[Fact]:
+        """Find the present facts nearest to a text, by the one search."""
+        from everloom.mind.ports import Fact  # noqa: PLC0415
+        from everloom.semantic.records import observations_of  # noqa: PLC0415
+
+        within, depth = Scope(kinds=frozenset({"observation"})), limit * 2
+        while True:
+            hits = self._ground.finder.search(
+                self._ground.workspace.id, text[:LONGEST_CUE], limit=depth, within=within
+            ).hits
+            ids = [item for hit in hits for item in (hit.id, *hit.also)]
+            with self._ground.read() as unit:
+                known = observations_of(unit, ids)
+            facts = [known[item] for item in ids if item in known and known[item].kind == FACT]
+            if len(facts) >= limit or len(hits) < depth or depth >= FURTHEST:
+                return [Fact(each.id, each.content, each.subject_names, each.created_at) for each in facts[:limit]]
+            depth *= 4
+
+    def learn(self, changes: Sequence[Change], *, exchange: int, also: Callable[[Unit], None]) -> Sequence[int | None]:
+        """Keep and supersede what an exchange changed, all or none."""
+        from everloom.semantic import Lesson, NewObservation, learn  # noqa: PLC0415
+        from everloom.semantic.records import observations_of  # noqa: PLC0415
+
+        with self._ground.read() as unit:
+            old = observations_of(unit, [each.instead_of for each in changes if each.instead_of is not None])
+
+        def lesson(change: Change) -> Lesson:
+            before = None if change.instead_of is None else old.get(change.instead_of)
+            names = change.about or (before.subject_names if before is not None else ()) or (SOMEBODY,)
+            text = change.text
+            new = None if text is None else NewObservation(subject_names=tuple(names), content=text, kind=FACT)
+            return Lesson(observation=new, instead_of=change.instead_of)
+
+        learnt = learn(self._ground, [lesson(each) for each in changes], [exchange], also)
+        return [None if each.added is None else each.added.id for each in learnt]

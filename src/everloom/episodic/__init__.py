@@ -1,0 +1,57 @@
+"""Episodic memory: scenes, clusters, recall in fragments, and patrols that age, merge and revive them.
+
+Owns what happened and how it felt. Refuses to know models, settings, surfaces and the other faculties: what it needs of
+them comes in through `ports`.
+"""
+
+from everloom.episodic.calibration import Calibrated, Passage
+from everloom.episodic.clusters import Cluster
+from everloom.episodic.context import Context
+from everloom.episodic.entries import Entry
+from everloom.episodic.ground import Ground, Place, Policy, Thresholds
+from everloom.episodic.memory import Episodic, Patrolled
+from everloom.episodic.node import Node
+from everloom.episodic.notes import Note, NotesUpdated, RejectedScene
+from everloom.episodic.patrol.steps import PatrolReport, StepReport
+from everloom.episodic.patrol.task import Patrol
+from everloom.episodic.ports import Party, Question, Soul, Thinker
+from everloom.episodic.recalling import ClusterMemory, Recall
+from everloom.episodic.scene import Emotion, Scene, When
+from everloom.episodic.searching import Found, FoundScenes, Said
+from everloom.episodic.tending import Merged
+from everloom.episodic.updating import MemoryUpdated
+
+__all__ = [
+    "Calibrated",
+    "Cluster",
+    "ClusterMemory",
+    "Context",
+    "Emotion",
+    "Entry",
+    "Episodic",
+    "Found",
+    "FoundScenes",
+    "Ground",
+    "MemoryUpdated",
+    "Merged",
+    "Node",
+    "Note",
+    "NotesUpdated",
+    "Party",
+    "Passage",
+    "Patrol",
+    "PatrolReport",
+    "Patrolled",
+    "Place",
+    "Policy",
+    "Question",
+    "Recall",
+    "RejectedScene",
+    "Said",
+    "Scene",
+    "Soul",
+    "StepReport",
+    "Thinker",
+    "Thresholds",
+    "When",
+]

@@ -1,0 +1,247 @@
+"""Finding an embedder's thresholds on real text.
+
+Both thresholds answer a yes-or-no question, so both are put where right and wrong are told apart best: where the share
+of right ones that pass, less the share of wrong ones that pass, is largest (Youden's J).
+Recall asks "does this memory hold anything that the cue touches?": the best similarity of a cue in the memory that it
+is about, against its best similarity in one of another source. A cluster asks "does this text belong to the nearest
+group?": texts whose nearest group of neighbours is their own, against texts whose nearest group is another source's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from everloom.clock import to_micros
+from everloom.episodic.geometry import Floats, unit_rows
+from everloom.episodic.ground import Place, Thresholds
+from everloom.errors import ProviderBusy, Rejected
+from everloom.kernel.embedding import Embedding
+
+LEAST = 40
+MOST = 5_000
+GROUP = 6
+# Texts in a memory that is asked. What is nearest by chance grows with it: 0.31, 0.33 and 0.40 are best for the static
+# embedder with 25, 100 and 500 texts. A Being that patrols daily holds some hundreds of living scenes, few on a topic.
+MEMORY = 100
+STEP = 0.01
+# Below this the two kinds cannot be told apart, and no number is better than another.
+WORTH_KEEPING = 0.1
+ABOUT_AS_WELL = 0.02
+# A workspace is one source. These cues are about many things, so that most of them touch nothing in it.
+EVERYDAY = (
+    "How long do I have to boil an egg?",
+    "What is the capital of Mongolia?",
+    "Convert 72 degrees Fahrenheit to Celsius.",
+    "Write a regular expression that matches an IPv4 address.",
+    "Who won the football world cup in 1998?",
+    "Explain how a refrigerator works.",
+    "What rhymes with orange?",
+    "How do I remove a red wine stain from a carpet?",
+    "Translate good morning into Finnish.",
+    "Why is the sky blue?",
+    "How many planets does the solar system have?",
+    "Recommend a stretch for a stiff neck.",
+    "What is the difference between a crocodile and an alligator?",
+    "How do I change a flat tyre?",
+    "Give me a synonym for happy.",
+    "What is the square root of 1764?",
+    "When was the printing press invented?",
+    "How do noise cancelling headphones work?",
+    "What does HTTP status 418 mean?",
+    "How deep is the Mariana Trench?",
+    "What do pandas eat?",
+    "How is cheese made?",
+    "Which gas do plants absorb?",
+    "How do I tie a bow tie?",
+    "What is inflation?",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A text, the source it belongs to (a conversation, a day), and cues that it answers."""
+
+    text: str
+    source: str
+    cues: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """A threshold, what share of right and of wrong ones pass it, and how many of each were compared."""
+
+    threshold: float
+    right: float
+    wrong: float
+    right_count: int
+    wrong_count: int
+
+    @property
+    def worth(self) -> float:
+        """Say how well it tells them apart: 1 is perfect, 0 is a coin."""
+        return self.right - self.wrong
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibrated:
+    """What `calibrate` answers: the thresholds in use before and after, the evidence, and how recall would behave."""
+
+    model: str
+    passages: int
+    cues: int
+    recall: Balance
+    cluster: Balance
+    before: Thresholds
+    after: Thresholds
+    kept: bool
+
+
+def calibrate(place: Place, passages: Sequence[Passage] | None, *, keep: bool) -> Calibrated:
+    """Measure the preferred embedder on real text and keep what was found for its name."""
+    known = list(passages if passages is not None else remembered(place))[:MOST]
+    if len(known) < LEAST or len({each.source for each in known}) < 2:
+        hint = f"give a file, or remember more first: {LEAST} texts of two sources are the least"
+        raise Rejected(f"{len(known)} texts are too few to calibrate on", hint=hint)
+    embedding = place.ground.embedding
+    rows, sources = embedded(embedding, [each.text for each in known]), [each.source for each in known]
+    if passages is None:
+        cues, pairs = len(EVERYDAY), from_memory(rows, asked_rows(embedding, EVERYDAY))
+    else:
+        texts = [(cue, number) for number, each in enumerate(known) for cue in each.cues]
+        asked = asked_rows(embedding, [cue for cue, _ in texts]) if texts else rows
+        cues, pairs = len(texts), between(asked, [number for _, number in texts], rows, sources)
+    recall, cluster = balance(*pairs), balance(*nearest_groups(rows, sources))
+    with place.read() as unit:
+        before = place.ground.thresholds(unit)
+    after = Thresholds(
+        recall.threshold if recall.worth >= WORTH_KEEPING else before.recall,
+        cluster.threshold if cluster.worth >= WORTH_KEEPING else before.cluster,
+        "calibrated",
+    )
+    found = Calibrated(
+        model=embedding.preferred,
+        passages=len(known),
+        cues=cues,
+        recall=recall,
+        cluster=cluster,
+        before=before,
+        after=after,
+        kept=keep,
+    )
+    if keep:
+        store(place, found)
+    return found
+
+
+def store(place: Place, found: Calibrated) -> None:
+    """Keep the thresholds under the model's name."""
+    with place.write() as unit:
+        unit.run(
+            "episodic.calibration_put",
+            model=found.model,
+            recall=found.after.recall,
+            cluster=found.after.cluster,
+            detail=json.dumps(asdict(found)),
+            at=to_micros(place.now),
+        )
+        place.log(unit, "calibrate", model=found.model, recall=found.after.recall, cluster=found.after.cluster)
+
+
+def remembered(place: Place) -> list[Passage]:
+    """Take what the workspace remembers; texts that came one after the other are of one source."""
+    with place.read() as unit:
+        rows = unit.all("episodic.sample", limit=MOST)
+    texts = [row["text"] for row in reversed(rows)]
+    return [Passage(text=text, source=str(number // (2 * GROUP))) for number, text in enumerate(texts)]
+
+
+def embedded(embedding: Embedding, texts: Sequence[str]) -> Floats:
+    """Make the vectors of texts."""
+    made = embedding.make(list(texts))
+    if made is None:
+        raise ProviderBusy(f"{embedding.preferred} cannot be asked now", hint="`everloom doctor` tests it")
+    return made.rows["general"]
+
+
+def asked_rows(embedding: Embedding, cues: Sequence[str]) -> Floats:
+    """Make the vectors of cues."""
+    probes = [embedding.probe(cue) for cue in cues]
+    rows = [probe.general for probe in probes if probe is not None and probe.model == embedding.preferred]
+    if len(rows) < len(probes):
+        raise ProviderBusy(f"{embedding.preferred} cannot be asked now", hint="`everloom doctor` tests it")
+    return np.stack(rows)
+
+
+def from_memory(rows: Floats, strange: Floats) -> tuple[Floats, Floats]:
+    """Compare each text with the nearest other one, and cues about anything with the text that is nearest to them."""
+    right = []
+    for number, row in enumerate(rows):
+        near = rows @ row
+        near[number] = -1.0
+        right.append(near.max())
+    return np.array(right, np.float32), (strange @ rows.T).max(axis=1)
+
+
+def between(asked: Floats, answering: Sequence[int], rows: Floats, sources: Sequence[str]) -> tuple[Floats, Floats]:
+    """Compare each cue with what is nearest to it in the memory it is about, and in one of the next source."""
+    memories = cut_up(sources, MEMORY)
+    home = {number: place for place, members in enumerate(memories) for number in members}
+    names = [sources[members[0]] for members in memories]
+    right, wrong = [], []
+    for number, cue in zip(answering or range(len(rows)), asked, strict=True):
+        here = [each for each in memories[home[number]] if answering or each != number]
+        strange = [place for place, name in enumerate(names) if name != sources[number]]
+        if here:
+            right.append((rows[here] @ cue).max())
+        wrong.append((rows[memories[strange[number % len(strange)]]] @ cue).max())
+    return np.array(right, np.float32), np.array(wrong, np.float32)
+
+
+def nearest_groups(rows: Floats, sources: Sequence[str]) -> tuple[Floats, Floats]:
+    """Compare each text with the nearest group of texts: is it the one that it was taken from, or another source's?"""
+    groups = [run for run in cut_up(sources, GROUP) if len(run) == GROUP]
+    sums = np.stack([rows[members].sum(axis=0) for members in groups])
+    names = np.array([sources[members[0]] for members in groups])
+    means = unit_rows(sums)
+    right: list[float] = []
+    wrong: list[float] = []
+    for number, members in enumerate(groups):
+        others = names != names[number]
+        for place in members:
+            near = means @ rows[place]
+            own = float(unit_rows(sums[number] - rows[place]) @ rows[place])
+            best = float(near[others].max(initial=-1.0))
+            (right if own > best else wrong).append(max(own, best))
+    return np.array(right, np.float32), np.array(wrong, np.float32)
+
+
+def cut_up(sources: Sequence[str], size: int) -> list[list[int]]:
+    """Cut the texts of each source into runs of neighbours."""
+    by_source: dict[str, list[int]] = {}
+    for place, source in enumerate(sources):
+        by_source.setdefault(source, []).append(place)
+    return [places[start : start + size] for places in by_source.values() for start in range(0, len(places), size)]
+
+
+def balance(right: Floats, wrong: Floats) -> Balance:
+    """Find the threshold that tells right from wrong best; of those that do it about as well, the lowest.
+
+    Recall brings back three scenes at most, and a cluster is the nearest one: a miss costs more than a faint memory.
+    """
+    if not len(right) or not len(wrong):
+        return Balance(threshold=1.0, right=0.0, wrong=0.0, right_count=len(right), wrong_count=len(wrong))
+    steps = np.arange(0.0, 1.0, STEP)
+    passing = [(float((right > step).mean()), float((wrong > step).mean()), float(step)) for step in steps]
+    most = max(each[0] - each[1] for each in passing)
+    best = next(each for each in passing if each[0] - each[1] >= most - ABOUT_AS_WELL)
+    return Balance(
+        threshold=round(best[2], 2),
+        right=round(best[0], 4),
+        wrong=round(best[1], 4),
+        right_count=len(right),
+        wrong_count=len(wrong),
+    )

@@ -1,0 +1,103 @@
+"""The one tree of errors, named by what the caller can do, and the one table that maps it to each surface.
+
+Knows nothing of engines, providers or surfaces: adapters raise these, surfaces look them up in `MEANING`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class EverloomError(Exception):
+    """Anything that everloom reports on purpose; `hint` says what to do next."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class NotFound(EverloomError):
+    """The thing you named is not here."""
+
+
+class Conflict(EverloomError):
+    """It is here, but not in the state you assumed; `current` shows the state it is in, where that is known."""
+
+    def __init__(self, message: str, *, hint: str | None = None, current: object = None) -> None:
+        super().__init__(message, hint=hint)
+        self.current = current
+
+
+class Rejected(EverloomError):
+    """The request itself is wrong; retrying will not help."""
+
+
+class Forbidden(EverloomError):
+    """You may not."""
+
+
+class StoreError(EverloomError):
+    """The database could not do it."""
+
+
+class StoreBusy(StoreError):
+    """The database could not do it now; retry."""
+
+
+class SchemaMismatch(StoreError):
+    """The database is of another version than this program."""
+
+
+class ProviderError(EverloomError):
+    """A model could not do it."""
+
+
+class ProviderBusy(ProviderError):
+    """A model could not do it now; retry after `retry_after` seconds."""
+
+    def __init__(self, message: str, *, hint: str | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
+class ProviderRefused(ProviderError):
+    """A model would not do it for this content or with these credentials."""
+
+
+class MalformedReply(ProviderError):
+    """A model answered, but not in the shape we asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What one error is called on each surface, and whether trying again can help."""
+
+    exit_code: int
+    http_status: int
+    mcp_code: str
+    retry: bool
+
+
+MEANING: dict[type[EverloomError], Meaning] = {
+    EverloomError: Meaning(1, 500, "failed", retry=False),
+    NotFound: Meaning(3, 404, "not_found", retry=False),
+    Conflict: Meaning(1, 409, "conflict", retry=False),
+    Rejected: Meaning(2, 422, "rejected", retry=False),
+    Forbidden: Meaning(1, 403, "forbidden", retry=False),
+    StoreError: Meaning(1, 500, "store_failed", retry=False),
+    StoreBusy: Meaning(1, 503, "store_busy", retry=True),
+    SchemaMismatch: Meaning(1, 500, "schema_mismatch", retry=False),
+    ProviderError: Meaning(1, 502, "provider_failed", retry=False),
+    ProviderBusy: Meaning(1, 503, "provider_busy", retry=True),
+    ProviderRefused: Meaning(1, 502, "provider_refused", retry=False),
+    MalformedReply: Meaning(1, 502, "malformed_reply", retry=True),
+}
+
+
+def meaning_of(error: EverloomError) -> Meaning:
+    """Look an error up by its nearest named ancestor."""
+    return next(MEANING[kind] for kind in type(error).__mro__ if kind in MEANING)

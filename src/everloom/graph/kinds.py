@@ -1,0 +1,67 @@
+"""The closed vocabularies of the graph: memory types with directories and weights, relation types, layout. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from everloom.errors import Rejected
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One type of memory: where its files live, and how slowly it fades."""
+
+    directory: str
+    weight: float
+
+
+KINDS: dict[str, Kind] = {
+    "solution": Kind("graph/solutions", 1.2),
+    "fix": Kind("graph/fixes", 1.0),
+    "decision": Kind("graph/decisions", 1.3),
+    "configuration": Kind("graph/configurations", 1.1),
+    "problem": Kind("graph/problems", 0.9),
+    "workflow": Kind("graph/workflows", 1.0),
+    "code_pattern": Kind("graph/code-patterns", 1.1),
+    "error": Kind("graph/errors", 0.8),
+    "general": Kind("graph/general", 0.8),
+    "procedure": Kind("graph/procedures", 1.4),
+    "insight": Kind("graph/insights", 1.25),
+}
+RELATIONS = ("SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FOLLOWS", "RELATED_TO")
+
+MEMORIES, EDGES, VAULT, EPISODES = "graph", "graph/edges", "vault", "episodes"
+CORE, REFLECTION = "CORE.md", "REFLECTION.md"
+GITIGNORE = "_state.json\n_index.json\n_embeddings.json\n_config.json\n.everloom/\n"
+
+DEFAULT_IMPORTANCE = 0.5
+DEFAULT_CONFIDENCE = 0.8
+DEFAULT_STRENGTH = 0.5
+
+
+def checked_type(name: str) -> str:
+    """Accept the name of a memory type."""
+    folded = name.strip().lower().replace("-", "_")
+    if folded not in KINDS:
+        raise Rejected(f"there is no memory type {name!r}", hint=f"say one of {', '.join(KINDS)}")
+    return folded
+
+
+def checked_relation(name: str) -> str:
+    """Accept the name of a relation type."""
+    folded = name.strip().upper().replace("-", "_").replace(" ", "_")
+    if folded not in RELATIONS:
+        raise Rejected(f"there is no relation type {name!r}", hint=f"say one of {', '.join(RELATIONS)}")
+    return folded
+
+
+def checked_share(value: float, what: str) -> float:
+    """Accept a number from 0 to 1."""
+    if not 0.0 <= value <= 1.0:
+        raise Rejected(f"{what} is {value}", hint="say a number from 0 to 1")
+    return float(value)
+
+
+def weight_of(memory_type: str) -> float:
+    """Say how slowly memories of a type fade."""
+    return KINDS[memory_type].weight

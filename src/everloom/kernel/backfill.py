@@ -1,0 +1,135 @@
+"""Background work: give every document the preferred model's vectors, newest first.
+
+What waits is read off the documents themselves, so a worker that dies loses nothing. A text that the model refuses is
+remembered and not offered to it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from everloom.clock import Clock
+from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
+from everloom.kernel.embedding import Embedding, Made, model_id, situated
+from everloom.kernel.perspectives import GENERAL, perspectives_of
+from everloom.kernel.tasks import Lease, Progress, Report
+from everloom.kernel.workspaces import WorkspaceInfo
+from everloom.models.embedder import Embedder, Task
+from everloom.store import Row, Store, Unit
+
+BATCH = 256
+
+
+class Backfill:
+    """The task `embed`."""
+
+    name = "embed"
+
+    def __init__(self, store: Store, embedding: Embedding, clock: Clock) -> None:
+        self._store = store
+        self._embedding = embedding
+        self._clock = clock
+
+    @property
+    def _preferred(self) -> Embedder:
+        chain = self._embedding.chain
+        return chain.link(chain.links[0].name)
+
+    def due(self, workspace: WorkspaceInfo) -> int:
+        """Count the documents without the preferred model's vectors."""
+        return self._embedding.coverage(workspace.id).waiting
+
+    def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
+        """Embed batch after batch, each in its own transaction, until nothing waits or time is up."""
+        embedded = refused = 0
+        for rows in self._batches(workspace.id, lease):
+            angles = self._angles(workspace.id)
+            made, accepted = self._made(angles, rows)
+            with self._store.write(workspace.id) as unit:
+                lease.guard(unit)
+                keep(unit, angles, made, accepted, rows)
+            embedded, refused = embedded + len(accepted), refused + len(rows) - len(accepted)
+            progress(len(rows))
+        return Report(embedded + refused, {"embedded": embedded, "refused": refused})
+
+    def _batches(self, workspace: int, lease: Lease) -> Iterator[list[Row]]:
+        while lease.has_time():
+            with self._store.read(workspace) as unit:
+                rows = self._waiting(unit)
+            if not rows:
+                return
+            yield rows
+
+    def _waiting(self, unit: Unit) -> list[Row]:
+        preferred = self._preferred.traits.name
+        others = [row["id"] for row in unit.all("vectors.model_all") if row["name"] != preferred]
+        for embedded_by in [0, *others, *(-other for other in others)]:
+            rows = unit.all("vectors.due", embedded_by=embedded_by, limit=BATCH)
+            if rows:
+                return rows
+        return []
+
+    def _angles(self, workspace: int) -> dict[str, Row]:
+        """Find the perspectives that the model can tell apart."""
+        with self._store.write(workspace) as unit:
+            angles = perspectives_of(unit, self._clock.now())
+        return angles if self._preferred.traits.follows_instructions else {GENERAL: angles[GENERAL]}
+
+    def _made(self, angles: dict[str, Row], rows: Sequence[Row]) -> tuple[Made, list[Row]]:
+        """Embed a batch; when the model refuses it, find out which texts it is that it refuses."""
+        try:
+            return self._embed(angles, rows), list(rows)
+        except (ProviderBusy, ProviderRefused, MalformedReply):
+            raise
+        except ProviderError:
+            parts = [(self._embed_alone(angles, row), row) for row in rows]
+        accepted = [(made, row) for made, row in parts if made is not None]
+        if not accepted:
+            # Is it these texts, or would it refuse any? A model that refuses every text raises here.
+            harmless = self._embed(angles, [{"title": "", "text": "hello", "context": ""}])
+            return Made(harmless.model, {name: made[:0] for name, made in harmless.rows.items()}), []
+        joined = {name: np.concatenate([made.rows[name] for made, _ in accepted]) for name in angles}
+        return Made(accepted[0][0].model, joined), [row for _, row in accepted]
+
+    def _embed(self, angles: dict[str, Row], rows: Sequence[Row]) -> Made:
+        link = self._preferred
+        texts = [situated(row["title"], row["text"], row["context"]) for row in rows]
+        made = {
+            name: link.embed(instructed(angle["instruction"], texts), Task.DOCUMENT) for name, angle in angles.items()
+        }
+        return Made(link.traits.name, {name: vectors.rows for name, vectors in made.items()})
+
+    def _embed_alone(self, angles: dict[str, Row], row: Row) -> Made | None:
+        try:
+            return self._embed(angles, [row])
+        except (ProviderBusy, ProviderRefused, MalformedReply):
+            raise
+        except ProviderError:
+            return None
+
+
+def instructed(instruction: str, texts: Sequence[str]) -> list[str]:
+    """Write a perspective's instruction before each text."""
+    return [f"{instruction} {text}" if instruction else text for text in texts]
+
+
+def keep(unit: Unit, angles: dict[str, Row], made: Made, accepted: Sequence[Row], offered: Sequence[Row]) -> None:
+    """Write vectors for the documents that are still there and unchanged, and note which texts were refused."""
+    model = model_id(unit, made.model, made.dim)
+    texts = {row["item_id"]: row["text"] for row in offered}
+    now = unit.all("words.document_of", ids=list(texts))
+    same = {row["item_id"]: row["retired_at"] is None for row in now if row["text"] == texts[row["item_id"]]}
+    for name, angle in angles.items():
+        for live in (True, False):
+            chosen = {
+                row["item_id"]: vector
+                for row, vector in zip(accepted, made.rows[name], strict=True)
+                if same.get(row["item_id"]) is live
+            }
+            if chosen:
+                unit.put_vectors(model, angle["id"], chosen, live)
+    taken = {row["item_id"] for row in accepted}
+    unit.run("vectors.embedded", ids=[item for item in same if item in taken], model=model)
+    unit.run("vectors.embedded", ids=[item for item in same if item not in taken], model=-model)

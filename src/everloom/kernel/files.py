@@ -1,0 +1,84 @@
+"""Files that other programs may look at meanwhile: written whole or not at all, by one writer at a time.
+
+The operating system holds the lock, over threads and processes; a writer that dies lets go, so there is no stale one to
+find. Knows nothing of what the files hold.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from everloom.errors import StoreBusy, StoreError
+
+PATIENCE_SECONDS = 60.0
+PAUSE_SECONDS = 0.01
+
+if os.name == "nt":
+    import msvcrt
+
+    def _try(handle: int) -> None:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+else:
+    import fcntl
+
+    def _try(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def locked(file: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
+    """Hold the lock of a file for a block; wait for whoever has it."""
+    try:
+        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StoreError(f"cannot open {file}: {error.strerror}", hint="check its permissions") from error
+    try:
+        deadline = time.monotonic() + patience
+        while not _taken(handle):
+            if time.monotonic() > deadline:
+                raise StoreBusy(f"somebody else is writing in {file.parent.parent}", hint="try again in a moment")
+            time.sleep(PAUSE_SECONDS)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _taken(handle: int) -> bool:
+    try:
+        _try(handle)
+    except OSError:
+        return False
+    return True
+
+
+def write_whole(file: Path, data: bytes) -> None:
+    """Put a file in its place in one step that nobody sees half done; only its owner can read it."""
+    partial = file.with_name(f".{uuid4().hex}.partial")
+    try:
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(data)
+            opened.flush()
+            os.fsync(opened.fileno())
+        partial.replace(file)
+        settle(file.parent)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise StoreError(f"cannot write {file}: {error.strerror}", hint="check its permissions and the disk") from error
+
+
+def settle(folder: Path) -> None:
+    """Make a directory's own entries durable, where the system can."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,128 @@
+"""Who did what when: items with their kinds, sessions, events, and receipts for writes that are tried again.
+
+Everything here happens inside a unit of work that somebody else began. Refuses to know what an item holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from everloom.clock import from_micros, to_micros
+from everloom.errors import Conflict, NotFound
+from everloom.kernel.texts import checked_name
+from everloom.store import Row, Unit
+
+RECEIPTS_KEPT = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A client's label of a conversation: provenance, never a boundary."""
+
+    id: int
+    label: str
+    model_tier: str | None
+    started_at: datetime
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One operation that was carried out."""
+
+    id: int
+    at: datetime
+    operation: str
+    session_id: int | None
+    detail: Mapping[str, Any]
+
+
+def register(unit: Unit, kind: str | Sequence[str], at: datetime) -> Sequence[int]:
+    """Take a fresh id for each kind given, and enter it in the registry."""
+    kinds = [kind] if isinstance(kind, str) else kind
+    ids = unit.ids(len(kinds))
+    micros = to_micros(at)
+    unit.many(
+        "kernel.item_add", ({"id": fresh, "kind": each, "at": micros} for fresh, each in zip(ids, kinds, strict=True))
+    )
+    return ids
+
+
+def kind_of(unit: Unit, item_id: int) -> str:
+    """Resolve an id to its kind."""
+    row = unit.one("kernel.item_get", id=item_id)
+    if row is None:
+        raise NotFound(f"nothing here has the id {item_id}", hint="ids are those that search and show print")
+    return str(row["kind"])
+
+
+def attend(unit: Unit, label: str, at: datetime, model_tier: str | None = None) -> Session:
+    """Note that a session is active now, making it on first sight."""
+    wanted = checked_name(label, "the session's id")
+    row = unit.one("kernel.session_by_label", label=wanted)
+    if row is None:
+        (fresh,) = register(unit, "session", at)
+        unit.run("kernel.session_add", id=fresh, label=wanted, model_tier=model_tier, at=to_micros(at))
+        return Session(fresh, wanted, model_tier, at, at)
+    unit.run("kernel.session_touch", id=row["id"], at=to_micros(at), model_tier=model_tier)
+    known = session_from(row)
+    return Session(known.id, known.label, model_tier or known.model_tier, known.started_at, at)
+
+
+def session_from(row: Row) -> Session:
+    """Read a session from its row."""
+    times = (from_micros(row["started_at"]), from_micros(row["seen_at"]))
+    return Session(row["id"], row["label"], row["model_tier"], *times)
+
+
+def append_event(unit: Unit, operation: str, detail: Mapping[str, Any], at: datetime, session_id: int | None) -> int:
+    """Write one operation into the audit trail."""
+    (fresh,) = register(unit, "event", at)
+    text = json.dumps(detail, ensure_ascii=False, sort_keys=True)
+    unit.run("kernel.event_add", id=fresh, at=to_micros(at), operation=operation, session=session_id, detail=text)
+    return fresh
+
+
+def event_from(row: Row) -> Event:
+    """Read an event from its row."""
+    return Event(row["id"], from_micros(row["at"]), row["operation"], row["session_id"], json.loads(row["detail"]))
+
+
+def answered_before(unit: Unit, key: str | None, operation: str, request: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Find the answer that the same request already got under this idempotency key."""
+    if key is None:
+        return None
+    row = unit.one("kernel.receipt_get", key=checked_name(key, "the idempotency key"))
+    if row is None:
+        return None
+    if row["operation"] != operation or row["request_hash"] != fingerprint(request):
+        raise Conflict(f"the idempotency key {key!r} was used for another request", hint="make a fresh key")
+    answer: dict[str, Any] = json.loads(row["answer"])
+    return answer
+
+
+def keep_receipt(
+    unit: Unit, key: str | None, operation: str, request: Mapping[str, Any], answer: Mapping[str, Any], at: datetime
+) -> None:
+    """Remember an answer in the same transaction as the write that it is about."""
+    if key is None:
+        return
+    unit.run(
+        "kernel.receipt_add",
+        key=checked_name(key, "the idempotency key"),
+        operation=operation,
+        request_hash=fingerprint(request),
+        answer=json.dumps(answer, ensure_ascii=False),
+        at=to_micros(at),
+    )
+    unit.run("kernel.receipt_expire", before=to_micros(at - RECEIPTS_KEPT))
+
+
+def fingerprint(request: Mapping[str, Any]) -> str:
+    """Hash a request so that only the same request has the same fingerprint."""
+    return hashlib.sha256(json.dumps(request, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,132 @@
+"""Where an item comes from and what is known of it: the registry, the document, the chain of sources.
+
+Reads what the kernel keeps of every kind alike; what a kind holds beyond that is described by its faculty.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from everloom.clock import from_micros
+from everloom.errors import NotFound
+from everloom.kernel.access import Signal, access_from, signal_from
+from everloom.kernel.lifecycle import Access
+from everloom.store import Row, Unit
+
+DEEPEST = 12
+WIDEST = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """Everything that the kernel knows of one item; `detail` is what its faculty adds."""
+
+    id: int
+    kind: str
+    created_at: datetime
+    title: str = ""
+    text: str = ""
+    labels: tuple[str, ...] = ()
+    standing: str | None = None
+    confidence: float | None = None
+    model_tier: str | None = None
+    session: str | None = None
+    happened_at: datetime | None = None
+    retired_at: datetime | None = None
+    retired_by: int | None = None
+    sources: tuple[int, ...] = ()
+    access: Access = field(default_factory=Access)
+    signals: tuple[Signal, ...] = ()
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """One link of the chain that says why an item is remembered."""
+
+    id: int
+    kind: str
+    text: str
+    session: str | None
+    at: datetime
+    because: tuple[Reason, ...] = ()
+    is_cut: bool = False
+
+
+def show(unit: Unit, item_id: int) -> Shown:
+    """Collect what is known of an item."""
+    item = unit.one("kernel.item_get", id=item_id)
+    if item is None:
+        raise NotFound(f"nothing in this workspace has the id {item_id}", hint="search prints the ids of what it finds")
+    document = next(iter(unit.all("words.document_of", ids=[item_id])), None)
+    counts = next(iter(unit.all("kernel.access_of", ids=[item_id])), None)
+    return Shown(
+        id=item_id,
+        kind=item["kind"],
+        created_at=from_micros(item["created_at"]),
+        sources=tuple(row["source_id"] for row in unit.all("kernel.source_of", ids=[item_id])),
+        access=Access() if counts is None else access_from(counts),
+        signals=tuple(signal_from(row) for row in unit.all("kernel.signal_of", ids=[item_id])),
+        **({} if document is None else document_fields(unit, document)),
+        detail=own_detail(unit, item["kind"], item_id),
+    )
+
+
+def document_fields(unit: Unit, row: Row) -> dict[str, Any]:
+    """Read what a document's row tells about its item."""
+    return {
+        "title": row["title"],
+        "text": row["text"],
+        "labels": tuple(json.loads(row["labels"])),
+        "standing": row["standing"],
+        "confidence": row["confidence"],
+        "model_tier": row["model_tier"],
+        "session": session_label(unit, row["session_id"]),
+        "happened_at": from_micros(row["happened_at"]),
+        "retired_at": None if row["retired_at"] is None else from_micros(row["retired_at"]),
+        "retired_by": row["retired_by"],
+    }
+
+
+def own_detail(unit: Unit, kind: str, item_id: int) -> dict[str, Any]:
+    """Describe the kernel's own kinds, which have no document."""
+    if kind == "session":
+        (row,) = unit.all("kernel.session_get", id=item_id)
+        return {"label": row["label"], "started_at": from_micros(row["started_at"]), "model_tier": row["model_tier"]}
+    if kind == "event":
+        (row,) = unit.all("kernel.event_get", id=item_id)
+        return {"operation": row["operation"], "session_id": row["session_id"], **json.loads(row["detail"])}
+    return {}
+
+
+def session_label(unit: Unit, session_id: int | None) -> str | None:
+    """Find what a client called a session."""
+    row = None if session_id is None else unit.one("kernel.session_get", id=session_id)
+    return None if row is None else str(row["label"])
+
+
+def why(unit: Unit, item_id: int) -> Reason:
+    """Follow an item's sources down to where they began; a source met before is not followed again."""
+    kinds = {row["id"]: row["kind"] for row in unit.all("kernel.item_kinds", ids=[item_id])}
+    if not kinds:
+        raise NotFound(f"nothing in this workspace has the id {item_id}", hint="search prints the ids of what it finds")
+    return reason(unit, item_id, {item_id}, DEEPEST)
+
+
+def reason(unit: Unit, item_id: int, met: set[int], depth: int) -> Reason:
+    """Tell one link and, below it, the links it rests on."""
+    shown = show(unit, item_id)
+    fresh = [source for source in shown.sources if source not in met][:WIDEST]
+    met.update(fresh)
+    return Reason(
+        id=item_id,
+        kind=shown.kind,
+        text=shown.title or shown.text or str(shown.detail.get("label", "")),
+        session=shown.session,
+        at=shown.happened_at or shown.created_at,
+        because=tuple(reason(unit, source, met, depth - 1) for source in fresh) if depth else (),
+        is_cut=bool(fresh) and not depth,
+    )

@@ -1,0 +1,184 @@
+"""The one search: gather candidates, score them all alike, weigh, fold, and answer with reasons.
+
+Reads the store and asks the embedder; every decision is made in `score` and `diversity`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+from itertools import compress
+from typing import NamedTuple
+
+import numpy as np
+
+from everloom.clock import Clock, from_micros, to_micros, zone_named
+from everloom.errors import Rejected
+from everloom.kernel.embedding import Embedding
+from everloom.kernel.search.bias import Claims, applied, at
+from everloom.kernel.search.diversity import Candidate, fold
+from everloom.kernel.search.gather import Gathered, gather, grouped
+from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
+from everloom.kernel.search.recipe import DEFAULT, Recipe
+from everloom.kernel.search.score import Asked, Scores, scored
+from everloom.kernel.search.when import Span, anchor_in, mentions_time, timed
+from everloom.kernel.search.words import analyse, spellings
+from everloom.kernel.texts import checked
+from everloom.store import Row, Store, Unit
+
+LONGEST_CUE = 20_000
+MOST_HITS = 1_000
+# What stands further down than this many times the page is not looked at for folding.
+FOLDING_DEPTH = 4
+WIDENING = 4
+
+
+class Kept(NamedTuple):
+    """A candidate that is answered: its row, its place among the scores, and the ids of what it stands for."""
+
+    row: Row
+    place: int
+    also: tuple[int, ...]
+
+
+class Ranking(NamedTuple):
+    """The candidates of a search, their scores, and the page that was kept of them."""
+
+    gathered: Gathered
+    scores: Scores
+    kept: Sequence[Kept]
+
+    def kinds(self, leaving_out: AbstractSet[int]) -> dict[str, int]:
+        """Count by kind what was kept and what shares a word with the question, most first."""
+        kept = {each.row["item_id"] for each in self.kept}
+        touched: Claims = np.logical_or.reduce(self.scores.holds, axis=1)
+        counts = Counter(
+            row["kind"]
+            for row, is_touched in zip(self.gathered.rows, touched, strict=True)
+            if (is_touched or row["item_id"] in kept) and row["item_id"] not in leaving_out
+        )
+        return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+
+
+class Finder:
+    """The one search of a store."""
+
+    def __init__(self, store: Store, embedding: Embedding, clock: Clock) -> None:
+        self._store = store
+        self._embedding = embedding
+        self._clock = clock
+
+    def search(
+        self,
+        workspace: int,
+        cue: str,
+        *,
+        limit: int = 10,
+        within: Scope = EVERYTHING,
+        recipe: Recipe = DEFAULT,
+        leaving_out: frozenset[int] = frozenset(),
+    ) -> Findings:
+        """Bring back what `cue` touches, strongest first; looks past what is left out until the page is full."""
+        if not 1 <= limit <= MOST_HITS:
+            raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {MOST_HITS}")
+        question = checked(cue, "the question", LONGEST_CUE)
+        now = within.as_of or self._clock.now()
+        vectors = self._embedding.probe(question, workspace) if recipe.vectors else None
+        depth = limit + len(leaving_out)
+        with self._store.read(workspace) as unit:
+            asked = self._understood(unit, question, now, within, recipe)
+            probe = self._embedding.aimed(unit, vectors)
+            while True:
+                gathered = gather(unit, asked.terms, probe, within.reach, depth, recipe, asked.spans)
+                ranking = ranked(gathered, asked, limit, recipe, leaving_out)
+                if len(ranking.kept) == limit or gathered.is_all:
+                    break
+                depth = max(depth, recipe.word_candidates) * WIDENING
+            hits = described(unit, ranking, question)
+        degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
+        return Findings(hits, probe is not None, degraded, ranking.kinds(leaving_out))
+
+    def _understood(self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe) -> Asked:
+        spans: tuple[Span, ...] = ()
+        if recipe.time and mentions_time(question):
+            spans, question = self._spans(unit, question, now, within, recipe)
+        return Asked(terms_of(question), to_micros(now), spans)
+
+    def _spans(
+        self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe
+    ) -> tuple[tuple[Span, ...], str]:
+        row = unit.one("kernel.workspace_zone")
+        spans, rest = timed(question, now.astimezone(zone_named(row["time_zone"])) if row else now)
+        anchor = None if spans else anchor_in(question)
+        if anchor is None:
+            return spans, rest
+        # The event is looked for by its words alone: a time that is told by it must not need a second embedding.
+        event = Asked(terms_of(anchor.phrase), to_micros(now))
+        found = ranked(gather(unit, event.terms, None, within.reach, 1, recipe), event, 1, recipe).kept
+        return tuple(anchor.span(each.row["happened_at"]) for each in found), question
+
+
+def ranked(
+    gathered: Gathered, asked: Asked, limit: int, recipe: Recipe, leaving_out: AbstractSet[int] = frozenset()
+) -> Ranking:
+    """Rank the candidates, and keep a page."""
+    scores, rows, covers = scored(gathered, asked, recipe), gathered.rows, gathered.covers
+    best = [place for place in scores.order if rows[place]["item_id"] not in leaving_out][: limit * FOLDING_DEPTH]
+    nothing: frozenset[int] = frozenset()
+    top = {rows[place]["item_id"]: place for place in best}
+    candidates = [
+        Candidate(item, frozenset(rows[place]["words"].split()), covers.get(item, nothing))
+        for item, place in top.items()
+    ]
+    folded = fold(candidates, limit, recipe.same)
+    return Ranking(gathered, scores, [Kept(rows[top[item]], top[item], also) for item, also in folded.items()])
+
+
+def terms_of(question: str) -> tuple[str, ...]:
+    """Read the words of a question, each once."""
+    return tuple(dict.fromkeys(analyse(question)))
+
+
+def described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
+    """Make hits of what was kept, with where each comes from; words are told as the question writes them."""
+    gathered, scores = ranking.gathered, ranking.scores
+    spelled = spellings(question)
+    words = [spelled.get(term, term) for term in scores.terms]
+    ids = [each.row["item_id"] for each in ranking.kept]
+    rows = {row["item_id"]: row for row in unit.all("words.document_of", ids=ids)}
+    sources = grouped((row["item_id"], row["source_id"]) for row in unit.all("kernel.source_of", ids=ids))
+    angles = {row["id"]: row["name"] for row in unit.all("vectors.perspective_all")}
+    hits = []
+    for item, (_, place, also) in zip(ids, ranking.kept, strict=True):
+        row, near = rows[item], gathered.nearness.get(item)
+        hit = Hit(
+            id=item,
+            kind=row["kind"],
+            title=row["title"],
+            text=row["text"],
+            labels=tuple(json.loads(row["labels"])),
+            score=float(scores.score[place]),
+            relevance=float(scores.relevance[place]),
+            signals=dict(at(scores.signals, place)),
+            bias=applied(scores.bias, place),
+            similarity=None if near is None else near.similarity,
+            matched_perspective=None if near is None else angles.get(near.perspective_id),
+            matched_words=distinct(words, scores.holds[place]),
+            words_around=distinct(words, scores.near[place] & ~scores.holds[place]),
+            is_covered=item in gathered.covers,
+            also=also,
+            sources=tuple(sorted(sources.get(item, ()))),
+            session_id=row["session_id"],
+            happened_at=from_micros(row["happened_at"]),
+            created_at=from_micros(row["created_at"]),
+        )
+        hits.append(hit)
+    return tuple(hits)
+
+
+def distinct(words: Sequence[str], chosen: Claims) -> tuple[str, ...]:
+    """Take the chosen words, each once: two terms may be written as one word."""
+    return tuple(dict.fromkeys(compress(words, chosen)))

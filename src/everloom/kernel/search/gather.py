@@ -1,0 +1,91 @@
+"""Collecting candidates from both sides, and learning about every one of them what scoring needs.
+
+Reads the store inside one unit of work; decides nothing but how far to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from everloom.kernel.access import access_from
+from everloom.kernel.lifecycle import Access
+from everloom.kernel.search.fusion import Corpus, rarest
+from everloom.kernel.search.recipe import Recipe
+from everloom.kernel.search.when import Span
+from everloom.store import Reach, Row, Unit, VectorHit
+from everloom.store.contract import Probe
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The candidates of a search. `is_all` says that looking further would find no more."""
+
+    rows: Sequence[Row]
+    corpus: Corpus
+    nearness: Mapping[int, VectorHit]
+    accesses: Mapping[int, Access]
+    covers: Mapping[int, frozenset[int]]
+    is_all: bool
+
+
+def gather(
+    unit: Unit,
+    terms: Sequence[str],
+    probe: Probe | None,
+    reach: Reach,
+    depth: int,
+    recipe: Recipe,
+    spans: Sequence[Span] = (),
+) -> Gathered:
+    """Find at least `depth` candidates by words and as many by vectors, if there are so many.
+
+    A question about one time is also asked within it: what was then may be far down the list of all times.
+    """
+    corpus = counted(unit, terms)
+    by_words, by_vectors = max(recipe.word_candidates, depth), max(recipe.vector_candidates, depth)
+    weights = {term: corpus.rarity(term) for term in rarest(terms, corpus, recipe.postings)}
+    found = unit.word_candidates(weights, by_words, reach) if weights else []
+    near = unit.nearest(probe, by_vectors, reach) if probe else []
+    is_all = len(found) < by_words and len(near) < by_vectors
+    if len(spans) == 1 and (then := within(reach, spans[0])):
+        found = [*dict.fromkeys([*found, *(unit.word_candidates(weights, depth, then) if weights else ())])]
+        near = [*near, *(unit.nearest(probe, depth, then) if probe else ())]
+    nearness = {hit.item_id: hit for hit in near}
+    only_by_words = [item for item in found if item not in nearness]
+    if probe and only_by_words:
+        nearness |= unit.similarities(probe, only_by_words)
+    ids = [*only_by_words, *dict.fromkeys(hit.item_id for hit in near)]
+    return Gathered(
+        rows=unit.all("words.scored_of", ids=ids),
+        corpus=corpus,
+        nearness=nearness,
+        accesses={row["item_id"]: access_from(row) for row in unit.all("kernel.access_of", ids=ids)},
+        covers=grouped(
+            (row["item_id"], row["cover_id"]) for row in unit.all("words.cover_of", ids=ids, as_of=reach.as_of)
+        ),
+        is_all=is_all,
+    )
+
+
+def within(reach: Reach, span: Span) -> Reach | None:
+    """Narrow a reach to a span; None when they do not meet."""
+    begin, end = max(reach.happened_from, span.begin), min(reach.happened_until, span.end)
+    return replace(reach, happened_from=begin, happened_until=end) if begin < end else None
+
+
+def counted(unit: Unit, terms: Sequence[str]) -> Corpus:
+    """Read what the word index counted for these terms."""
+    tally = unit.one("words.tally_get")
+    if tally is None:
+        return Corpus(0, 0, 0, {})
+    holding = {row["term"]: row["documents"] for row in unit.all("words.term_of", terms=list(terms))}
+    return Corpus(tally["documents"], tally["words"], tally["context_words"], holding)
+
+
+def grouped(pairs: Iterable[tuple[int, int]]) -> dict[int, frozenset[int]]:
+    """Gather the second of each pair under the first."""
+    groups: dict[int, set[int]] = {}
+    for one, other in pairs:
+        groups.setdefault(one, set()).add(other)
+    return {one: frozenset(others) for one, others in groups.items()}

@@ -1,0 +1,110 @@
+"""What a search is asked and what it answers: scope, hit, findings, and the explanation in words. Pure values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from everloom.clock import to_micros
+from everloom.store.contract import FOREVER, Reach
+
+REASONS = {
+    "synthesis": "it is a synthesis, not a single piece of evidence",
+    "covered": "an understanding already says this",
+    "recency": "it is recent",
+    "unreinforced": "it is old and was not used since",
+    "useful": "it was marked useful",
+    "questionable": "it was marked questionable",
+    "pinned": "it is pinned",
+}
+TOLD = {
+    "names": "the question says a name under which it is known",
+    "time": "it is from the time that the question speaks of",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where to look: which kinds, when it happened, and what was believed at which time."""
+
+    kinds: frozenset[str] | None = None
+    happened_from: datetime | None = None
+    happened_until: datetime | None = None
+    as_of: datetime | None = None
+
+    @property
+    def reach(self) -> Reach:
+        """Write the scope as engines read it."""
+        return Reach(
+            kinds=None if self.kinds is None else tuple(sorted(self.kinds)),
+            happened_from=-FOREVER if self.happened_from is None else to_micros(self.happened_from),
+            happened_until=FOREVER if self.happened_until is None else to_micros(self.happened_until),
+            as_of=FOREVER if self.as_of is None else to_micros(self.as_of),
+        )
+
+
+EVERYTHING = Scope()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """Something that a cue touched, and why it ranked where it did.
+
+    `score` is `relevance` times every factor in `bias`; `relevance` comes from the sum of `signals`.
+    """
+
+    id: int
+    kind: str
+    title: str
+    text: str
+    labels: tuple[str, ...]
+    score: float
+    relevance: float
+    signals: Mapping[str, float]
+    bias: Mapping[str, float]
+    similarity: float | None
+    matched_perspective: str | None
+    matched_words: tuple[str, ...]
+    words_around: tuple[str, ...]
+    is_covered: bool
+    also: tuple[int, ...]
+    sources: tuple[int, ...]
+    session_id: int | None
+    happened_at: datetime
+    created_at: datetime
+
+    @property
+    def source(self) -> str:
+        """Say what kind of memory this is."""
+        return self.kind
+
+    def explain(self) -> list[str]:
+        """Say in words why this hit ranked where it did."""
+        said = [f"words it shares with the question: {', '.join(self.matched_words)}"] if self.matched_words else []
+        if self.words_around:
+            said.append(f"words around it or in its labels: {', '.join(self.words_around)}")
+        # What is further off than most others is not called similar.
+        if self.similarity is not None and self.similarity > 0.0 and self.signals.get("vectors", 0.0) >= 0.0:
+            angle = f", seen as {self.matched_perspective}" if self.matched_perspective not in (None, "general") else ""
+            said.append(f"similar in meaning: {self.similarity:.2f}{angle}")
+        said += [reason for name, reason in TOLD.items() if self.signals.get(name, 0.0) > 0.0]
+        if not said:
+            said.append("little speaks for it, and nothing better was found")
+        said += [f"{REASONS[name]}: × {factor:.2f}" for name, factor in self.bias.items()]
+        if self.also:
+            said.append(f"stands for {len(self.also)} more that say the same")
+        return said
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The hits of one search, and whether any part of it could not be done.
+
+    `kinds` counts what a narrower question could bring: the hits, and every candidate that shares a word with the cue.
+    """
+
+    hits: tuple[Hit, ...]
+    by_vectors: bool
+    degraded: str | None = None
+    kinds: Mapping[str, int] = field(default_factory=dict)

@@ -1,0 +1,39 @@
+"""Who a question is about: whether it names one of the names under which a document is known. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+
+import numpy as np
+
+from everloom.kernel.search.bias import Claims
+from everloom.kernel.search.fusion import Column
+from everloom.kernel.search.words import analyse
+
+UNLABELLED = "[]"
+
+
+def names_in(labels: Iterable[str], terms: AbstractSet[str]) -> frozenset[frozenset[str]]:
+    """Find the names that a question says: labels, which are JSON, whose every word is among its terms."""
+    return frozenset(
+        words for each in set(labels) if each != UNLABELLED for words in label_words(each) if words <= terms
+    )
+
+
+def bearing(labels: Sequence[str], names: AbstractSet[frozenset[str]], terms: Sequence[str], holds: Claims) -> Column:
+    """Say which documents bear one of the names; one without labels bears those whose words its text holds."""
+    bears = {each: not names.isdisjoint(label_words(each)) for each in set(labels)}
+    is_labelled = np.array([each != UNLABELLED for each in labels], np.bool_)
+    says = np.zeros(len(labels), np.bool_)
+    for name in names:
+        says |= holds[:, [terms.index(word) for word in name]].all(axis=1)
+    return np.where(is_labelled, [bears[each] for each in labels], says).astype(np.float64)
+
+
+@lru_cache(maxsize=20_000)
+def label_words(labels: str) -> Sequence[frozenset[str]]:
+    """Read the words of each label; one without words names nothing."""
+    return tuple(words for label in json.loads(labels) if (words := frozenset(analyse(label))))

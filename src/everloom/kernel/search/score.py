@@ -1,0 +1,138 @@
+"""How strongly each candidate answers a question: every signal and every factor, for all of them at once.
+
+Reads rows into columns and touches nothing else; what the numbers mean is `fusion` and `bias`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from everloom.clock import to_micros
+from everloom.kernel.lifecycle import Access
+from everloom.kernel.search.bias import Circumstances, Claims, Usage, factors, strength
+from everloom.kernel.search.fusion import Column, Field, centred, lacking, read_field, relevance, telling, weighed
+from everloom.kernel.search.gather import Gathered
+from everloom.kernel.search.index import Standing
+from everloom.kernel.search.names import bearing, names_in
+from everloom.kernel.search.recipe import Bias, Recipe
+from everloom.kernel.search.when import Moments, Span, credit
+from everloom.store import Row
+from everloom.store.contract import FOREVER
+
+MICROS_A_DAY = 86_400_000_000
+UNUSED = Access()
+NEVER = -FOREVER
+
+
+class Asked(NamedTuple):
+    """A question as it was understood: its terms, each once, when it is asked, the times it speaks of."""
+
+    terms: tuple[str, ...]
+    now: int
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The score of every candidate, in the order of its rows, and what it is made of.
+
+    `order` names the rows, strongest first; `holds` says which of the question's terms each text holds, `near` which
+    stand around it.
+    """
+
+    terms: Sequence[str]
+    order: Sequence[int]
+    score: Column
+    relevance: Column
+    signals: Mapping[str, Column]
+    bias: Mapping[str, Column]
+    holds: Claims
+    near: Claims
+
+
+def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> Scores:
+    """Score every candidate; ties go to the newer."""
+    asked = asked._replace(terms=telling(asked.terms, gathered.corpus))
+    rows, terms = gathered.rows, asked.terms
+    own = read_field([row["words"] for row in rows], terms)
+    around = read_field([row["context_words"] for row in rows], terms)
+    weights = {"words": recipe.words, "context": recipe.context, "vectors": recipe.vectors}
+    holds = own.counts > 0
+    signals = weighed(measured(gathered, terms, own, around), weights) | told(rows, holds, asked, recipe)
+    signals["context"] *= lacking(own.lengths, recipe.short)
+    base = relevance(signals.values())
+    bias = factors(circumstances(gathered, asked, recipe.bias), recipe.bias)
+    score = base * math.prod(bias.values())
+    ids = np.fromiter((row["item_id"] for row in rows), np.int64, len(rows))
+    order = np.lexsort((-ids, -score)).tolist()
+    return Scores(terms, order, score, base, signals, bias, holds, around.counts > 0)
+
+
+def measured(gathered: Gathered, terms: Sequence[str], own: Field, around: Field) -> dict[str, Column]:
+    """Measure each candidate by its words, by the words around it, and by its nearness."""
+    corpus, rows, near = gathered.corpus, gathered.rows, gathered.nearness
+    weights = np.array([corpus.rarity(term) for term in terms])
+    mean, context_mean = (max(1.0, total / max(1, corpus.documents)) for total in (corpus.words, corpus.context_words))
+    signals = {"words": own.bm25(mean, weights), "context": around.bm25(context_mean, weights)}
+    if near:
+        # A document that waits for its vector is neither near nor far.
+        middle = math.fsum(hit.similarity for hit in near.values()) / len(near)
+        known = {item: hit.similarity for item, hit in near.items()}
+        signals["vectors"] = np.array([known.get(row["item_id"], middle) for row in rows])
+    return signals
+
+
+def told(rows: Sequence[Row], holds: Claims, asked: Asked, recipe: Recipe) -> dict[str, Column]:
+    """Credit what the question itself tells of the answer: by which name it is known, and when it was."""
+    signals = {}
+    labels = [row["labels"] for row in rows] if recipe.names else []
+    if names := names_in(labels, frozenset(asked.terms)):
+        signals["names"] = centred(bearing(labels, names, asked.terms, holds), recipe.names)
+    if asked.spans:
+        moments = np.array([row["happened_at"] for row in rows], np.int64)
+        signals["time"] = centred(credit(asked.spans, moments), recipe.time)
+    return signals
+
+
+def circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstances:
+    """Collect what is known beside the words; who asks about a time is not told that something is old."""
+    rows, accesses, covers = gathered.rows, gathered.accesses, gathered.covers
+    happened = np.array([row["happened_at"] for row in rows], np.int64)
+    used = [accesses.get(row["item_id"], UNUSED) for row in rows] if accesses else []
+    tiers = {tier: strength(tier, bias) for tier in {row["model_tier"] for row in rows}}
+    if asked.spans:
+        age, idle = np.full(len(rows), math.inf), np.zeros(len(rows))
+    else:
+        touched = [to_micros(each.last_at) if each.last_at else NEVER for each in used]
+        age = days(asked.now, happened)
+        idle = days(asked.now, np.maximum(happened, touched)) if used else age
+    return Circumstances(
+        is_synthesis=np.array([row["standing"] == Standing.SYNTHESIS for row in rows], np.bool_),
+        is_covered=np.array([row["item_id"] in covers for row in rows], np.bool_),
+        age_days=age,
+        idle_days=idle,
+        confidence=np.array([0.5 if (known := row["confidence"]) is None else known for row in rows], np.float64),
+        tier=np.array([tiers[row["model_tier"]] for row in rows], np.float64),
+        usage=usage(used) if used else None,
+    )
+
+
+def days(now: int, moments: Moments) -> Column:
+    """Say how many days ago each moment was; what is still to come is now."""
+    ago: Column = np.maximum(0, now - moments) / MICROS_A_DAY
+    return ago
+
+
+def usage(accesses: Sequence[Access]) -> Usage:
+    """Read the counts into columns."""
+    return Usage(
+        count=np.array([each.count for each in accesses], np.float64),
+        useful=np.array([each.useful for each in accesses], np.float64),
+        questionable=np.array([each.questionable for each in accesses], np.float64),
+        pinned=np.array([each.pinned for each in accesses], np.bool_),
+    )

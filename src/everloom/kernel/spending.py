@@ -1,0 +1,141 @@
+"""What models cost a workspace: usage records, kept beside everything else and summed on request.
+
+Knows days only by a zone that it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
+
+from everloom.clock import from_micros, to_micros
+from everloom.kernel.journal import register
+from everloom.models.usage import UsageRecord
+from everloom.store import Row, Store
+
+MICRO = 1_000_000
+# Every zone's midnight falls on one.
+QUARTER = 15 * 60 * MICRO
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one model took in one role for one purpose; `dollars` is None when its price is not known.
+
+    `unpriced` counts the calls that `dollars` leaves out because nobody has written down what they cost.
+    """
+
+    model: str
+    role: str
+    purpose: str
+    calls: int
+    failures: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    dollars: float | None
+    unpriced: int = 0
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Count everything that went in, cached or not."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+    @property
+    def cached_share(self) -> float | None:
+        """Say how much of what went in was read from a cache; None when nothing went in."""
+        return self.cache_read_tokens / self.prompt_tokens if self.prompt_tokens else None
+
+
+class Ledger:
+    """The usage records of one workspace."""
+
+    def __init__(self, store: Store, workspace: int) -> None:
+        self._store = store
+        self._workspace = workspace
+
+    def record(self, record: UsageRecord) -> None:
+        """Keep one record."""
+        with self._store.write(self._workspace) as unit:
+            (fresh,) = register(unit, "usage", record.at)
+            unit.run(
+                "kernel.usage_add",
+                id=fresh,
+                at=to_micros(record.at),
+                model=record.model,
+                role=record.role,
+                purpose=record.purpose,
+                input=record.usage.input,
+                output=record.usage.output,
+                cache_read=record.usage.cached_read,
+                cache_write=record.usage.cached_written,
+                micro_dollars=None if record.dollars is None else round(record.dollars * MICRO),
+                milliseconds=record.milliseconds,
+                error=record.error,
+            )
+
+    def spent(self, since: datetime, until: datetime) -> list[Spent]:
+        """Sum what was spent in a span of time, by model, role and purpose."""
+        with self._store.read(self._workspace) as unit:
+            rows = unit.all("kernel.usage_sum", **{"from": to_micros(since), "until": to_micros(until)})
+        return [spent_from(row) for row in rows]
+
+    def daily(self, since: datetime, until: datetime, zone: ZoneInfo) -> list[tuple[date, Spent]]:
+        """Sum what was spent on each day of a zone, by model, role and purpose; days without any are left out."""
+        with self._store.read(self._workspace) as unit:
+            rows = unit.all("kernel.usage_quarters", **{"from": to_micros(since), "until": to_micros(until)})
+        found: dict[tuple[date, str, str, str], list[Spent]] = {}
+        for row in rows:
+            day = from_micros(row["quarter"] * QUARTER).astimezone(zone).date()
+            found.setdefault((day, row["model"], row["role"], row["purpose"]), []).append(spent_from(row))
+        return [(key[0], added(parts)) for key, parts in sorted(found.items())]
+
+
+def spent_from(row: Row) -> Spent:
+    """Read a sum."""
+    return Spent(
+        row["model"],
+        row["role"],
+        row["purpose"],
+        row["calls"],
+        row["failures"],
+        int(row["input_tokens"]),
+        int(row["output_tokens"]),
+        int(row["cache_read_tokens"]),
+        int(row["cache_write_tokens"]),
+        None if row["micro_dollars"] is None else float(row["micro_dollars"]) / MICRO,
+        row["unpriced"],
+    )
+
+
+def added(parts: Iterable[Spent]) -> Spent:
+    """Add sums up; a name that is not the same in all of them is left empty."""
+    all_parts = list(parts)
+    prices = [each.dollars for each in all_parts if each.dollars is not None]
+    return Spent(
+        one_of(each.model for each in all_parts),
+        one_of(each.role for each in all_parts),
+        one_of(each.purpose for each in all_parts),
+        sum(each.calls for each in all_parts),
+        sum(each.failures for each in all_parts),
+        sum(each.input_tokens for each in all_parts),
+        sum(each.output_tokens for each in all_parts),
+        sum(each.cache_read_tokens for each in all_parts),
+        sum(each.cache_write_tokens for each in all_parts),
+        sum(prices) if prices else None,
+        sum(each.unpriced for each in all_parts),
+    )
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Say the one name that all share, or nothing."""
+    found = set(names)
+    return found.pop() if len(found) == 1 else ""
+
+
+def begins(day: date, zone: ZoneInfo) -> datetime:
+    """Say when a day begins in a zone."""
+    return datetime(day.year, day.month, day.day, tzinfo=zone)

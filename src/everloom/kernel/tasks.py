@@ -1,0 +1,246 @@
+"""Background work as a query, not a queue: a task says what is due, a lease lets one worker at a time do it.
+
+Owns leases, back-off and the loop that workers run. Refuses to know what any task does.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from everloom.clock import Clock, from_micros, to_micros
+from everloom.errors import Conflict, EverloomError
+from everloom.kernel.workspaces import WorkspaceInfo
+from everloom.store import Row, Store, Unit
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(minutes=2)
+FIRST_PAUSE = timedelta(seconds=30)
+LONGEST_PAUSE = timedelta(hours=1)
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one run of a task did."""
+
+    done: int
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Lease:
+    """The right to run one task in one workspace, for a while; a token fences off whoever held it before."""
+
+    def __init__(self, task: str, token: int, clock: Clock, seconds: float) -> None:
+        self._task = task
+        self._token = token
+        self._clock = clock
+        self._stop_at = time.monotonic() + seconds
+
+    def has_time(self) -> bool:
+        """Say whether the budget allows another step."""
+        return time.monotonic() < self._stop_at
+
+    def guard(self, unit: Unit) -> None:
+        """Extend the lease inside a step's own transaction, or undo the step: somebody else may be at it."""
+        until = to_micros(self._clock.now() + LEASE)
+        if not unit.run("kernel.lease_extend", task=self._task, token=self._token, held_until=until):
+            raise Conflict(f"the lease on {self._task} ran out", hint="another worker has it; nothing was written")
+
+
+class Task(Protocol):
+    """A kind of work that follows from the state of a workspace. Both methods may be called any number of times."""
+
+    @property
+    def name(self) -> str:
+        """Say what the work is called."""
+        ...
+
+    def due(self, workspace: WorkspaceInfo) -> int:
+        """Count what waits; 0 when there is nothing to do."""
+        ...
+
+    def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
+        """Do what waits, in steps that are a transaction each and guarded by the lease."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one attempt ended: `done`, `busy` (another worker has it), `resting` (it failed lately) or `failed`."""
+
+    workspace: str
+    task: str
+    state: str
+    report: Report | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What `everloom jobs` shows of a task in a workspace; a holder that died loses it at `held_until`."""
+
+    workspace: str
+    task: str
+    due: int
+    holder: str | None
+    held_until: datetime | None
+    failures: int
+    resting_until: datetime | None
+    last_error: str | None
+    last_run_at: datetime | None
+    last_report: Mapping[str, Any]
+
+
+class Work:
+    """All tasks of a loom, and the way to run what is due of them."""
+
+    def __init__(self, store: Store, clock: Clock, holder: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._holder = holder
+        self._tasks: dict[str, Task] = {}
+
+    def add(self, task: Task) -> None:
+        """Make a task known."""
+        self._tasks[task.name] = task
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """List the tasks in the order in which they run."""
+        return tuple(self._tasks.values())
+
+    def run_due(
+        self,
+        workspaces: Iterable[WorkspaceInfo],
+        *,
+        seconds: float = 3600.0,
+        tasks: Iterable[str] | None = None,
+        progress: Callable[[str, str, int, int], None] = lambda *_: None,
+    ) -> list[Outcome]:
+        """Run everything that is due, once; a failure is recorded and never stops the others."""
+        wanted = set(self._tasks if tasks is None else tasks)
+        stop_at = time.monotonic() + seconds
+        outcomes = []
+        for workspace in workspaces:
+            for task in self._tasks.values():
+                left = stop_at - time.monotonic()
+                if task.name in wanted and left > 0 and (due := task.due(workspace)):
+
+                    def step(count: int, task: Task = task, place: WorkspaceInfo = workspace, due: int = due) -> None:
+                        progress(place.name, task.name, count, due)
+
+                    token = self._take(workspace, task)
+                    if token is not None and not task.due(workspace):
+                        # Another worker did it between the look and the lease.
+                        self._drop(workspace, task, token)
+                    else:
+                        outcomes.append(self._run(workspace, task, token, left, step))
+        return outcomes
+
+    def run_one(self, workspace: WorkspaceInfo, task: Task, seconds: float, progress: Progress) -> Outcome:
+        """Take the lease, run the task whether or not it is due, and record how it went."""
+        return self._run(workspace, task, self._take(workspace, task), seconds, progress)
+
+    def _run(
+        self, workspace: WorkspaceInfo, task: Task, token: int | None, seconds: float, progress: Progress
+    ) -> Outcome:
+        if token is None:
+            return Outcome(workspace.name, task.name, self._why_not(workspace, task))
+        try:
+            report = task.run(workspace, Lease(task.name, token, self._clock, seconds), progress)
+        except Exception as error:
+            log.warning(
+                "task %s in %s failed", task.name, workspace.name, exc_info=not isinstance(error, EverloomError)
+            )
+            self._failed(workspace, task, token, str(error) or type(error).__name__)
+            return Outcome(workspace.name, task.name, "failed", error=str(error))
+        self._done(workspace, task, token, report)
+        return Outcome(workspace.name, task.name, "done", report)
+
+    def _take(self, workspace: WorkspaceInfo, task: Task) -> int | None:
+        now = self._clock.now()
+        with self._store.write(workspace.id) as unit:
+            row = unit.one(
+                "kernel.lease_take",
+                task=task.name,
+                holder=self._holder,
+                now=to_micros(now),
+                held_until=to_micros(now + LEASE),
+            )
+        return None if row is None else int(row["token"])
+
+    def _drop(self, workspace: WorkspaceInfo, task: Task, token: int) -> None:
+        with self._store.write(workspace.id) as unit:
+            unit.run("kernel.lease_drop", task=task.name, token=token)
+
+    def _why_not(self, workspace: WorkspaceInfo, task: Task) -> str:
+        with self._store.read(workspace.id) as unit:
+            row = unit.one("kernel.lease_get", task=task.name)
+        now = to_micros(self._clock.now())
+        return "resting" if row is not None and row["not_before"] > now and row["held_until"] <= now else "busy"
+
+    def _done(self, workspace: WorkspaceInfo, task: Task, token: int, report: Report) -> None:
+        text = json.dumps({"done": report.done, **report.detail})
+        now = to_micros(self._clock.now())
+        with self._store.write(workspace.id) as unit:
+            unit.run("kernel.lease_done", task=task.name, token=token, now=now, report=text)
+
+    def _failed(self, workspace: WorkspaceInfo, task: Task, token: int, error: str) -> None:
+        now = self._clock.now()
+        with self._store.write(workspace.id) as unit:
+            row = unit.one("kernel.lease_get", task=task.name)
+            failures = 0 if row is None else row["failures"]
+            not_before = to_micros(now + pause_after(failures + 1))
+            unit.run(
+                "kernel.lease_failed",
+                task=task.name,
+                token=token,
+                error=error[:2000],
+                now=to_micros(now),
+                not_before=not_before,
+            )
+
+    def retry_now(self, workspace: WorkspaceInfo, task: str) -> None:
+        """Let a task that rests after a failure run again at once."""
+        with self._store.write(workspace.id) as unit:
+            unit.run("kernel.lease_release", task=task, now=to_micros(self._clock.now()))
+
+    def jobs(self, workspace: WorkspaceInfo) -> list[Job]:
+        """Show every task of a workspace: what is due, who is at it, what failed."""
+        with self._store.read(workspace.id) as unit:
+            leases = {row["task"]: row for row in unit.all("kernel.lease_all")}
+        now = to_micros(self._clock.now())
+        return [job_from(workspace.name, task, task.due(workspace), leases.get(task.name), now) for task in self.tasks]
+
+
+def pause_after(failures: int) -> timedelta:
+    """Rest longer after each failure in a row, up to an hour."""
+    doublings = min(max(failures - 1, 0), 10)
+    return min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
+
+
+def job_from(workspace: str, task: Task, due: int, row: Row | None, now: int) -> Job:
+    """Join a task with what its lease row tells."""
+    if row is None:
+        return Job(workspace, task.name, due, None, None, 0, None, None, None, {})
+    is_held = row["held_until"] > now
+    return Job(
+        workspace,
+        task.name,
+        due,
+        row["holder"] if is_held else None,
+        from_micros(row["held_until"]) if is_held else None,
+        row["failures"],
+        from_micros(row["not_before"]) if row["not_before"] > now else None,
+        row["last_error"],
+        None if row["last_run_at"] is None else from_micros(row["last_run_at"]),
+        json.loads(row["last_report"]) if row["last_report"] else {},
+    )

@@ -1,0 +1,129 @@
+"""Bearer tokens: who may come in from outside, into which workspace, and whether only to read.
+
+Keeps hashes, never secrets. Refuses to know how a token arrives: headers belong to the surfaces.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from everloom.clock import Clock, from_micros, to_micros
+from everloom.errors import Conflict, NotFound, Rejected
+from everloom.kernel.texts import checked_name, name_key
+from everloom.kernel.workspaces import NOWHERE, WorkspaceInfo
+from everloom.store import Row, Store
+
+# Marks a secret in logs and to secret scanners; the rest is 256 random bits.
+PREFIX = "everloom_"
+SECRET_BYTES = 32
+LONGEST_DAYS = 36_500
+
+State = Literal["valid", "expired", "revoked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What is known of a token; its secret is not."""
+
+    name: str
+    workspace: str
+    read_only: bool
+    created_at: datetime
+    expires_at: datetime | None
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A new token with its secret, which is shown this once."""
+
+    token: Token
+    secret: str
+
+
+class Tokens:
+    """Every token of a store."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def create(
+        self, name: str, workspace: WorkspaceInfo, *, read_only: bool = False, days: int | None = None
+    ) -> Issued:
+        """Make a token for one workspace; only its hash is kept."""
+        wanted = checked_name(name, "the token's name")
+        if days is not None and not 0 < days <= LONGEST_DAYS:
+            raise Rejected(f"a token cannot last {days} days", hint=f"say 1 to {LONGEST_DAYS:,}, or leave it out")
+        secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+        now = self._clock.now()
+        expires = None if days is None else now + timedelta(days=days)
+        with self._store.write(NOWHERE) as unit:
+            if unit.one("tokens.named", name_key=name_key(wanted)) is not None:
+                raise Conflict(f"a token is called {wanted!r} already", hint="choose another name, or revoke that one")
+            unit.run(
+                "tokens.add",
+                digest=digest_of(secret),
+                name=wanted,
+                name_key=name_key(wanted),
+                allowed=workspace.id,
+                read_only=int(read_only),
+                at=to_micros(now),
+                expires_at=None if expires is None else to_micros(expires),
+            )
+        return Issued(Token(wanted, workspace.name, read_only, now, expires, "valid"), secret)
+
+    def list(self) -> list[Token]:
+        """List every token, oldest first, revoked ones included."""
+        with self._store.read(NOWHERE) as unit:
+            rows = unit.all("tokens.every")
+        return [token_from(row, self._clock.now()) for row in rows]
+
+    def has_valid(self) -> bool:
+        """Say whether anybody could come in with a token now."""
+        return any(token.state == "valid" for token in self.list())
+
+    def revoke(self, name: str) -> Token:
+        """Make a token worthless from this moment on."""
+        wanted = checked_name(name, "the token's name")
+        now = self._clock.now()
+        with self._store.write(NOWHERE) as unit:
+            row = unit.one("tokens.named", name_key=name_key(wanted))
+            if row is None:
+                raise NotFound(f"no token in force is called {wanted!r}", hint="`everloom token list` shows them")
+            unit.run("tokens.revoke", digest=row["digest"], at=to_micros(now))
+            after = unit.one("tokens.by_digest", digest=row["digest"])
+        return token_from(after or row, now)
+
+    def verify(self, secret: str) -> Token | None:
+        """Find the valid token that a secret belongs to."""
+        digest = digest_of(secret)
+        with self._store.read(NOWHERE) as unit:
+            row = unit.one("tokens.by_digest", digest=digest)
+        if row is None or not hmac.compare_digest(str(row["digest"]), digest):
+            return None
+        token = token_from(row, self._clock.now())
+        return token if token.state == "valid" else None
+
+
+def digest_of(secret: str) -> str:
+    """Hash a secret; 256 random bits need neither salt nor stretching."""
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
+
+
+def token_from(row: Row, now: datetime) -> Token:
+    """Read a token from its row, as of now."""
+    expires = None if row["expires_at"] is None else from_micros(row["expires_at"])
+    state: State = "valid"
+    if row["revoked_at"] is not None:
+        state = "revoked"
+    elif expires is not None and expires <= now:
+        state = "expired"
+    return Token(
+        row["name"], row["workspace_name"], bool(row["read_only"]), from_micros(row["created_at"]), expires, state
+    )

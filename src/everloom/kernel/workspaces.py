@@ -1,0 +1,118 @@
+"""Workspaces: the unit of isolation. A Being, a user, a project.
+
+Owns their names and time zones. What is inside one belongs to the faculties.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from everloom.clock import Clock, from_micros, to_micros, zone_named
+from everloom.errors import Conflict, NotFound
+from everloom.kernel.texts import checked_name, name_key
+from everloom.store import Row, Store
+from everloom.store.transfer import erase
+
+# The unit of work in which workspaces themselves are made; no row ever belongs to it.
+NOWHERE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceInfo:
+    """What is known of a workspace itself."""
+
+    id: int
+    name: str
+    description: str
+    time_zone: str
+    created_at: datetime
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """Find the zone in which its times are shown."""
+        return zone_named(self.time_zone)
+
+
+class Workspaces:
+    """Every workspace of a store, by name."""
+
+    def __init__(self, store: Store, clock: Clock, time_zone: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._time_zone = time_zone
+
+    def open(self, name: str) -> WorkspaceInfo:
+        """Find a workspace, making it on first use."""
+        try:
+            return self.get(name)
+        except NotFound:
+            return self.create(name, if_missing=True)
+
+    def get(self, name: str) -> WorkspaceInfo:
+        """Find a workspace that exists."""
+        wanted = checked_name(name, "the workspace's name")
+        with self._store.read(NOWHERE) as unit:
+            row = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
+        if row is None:
+            raise NotFound(f"no workspace is called {wanted!r}", hint="`everloom workspace list` shows what there is")
+        return info_from(row)
+
+    def list(self) -> list[WorkspaceInfo]:
+        """List every workspace, oldest first."""
+        with self._store.read(NOWHERE) as unit:
+            return [info_from(row) for row in unit.all("kernel.workspace_all")]
+
+    def create(
+        self, name: str, *, description: str = "", time_zone: str | None = None, if_missing: bool = False
+    ) -> WorkspaceInfo:
+        """Make a workspace with its perspectives, in one transaction."""
+        wanted = checked_name(name, "the workspace's name")
+        zone = zone_named(time_zone or self._time_zone).key
+        with self._store.write(NOWHERE) as unit:
+            (fresh,) = unit.ids(1)
+            made = unit.run(
+                "kernel.workspace_add",
+                id=fresh,
+                name=wanted,
+                name_key=name_key(wanted),
+                description=description,
+                time_zone=zone,
+                at=to_micros(self._clock.now()),
+            )
+            row = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
+        if not made and not if_missing:
+            raise Conflict(f"a workspace is called {wanted!r} already", hint="choose another name", current=row)
+        if row is None:
+            raise NotFound(f"the workspace {wanted!r} was removed at the same moment", hint="try again")
+        return info_from(row)
+
+    def change(
+        self, name: str, *, new_name: str | None = None, description: str | None = None, time_zone: str | None = None
+    ) -> WorkspaceInfo:
+        """Rename a workspace, describe it anew, or move it to another time zone."""
+        known = self.get(name)
+        wanted = checked_name(new_name, "the new name") if new_name is not None else known.name
+        zone = zone_named(time_zone).key if time_zone is not None else known.time_zone
+        text = known.description if description is None else description
+        with self._store.write(known.id) as unit:
+            taken = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
+            if taken is not None and taken["id"] != known.id:
+                raise Conflict(f"a workspace is called {wanted!r} already", hint="choose another name")
+            unit.run(
+                "kernel.workspace_change", name=wanted, name_key=name_key(wanted), description=text, time_zone=zone
+            )
+        return WorkspaceInfo(known.id, wanted, text, zone, known.created_at)
+
+    def remove(self, name: str) -> None:
+        """Erase a workspace with everything in it, in one transaction."""
+        known = self.get(name)
+        with self._store.write(known.id) as unit:
+            erase(unit)
+            unit.run("kernel.workspace_drop")
+
+
+def info_from(row: Row) -> WorkspaceInfo:
+    """Read a workspace from its row."""
+    return WorkspaceInfo(row["id"], row["name"], row["description"], row["time_zone"], from_micros(row["created_at"]))

@@ -1,0 +1,387 @@
+"""The way in: open a loom, take a workspace, remember and search.
+
+Composes store, models, kernel and faculties. Holds no rule of memory itself.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from everloom.clock import Clock, SystemClock
+from everloom.composing import MIND_TASKS, access, day_of, later, mind_policy, notes_directory
+from everloom.crossings import Neighbours, OneSoul
+from everloom.errors import Rejected
+from everloom.graph.tasks import daily_tasks
+from everloom.kernel.access import Verdict, count_access, judge, pin
+from everloom.kernel.backfill import Backfill
+from everloom.kernel.embedding import Coverage, Embedding
+from everloom.kernel.journal import Event, Session, append_event, attend, event_from, kind_of
+from everloom.kernel.perspectives import Perspective, add_perspective, perspective_from, perspectives_of
+from everloom.kernel.provenance import Reason, Shown, show, why
+from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findings, Hit, Index, Recipe, Scope
+from everloom.kernel.spending import Ledger
+from everloom.kernel.tasks import Job, Outcome, Task, Work
+from everloom.kernel.upkeep import Upkeep
+from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
+from everloom.models import Budget, Meter, Recorder, Roles, estimate, make_embedder
+from everloom.models.usage import DayBudget
+from everloom.settings import Settings, data_directory, load
+from everloom.store import Store, Unit, open_store
+from everloom.store.contract import FOREVER
+from everloom.thinkers import GraphThinker, Thinker, ThinkingModel
+
+if TYPE_CHECKING:
+    from everloom.episodic import Episodic, Patrol
+    from everloom.episodic import Ground as SceneGround
+    from everloom.graph import Graph, Graphs, Watcher
+    from everloom.mind import Mind
+    from everloom.mind.ground import Ground as MindGround
+    from everloom.models.talker import Talker
+    from everloom.semantic import Ground, Semantic
+    from everloom.semantic.driver import Bounds, Planned
+    from everloom.semantic.task import Consolidation
+
+
+def open_loom(url: str | Path | None = None, *, settings: Settings | None = None, clock: Clock | None = None) -> Loom:
+    """Open the memory at `url`, or the one that the settings name; it is made on first use."""
+    known = settings if settings is not None else load()[0]
+    address = known.store.url if url is None else f"sqlite://{url.absolute()}" if isinstance(url, Path) else url
+    return Loom(address, known, clock or SystemClock())
+
+
+class Loom:
+    """An open memory: every workspace of one store. Use it as a context manager, from any thread."""
+
+    def __init__(self, url: str, settings: Settings, clock: Clock) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.store: Store = open_store(url, clock)
+        self.workspaces = Workspaces(self.store, clock, settings.workspace.time_zone)
+        self.embedding = Embedding(
+            self.store, make_embedder(settings.embed.models, access=access(settings), clock=clock)
+        )
+        self.index = Index(self.embedding)
+        self.finder = Finder(self.store, self.embedding, clock)
+        self.holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
+        self.work = Work(self.store, clock, holder=self.holder)
+        for task in daily_tasks(self.graphs, self.store, clock):
+            self.work.add(task)
+        self.work.add(Backfill(self.store, self.embedding, clock))
+        self.work.add(Upkeep(self.store))
+        self._budget = Budget(dollars=settings.llm.dollars)
+        self._talking: dict[int, Roles] = {}
+        self._followed: set[tuple[int, int]] = set()
+        self._watchers: dict[Path, Watcher] = {}
+        self.work.add(self.patrol())
+        if settings.semantic.consolidate == "auto" and (settings.llm.large or settings.llm.small):
+            self.work.add(self.consolidation())
+        for lazy in later(MIND_TASKS, self._mind_tasks):
+            self.work.add(lazy)
+
+    def workspace(
+        self, name: str | None = None, *, session: str | None = None, model_tier: str | None = None
+    ) -> Workspace:
+        """Take a workspace, made on first use; `session` labels what is written through it."""
+        info = self.workspaces.open(name or self.settings.workspace.name)
+        return Workspace(self, info, session, model_tier)
+
+    def llms(self, workspace: WorkspaceInfo, recorder: Recorder | None = None) -> Roles:
+        """Hand out the language models; what they cost is recorded in the workspace, or by `recorder`."""
+        meter = Meter(clock=self.clock, recorder=recorder or Ledger(self.store, workspace.id), budget=self._budget)
+        day = DayBudget(self.settings.mind.dollars_a_day, lambda: self.spent_today(workspace))
+        known = self.settings.llm
+        return Roles(large=known.large, small=known.small, access=access(self.settings), meter=meter, day=day)
+
+    def ground(self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None) -> Ground:
+        """Lay what semantic memory stands on in a workspace."""
+        from everloom.semantic import Ground  # noqa: PLC0415  a search alone does not need it
+
+        return Ground(
+            store=self.store,
+            index=self.index,
+            finder=self.finder,
+            embedding=self.embedding,
+            clock=self.clock,
+            workspace=workspace,
+            session=session,
+            model_tier=model_tier,
+            seen_gap=timedelta(minutes=self.settings.semantic.seen_minutes),
+        )
+
+    def thinker(self, workspace: WorkspaceInfo) -> ThinkingModel:
+        """Hand out the large language model as semantic memory asks it."""
+        ledger = Ledger(self.store, workspace.id)
+        return ThinkingModel(lambda recorder: self.llms(workspace, recorder), ledger, self._budget)
+
+    def consolidation(self, bounds: Bounds | None = None) -> Consolidation:
+        """Make the task that consolidates with a language model."""
+        from everloom.semantic.task import Consolidation, Means  # noqa: PLC0415
+
+        return Consolidation(Means(self.ground, self.thinker, estimate), bounds)
+
+    def patrol(self) -> Patrol:
+        """Make the task that turns notes into scenes, and ages them."""
+        from everloom.episodic import Patrol  # noqa: PLC0415
+
+        return Patrol(self.scenes_ground())
+
+    def scenes_ground(self) -> SceneGround:
+        """Lay what episodic memory stands on."""
+        from everloom.episodic import Ground as SceneGround  # noqa: PLC0415
+        from everloom.episodic import Policy  # noqa: PLC0415
+
+        known = self.settings.episodic
+        return SceneGround(
+            store=self.store,
+            index=self.index,
+            embedding=self.embedding,
+            finder=self.finder,
+            clock=self.clock,
+            policy=Policy(
+                patrol_at=known.patrol_at,
+                patrol_hours=known.patrol_hours,
+                starts_here=known.patrol == "here",
+                recall_threshold=known.recall_threshold,
+                cluster_threshold=known.cluster_threshold,
+            ),
+            thinker=lambda info: Thinker(roles) if (roles := self.llms(info)).is_configured else None,
+            soul_prose=lambda info: self.soul(Workspace(self, info, None, None)).read(),
+        )
+
+    def soul(self, workspace: Workspace) -> OneSoul:
+        """Hand out the soul of a workspace, which semantic memory keeps."""
+        return OneSoul(self.store, workspace.info.id, workspace.semantic)
+
+    def mind_ground(self, workspace: WorkspaceInfo) -> MindGround:
+        """Lay what the conversation of a workspace stands on."""
+        from everloom.crossings import ConversationFacts  # noqa: PLC0415  a search alone does not need it
+        from everloom.mind.ground import Ground as MindGround  # noqa: PLC0415
+        from everloom.verbs import faculty_tools  # noqa: PLC0415
+
+        place = Workspace(self, workspace, "conversation", None)
+        return MindGround(
+            store=self.store,
+            index=self.index,
+            finder=self.finder,
+            clock=self.clock,
+            workspace=workspace,
+            notes=notes_directory(self.settings, workspace),
+            soul=self.soul(place),
+            facts=ConversationFacts(self.ground(workspace, place.session)),
+            policy=mind_policy(self.settings),
+            talker=lambda: self.talker(workspace),
+            thinker=lambda: Thinker(roles) if (roles := self.llms(workspace)).is_configured else None,
+            tools=lambda: faculty_tools(self.settings.mind.faculties, place),
+        )
+
+    def talker(self, workspace: WorkspaceInfo) -> Talker | None:
+        """Hand out the model that converses, the same one each time while the day's money lasts; None without any."""
+        roles = self._talking.setdefault(workspace.id, self.llms(workspace))
+        return roles.talker() if roles.is_configured else None
+
+    def spent_today(self, workspace: WorkspaceInfo) -> float:
+        """Sum what models cost a workspace since its midnight; what has no known price counts nothing."""
+        spent = Ledger(self.store, workspace.id).spent(*day_of(self.clock.now(), workspace))
+        return sum(each.dollars or 0.0 for each in spent)
+
+    def _mind_tasks(self) -> Sequence[Task]:
+        from everloom.mind.tasks import mind_tasks  # noqa: PLC0415  a search alone does not need it
+
+        return mind_tasks(self.mind_ground, self.holder)
+
+    def being(self, name: str) -> Episodic:
+        """Find the episodic memory of a workspace that exists."""
+        return self.workspace(self.workspaces.get(name).name).episodic
+
+    def graphs(self, workspace: WorkspaceInfo, attend: Callable[[Unit], int | None] = lambda _: None) -> Graphs:
+        """Lay out the memory graphs of a workspace."""
+        from everloom.graph import Graphs, Kernel, Options, Places  # noqa: PLC0415  a search alone does not need it
+
+        known, roles = self.settings.graph, self.llms(workspace)
+        is_usual = workspace.name == self.settings.workspace.name
+        return Graphs(
+            Kernel(self.store, self.index, self.finder, self.embedding, self.clock),
+            workspace,
+            Places(data_directory() / "graphs", known.directory if is_usual else None),
+            Options(known.known_projects, auto_commit=known.auto_commit, auto_edges=known.auto_edges),
+            attend=attend,
+            thinker=lambda: GraphThinker(roles) if roles.is_configured else None,
+            followed=self._followed,
+        )
+
+    def watched(self, graph: Graph) -> Graph:
+        """See that a server follows what people do to a graph's files while it runs."""
+        from everloom.graph import Watcher  # noqa: PLC0415
+
+        if graph.directory not in self._watchers:
+            self._watchers[graph.directory] = Watcher(graph).start()
+        return graph
+
+    def close(self) -> None:
+        """Let go of every connection, and stop watching."""
+        for watcher in self._watchers.values():
+            watcher.stop()
+        self.store.close()
+
+    def __enter__(self) -> Loom:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Workspace:
+    """One workspace of a loom, through which one session reads and writes."""
+
+    def __init__(self, loom: Loom, info: WorkspaceInfo, session: str | None, model_tier: str | None) -> None:
+        self.loom = loom
+        self.info = info
+        self.session = session
+        self.model_tier = model_tier
+
+    @property
+    def name(self) -> str:
+        """Say what the workspace is called."""
+        return self.info.name
+
+    @property
+    def semantic(self) -> Semantic:
+        """Reach what is known: subjects, observations, understandings."""
+        from everloom.semantic import Semantic  # noqa: PLC0415  a search alone does not need it
+
+        return Semantic(self.loom.ground(self.info, self.session, self.model_tier))
+
+    @property
+    def episodic(self) -> Episodic:
+        """Reach what happened: scenes, clusters, notes, diary."""
+        from everloom.episodic import Episodic, Place  # noqa: PLC0415
+
+        ground = self.loom.scenes_ground()
+        place = Place(
+            ground, self.info, self.loom.soul(self), Neighbours(self.loom.being), self.session, self.model_tier
+        )
+        return Episodic(place, self.loom.work)
+
+    @property
+    def graphs(self) -> Graphs:
+        """Reach the memory graphs, by name."""
+        return self.loom.graphs(self.info, self.attend)
+
+    @property
+    def graph(self) -> Graph:
+        """Reach the default memory graph: typed markdown memories in a directory."""
+        return self.graphs.open()
+
+    @property
+    def mind(self) -> Mind:
+        """Reach the one continuous conversation, its notes and its archive."""
+        from everloom.mind import Mind  # noqa: PLC0415  a search alone does not need it
+
+        return Mind(self.loom.mind_ground(self.info), self.loom.holder)
+
+    def plan_consolidation(self) -> tuple[Planned, ...]:
+        """Say what a consolidation by a model would do, in order; asks nobody and writes nothing."""
+        from everloom.semantic.driver import preview  # noqa: PLC0415
+
+        return preview(self.loom.ground(self.info), estimate)
+
+    def search(
+        self, cue: str, *, limit: int = 10, within: Scope = EVERYTHING, recipe: Recipe = DEFAULT
+    ) -> Sequence[Hit]:
+        """Bring back what `cue` touches, strongest first."""
+        return self.find(cue, limit=limit, within=within, recipe=recipe).hits
+
+    def find(self, cue: str, *, limit: int = 10, within: Scope = EVERYTHING, recipe: Recipe = DEFAULT) -> Findings:
+        """Search, and tell also what could not be searched."""
+        return self.loom.finder.search(self.info.id, cue, limit=limit, within=within, recipe=recipe)
+
+    def show(self, item_id: int) -> Shown:
+        """Tell everything that is known of an item, and count that it was looked at."""
+        with self.loom.store.read(self.info.id) as unit:
+            found = show(unit, item_id)
+        with self.loom.store.write(self.info.id) as unit:
+            count_access(unit, [item_id], self.loom.clock.now())
+        return found
+
+    def why(self, item_id: int) -> Reason:
+        """Tell why an item is remembered: the chain from it down to its evidence."""
+        with self.loom.store.read(self.info.id) as unit:
+            return why(unit, item_id)
+
+    def mark(self, item_id: int, verdict: Verdict, reason: str | None = None) -> int:
+        """Say that an item was useful, or that it is questionable."""
+        if verdict not in ("useful", "questionable"):
+            raise Rejected(f"there is no verdict {verdict!r}", hint="say useful or questionable")
+        now = self.loom.clock.now()
+        with self.loom.store.write(self.info.id) as unit:
+            kind_of(unit, item_id)
+            session = self.attend(unit)
+            signal = judge(unit, item_id, verdict, reason, now, session)
+            append_event(unit, f"mark_{verdict}", {"id": item_id, "reason": reason}, now, session)
+        return signal
+
+    def pin(self, item_id: int, pinned: bool = True) -> None:
+        """Hold an item against fading, or let it go."""
+        now = self.loom.clock.now()
+        with self.loom.store.write(self.info.id) as unit:
+            kind_of(unit, item_id)
+            pin(unit, item_id, pinned, now)
+            append_event(unit, "pin" if pinned else "unpin", {"id": item_id}, now, self.attend(unit))
+
+    def attend(self, unit: Unit) -> int | None:
+        """Note inside a unit of work that this workspace's session is active; None when it has none."""
+        if self.session is None:
+            return None
+        session: Session = attend(unit, self.session, self.loom.clock.now(), self.model_tier)
+        return session.id
+
+    def add(self, documents: Sequence[Document], *, operation: str = "add") -> Sequence[int]:
+        """Enter documents as they are, without a faculty's rules: for imports and benchmarks."""
+        prepared = self.loom.index.prepare(documents)
+        now = self.loom.clock.now()
+        with self.loom.store.write(self.info.id) as unit:
+            ids = self.loom.index.add(unit, prepared, now)
+            append_event(unit, operation, {"count": len(ids)}, now, self.attend(unit))
+        return ids
+
+    def events(self, *, limit: int = 50, before: int | None = None) -> list[Event]:
+        """List the newest operations, or those before an event."""
+        with self.loom.store.read(self.info.id) as unit:
+            rows = unit.all("kernel.event_recent", limit=limit, before=FOREVER if before is None else before)
+        return [event_from(row) for row in rows]
+
+    def sleep(
+        self, *, seconds: float = 3600.0, progress: Callable[[str, str, int, int], None] = lambda *_: None
+    ) -> list[Outcome]:
+        """Run every task that is due in this workspace."""
+        return self.loom.work.run_due([self.info], seconds=seconds, progress=progress)
+
+    def jobs(self) -> list[Job]:
+        """Show every task of this workspace: what is due, who is at it, what failed."""
+        return self.loom.work.jobs(self.info)
+
+    def perspectives(self) -> list[Perspective]:
+        """List the angles from which this workspace's texts are embedded."""
+        with self.loom.store.write(self.info.id) as unit:
+            return [perspective_from(row) for row in perspectives_of(unit, self.loom.clock.now()).values()]
+
+    def add_perspective(self, name: str, instruction: str) -> Perspective:
+        """Add an angle; `embed` then gives every document its vector, if the model follows instructions."""
+        now = self.loom.clock.now()
+        with self.loom.store.write(self.info.id) as unit:
+            added = add_perspective(unit, name, instruction, now)
+            append_event(unit, "add_perspective", {"name": added.name}, now, self.attend(unit))
+        return added
+
+    def coverage(self) -> Coverage:
+        """Count how many documents have vectors, and how many wait for them."""
+        return self.loom.embedding.coverage(self.info.id)

@@ -1,0 +1,74 @@
+"""The memory as documents that a person can attach to a conversation: resources, in Markdown.
+
+Reading one belongs to no session: nothing counts as seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.resources import FunctionResource
+
+from everloom.clock import shown
+
+if TYPE_CHECKING:
+    from everloom.loom import Workspace
+    from everloom.semantic.results import BriefObservation, Orientation, SubjectRecall
+
+MARKDOWN = "text/markdown"
+
+
+def add_resources(server: MCPServer[Any], workspace: Callable[[], Workspace]) -> None:
+    """Offer orientation and subjects; `workspace` finds the one of whoever reads."""
+
+    def orientation() -> str:
+        return written_orientation(workspace().semantic.orient())
+
+    def subject(name: str) -> str:
+        taken = workspace()
+        (known,) = taken.semantic.get_subjects([name])
+        return written_subject(cast("SubjectRecall", taken.semantic.recall(known.name)), taken)
+
+    server.add_resource(
+        FunctionResource(
+            uri="memory://orientation",
+            name="orientation",
+            title="Orientation",
+            description="Soul, protocol and orientation of the workspace.",
+            mime_type=MARKDOWN,
+            fn=orientation,
+        )
+    )
+    server.resource(
+        "memory://subject/{name}",
+        title="Subject",
+        description="What is understood of a subject, and its latest observations.",
+        mime_type=MARKDOWN,
+    )(subject)
+
+
+def written_orientation(found: Orientation) -> str:
+    """Write who you are, how you work and where you are, in this order."""
+    texts = (found.soul.content, found.protocol.content, found.orientation.content)
+    titled = zip(("Soul", "Protocol", "Orientation"), texts, strict=True)
+    return "\n\n".join(f"# {title}\n\n{text.strip()}" for title, text in titled) + "\n"
+
+
+def written_subject(found: SubjectRecall, workspace: Workspace) -> str:
+    """Write what is known of a subject."""
+    parts = [f"# {found.subject.name}", found.subject.summary or ""]
+    if found.single_subject_understanding is not None:
+        parts += ["## Understanding", found.single_subject_understanding.content.strip()]
+    if found.structural_understanding is not None:
+        parts += ["## Structure", found.structural_understanding.content.strip()]
+    parts += ["## Recent observations", written_observations(found.recent_observations, workspace)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def written_observations(found: Sequence[BriefObservation], workspace: Workspace) -> str:
+    """Write observations as a list, each on one line with its time."""
+    zone = workspace.info.zone
+    lines = [f"- [{each.id}] {shown(each.observed_at, zone)}: {' '.join(each.content.split())}" for each in found]
+    return "\n".join(lines) or "None yet."

@@ -1,0 +1,123 @@
+"""Whose call this is: which conversation, which workspace, and whether it may write. Pure.
+
+Reads neither the environment nor a request: both arrive as values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeGuard
+from urllib.parse import unquote
+
+from everloom.errors import Forbidden
+from everloom.kernel.texts import LONGEST_NAME, name_key
+
+SESSION_HEADER = "x-memory-session-id"
+WORKSPACE_HEADER = "x-memory-workspace"
+READONLY_HEADER = "x-memory-readonly"
+
+# What clients put into a call's `_meta`, by the client that does.
+META_KEYS = {
+    "VS Code": "vscode.conversationId",
+    "Codex": "threadId",
+    "ChatGPT": "openai/session",
+    "OpenCode": "ai.opencode/sessionID",
+    "Antigravity": "antigravity.google/conversation_id",
+}
+# A server that Claude Code started finds the conversation here. Other programs may inherit the second variable, so it
+# counts only beside the first.
+CLAUDE_MARK, CLAUDE_SESSION = "CLAUDECODE", "CLAUDE_CODE_SESSION_ID"
+NO = frozenset({"", "0", "false", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What a bearer token allows: one workspace, perhaps only to read."""
+
+    subject: str
+    workspace: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What a server process was told when it started. `environ` is given over stdio only: elsewhere it is nobody's."""
+
+    label: str
+    default_workspace: str
+    workspace: str | None = None
+    read_only: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Clues:
+    """What one call carries; header names are in lower case."""
+
+    argument: str | None = None
+    meta: Mapping[str, object] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    token: Pass | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: a conversation in a workspace, and whether it may only read; None is nobody's conversation."""
+
+    session: str | None
+    workspace: str
+    read_only: bool
+
+
+def caller_of(clues: Clues, process: Process) -> Caller:
+    """Tell from all clues who calls."""
+    return Caller(conversation_of(clues, process), workspace_of(clues, process), is_read_only(clues, process))
+
+
+def conversation_of(clues: Clues, process: Process) -> str:
+    """Find the conversation's id: the first clue that names one wins, and without any the process is one."""
+    if clues.argument is not None:
+        return clues.argument
+    found = [clues.meta.get(key) for key in META_KEYS.values()]
+    if process.environ.get(CLAUDE_MARK) == "1":
+        found.append(process.environ.get(CLAUDE_SESSION))
+    found.append(clues.headers.get(SESSION_HEADER))
+    found.append(None if clues.token is None else f"token {clues.token.subject}")
+    return next((label for label in found if is_label(label)), process.label)
+
+
+def is_label(label: object) -> TypeGuard[str]:
+    """Say whether something that a client sends by itself can serve as a session's label."""
+    return isinstance(label, str) and 0 < len(label) <= LONGEST_NAME and label.isprintable() and bool(name_key(label))
+
+
+def workspace_of(clues: Clues, process: Process) -> str:
+    """Find the workspace; a flag or a token that names one allows no other."""
+    asked = unquote(clues.headers.get(WORKSPACE_HEADER, "")).strip() or None
+    bounds = {"this server": process.workspace, "this token": None if clues.token is None else clues.token.workspace}
+    for who, bound in bounds.items():
+        if bound is None:
+            continue
+        asked = asked or bound
+        if name_key(asked) != name_key(bound):
+            hint = f"leave out {WORKSPACE_HEADER}, or use a server and a token for {asked!r}"
+            raise Forbidden(f"{who} serves the workspace {bound!r} only, not {asked!r}", hint=hint)
+    return asked or process.default_workspace
+
+
+def is_read_only(clues: Clues, process: Process) -> bool:
+    """Say whether anything forbids this call to write."""
+    asked = clues.headers.get(READONLY_HEADER, "").strip().lower() not in NO
+    return process.read_only or asked or (clues.token is not None and clues.token.read_only)
+
+
+def refuse_write(name: str, clues: Clues, process: Process) -> Forbidden:
+    """Say why a write is refused, and what would allow it."""
+    if process.read_only:
+        return Forbidden(f"{name} writes, and this server is read-only", hint="start it without --read-only")
+    if clues.token is not None and clues.token.read_only:
+        hint = "`everloom token create` makes one that may write"
+        return Forbidden(f"{name} writes, and the token {clues.token.subject!r} may only read", hint=hint)
+    hint = f"remove its {READONLY_HEADER} header"
+    return Forbidden(f"{name} writes, and this client asked to be read-only", hint=hint)

@@ -1,0 +1,33 @@
+"""Mind and notes: one continuous conversation, the notes beside it, and the archive behind both.
+
+Owns what was said and what the agent sees of it. Refuses to know settings, surfaces and the other faculties: what it
+needs of them comes in through `ports`.
+"""
+
+from everloom.mind.compaction import Compaction
+from everloom.mind.conversation import Conversation
+from everloom.mind.exchange import Exchange
+from everloom.mind.faculty import Mind
+from everloom.mind.ground import Ground, Policy
+from everloom.mind.means import Means
+from everloom.mind.ports import AgentTool, Fact, Facts, Question, Soul, Thinker
+from everloom.mind.queue import Queue
+from everloom.mind.stream import Message
+
+__all__ = [
+    "AgentTool",
+    "Compaction",
+    "Conversation",
+    "Exchange",
+    "Fact",
+    "Facts",
+    "Ground",
+    "Means",
+    "Message",
+    "Mind",
+    "Policy",
+    "Question",
+    "Queue",
+    "Soul",
+    "Thinker",
+]

@@ -1,0 +1,256 @@
+"""Compaction: when the array grows too long its oldest turns fold into one block, and the newest stay word for word.
+
+Decides when and where to cut (pure), lets the provider, the model or an outline say what is left, and keeps it with the
+new array in one transaction. What left the array stays in the store. Refuses to know what the summary should say: that
+is in COMPACTION.md.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from everloom.clock import from_micros, to_micros
+from everloom.errors import EverloomError, MalformedReply, ProviderError
+from everloom.kernel.journal import register
+from everloom.mind.array import Entry, append, append_again, as_turns, entries_of
+from everloom.mind.blocks import closed, is_folded, read
+from everloom.mind.exchange import MICRO, exchanges_of
+from everloom.mind.floor import Held
+from everloom.mind.ground import Ground
+from everloom.mind.means import Means
+from everloom.mind.outline import outline, transcript
+from everloom.mind.toolbox import Toolbox
+from everloom.models.talk import Folded, Folds, Halt, Said, Talk, Text, Tool, Turn
+from everloom.models.talker import Talker
+from everloom.models.text import DATA_NOTICE, quoted
+from everloom.store import Row, Unit
+
+log = logging.getLogger(__name__)
+
+# The newest turns that stay word for word: so much of the bound, and rather at least so many turns.
+KEPT_SHARE = 0.2
+LEAST_KEPT = 4
+# An array may fill this much of a model's window; the rest is for the reply and for guesses that were too low.
+FULLEST = 0.8
+# From here on it no longer fits, and an outline is better than nothing.
+BRIM = 0.95
+# Less than this share of the bound is not worth a compaction: the prompt may be what fills the window.
+LEAST_GAIN = 0.1
+SUMMARY_TOKENS = 4_096
+MOST_STEPS = 3
+FIRST_REST = timedelta(minutes=1)
+LONGEST_REST = timedelta(hours=1)
+
+TASK = (
+    "The conversation between you and the person has grown too long to be kept in full. Write down what you need of "
+    "its older part to go on as if nothing had happened: it will stand in place of that part. Answer with that text "
+    "alone.\n\nWhat to hold on to, in your own instructions:\n{instructions}\n\n" + DATA_NOTICE + "\n\n{material}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """One compaction as it is recorded; `way` is server, model or outline, `text` what is left."""
+
+    id: int
+    at: datetime
+    way: str
+    model: str
+    tokens_before: int
+    tokens_after: int
+    dollars: float | None
+    position: int
+    text: str
+
+
+def bound_of(compact_at: int, window: int | None) -> int:
+    """Say from how many tokens on an array is folded: what was set, and never more than the window bears."""
+    return compact_at if window is None else min(compact_at, int(window * FULLEST))
+
+
+def cut_at(entries: Sequence[Entry], sizes: Sequence[int], bound: int) -> int:
+    """Say how many of the oldest entries fold; 0 when folding would gain nothing.
+
+    An exchange is never divided, so that no use of a tool loses its result.
+    """
+    starts = [place for place, entry in enumerate(entries) if not place or _begins(entries[place - 1], entry)]
+    cut = len(entries)
+    for start in reversed(starts):
+        kept = sum(sizes[start:])
+        fits = kept <= bound * KEPT_SHARE or (len(entries) - cut < LEAST_KEPT and kept <= bound // 2)
+        if not fits:
+            break
+        cut = start
+    return cut if any(not is_folded(entry.turn) for entry in entries[:cut]) else 0
+
+
+def _begins(before: Entry, entry: Entry) -> bool:
+    return entry.exchange_id is None or entry.exchange_id != before.exchange_id
+
+
+class Compactor:
+    """Whoever folds the array of one workspace."""
+
+    def __init__(self, ground: Ground, means: Means) -> None:
+        self._ground = ground
+        self._means = means
+        self._failures = 0
+        self._resting_until: datetime | None = None
+        self._handed_over: set[int] = set()
+
+    def fold_if_due(self, held: Held, talker: Talker | None) -> list[Compaction]:
+        """Fold as long as the array is too long; a failure keeps everything and is tried again after a rest."""
+        done: list[Compaction] = []
+        window = None if talker is None else talker.window
+        bound = bound_of(self._ground.policy.compact_at, window)
+        while len(done) < MOST_STEPS:
+            entries, size = self.measured(talker)
+            patient = talker is not None and talker.folds is Folds.THRESHOLD
+            if size < (bound * 3 // 2 if patient else bound):
+                break
+            must = window is not None and size > window * BRIM
+            made = self._fold(held, talker, entries, size, bound, must=must)
+            if made is None:
+                break
+            done.append(made)
+        return done
+
+    def measured(self, talker: Talker | None) -> tuple[tuple[Entry, ...], int]:
+        """Read the array and its size: as the provider last counted it, or a guess."""
+        with self._ground.store.read(self._ground.workspace.id) as unit:
+            entries = entries_of(unit)
+            ids = [entry.exchange_id for entry in entries if entry.exchange_id is not None]
+            newest = exchanges_of(unit, ids[-1:])
+            last = unit.one("mind.compaction_last")
+        # What was counted before the last compaction counts what has left since; ids grow in the order of commits.
+        counted = [each.context_tokens for each in newest if last is None or each.id > last["id"]]
+        return entries, counted[0] if counted and counted[0] else self._guess(as_turns(entries), talker)
+
+    def _guess(self, turns: tuple[Turn, ...], talker: Talker | None) -> int:
+        talk = Talk(self._means.system(), turns, self._tools())
+        return talk.estimate() if talker is None else talker.estimate(talk)
+
+    def _tools(self) -> tuple[Tool, ...]:
+        return Toolbox(self._means.tools()).tools
+
+    def _fold(
+        self, held: Held, talker: Talker | None, entries: Sequence[Entry], size: int, bound: int, *, must: bool
+    ) -> Compaction | None:
+        sizes = [Talk("", (entry.turn,)).estimate() for entry in entries]
+        cut = cut_at(entries, sizes, bound)
+        is_worth_it = sum(sizes[:cut]) >= bound * LEAST_GAIN and not self._is_resting()
+        if not cut or not (must or is_worth_it):
+            return None
+        self.hand_over(entries[:cut])
+        head = as_turns(entries[:cut])
+        try:
+            way, folded, said = self._folded(talker, head, bound)
+        except ProviderError as error:
+            self._rest(error)
+            if not must:
+                return None
+            way, folded, said = "outline", Folded(outline(head, int(bound * KEPT_SHARE))), None
+        else:
+            self._failures, self._resting_until = 0, None
+        after = self._guess(as_turns([_entry_of(folded, entries[-1]), *entries[cut:]]), talker)
+        with self._ground.store.write(self._ground.workspace.id) as unit:
+            held.guard(unit)
+            now = self._ground.clock.now()
+            dollars = None if said is None or talker is None else talker.cost(said.usage)
+            (position,) = append(unit, [Turn("assistant", (folded,))], None, now)
+            taken = keep_compaction(
+                unit, position, now, Cost(way, "" if talker is None else talker.name, size, after, dollars)
+            )
+            append_again(unit, entries[cut:])
+        return taken
+
+    def _folded(self, talker: Talker | None, head: tuple[Turn, ...], bound: int) -> tuple[str, Folded, Said | None]:
+        if talker is None:
+            return "outline", Folded(outline(head, int(bound * KEPT_SHARE))), None
+        instructions = self._means.instructions()
+        summary = min(SUMMARY_TOKENS, talker.window // 4)
+        if talker.folds is Folds.ON_DEMAND:
+            talk = Talk(self._means.system(), closed(head), self._tools(), max_tokens=summary, purpose="compaction")
+            said = talker.fold(talk, instructions)
+            folded = next((block for block in said.turn.blocks if isinstance(block, Folded)), None)
+            if folded is None:
+                raise MalformedReply(f"{talker.name} compacted nothing")
+            return "server", folded, said
+        room = int(talker.window * FULLEST) - summary
+        material = quoted(transcript(head, room), "conversation")
+        asked = Turn("user", (Text(TASK.format(instructions=instructions.strip(), material=material)),))
+        said = talker.talk(Talk(self._means.system(), (asked,), max_tokens=summary, purpose="compaction"))
+        if not said.turn.text.strip() or said.halt is Halt.TOOLS:
+            raise MalformedReply(f"{talker.name} wrote no summary")
+        return "model", Folded(said.turn.text.strip()), said
+
+    def hand_over(self, head: Sequence[Entry]) -> None:
+        """Tell whoever wants to hear it what is about to leave the array, each exchange once, also if folding fails."""
+        with self._ground.store.read(self._ground.workspace.id) as unit:
+            leaving = exchanges_of(unit, {entry.exchange_id for entry in head if entry.exchange_id} - self._handed_over)
+        self._handed_over.update(each.id for each in leaving)
+        try:
+            self._means.before_folding(leaving)
+        except EverloomError:
+            # The exchanges stay in the log and in the archive; a conversation that cannot go on would lose more.
+            log.warning("what is about to be folded could not be handed over", exc_info=True)
+
+    def _is_resting(self) -> bool:
+        return self._resting_until is not None and self._ground.clock.now() < self._resting_until
+
+    def _rest(self, error: ProviderError) -> None:
+        log.warning("the conversation could not be compacted, everything is kept: %s", error)
+        pause = min(FIRST_REST * (1 << min(self._failures, 10)), LONGEST_REST)
+        self._failures += 1
+        self._resting_until = self._ground.clock.now() + pause
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a compaction took and gained."""
+
+    way: str
+    model: str
+    tokens_before: int
+    tokens_after: int
+    dollars: float | None
+
+
+def keep_compaction(unit: Unit, position: int, at: datetime, cost: Cost) -> Compaction:
+    """Let the array begin anew at an entry that holds a compaction, and record what it took."""
+    (fresh,) = register(unit, "compaction", at)
+    unit.run(
+        "mind.compaction_add",
+        id=fresh,
+        position=position,
+        at=to_micros(at),
+        way=cost.way,
+        model=cost.model,
+        tokens_before=cost.tokens_before,
+        tokens_after=cost.tokens_after,
+        micro_dollars=None if cost.dollars is None else round(cost.dollars * MICRO),
+    )
+    (row,) = unit.all("mind.compaction_recent", limit=1)
+    return compaction_from(row)
+
+
+def compaction_from(row: Row) -> Compaction:
+    """Read a compaction from its row."""
+    return Compaction(
+        id=row["id"],
+        at=from_micros(row["at"]),
+        way=row["way"],
+        model=row["model"],
+        tokens_before=row["tokens_before"],
+        tokens_after=row["tokens_after"],
+        dollars=None if row["micro_dollars"] is None else row["micro_dollars"] / MICRO,
+        position=row["position"],
+        text="".join(block.text for block in read(row["blocks"]) if isinstance(block, Folded)),
+    )
+
+
+def _entry_of(folded: Folded, like: Entry) -> Entry:
+    return Entry(like.position, None, Turn("assistant", (folded,)), like.at)

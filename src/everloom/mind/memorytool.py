@@ -1,0 +1,263 @@
+"""The notes as files of Anthropic's client-side memory tool: view, create, str_replace, insert, delete, rename.
+
+Paths lie under /memories and mean the notes' names. What a command refuses is worded as that tool words it. Deleting
+takes the file away and keeps its versions; the notes that every mind has can be neither deleted nor renamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from everloom.errors import Conflict, NotFound, Rejected
+from everloom.mind.names import KNOWN, problem_of
+from everloom.mind.notes import Notes
+from everloom.mind.ports import AgentTool
+from everloom.models.talk import Tool
+
+ROOT = "/memories"
+LISTED_LEVELS = 2
+NUMBER_WIDTH = 6
+AROUND = 2
+
+TEXT = {"type": "string"}
+MEMORY = Tool(
+    "memory",
+    "Your notes as files under /memories.",
+    {
+        "type": "object",
+        "properties": {
+            "command": {"type": "string", "enum": ["view", "create", "str_replace", "insert", "delete", "rename"]},
+            "path": {**TEXT, "description": "Such as /memories or /memories/projects/boat.md; rename has two others."},
+            "view_range": {
+                "type": "array",
+                "items": {"type": "integer"},
+                "description": "First and last line; -1: end.",
+            },
+            "file_text": {**TEXT, "description": "For create."},
+            "old_str": {**TEXT, "description": "For str_replace: what is there exactly once."},
+            "new_str": {**TEXT, "description": "For str_replace."},
+            "insert_line": {"type": "integer", "description": "For insert: after which line; 0 is the beginning."},
+            "insert_text": {**TEXT, "description": "For insert."},
+            "old_path": {**TEXT, "description": "For rename."},
+            "new_path": {**TEXT, "description": "For rename."},
+        },
+        "required": ["command"],
+    },
+    native="memory_20250818",
+)
+
+
+def memory_tool(notes: Notes) -> AgentTool:
+    """Hand out the notes as a tool called memory."""
+    return AgentTool(MEMORY, MemoryTool(notes).call)
+
+
+class MemoryTool:
+    """One workspace's notes as the memory tool's files."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+
+    def call(self, command: Mapping[str, Any]) -> str:
+        """Carry out one command and answer as the memory tool does; what it refuses is a EverloomError."""
+        verbs: dict[str, Callable[[Mapping[str, Any]], str]] = {
+            "view": self._view,
+            "create": self._create,
+            "str_replace": self._replace,
+            "insert": self._insert,
+            "delete": self._delete,
+            "rename": self._rename,
+        }
+        asked = command.get("command")
+        if not isinstance(asked, str) or asked not in verbs:
+            raise Rejected(f"Unknown command: {asked}", hint=f"use one of {', '.join(verbs)}")
+        return verbs[asked](command)
+
+    def _view(self, command: Mapping[str, Any]) -> str:
+        path = text_in(command, "path")
+        name = name_of(path)
+        if (body := self._body(name)) is not None:
+            return numbered(path, body, command.get("view_range"))
+        names = self._notes.names()
+        below = [each for each in names if not name or each.startswith(f"{name}/")]
+        if name and not below:
+            raise NotFound(f"The path {path} does not exist. Please provide a valid path.")
+        return self._listed(path, name, below)
+
+    def _listed(self, path: str, folder: str, names: Sequence[str]) -> str:
+        sizes: dict[str, int] = {}
+        for name in names:
+            size = len((self._body(name) or "").encode())
+            parts = PurePosixPath(name).relative_to(folder).parts if folder else PurePosixPath(name).parts
+            for level in range(1, len(parts)):
+                within = "/".join(parts[:level]) + "/"
+                sizes[within] = sizes.get(within, 0) + size
+            sizes["/".join(parts)] = size
+        shown = {each: size for each, size in sizes.items() if each.rstrip("/").count("/") < LISTED_LEVELS}
+        total = sum(size for each, size in sizes.items() if not each.endswith("/"))
+        top = path.rstrip("/")
+        lines = [f"{scaled(total)}\t{top}", *(f"{scaled(shown[each])}\t{top}/{each}" for each in sorted(shown))]
+        header = f"Here're the files and directories up to 2 levels deep in {top}, excluding hidden items:"
+        return "\n".join([header, *lines])
+
+    def _create(self, command: Mapping[str, Any]) -> str:
+        path, text = text_in(command, "path"), text_in(command, "file_text")
+        name = self._file_name(path)
+        version = self._notes.version(name)
+        if version is not None:
+            raise Conflict(f"File {path} already exists", hint="change it by str_replace or insert")
+        self._notes.write(name, text)
+        return f"File created successfully at: {path}"
+
+    def _replace(self, command: Mapping[str, Any]) -> str:
+        path, old = text_in(command, "path"), text_in(command, "old_str")
+        new = "" if command.get("new_str") is None else text_in(command, "new_str")
+        at = 0
+
+        def edited(body: str) -> str:
+            nonlocal at
+            at = body[: max(0, body.find(old))].count("\n")
+            return replaced_once(path, body, old, new)
+
+        lines = self._notes.edit(self._existing(path), edited).body.split("\n")
+        first = max(0, at - AROUND)
+        snippet = with_numbers(lines[first : at + AROUND + 1], first + 1)
+        said = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
+        return "\n".join([said, *snippet])
+
+    def _insert(self, command: Mapping[str, Any]) -> str:
+        path, text, line = text_in(command, "path"), text_in(command, "insert_text"), command.get("insert_line")
+        self._notes.edit(self._existing(path), lambda body: inserted(body, line, text))
+        return f"The file {path} has been edited."
+
+    def _delete(self, command: Mapping[str, Any]) -> str:
+        path = text_in(command, "path")
+        name = name_of(path)
+        if not name:
+            raise Rejected(f"Cannot delete the {ROOT} directory itself")
+        for each in self._meant(path, name):
+            self._notes.remove(each)
+        return f"Successfully deleted {path}"
+
+    def _rename(self, command: Mapping[str, Any]) -> str:
+        old_path, new_path = text_in(command, "old_path"), text_in(command, "new_path")
+        old, new = name_of(old_path), name_of(new_path)
+        if not old:
+            raise Rejected(f"Cannot rename the {ROOT} directory itself")
+        meant, names = self._meant(old_path, old), self._notes.names()
+        if any(each == new or each.startswith(f"{new}/") for each in names) or not new:
+            raise Conflict(f"The destination {new_path} already exists", hint="choose another path")
+        for each in meant:
+            self._notes.rename(each, new + each[len(old) :])
+        return f"Successfully renamed {old_path} to {new_path}"
+
+    def _meant(self, path: str, name: str) -> list[str]:
+        """List the notes that a path means: one, or all below a folder; none of those that every mind has."""
+        names = self._notes.names()
+        meant = [each for each in names if each == name or each.startswith(f"{name}/")]
+        if not meant:
+            raise NotFound(f"The path {path} does not exist")
+        if own := [each for each in meant if each in KNOWN]:
+            raise Rejected(f"{own[0]} is a note that every mind has and stays", hint="change its text by str_replace")
+        return meant
+
+    def _body(self, name: str) -> str | None:
+        return None if problem_of(name) else self._notes.read(name)
+
+    def _file_name(self, path: str) -> str:
+        name = name_of(path)
+        if not name:
+            raise Rejected(f"The path {path} is not a file.", hint=f"name one, such as {ROOT}/boat.md")
+        return name
+
+    def _existing(self, path: str) -> str:
+        name = self._file_name(path)
+        if self._body(name) is not None:
+            return name
+        if any(each.startswith(f"{name}/") for each in self._notes.names()):
+            raise Rejected(f"The path {path} is not a file.")
+        raise NotFound(f"The path {path} does not exist. Please provide a valid path.")
+
+
+def name_of(path: str) -> str:
+    """Turn a path under /memories into a note's name; empty for the directory itself."""
+    if path != ROOT and not path.startswith(f"{ROOT}/"):
+        raise Rejected(f"Path must start with {ROOT}, got: {path}")
+    parts = [part for part in path.removeprefix(ROOT).split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise Rejected(f"Path {path} would escape {ROOT} directory")
+    return "/".join(parts)
+
+
+def numbered(path: str, body: str, view_range: object) -> str:
+    """Show a note's lines with their numbers, all or those asked for."""
+    lines = body.split("\n")
+    first, last = 1, len(lines)
+    if isinstance(view_range, Sequence) and len(view_range) == 2 and all(type(each) is int for each in view_range):
+        first = max(1, view_range[0])
+        last = last if view_range[1] == -1 else view_range[1]
+    elif view_range:
+        raise Rejected("view_range must be two line numbers", hint="such as [1, 20], or [5, -1] to the end")
+    return "\n".join(
+        [f"Here's the content of {path} with line numbers:", *with_numbers(lines[first - 1 : max(0, last)], first)]
+    )
+
+
+def with_numbers(lines: Sequence[str], first: int) -> list[str]:
+    """Write lines with their numbers in front."""
+    return [f"{number:>{NUMBER_WIDTH}}\t{line}" for number, line in enumerate(lines, first)]
+
+
+def replaced_once(path: str, body: str, old: str, new: str) -> str:
+    """Put one text in the place of another that occurs exactly once."""
+    count = body.count(old) if old else 0
+    if count == 0:
+        raise Rejected(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
+    if count > 1:
+        lines = [str(body[:at].count("\n") + 1) for at in places(body, old)]
+        raise Rejected(
+            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {', '.join(lines)}. "
+            "Please ensure it is unique"
+        )
+    return body.replace(old, new)
+
+
+def places(body: str, text: str) -> list[int]:
+    """List where a text begins in another."""
+    found, at = [], body.find(text)
+    while at != -1:
+        found.append(at)
+        at = body.find(text, at + 1)
+    return found
+
+
+def inserted(body: str, line: object, text: str) -> str:
+    """Put a text after a line; 0 is before the first."""
+    lines = body.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if type(line) is not int or not 0 <= line <= len(lines):
+        message = f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}]."
+        raise Rejected(message)
+    lines.insert(line, text.rstrip("\n"))
+    return "\n".join(lines) + "\n"
+
+
+def scaled(size: int) -> str:
+    """Write a size in bytes as people read it."""
+    number, unit = float(size), "B"
+    for larger in ("K", "M"):
+        if number < 1024:
+            break
+        number, unit = number / 1024, larger
+    return f"{int(number)}{unit}" if number == int(number) else f"{number:.1f}{unit}"
+
+
+def text_in(command: Mapping[str, Any], field: str) -> str:
+    """Take a text from a command."""
+    value = command.get(field)
+    if not isinstance(value, str):
+        raise Rejected(f"{command.get('command')} needs {field}", hint=f"give {field} as text")
+    return value

@@ -1,0 +1,158 @@
+"""The status: one JSON object of fields, each stamped with the time at which it last changed. Pure.
+
+`updates` merge deep: an object goes into the object that is there, null takes a field away, anything else takes its
+place whole, lists too. The stamps stand in `_updated`, by dotted path, and `last_updated` is the newest of them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from everloom.errors import Conflict, Rejected
+from everloom.kernel.texts import UNSTORABLE
+
+STAMPS = "_updated"
+LAST = "last_updated"
+RESERVED = (STAMPS, LAST)
+DEEPEST = 6
+LONGEST_KEY = 100
+LARGEST = 50_000
+EXAMPLE = 'give an object of fields, such as {"water": {"glasses": 3}}'
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Read a status; what is no JSON object is not touched, only told."""
+    if not text.strip():
+        return {}
+    try:
+        found = json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        message = f"status.json is not valid JSON: {error}"
+        raise Conflict(message, hint="it was left as it is; mend it, or restore an earlier version") from error
+    if not isinstance(found, dict):
+        message = f"status.json holds {named(found)}, not an object"
+        raise Conflict(message, hint="it was left as it is; mend it, or restore an earlier version")
+    return found
+
+
+def refuse_constant(word: str) -> None:
+    """Refuse NaN and the infinities, which JSON does not have."""
+    raise ValueError(f"{word} is not a JSON number")
+
+
+def checked(updates: object) -> Mapping[str, Any]:
+    """Accept an object of well-named fields, and nothing else."""
+    if not isinstance(updates, Mapping):
+        raise Rejected(f"updates must be an object, not {named(updates)}", hint=EXAMPLE)
+    if not updates:
+        raise Rejected("there is nothing to update", hint=EXAMPLE)
+    for key in updates:
+        if key in RESERVED:
+            raise Rejected(f"the field {key!r} is kept by itself", hint="leave it out; every change is stamped")
+    check_value(updates, (), DEEPEST)
+    return updates
+
+
+def check_value(value: object, path: tuple[str, ...], depth: int) -> None:
+    """Refuse a value that JSON cannot hold, or that lies too deep."""
+    where = ".".join(path) or "the status"
+    if isinstance(value, Mapping | list | tuple):
+        if depth == 0:
+            raise Rejected(f"{where} goes more than {DEEPEST} levels deep", hint="keep it flat")
+        for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
+            step = check_key(key, where) if isinstance(value, Mapping) else str(key)
+            check_value(each, (*path, step), depth - 1)
+    else:
+        check_plain(value, where)
+
+
+def check_plain(value: object, where: str) -> None:
+    """Refuse a single value that could not be read back as it was."""
+    if isinstance(value, str):
+        if UNSTORABLE.search(value):
+            raise Rejected(f"{where} holds a character that cannot be stored", hint="remove it")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise Rejected(f"{where} is not a finite number", hint="give a number, or null to remove it")
+    elif isinstance(value, int):
+        if abs(value) >= 2**63:
+            raise Rejected(f"{where} is too large a number", hint="write it as text")
+    elif value is not None:
+        raise Rejected(f"{where} is {named(value)}, which JSON does not have", hint=EXAMPLE)
+
+
+def check_key(key: object, where: str) -> str:
+    """Refuse a field's name that is a number, as of a text that was taken apart, or that could not be stamped."""
+    if not isinstance(key, str):
+        raise Rejected(f"{where} has the field {key!r}, which is no text", hint=EXAMPLE)
+    if key.strip().lstrip("+-").isdecimal():
+        raise Rejected(f"{where} has the field {key!r}: a name, not a number, is needed", hint=EXAMPLE)
+    is_odd = not key.strip() or len(key) > LONGEST_KEY or not key.isprintable() or UNSTORABLE.search(key)
+    if is_odd or "." in key:
+        hint = f"use a short word without dots; {LONGEST_KEY} characters are the most"
+        raise Rejected(f"{where} has a field that cannot be called {key[:LONGEST_KEY]!r}", hint=hint)
+    return key
+
+
+def patched(text: str, updates: Mapping[str, Any], at: str) -> str:
+    """Write the status anew with some fields changed and stamped; the same text when nothing changed."""
+    before = parsed(text)
+    fields = {key: value for key, value in before.items() if key not in RESERVED}
+    merged = merge(fields, updates)
+    if merged == fields and spelled(merged) == spelled(fields) and text.strip():
+        return text
+    old = before.get(STAMPS)
+    stamps = restamped(old if isinstance(old, dict) else {}, dict(leaves(fields)), dict(leaves(merged)), at)
+    written = f"{json.dumps({**merged, LAST: at, STAMPS: stamps}, ensure_ascii=False, indent=2)}\n"
+    if len(written) > LARGEST:
+        hint = "it is for what holds now; move the rest to a note"
+        raise Rejected(f"the status would have {len(written):,} characters, {LARGEST:,} are the most", hint=hint)
+    return written
+
+
+def merge(present: Mapping[str, Any], updates: Mapping[str, Any]) -> dict[str, Any]:
+    """Put updates into an object, level by level; neither is changed."""
+    merged = dict(present)
+    for key, value in updates.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, Mapping):
+            below = merged.get(key)
+            merged[key] = merge(below if isinstance(below, dict) else {}, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Walk over the fields that hold something other than more fields: dotted path, and value as JSON."""
+    for key, each in value.items():
+        if isinstance(each, Mapping) and each:
+            yield from leaves(each, (*path, key))
+        else:
+            yield ".".join((*path, key)), spelled(each)
+
+
+def restamped(old: Mapping[str, Any], before: Mapping[str, str], after: Mapping[str, str], at: str) -> dict[str, str]:
+    """Stamp what is new or different; keep the other stamps, and drop those of fields that are gone."""
+    stamps = {}
+    for path, value in after.items():
+        if before.get(path) != value:
+            stamps[path] = at
+        elif isinstance(old.get(path), str):
+            stamps[path] = old[path]
+    return stamps
+
+
+def spelled(value: object) -> str:
+    """Write a value so that only the same one reads the same; 1, 1.0 and true differ."""
+    return json.dumps(value, sort_keys=True)
+
+
+def named(value: object) -> str:
+    """Name the kind of a value as JSON does."""
+    kinds = {str: "a text", list: "a list", tuple: "a list", bool: "true or false", int: "a number", float: "a number"}
+    return "null" if value is None else kinds.get(type(value), type(value).__name__)

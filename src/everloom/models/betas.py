@@ -1,0 +1,83 @@
+"""Anthropic's two ways of compacting: the names of their betas, what a request says, and which models know them.
+
+The one table to mend when a beta is renamed. Asks nobody; whoever does hands the answer in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from everloom.models.talk import Folding, Folds
+
+HEADERS = {Folds.ON_DEMAND: "compact-2026-09-04", Folds.THRESHOLD: "compact-2026-01-12"}
+NATIVE = frozenset({"memory_20250818"})  # types of tools that every Claude knows
+LEAST_TRIGGER = 50_000  # input tokens; a lower one is refused
+# Known by name, for servers that do not list their models: November 2026.
+_COMPACTS = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-5|claude-opus-4-[678]|claude-sonnet-4-6")
+_LONG = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-5")
+LONG_WINDOW, CLAUDE_WINDOW, OTHER_WINDOW = 1_000_000, 200_000, 32_768
+
+
+class _Support(BaseModel):
+    supported: bool = False
+    summarize: _Support | None = None
+    compact_20260112: _Support | None = None
+
+
+class _Capabilities(BaseModel):
+    compaction: _Support | None = None
+    context_management: _Support | None = None
+
+
+class Listing(BaseModel):
+    """What a server says of one of its models; compatible ones leave most of it out."""
+
+    capabilities: _Capabilities | None = None
+    max_input_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """What a model can do about a long conversation, and how much of one it holds."""
+
+    folds: Folds
+    window: int
+
+
+def ability_by_name(model: str) -> Ability:
+    """Tell what is known of a model from its name alone; an unknown one never compacts."""
+    window = LONG_WINDOW if _LONG.match(model) else CLAUDE_WINDOW if model.startswith("claude-") else OTHER_WINDOW
+    return Ability(Folds.ON_DEMAND if _COMPACTS.match(model) else Folds.NEVER, window)
+
+
+def ability_by_listing(model: str, listing: Listing) -> Ability:
+    """Tell what a server says of a model; compaction on demand is preferred."""
+    can = listing.capabilities or _Capabilities()
+    folds = Folds.NEVER
+    if can.context_management and can.context_management.compact_20260112:
+        folds = Folds.THRESHOLD if can.context_management.compact_20260112.supported else folds
+    if can.compaction and can.compaction.summarize and can.compaction.summarize.supported:
+        folds = Folds.ON_DEMAND
+    return Ability(folds, listing.max_input_tokens or ability_by_name(model).window)
+
+
+def on_demand(instructions: str) -> dict[str, Any]:
+    """Write the part of a request that compacts all of it now."""
+    return {"compaction": {"type": "summarize", "instructions": instructions}}
+
+
+def at_threshold(folding: Folding) -> dict[str, Any]:
+    """Write the part of a request that compacts it when it is too long, and then answers all the same."""
+    trigger = {"type": "input_tokens", "value": max(folding.trigger, LEAST_TRIGGER)}
+    edit = {"type": "compact_20260112", "trigger": trigger, "instructions": folding.instructions}
+    return {"context_management": {"edits": [{**edit, "pause_after_compaction": False}]}}
+
+
+def is_made_by(folds: Folds, raw: Mapping[str, Any]) -> bool:
+    """Say whether a compaction block is of this way; only those made on demand are signed, and the two do not mix."""
+    return folds is not Folds.NEVER and bool(raw.get("signature")) == (folds is Folds.ON_DEMAND)

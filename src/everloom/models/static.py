@@ -1,0 +1,89 @@
+"""The built-in offline embedder: the mean of the token vectors that the wordllama wheel carries.
+
+Reads the wheel's files and never imports the library, which is slow, configures logging and reaches for the
+network. Encodes texts one at a time: the tokenizer's batch call starts threads and complains after a fork.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from everloom.errors import ProviderError
+from everloom.models.embedder import Rows, Task, Traits, Vectors, unit
+from everloom.models.text import well_formed
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+NAME = "static:wordllama-256"
+DIM = 256
+WEIGHTS = "weights/l2_supercat_256.safetensors"
+TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+SLAB = 4096  # tokens summed at once: bounds the memory that one long text takes to 4 MB
+
+
+class _Loaded(NamedTuple):
+    tokenizer: Tokenizer
+    weights: npt.NDArray[np.float16]
+
+
+class StaticEmbedder:
+    """Word vectors on disk: no network, no runtime beyond numpy, about 0.1 ms a query."""
+
+    # Measured on LoCoMo: a question is at least 0.30 from 80 % of the turns that answer it and 38 % of random ones, the
+    # best balance; scenes of one session and of two are too alike for a cluster threshold. "… on Friday" and
+    # "… on Monday" are 0.93 alike, a rephrased sentence 0.96 and more.
+    traits = Traits(NAME, DIM, is_fast=True, near=0.96, recall_threshold=0.30)
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._loaded: _Loaded | None = None
+        self._lock = Lock()
+
+    def embed(self, texts: Sequence[str], task: Task) -> Vectors:  # noqa: ARG002 - a mean of words has no task
+        """Make one unit row for each text, loading the files on first use."""
+        loaded = self._load()
+        sums = np.zeros((len(texts), DIM), dtype=np.float32)
+        for row, text in zip(sums, texts, strict=True):
+            if text and not text.isspace():
+                _add_tokens(row, text, loaded)
+        return Vectors(NAME, unit(sums))
+
+    def _load(self) -> _Loaded:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = _read(self._folder or _installed())
+            return self._loaded
+
+
+def _add_tokens(row: Rows, text: str, loaded: _Loaded) -> None:
+    ids = loaded.tokenizer.encode(well_formed(text), add_special_tokens=False).ids
+    for start in range(0, len(ids), SLAB):
+        row += loaded.weights[ids[start : start + SLAB]].astype(np.float32).sum(axis=0)
+
+
+def _installed() -> Path:
+    found = find_spec("wordllama")
+    if found is None or not found.submodule_search_locations:
+        raise ProviderError("the offline embedder's files are not installed", hint="pip install wordllama")
+    return Path(found.submodule_search_locations[0])
+
+
+def _read(folder: Path) -> _Loaded:
+    from safetensors import safe_open  # noqa: PLC0415 - slow to import
+    from tokenizers import Tokenizer  # noqa: PLC0415 - slow to import
+
+    weights, tokenizer = folder / WEIGHTS, folder / TOKENIZER
+    for file in (weights, tokenizer):
+        if not file.is_file():
+            hint = "pip install --force-reinstall wordllama"
+            raise ProviderError(f"the offline embedder misses its file {file}", hint=hint)
+    with safe_open(str(weights), framework="np") as tensors:
+        return _Loaded(Tokenizer.from_file(str(tokenizer)), tensors.get_tensor("embedding.weight"))

@@ -1,0 +1,130 @@
+"""What a request may look like: lists, names, numbers and times, checked before anything is read or written. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from everloom.errors import Rejected
+from everloom.kernel.texts import checked, checked_name, name_key
+
+MOST_SUBJECTS = 20
+MOST_OBSERVATIONS = 500
+MOST_IDS = 500
+MOST_TAGS = 50
+MOST_NAMES = 200
+MOST_TOPICS = 10
+LONGEST_SUMMARY = 2_000
+LONGEST_REASON = 2_000
+LONGEST_KIND = 40
+LARGEST_ID = 2**63 - 1
+
+T = TypeVar("T")
+
+
+def tuple_of(values: Iterable[T]) -> tuple[T, ...]:
+    """Accept a list; a bare text is not a list of its letters."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise Rejected(f"expected a list, not {type(values).__name__}", hint="write it in brackets, even if it is one")
+    return tuple(values)
+
+
+def counted(values: Sequence[T], what: str, most: int, *, least: int = 1) -> Sequence[T]:
+    """Accept a list of a bearable length."""
+    if not least <= len(values) <= most:
+        raise Rejected(f"{what}: {len(values)} were given", hint=f"give {least} to {most}")
+    return values
+
+
+def names(
+    values: Sequence[str], what: str = "a subject's name", *, most: int = MOST_NAMES, least: int = 1
+) -> dict[str, str]:
+    """Accept names, the first spelling of each under its key."""
+    found: dict[str, str] = {}
+    for value in counted(values, f"{what}s", most, least=least):
+        name = checked_name(value, what)
+        found.setdefault(name_key(name), name)
+    return found
+
+
+def one_id(value: object, what: str = "the id") -> int:
+    """Accept an id."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST_ID:
+        raise Rejected(f"{what} must be a positive whole number, not {value!r}")
+    return value
+
+
+def ids(values: Sequence[int], what: str, *, least: int = 0) -> tuple[int, ...]:
+    """Accept ids, each once, in order."""
+    return tuple(dict.fromkeys(one_id(value, what) for value in counted(values, what, MOST_IDS, least=least)))
+
+
+def limit(value: object, most: int = 1000) -> int:
+    """Accept how many answers are wanted."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise Rejected(f"cannot answer {value!r} items", hint=f"ask for 1 to {most}")
+    return value
+
+
+def share(value: object, what: str) -> float:
+    """Accept a number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise Rejected(f"{what} must be a number from 0 to 1, not {value!r}")
+    return float(value)
+
+
+def summary(text: object, what: str = "the summary") -> str:
+    """Accept a summary."""
+    return checked(text, what, LONGEST_SUMMARY).strip()
+
+
+def optional(text: object, what: str, longest: int = LONGEST_REASON) -> str | None:
+    """Accept a text or nothing."""
+    return None if text is None else checked(text, what, longest).strip()
+
+
+def kind(value: object) -> str | None:
+    """Accept the kind of an observation: one short word or nothing."""
+    if value is None:
+        return None
+    word = checked_name(value, "the kind")
+    if len(word) > LONGEST_KIND:
+        raise Rejected(
+            f"the kind has {len(word)} characters", hint=f"{LONGEST_KIND} is the most; fact, say, or preference"
+        )
+    return word
+
+
+def instant(value: object, what: str) -> datetime:
+    """Accept an aware time."""
+    if not isinstance(value, datetime):
+        raise Rejected(f"{what} must be a time, not {type(value).__name__}")
+    if value.tzinfo is None:
+        raise Rejected(f"{what} {value.isoformat()} has no time zone", hint="add an offset such as +00:00")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:
+        raise Rejected(f"{what} {value.isoformat()} is out of reach", hint="give a nearer time") from error
+
+
+def hours(value: object) -> float:
+    """Accept a span in hours."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not math.isfinite(value)
+        or not 0 < value <= 1e6
+    ):
+        raise Rejected(f"cannot look back {value!r} hours", hint="give a positive number")
+    return float(value)
+
+
+def version(value: object) -> int | None:
+    """Accept an expected version or nothing."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise Rejected(f"expected_version must be a whole number, not {value!r}")
+    return value

@@ -1,0 +1,316 @@
+"""What can be set, by whom, and where each value came from: file, environment, flag, in rising order.
+
+Read once at the edge; below it, values are arguments. Secrets come from the environment only and are refused in files.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import available_timezones
+
+import platformdirs
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+
+from everloom.errors import Rejected
+
+PREFIX = "EVERLOOM_"
+FILE_NAME = "everloom.toml"
+
+
+def local_zone() -> str:
+    """Guess this machine's time zone; UTC when it does not tell."""
+    zone = os.environ.get("TZ", "").removeprefix(":")
+    if not zone:
+        parts = Path("/etc/localtime").resolve().parts
+        zone = "/".join(parts[parts.index("zoneinfo") + 1 :]) if "zoneinfo" in parts else ""
+    return zone if zone in available_timezones() else "UTC"
+
+
+def data_directory() -> Path:
+    """Say where memories are kept unless somebody names another place."""
+    return Path(platformdirs.user_data_dir("everloom"))
+
+
+class Section(BaseModel):
+    """A group of settings; an unknown name in it is an error, not a silence."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StoreSettings(Section):
+    """Where memories are kept."""
+
+    url: str = Field(
+        default_factory=lambda: f"sqlite://{data_directory() / 'loom.db'}",
+        description="sqlite:///path/loom.db or postgresql://user@host/database",
+    )
+
+
+class WorkspaceSettings(Section):
+    """What a workspace is unless told otherwise."""
+
+    name: str = Field(default="default", description="the workspace that commands use when none is named")
+    time_zone: str = Field(default_factory=local_zone, description="IANA name, for new workspaces")
+
+
+class EmbedSettings(Section):
+    """What turns text into vectors."""
+
+    models: tuple[str, ...] = Field(
+        default=("static:wordllama-256",),
+        description="embedders in order of preference: static:wordllama-256, ollama:MODEL, openai:MODEL",
+        min_length=1,
+    )
+
+
+class LlmSettings(Section):
+    """Which language models think."""
+
+    large: str | None = Field(default=None, description="anthropic:MODEL, openai:MODEL, ollama:MODEL or scripted:FILE")
+    small: str | None = Field(default=None, description="a cheaper one for routine work; falls back to large")
+    dollars: float | None = Field(default=None, ge=0, description="most that one process may spend")
+
+
+class SemanticSettings(Section):
+    """How semantic memory behaves."""
+
+    consolidate: Literal["off", "auto"] = Field(
+        default="off", description="auto lets the worker consolidate with llm.large, which costs tokens; off never does"
+    )
+    seen_minutes: float = Field(
+        default=30.0,
+        gt=0,
+        description="pause between two bring_to_mind after which a client has lost what it was shown",
+    )
+
+
+class EpisodicSettings(Section):
+    """How episodic memory behaves."""
+
+    patrol_at: int = Field(default=10, ge=1, description="waiting scene notes at which a patrol begins by itself")
+    patrol_hours: float = Field(default=24.0, ge=0, description="hours between patrols on schedule; 0 for none")
+    patrol: Literal["here", "worker"] = Field(
+        default="here", description="where a patrol begins by itself: in the process that writes, or in the worker"
+    )
+    recall_threshold: float | None = Field(default=None, ge=-1, le=1, description="cosine; else what calibrate found")
+    cluster_threshold: float | None = Field(default=None, ge=-1, le=1, description="cosine; else what calibrate found")
+
+
+def parted(value: object) -> object:
+    """Take a list as one text, parted by commas."""
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+class GraphSettings(Section):
+    """Where and how the memory graph keeps its files."""
+
+    directory: Path | None = Field(
+        default=None, description="the default graph's directory; else one in the data directory, for each workspace"
+    )
+    known_projects: Annotated[tuple[str, ...], BeforeValidator(parted)] = Field(
+        default=(), description="tags that name projects: reflection looks for patterns across them"
+    )
+    auto_commit: bool = Field(default=True, description="commit each operation where the directory is a git repository")
+    auto_edges: bool = Field(default=True, description="draw relations to what is near when a memory is stored")
+
+
+class MindSettings(Section):
+    """How the conversation is held."""
+
+    notes: Path | None = Field(
+        default=None, description="the directory of notes; else one in the data directory, for each workspace"
+    )
+    gather_seconds: float = Field(default=3.0, ge=0, description="messages within this pause become one turn")
+    compact_at: int = Field(
+        default=100_000, ge=1_000, description="input tokens from which the oldest turns are folded"
+    )
+    tool_rounds: int = Field(default=12, ge=1, le=100, description="most times that one turn may use tools")
+    reply_tokens: int = Field(default=4_096, ge=16, description="most tokens of one reply")
+    prompt_minutes: float = Field(default=10.0, gt=0, description="age from which the system prompt is built anew")
+    heartbeat_hours: float = Field(default=0.0, ge=0, description="hours between heartbeats; 0 for none")
+    quiet_from: int = Field(default=23, ge=0, le=23, description="local hour from which nobody is written to first")
+    quiet_until: int = Field(default=8, ge=0, le=23, description="local hour until which nobody is written to first")
+    self_awareness_hour: int = Field(
+        default=21, ge=0, le=23, description="local hour of the nightly pass over the notes"
+    )
+    dollars_a_day: float | None = Field(
+        default=None, ge=0, description="from here on the smaller model converses until the next day"
+    )
+    faculties: Annotated[tuple[Literal["semantic", "being", "graph"], ...], BeforeValidator(parted)] = Field(
+        default=(), description="whose verbs the agent may use in conversation: semantic, being, graph"
+    )
+    memory_tool: bool = Field(
+        default=False, description="give the agent the notes also as the files of Anthropic's memory tool"
+    )
+
+
+class TelegramSettings(Section):
+    """Who may talk over Telegram."""
+
+    chats: Annotated[tuple[int, ...], BeforeValidator(parted)] = Field(
+        default=(), description="chat ids that are let in; nobody else is"
+    )
+    base: str = Field(default="https://api.telegram.org", description="where Telegram's bot API answers")
+
+
+class GatewaySettings(Section):
+    """Where other programs hand messages in."""
+
+    callback: str | None = Field(default=None, description="address to which replies of the HTTP channel are posted")
+
+
+class ProviderSettings(Section):
+    """Where providers answer."""
+
+    openai_base: str = Field(default="https://api.openai.com/v1", description="any OpenAI-compatible server")
+    ollama_base: str = Field(default="http://127.0.0.1:11434", description="where Ollama answers")
+    anthropic_base: str = Field(default="https://api.anthropic.com", description="Anthropic or a compatible server")
+
+
+class Secrets(Section):
+    """Keys. Read from the environment only; never written, shown or logged."""
+
+    openai_api_key: SecretStr | None = None
+    anthropic_api_key: SecretStr | None = None
+    telegram_bot_token: SecretStr | None = None
+    everloom_webhook_secret: SecretStr | None = None
+
+
+class Settings(Section):
+    """Everything that can be set."""
+
+    store: StoreSettings = Field(default_factory=StoreSettings)
+    workspace: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
+    embed: EmbedSettings = Field(default_factory=EmbedSettings)
+    llm: LlmSettings = Field(default_factory=LlmSettings)
+    semantic: SemanticSettings = Field(default_factory=SemanticSettings)
+    episodic: EpisodicSettings = Field(default_factory=EpisodicSettings)
+    graph: GraphSettings = Field(default_factory=GraphSettings)
+    mind: MindSettings = Field(default_factory=MindSettings)
+    telegram: TelegramSettings = Field(default_factory=TelegramSettings)
+    gateway: GatewaySettings = Field(default_factory=GatewaySettings)
+    provider: ProviderSettings = Field(default_factory=ProviderSettings)
+    secrets: Secrets = Field(default_factory=Secrets)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """One setting: its name, its value as shown, where that came from, and what it means."""
+
+    name: str
+    value: object
+    source: str
+    meaning: str
+
+
+def default_file() -> Path:
+    """Say where the settings file is when nobody names one."""
+    return Path(platformdirs.user_config_dir("everloom")) / FILE_NAME
+
+
+def load(
+    file: Path | None = None, flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
+) -> tuple[Settings, list[Origin]]:
+    """Read the settings, and tell where each came from; `flags` maps dotted names to values."""
+    env = os.environ if environ is None else environ
+    path = file or (Path(env[f"{PREFIX}CONFIG"]) if f"{PREFIX}CONFIG" in env else default_file())
+    layers = [
+        (str(path), from_file(path, must_exist=path != default_file())),
+        ("environment", from_environment(env)),
+        ("flag", {name: value for name, value in (flags or {}).items() if value is not None}),
+    ]
+    merged: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for source, values in layers:
+        merged |= values
+        sources |= dict.fromkeys(values, source)
+    settings = validated(merged, sources)
+    return settings, origins(settings, sources)
+
+
+def from_file(path: Path, *, must_exist: bool) -> dict[str, Any]:
+    """Read dotted names from a TOML file."""
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if must_exist:
+            raise Rejected(f"there is no settings file {path}", hint="`everloom init` writes one") from None
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Rejected(
+            f"cannot read {path}: {error}", hint="mend the file, or remove it to use the defaults"
+        ) from error
+    except OSError as error:
+        raise Rejected(f"cannot read {path}: {error.strerror}", hint="make it readable for this user") from error
+    if "secrets" in tree:
+        raise Rejected(
+            f"{path} holds secrets", hint="remove [secrets] and set OPENAI_API_KEY or ANTHROPIC_API_KEY instead"
+        )
+    return dotted(tree)
+
+
+def dotted(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a tree of sections as dotted names."""
+    flat: dict[str, Any] = {}
+    for section, values in tree.items():
+        if isinstance(values, dict):
+            flat |= {f"{section}.{name}": value for name, value in values.items()}
+        else:
+            flat[section] = values
+    return flat
+
+
+def from_environment(env: Mapping[str, str]) -> dict[str, Any]:
+    """Read `EVERLOOM_SECTION_NAME` variables and the providers' own key variables."""
+    found: dict[str, Any] = {}
+    for name in known_names():
+        section, key = name.split(".", 1)
+        variable = key.upper() if section == "secrets" else f"{PREFIX}{section}_{key}".upper()
+        if env.get(variable):
+            found[name] = tuple(env[variable].split(",")) if name == "embed.models" else env[variable]
+    return found
+
+
+def known_names() -> list[str]:
+    """List every setting by its dotted name."""
+    return [
+        f"{section}.{key}"
+        for section, field in Settings.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+        for key in field.annotation.model_fields
+    ]
+
+
+def validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings:
+    """Check every value; an error names the setting and where it was set."""
+    tree: dict[str, Any] = {}
+    for name, value in values.items():
+        section, _, key = name.partition(".")
+        if name not in known_names():
+            hint = f"`everloom config` lists them; this one is set in {sources[name]}"
+            raise Rejected(f"there is no setting {name!r}", hint=hint)
+        tree.setdefault(section, {})[key] = value
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"][:2])
+        raise Rejected(f"{name}: {first['msg']}", hint=f"it is set in {sources.get(name, 'the defaults')}") from None
+
+
+def origins(settings: Settings, sources: Mapping[str, str]) -> list[Origin]:
+    """Tell every value and where it came from; secrets only say whether they are set."""
+    found = []
+    for name in known_names():
+        section, key = name.split(".", 1)
+        part = getattr(settings, section)
+        value = getattr(part, key)
+        shown = ("set" if value else "not set") if section == "secrets" else value
+        meaning = type(part).model_fields[key].description or ""
+        found.append(Origin(name, shown, sources.get(name, "default"), meaning))
+    return found

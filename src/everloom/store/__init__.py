@@ -1,0 +1,12 @@
+"""Where everything is kept: one contract, two engines, one schema.
+
+Owns connections, transactions, SQL text, migrations, the word index and the vectors. Refuses to know what an
+observation or a scene is: a faculty names a statement and gives it values.
+"""
+
+from __future__ import annotations
+
+from everloom.store.address import open_store, redacted
+from everloom.store.contract import Params, Reach, Row, Store, Unit, VectorHit
+
+__all__ = ["Params", "Reach", "Row", "Store", "Unit", "VectorHit", "open_store", "redacted"]

@@ -1,0 +1,52 @@
+"""Which engine a URL means. Knows the form of addresses and nothing of what is behind them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from everloom.clock import Clock
+from everloom.errors import Rejected, StoreError
+from everloom.store.contract import Store
+
+FORMS = "sqlite:///path/to/loom.db or postgresql://user@host/database"
+
+
+def open_store(url: str, clock: Clock) -> Store:
+    """Open the database that a URL names, creating or migrating it as needed."""
+    scheme = urlsplit(url).scheme
+    if scheme == "sqlite":
+        from everloom.store.sqlite import SqliteStore  # noqa: PLC0415  engines load only when used
+
+        return SqliteStore(sqlite_path(url), clock)
+    if scheme in {"postgresql", "postgres"}:
+        try:
+            from everloom.store.postgresql import PostgresStore  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            hint = "pip install 'everloom[postgres]'"
+            raise StoreError(f"the PostgreSQL engine is not installed ({error.name} is missing)", hint=hint) from error
+        return PostgresStore(url, clock)
+    raise Rejected(f"cannot tell the engine of {redacted(url)!r}", hint=f"write {FORMS}")
+
+
+def sqlite_path(url: str) -> Path:
+    """Read the file name out of a `sqlite:///` URL."""
+    path = unquote(url.removeprefix("sqlite:").removeprefix("//"))
+    if path.startswith("/~") or (len(path) > 2 and path[2] == ":"):
+        path = path[1:]
+    if path in {"", "/"} or ":memory:" in path:
+        raise Rejected(f"{url!r} names no file", hint=f"write {FORMS}")
+    return Path(path).expanduser()
+
+
+def redacted(url: str) -> str:
+    """Write a URL without its password, wherever that stands in it."""
+    parts = urlsplit(url)
+    if not parts.password and "password=" not in parts.query:
+        return url
+    place, query = parts.netloc, parts.query
+    if parts.password:
+        place = f"{parts.username}:***@{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
+    if "password=" in query:
+        query = "&".join("password=***" if part.startswith("password=") else part for part in query.split("&"))
+    return urlunsplit(parts._replace(netloc=place, query=query))

@@ -1,0 +1,124 @@
+"""Idle connections of any engine, handed out last in, first out.
+
+Owns how many there are and to which process they belong. Refuses to know what a connection is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from threading import BoundedSemaphore, Lock
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
+
+from everloom.errors import StoreBusy, StoreError
+
+C = TypeVar("C")
+
+
+class Pool(Generic[C]):
+    """A bounded set of connections, made on demand. A forked child never uses its parent's.
+
+    Idle connections are closed before a fork. An engine that does not `survive_fork` cannot be used in a child that was
+    forked while a connection was out: SQLite's locks would exist in the child's memory only.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], C],
+        disconnect: Callable[[C], None],
+        *,
+        size: int,
+        patience: float,
+        survives_fork: bool = True,
+    ) -> None:
+        self._connect = connect
+        self._disconnect = disconnect
+        self._size = size
+        self._patience = patience
+        self._survives_fork = survives_fork
+        self._closed = False
+        self._forget()
+        POOLS.add(self)
+
+    def _forget(self) -> None:
+        self._owner = os.getpid()
+        self._idle: list[C] = []
+        self._out = 0
+        self._lock = Lock()
+        self._free = BoundedSemaphore(self._size)
+
+    def take(self) -> C:
+        """Hand out an idle connection, or a new one; wait for one to come back when all are out."""
+        if self._owner != os.getpid():
+            if self._out and not self._survives_fork:
+                raise StoreError(
+                    "this process was forked while another thread used the store",
+                    hint="start processes by spawn instead of fork, or before threads use the store",
+                )
+            self._forget()
+        if self._closed:
+            raise StoreError("this store is closed", hint="open it again with open_loom()")
+        if not self._free.acquire(timeout=self._patience):
+            raise StoreBusy(f"all {self._size} connections are in use", hint="try again, or use fewer threads")
+        with self._lock:
+            self._out += 1
+            if self._idle:
+                return self._idle.pop()
+        try:
+            return self._connect()
+        except BaseException:
+            self._came_back()
+            raise
+
+    def _came_back(self) -> None:
+        with self._lock:
+            self._out -= 1
+        self._free.release()
+
+    def give_back(self, connection: C) -> None:
+        """Take a healthy connection back."""
+        with self._lock:
+            if not self._closed:
+                self._idle.append(connection)
+                connection_is_kept = True
+            else:
+                connection_is_kept = False
+        if not connection_is_kept:
+            self._disconnect(connection)
+        self._came_back()
+
+    def discard(self, connection: C) -> None:
+        """Throw a broken connection away, and with it the idle ones, which broke at the same time."""
+        with self._lock:
+            broken = [connection, *self._idle]
+            self._idle.clear()
+        for each in broken:
+            self._disconnect(each)
+        self._came_back()
+
+    def rest(self) -> None:
+        """Disconnect what is idle now."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            self._disconnect(connection)
+
+    def close(self) -> None:
+        """Disconnect what is idle now, and the rest as it comes back."""
+        with self._lock:
+            self._closed = True
+        self.rest()
+
+
+POOLS: WeakSet[Pool[Any]] = WeakSet()
+
+
+def rest_before_fork() -> None:
+    """Let a child inherit no idle connection."""
+    for pool in list(POOLS):
+        pool.rest()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=rest_before_fork)

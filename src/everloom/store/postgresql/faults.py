@@ -1,0 +1,58 @@
+"""What PostgreSQL's errors mean to a caller, and what to do about each.
+
+Knows psycopg's exceptions and nothing else of the program.
+"""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import errors
+
+from everloom.errors import Conflict, StoreBusy, StoreError
+
+RETRY = (
+    errors.LockNotAvailable,
+    errors.DeadlockDetected,
+    errors.SerializationFailure,
+    errors.QueryCanceled,
+    errors.TooManyConnections,
+)
+CONNECTING = (
+    ("password authentication failed", "the password is wrong", "correct it in the URL or in PGPASSWORD"),
+    ("no password supplied", "a password is needed", "put it into the URL or into PGPASSWORD"),
+    ("does not exist", "the database or the role does not exist", "create it with createdb or createuser"),
+    ("no pg_hba.conf entry", "the server does not let this user in from here", "add a line to its pg_hba.conf"),
+)
+
+
+def lost(error: psycopg.Error) -> bool:
+    """Say whether the connection itself is gone."""
+    return isinstance(error, psycopg.OperationalError) and not isinstance(error, (*RETRY, errors.DiskFull))
+
+
+def named(error: psycopg.Error, address: str) -> StoreError | Conflict:
+    """Turn a driver's error into one of ours that says what to do next."""
+    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    if isinstance(error, psycopg.IntegrityError):
+        return Conflict(f"{address} refused a row: {text}")
+    if isinstance(error, errors.DiskFull):
+        return StoreError(
+            f"{address}: the server's disk is full", hint="free some space; nothing that was kept is lost"
+        )
+    if isinstance(error, errors.InsufficientPrivilege):
+        return StoreError(f"{address}: {text}", hint="grant the role the right, or connect as the owner of the schema")
+    if isinstance(error, RETRY) or lost(error):
+        return StoreBusy(f"{address}: {text}", hint="try again; an idempotency key makes that safe for writes")
+    return StoreError(f"{address}: {text}")
+
+
+def refused(error: psycopg.OperationalError, address: str) -> StoreError:
+    """Say why a connection could not be made: wrong for good, or not there now."""
+    text = str(error)
+    for sign, fault, hint in CONNECTING:
+        if sign in text:
+            return StoreError(f"{address}: {fault}", hint=hint)
+    reason = text.strip().splitlines()[-1] if text.strip() else "no answer"
+    return StoreBusy(
+        f"{address} cannot be reached: {reason}", hint="check that the server runs and the address is right"
+    )

@@ -1,0 +1,139 @@
+"""Opening a PostgreSQL database: connections, the vector extension, migrations, row-level security."""
+
+from __future__ import annotations
+
+import psycopg
+from pgvector.psycopg import register_vector
+from psycopg.rows import DictRow, dict_row
+
+from everloom.clock import Clock, to_micros
+from everloom.errors import StoreError
+from everloom.store.migrations import missing
+from everloom.store.postgresql.faults import named, refused
+
+OLDEST_SERVER = 150_000
+OLDEST_PGVECTOR = (0, 8)
+# Any number that other programs in the same database are unlikely to lock: "mind" in ASCII.
+MIGRATION_LOCK = 0x6D696E64
+CONNECT_SECONDS = 10
+
+Connection = psycopg.Connection[DictRow]
+
+VERSIONS = "CREATE TABLE IF NOT EXISTS migration (number BIGINT PRIMARY KEY, name TEXT NOT NULL, at BIGINT NOT NULL)"
+
+# Every table of a workspace answers only for the workspace that the transaction named; also for the tables' owner.
+# The setting is read in a subquery because PostgreSQL then reads it once a statement, not once a row.
+GUARD = """
+DO $$
+DECLARE name TEXT;
+BEGIN
+    FOR name IN
+        SELECT c.table_name FROM information_schema.columns AS c
+        JOIN information_schema.tables AS t USING (table_schema, table_name)
+        WHERE c.table_schema = current_schema() AND c.column_name = 'workspace_id' AND t.table_type = 'BASE TABLE'
+    LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
+        EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
+        EXECUTE format('DROP POLICY IF EXISTS one_workspace ON %I', name);
+        EXECUTE format('CREATE POLICY one_workspace ON %I USING '
+            || '(workspace_id = (SELECT current_setting(''everloom.workspace'', true)::bigint))', name);
+    END LOOP;
+END $$
+"""
+
+
+# Lifts the guards, so that a migration sees every workspace, and copies every table into a schema beside ours.
+KEEP_COPY = """
+DO $$
+DECLARE name TEXT;
+BEGIN
+    CREATE SCHEMA {schema};
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
+        EXECUTE format('ALTER TABLE %I NO FORCE ROW LEVEL SECURITY', name);
+        EXECUTE format('CREATE TABLE {schema}.%I AS TABLE %I', name, name);
+    END LOOP;
+END $$
+"""
+
+
+def connect(url: str, address: str) -> Connection:
+    """Make one connection with explicit transactions only."""
+    try:
+        connection = psycopg.connect(
+            url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_SECONDS, application_name="everloom"
+        )
+    except psycopg.OperationalError as error:
+        raise refused(error, address) from error
+    return connection
+
+
+def connect_for_units(url: str, address: str) -> Connection:
+    """Make a connection that speaks vectors."""
+    connection = connect(url, address)
+    try:
+        register_vector(connection)
+    except psycopg.Error as error:
+        connection.close()
+        raise named(error, address) from error
+    return connection
+
+
+def prepare(url: str, address: str, clock: Clock) -> None:
+    """Make the database what this version expects, once, whoever comes first; or refuse it."""
+    with connect(url, address) as connection:
+        if connection.info.server_version < OLDEST_SERVER:
+            raise StoreError(
+                f"{address} is PostgreSQL {connection.info.server_version // 10_000}", hint="15 is the oldest"
+            )
+        try:
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
+                need_vectors(connection, address)
+                migrate(connection, address, clock)
+        except psycopg.Error as error:
+            raise named(error, address) from error
+
+
+def need_vectors(connection: Connection, address: str) -> None:
+    """See that pgvector is there and new enough."""
+    row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    if row is None:
+        try:
+            with connection.transaction():
+                connection.execute("CREATE EXTENSION vector")
+        except psycopg.Error as error:
+            raise StoreError(
+                f"{address} lacks the pgvector extension",
+                hint="install pgvector 0.8 on the server, then run CREATE EXTENSION vector as its administrator",
+            ) from error
+        row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    version = str(row["extversion"]) if row else ""
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
+        raise StoreError(f"{address} has pgvector {version}", hint="everloom needs 0.8: ALTER EXTENSION vector UPDATE")
+
+
+def version_of(connection: Connection) -> int:
+    """Read the schema version; 0 before the first migration."""
+    if connection.execute("SELECT to_regclass('migration') AS found").fetchone() == {"found": None}:
+        return 0
+    row = connection.execute("SELECT COALESCE(MAX(number), 0) AS number FROM migration").fetchone()
+    return int(row["number"]) if row else 0
+
+
+def migrate(connection: Connection, address: str, clock: Clock) -> None:
+    """Run what is missing inside the open transaction."""
+    version = version_of(connection)
+    todo = missing("postgresql", version, address)
+    if not todo:
+        return
+    if version:
+        kept = f"everloom_v{version}_{to_micros(clock.now())}"
+        connection.execute(KEEP_COPY.format(schema=kept).encode())
+    connection.execute(VERSIONS)
+    for step in todo:
+        connection.execute(step.sql.encode())
+        connection.execute(
+            "INSERT INTO migration (number, name, at) VALUES (%s, %s, %s)",
+            (step.number, step.name, to_micros(clock.now())),
+        )
+    connection.execute(GUARD)

@@ -1,0 +1,48 @@
+"""What SQLite's errors mean to a caller, and what to do about each.
+
+Knows SQLite's result codes and nothing else of the program.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from everloom.errors import Conflict, StoreBusy, StoreError
+
+ADVICE = {
+    "SQLITE_FULL": ("the disk is full", "free some space and try again; nothing that was kept is lost"),
+    "SQLITE_IOERR": ("the disk could not be read or written", "check the disk; `everloom doctor` tests the file"),
+    "SQLITE_READONLY": ("it cannot be written", "make the file and its folder writable for this user"),
+    "SQLITE_CANTOPEN": (
+        "it cannot be opened",
+        "check that its folder exists and is readable and writable for this user",
+    ),
+    "SQLITE_PERM": ("access is denied", "make the file and its folder writable for this user"),
+    "SQLITE_NOTADB": ("it is not a everloom database", "name another file, or `everloom restore` a backup over it"),
+    "SQLITE_CORRUPT": ("the file is damaged", "keep it, and `everloom restore` the newest backup; nothing was changed"),
+    "SQLITE_TOOBIG": ("a value is too large", "split the text"),
+}
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Say whether another connection was in the way."""
+    return code_of(error) in {"SQLITE_BUSY", "SQLITE_LOCKED"}
+
+
+def code_of(error: sqlite3.Error) -> str:
+    """Name the primary result code."""
+    name = getattr(error, "sqlite_errorname", None) or "SQLITE_ERROR"
+    return "_".join(name.split("_")[:2])
+
+
+def named(error: sqlite3.Error, address: str) -> StoreError | Conflict:
+    """Turn a driver's error into one of ours that says what to do next."""
+    if is_busy(error):
+        return StoreBusy(f"{address} is busy: another process is writing", hint="try again in a moment")
+    code = code_of(error)
+    if code == "SQLITE_CONSTRAINT":
+        return Conflict(f"{address} refused a row: {error}")
+    if code in ADVICE:
+        fault, hint = ADVICE[code]
+        return StoreError(f"{address}: {fault}", hint=hint)
+    return StoreError(f"{address}: {error}", hint="`everloom doctor` tests the file")

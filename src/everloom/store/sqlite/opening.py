@@ -1,0 +1,195 @@
+"""Opening a SQLite file: settings of a connection, creation, backup before migration, refusal of what is not ours."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from everloom.clock import Clock, to_micros
+from everloom.errors import StoreError
+from everloom.store.migrations import Step, missing
+from everloom.store.sqlite.faults import ADVICE, is_busy, named
+
+# "mind" in ASCII: tells our files from other programs' SQLite files.
+APPLICATION_ID = 0x6D696E64
+MAGIC = b"SQLite format 3\x00"
+OLDEST = (3, 37, 0)
+BUSY_MILLISECONDS = 30_000
+PATIENCE_SECONDS = 60.0
+# What the planner is told to expect of an index, and of one that holds only what waits.
+MANY_ROWS = 1_000_000
+FEW_ROWS = 1_000
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Make one connection, durable against power loss, with explicit transactions only."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_MILLISECONDS / 1000)
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA cache_size = -16000")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    return connection
+
+
+def prepare(path: Path, clock: Clock) -> None:
+    """Make the file what this version expects: create it, or back it up and migrate it, or refuse it."""
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise StoreError(f"this Python has SQLite {sqlite3.sqlite_version}", hint="everloom needs SQLite 3.37 or newer")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make the folder {path.parent}: {error.strerror}", hint="choose another place"
+        ) from error
+    refuse_other_files(path)
+    connection = first_connection(path)
+    try:
+        todo = missing("sqlite", version_of(connection, path), str(path))
+        if todo:
+            migrate(connection, path, clock)
+    except sqlite3.Error as error:
+        raise named(error, str(path)) from error
+    finally:
+        connection.close()
+
+
+def refuse_other_files(path: Path) -> None:
+    """Refuse a file that is no database: SQLite would take a very short one for an empty database of its own."""
+    with suppress(OSError), path.open("rb") as file:
+        head = file.read(len(MAGIC))
+        if head not in {b"", MAGIC}:
+            fault, hint = ADVICE["SQLITE_NOTADB"]
+            raise StoreError(f"{path}: {fault}", hint=hint)
+
+
+def first_connection(path: Path) -> sqlite3.Connection:
+    """Open the file in write-ahead mode; several processes may do so at the same moment."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        connection = None
+        try:
+            connection = connect(path)
+            version_of(connection, path)  # turning the log on would change another program's file
+            connection.execute("PRAGMA journal_mode = WAL")
+            return connection
+        except (sqlite3.Error, StoreError) as error:
+            if connection is not None:
+                connection.close()
+            if isinstance(error, StoreError):
+                raise
+            # SQLite does not wait by itself when two connections turn the log on at once.
+            if not is_busy(error) or time.monotonic() > deadline:
+                raise named(error, str(path)) from error
+            time.sleep(0.02)
+
+
+def version_of(connection: sqlite3.Connection, path: Path) -> int:
+    """Read the schema version; 0 for an empty file; refuse another program's database."""
+    if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None:
+        return 0
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise StoreError(f"{path} is another program's database", hint="name another file; nothing was changed")
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
+    """Run what is missing in one transaction; whoever comes second finds it done."""
+    # With foreign keys on, rebuilding a table would delete its children.
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = version_of(connection, path)
+        todo = missing("sqlite", version, str(path))
+        if todo and version:
+            keep_copy(path, version, clock)
+        for step in todo:
+            run_step(connection, step)
+        if todo:
+            teach_planner(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def run_step(connection: sqlite3.Connection, step: Step) -> None:
+    """Run one migration inside the open transaction."""
+    for statement in split_statements(step.sql):
+        connection.execute(statement)
+    broken = connection.execute("PRAGMA foreign_key_check").fetchone()
+    if broken is not None:
+        raise StoreError(f"migration {step.number} ({step.name}) would leave {broken[0]} with a dangling reference")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {step.number}")
+
+
+def teach_planner(connection: sqlite3.Connection) -> None:
+    """Tell SQLite before there is any data that a workspace holds many rows and a whole key few.
+
+    Without statistics it takes an index that knows only the workspace for as good as one that knows the items asked
+    for, and reads the workspace whole.
+    """
+    connection.execute("ANALYZE sqlite_schema")
+    connection.execute("DELETE FROM sqlite_stat1")
+    tables = connection.execute(
+        "SELECT name, sql LIKE '%WITHOUT ROWID%' AS rowless FROM sqlite_schema "
+        "WHERE type = 'table' AND sql LIKE '%workspace_id%' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+    ).fetchall()
+    for table in tables:
+        listed = connection.execute(
+            'SELECT name, origin, "unique", partial FROM pragma_index_list(?)', (table["name"],)
+        )
+        for index in listed.fetchall():
+            columns = connection.execute("SELECT COUNT(*) FROM pragma_index_info(?)", (index["name"],)).fetchone()[0]
+            # The key of a table without rowids is filed under the table's own name.
+            name = table["name"] if table["rowless"] and index["origin"] == "pk" else index["name"]
+            rows = FEW_ROWS if index["partial"] else MANY_ROWS
+            row = (table["name"], name, expectation(rows, columns, whole=bool(index["unique"])))
+            connection.execute("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", row)
+
+
+def expectation(rows: int, columns: int, *, whole: bool) -> str:
+    """Write what an index of so many columns is expected to hold: rows in all, then rows for each longer prefix."""
+    narrowing = [max(1, rows // 10 ** (3 * place + 1)) for place in range(columns)]
+    if whole:
+        narrowing[-1] = 1
+    return " ".join(str(number) for number in (rows, *narrowing))
+
+
+def split_statements(sql: str) -> list[str]:
+    """Cut a script at the ends of its statements."""
+    found, current = [], ""
+    for line in sql.splitlines(keepends=True):
+        current += line
+        if sqlite3.complete_statement(current):
+            found.append(current)
+            current = ""
+    return found
+
+
+def keep_copy(path: Path, version: int, clock: Clock) -> Path:
+    """Copy the database as it was before a migration, beside it."""
+    target = path.with_name(f"{path.name}.v{version}-{to_micros(clock.now())}.bak")
+    copy_to(path, target)
+    return target
+
+
+def copy_to(path: Path, target: Path) -> None:
+    """Write a compact, consistent copy while others go on; the target appears whole or not at all."""
+    partial = target.with_name(f".{target.name}.part")
+    partial.unlink(missing_ok=True)
+    reader = connect(path)
+    try:
+        reader.execute("VACUUM INTO ?", (str(partial),))
+    except sqlite3.Error as error:
+        partial.unlink(missing_ok=True)
+        raise named(error, str(target)) from error
+    finally:
+        reader.close()
+    with partial.open("rb+") as written:
+        os.fsync(written.fileno())
+    partial.replace(target)

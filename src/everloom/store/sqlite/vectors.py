@@ -1,0 +1,261 @@
+"""Vectors of one workspace, model and perspective, held in memory over the rows that are the truth.
+
+A shelf catches up by revision: it loads what any process wrote since it last looked, nothing more. Up to `EXACT`
+vectors it keeps them whole. Beyond, it ranks by sign bits, then, while they fit into `CODES_BYTES`, by 8-bit codes; the
+caller compares the best of those with the rows exactly. Knows neither documents nor questions.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from threading import RLock
+from typing import Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from everloom.store.contract import Row, Value
+
+# Measured: below this an exact product is cheaper than bits and a second look at the rows.
+EXACT = 20_000
+# Real embeddings lose 6 % of their neighbours at 8 times the wanted number, under 1 % at 32.
+OVERSAMPLING = 32
+# How many of those 8-bit codes leave over: they are a hundred times finer than signs.
+REFINED = 4
+CODES_BYTES = 64 * 1024 * 1024
+PAGE = 1_000
+BUDGET_BYTES = 256 * 1024 * 1024
+
+Floats = npt.NDArray[np.float32]
+Number = TypeVar("Number", bound=np.generic)
+
+
+class Reader(Protocol):
+    """The part of a unit that a shelf reads through."""
+
+    @property
+    def workspace(self) -> int:
+        """Say which workspace is read."""
+        ...
+
+    def all(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> list[Row]:
+        """Answer every row of a named statement."""
+        ...
+
+
+def unpacked(blobs: Sequence[bytes], dim: int) -> Floats:
+    """Turn rows of float16 into a matrix."""
+    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(-1, dim).astype(np.float32)
+
+
+def sign_bits(vectors: Floats) -> npt.NDArray[np.uint64]:
+    """Pack the signs of each vector into words of 64 bits, one row a word."""
+    packed = np.packbits(vectors > 0, axis=1)
+    padding = -packed.shape[1] % 8
+    padded = np.pad(packed, ((0, 0), (0, padding)))
+    return np.ascontiguousarray(padded.view(np.uint64).T)
+
+
+class Codes:
+    """Vectors in 8 bits a number, each with its own scale: coarse, but in memory."""
+
+    def __init__(self, dim: int) -> None:
+        self._numbers = np.empty((0, dim), np.int8)
+        self._scales = np.empty(0, np.float32)
+
+    @property
+    def size(self) -> int:
+        """Say how many bytes are held."""
+        return self._numbers.nbytes + self._scales.nbytes
+
+    def put(self, place: slice, vectors: Floats) -> None:
+        """Write vectors into places that `grow` has made."""
+        scales = np.maximum(np.abs(vectors).max(axis=1), 1e-9) / 127
+        self._numbers[place] = np.rint(vectors / scales[:, None])
+        self._scales[place] = scales
+
+    def grow(self, count: int, room: int) -> None:
+        """Make room, keeping the first `count`."""
+        self._numbers = grown(self._numbers, count, room)
+        self._scales = grown(self._scales, count, room)
+
+    def similarities(self, places: npt.NDArray[np.intp], probe: Floats) -> Floats:
+        """Compare the probe with some of the vectors, nearly exactly."""
+        near: Floats = (self._numbers[places].astype(np.float32) @ probe) * self._scales[places]
+        return near
+
+
+class Shelf:
+    """The vectors of one perspective, growing at the end."""
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+        self.revision = 0
+        self.count = 0
+        self._highest = 0
+        self._places: dict[int, int] = {}
+        self._ids = np.empty(0, np.int64)
+        self._live = np.empty(0, np.bool_)
+        self._rows: Floats | None = np.empty((0, dim), np.float32)
+        # One row a vector here; they are laid out by words, because ranking reads one word of all vectors at a time.
+        self._bits = np.empty((0, -(-dim // 64)), np.uint64).T
+        self._codes: Codes | None = None
+
+    @property
+    def size(self) -> int:
+        """Say how many bytes are held."""
+        rows = 0 if self._rows is None else self._rows.nbytes
+        codes = 0 if self._codes is None else self._codes.size
+        return self._ids.nbytes + self._live.nbytes + self._bits.nbytes + rows + codes
+
+    def add(self, ids: npt.NDArray[np.int64], live: npt.NDArray[np.bool_], vectors: Floats) -> None:
+        """Put vectors on the shelf, each in the place that its document already has or at the end."""
+        known = ids <= self._highest
+        for position in np.flatnonzero(known):
+            place = self._place(int(ids[position]))
+            known[position] = place is not None
+            if place is not None:
+                self._live[place] = live[position]
+                self._put(slice(place, place + 1), vectors[position : position + 1])
+        fresh = ~known
+        if fresh.any():
+            self._append(ids[fresh], live[fresh], vectors[fresh])
+
+    def _place(self, item: int) -> int | None:
+        if self._rows is not None:
+            return self._places.get(item)
+        places = np.flatnonzero(self._ids[: self.count] == item)
+        return int(places[0]) if places.size else None
+
+    def expect(self, more: int) -> None:
+        """Make room for so many more at once: growing step by step would leave holes in the process's memory."""
+        end = self.count + more
+        if self._rows is not None and end > EXACT:
+            self._give_up_rows(self._rows[: self.count])
+        if end > self._ids.shape[0]:
+            self._grow(max(end + end // 4, 256))
+
+    def _append(self, ids: npt.NDArray[np.int64], live: npt.NDArray[np.bool_], vectors: Floats) -> None:
+        self.expect(len(ids))
+        end = self.count + len(ids)
+        place = slice(self.count, end)
+        self._ids[place], self._live[place] = ids, live
+        self._put(place, vectors)
+        if self._rows is not None:
+            self._places.update(zip(ids.tolist(), range(self.count, end), strict=True))
+        self._highest = max(self._highest, int(ids.max()))
+        self.count = end
+
+    def _put(self, place: slice, vectors: Floats) -> None:
+        if self._rows is not None:
+            self._rows[place] = vectors
+            return
+        self._bits[:, place] = sign_bits(vectors)
+        if self._codes is not None:
+            self._codes.put(place, vectors)
+
+    def _give_up_rows(self, rows: Floats) -> None:
+        """Keep bits and codes of the vectors instead of the vectors."""
+        room = self._ids.shape[0]
+        self._rows, self._places, self._codes = None, {}, Codes(self.dim)
+        self._bits = np.zeros((self._bits.shape[0], room), np.uint64)
+        self._codes.grow(0, room)
+        self._put(slice(0, self.count), rows)
+
+    def _grow(self, room: int) -> None:
+        self._ids, self._live = grown(self._ids, self.count, room), grown(self._live, self.count, room)
+        if self._rows is not None:
+            self._rows = grown(self._rows, self.count, room)
+            return
+        self._bits = np.ascontiguousarray(grown(self._bits.T, self.count, room).T)
+        if self._codes is not None and room * self.dim > CODES_BYTES:
+            self._codes = None
+        if self._codes is not None:
+            self._codes.grow(self.count, room)
+
+    def nearest(self, probe: Floats, *, live_only: bool) -> Callable[[int], list[int]]:
+        """Rank the shelf against a probe once; the answer names candidates that hold the best `n`, for any `n`."""
+        count, ids, live, rows, codes = self.count, self._ids, self._live, self._rows, self._codes
+        if rows is not None:
+            distance: npt.NDArray[np.float32 | np.uint16] = -(rows[:count] @ probe)
+            far: float | int = np.inf
+        else:
+            distance, far = self._differing_bits(probe, count), np.iinfo(np.uint16).max
+        if live_only:
+            distance[~live[:count]] = far
+
+        def candidates(n: int) -> list[int]:
+            chosen = smallest(distance, n if rows is not None else n * OVERSAMPLING)
+            chosen = chosen[distance[chosen] < far]
+            if codes is not None:
+                chosen = chosen[smallest(-codes.similarities(chosen, probe), n * REFINED)]
+            found: list[int] = ids[chosen].tolist()
+            return found
+
+        return candidates
+
+    def similarities(self, probe: Floats, items: Sequence[int]) -> dict[int, float] | None:
+        """Compare the probe with some documents exactly; None when the vectors themselves are not here."""
+        rows, places = self._rows, self._places
+        if rows is None:
+            return None
+        here = [item for item in items if item in places]
+        return dict(zip(here, (rows[[places[item] for item in here]] @ probe).tolist(), strict=True))
+
+    def _differing_bits(self, probe: Floats, count: int) -> npt.NDArray[np.uint16]:
+        distance = np.zeros(count, np.uint16)
+        for row, word in zip(self._bits, sign_bits(probe[None, :])[:, 0], strict=True):
+            distance += np.bitwise_count(row[:count] ^ word)
+        return distance
+
+
+def grown(array: npt.NDArray[Number], count: int, room: int) -> npt.NDArray[Number]:
+    """Copy the first `count` rows into an array with room for more."""
+    larger = np.zeros((room, *array.shape[1:]), array.dtype)
+    larger[:count] = array[:count]
+    return larger
+
+
+def smallest(values: npt.NDArray[np.generic], n: int) -> npt.NDArray[np.intp]:
+    """Find the places of the `n` smallest values, in no order."""
+    return np.argpartition(values, n)[:n] if n < len(values) else np.arange(len(values))
+
+
+class VectorCache:
+    """Shelves of the workspaces that were searched lately, within a budget of memory."""
+
+    def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
+        self._budget = budget_bytes
+        self._shelves: OrderedDict[tuple[int, int, int], Shelf] = OrderedDict()
+        self._lock = RLock()
+
+    def shelf(self, unit: Reader, model_id: int, perspective_id: int, dim: int) -> Shelf:
+        """Find a shelf, caught up with everything that the unit can see."""
+        key = (unit.workspace, model_id, perspective_id)
+        with self._lock:
+            shelf = self._shelves.pop(key, None) or Shelf(dim)
+            self._shelves[key] = shelf
+            catch_up(shelf, unit, model_id, perspective_id)
+            while sum(each.size for each in self._shelves.values()) > self._budget and len(self._shelves) > 1:
+                self._shelves.popitem(last=False)
+        return shelf
+
+
+def catch_up(shelf: Shelf, unit: Reader, model_id: int, perspective_id: int) -> None:
+    """Load what changed since the shelf last looked, a page at a time."""
+    (row,) = unit.all("vectors.latest", model=model_id)
+    latest = row["revision"] or 0
+    if latest - shelf.revision > PAGE:
+        params = {"model": model_id, "perspective": perspective_id, "after": shelf.revision}
+        (row,) = unit.all("vectors.changes", **params)
+        shelf.expect(row["count"])
+    while shelf.revision < latest:
+        rows = unit.all("vectors.changed", model=model_id, perspective=perspective_id, after=shelf.revision, limit=PAGE)
+        if rows:
+            shelf.add(
+                np.fromiter((row["item_id"] for row in rows), np.int64, len(rows)),
+                np.fromiter((row["live"] for row in rows), np.bool_, len(rows)),
+                unpacked([row["vector"] for row in rows], shelf.dim),
+            )
+        shelf.revision = rows[-1]["revision"] if len(rows) == PAGE else latest

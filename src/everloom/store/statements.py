@@ -1,0 +1,49 @@
+"""The SQL of the whole program, by name: `kernel.item_add` is the part `-- name: item_add` of `sql/kernel.sql`.
+
+A file `kernel.postgresql.sql` replaces parts of `kernel.sql` by name for that engine. Parameters are written `:name`;
+a list is written `IN (:*name)`. Knows nothing of connections.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+Engine = Literal["sqlite", "postgresql"]
+
+PART = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
+LIST = re.compile(r"IN \(:\*(\w+)\)")
+PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
+COMMENT = re.compile(r"^\s*--.*$\n?", re.MULTILINE)
+
+
+@cache
+def statements(engine: Engine) -> dict[str, str]:
+    """Read every named statement in an engine's own dialect."""
+    found: dict[str, str] = {}
+    folder = resources.files("everloom.store") / "sql"
+    files = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name.endswith(".sql")}
+    shared = [name for name in files if name.count(".") == 1]
+    own = [name for name in files if name.endswith(f".{engine}.sql")]
+    for name in sorted(shared) + sorted(own):
+        prefix = name.split(".")[0]
+        for part, text in split_parts(files[name]).items():
+            found[f"{prefix}.{part}"] = rendered(text, engine)
+    return found
+
+
+def split_parts(text: str) -> dict[str, str]:
+    """Cut a file at its `-- name:` lines."""
+    pieces = PART.split(text)[1:]
+    return {
+        name: COMMENT.sub("", body).strip().rstrip(";") for name, body in zip(pieces[::2], pieces[1::2], strict=True)
+    }
+
+
+def rendered(text: str, engine: Engine) -> str:
+    """Write a statement the way an engine's driver wants it."""
+    if engine == "sqlite":
+        return LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text)
+    return PARAMETER.sub(r"%(\1)s", LIST.sub(r"= ANY(:\1)", text.replace("%", "%%")))

@@ -1,0 +1,170 @@
+"""Moving everything from one store to another, whatever their engines: backup, restore, and erasing a workspace.
+
+Copies rows, not files, one workspace a transaction. What is derived (word index, counts) is made anew.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from everloom.clock import Clock, SystemClock, to_micros
+from everloom.errors import Conflict, SchemaMismatch, StoreBusy, StoreError
+from everloom.store.address import open_store, sqlite_path
+from everloom.store.contract import Row, Store, Unit
+from everloom.store.migrations import tables, workspace_tables
+
+# Not copied: each engine makes these from the rest.
+DERIVED = frozenset({"counter", "posting", "term", "tally"})
+NOWHERE = 0
+PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """What a restore brought back, and where the former content was kept."""
+
+    workspaces: tuple[str, ...]
+    rows: int
+    former: Path | None
+
+
+def copy_to_file(source: Store, target: Path) -> None:
+    """Write a store into a new SQLite file, which appears whole or not at all."""
+    if target.exists():
+        raise StoreError(f"{target} exists already", hint="name a new file")
+    if not target.parent.is_dir():
+        raise StoreError(f"there is no folder {target.parent}", hint="make it first")
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        partial = Path(folder) / "partial.db"
+        copy = open_store(f"sqlite://{partial.absolute()}", SystemClock())
+        copy_all(source, copy)
+        copy.backup(Path(folder) / "whole.db")
+        copy.close()
+        (Path(folder) / "whole.db").replace(target)
+
+
+def restore(source: Path, url: str, clock: Clock, *, force: bool = False) -> RestoreReport:
+    """Bring a backup into the store at `url`; what is there already is kept aside, and replaced only by force."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            # A copy, because opening an old backup migrates it.
+            copy = shutil.copy(source, folder)
+        except OSError as error:
+            hint = "name a file that `everloom backup` wrote"
+            raise StoreError(f"cannot read the backup {source}: {error.strerror}", hint=hint) from error
+        opened = open_store(f"sqlite://{copy}", clock)
+        target, former = opened_empty(url, source, clock, force=force)
+        rows = copy_all(opened, target)
+        names = tuple(row["name"] for row in workspaces(target))
+        opened.close()
+    target.close()
+    return RestoreReport(names, rows, former)
+
+
+def opened_empty(url: str, source: Path, clock: Clock, *, force: bool) -> tuple[Store, Path | None]:
+    """Open the store that a restore goes into, emptied; a damaged file is moved aside."""
+    try:
+        target = open_store(url, clock)
+    except (StoreBusy, SchemaMismatch):
+        raise
+    except StoreError as error:
+        if not url.startswith("sqlite:") or not sqlite_path(url).is_file():
+            raise
+        if not force:
+            raise StoreError(error.message, hint="--force moves the file aside and restores in its place") from error
+        return opened_instead(sqlite_path(url), url, clock)
+    return target, made_empty(target, source, clock, force=force)
+
+
+def opened_instead(damaged: Path, url: str, clock: Clock) -> tuple[Store, Path]:
+    """Move a damaged file aside, with its log, and begin anew in its place."""
+    former = damaged.with_name(f"{damaged.name}.damaged-{to_micros(clock.now())}")
+    for tail in ("-wal", "-shm", ""):
+        part = damaged.with_name(damaged.name + tail)
+        if part.exists():
+            part.rename(former.with_name(former.name + tail))
+    return open_store(url, clock), former
+
+
+def made_empty(target: Store, source: Path, clock: Clock, *, force: bool) -> Path | None:
+    """Empty a store for a restore, keeping what it held in a file beside the backup."""
+    held = workspaces(target)
+    if not held:
+        return None
+    if not force:
+        names = ", ".join(row["name"] for row in held[:5])
+        raise Conflict(f"{target.address} holds workspaces already ({names})", hint="restore elsewhere, or use --force")
+    former = source.with_name(f"before-restore-{to_micros(clock.now())}.db")
+    target.backup(former)
+    for row in held:
+        with target.write(row["id"]) as unit:
+            erase(unit)
+            unit.run("kernel.workspace_drop")
+    return former
+
+
+def workspaces(store: Store) -> list[Row]:
+    """List the workspaces of a store."""
+    with store.read(NOWHERE) as unit:
+        return unit.all("kernel.workspace_all")
+
+
+def copy_all(source: Store, target: Store) -> int:
+    """Copy every row of every workspace, and what they share; the answer is how many rows."""
+    shared = [name for name, belongs in tables(source.engine).items() if not belongs and name not in DERIVED]
+    count = 0
+    with source.read(NOWHERE) as reading, target.write(NOWHERE) as writing:
+        present = {table: {tuple(row.values()) for row in writing.rows_of(table)} for table in shared}
+        for table in shared:
+            missing = [row for row in reading.rows_of(table) if tuple(row.values()) not in present[table]]
+            writing.put_rows(table, missing)
+            count += len(missing)
+    for row in workspaces(source):
+        with source.read(row["id"]) as reading, target.write(row["id"]) as writing:
+            count += copy_workspace(reading, writing, source)
+    advance_counters(source, target)
+    return count
+
+
+def copy_workspace(reading: Unit, writing: Unit, source: Store) -> int:
+    """Copy the rows of one workspace and make its word index anew."""
+    count = 0
+    for table in workspace_tables(source.engine):
+        if table not in DERIVED:
+            rows = reading.rows_of(table)
+            while page := list(islice(rows, PAGE)):
+                writing.put_rows(table, page)
+                count += len(page)
+    for ids in documents(writing):
+        writing.index_words(ids)
+    return count
+
+
+def documents(unit: Unit) -> Iterator[list[int]]:
+    """Walk through the ids of a workspace's documents, a page at a time."""
+    after = 0
+    while ids := [row["item_id"] for row in unit.all("words.document_ids", after=after, limit=PAGE)]:
+        yield ids
+        after = ids[-1]
+
+
+def advance_counters(source: Store, target: Store) -> None:
+    """See that fresh ids of the copy are larger than every id that was copied."""
+    for counter in ("item", "revision"):
+        with source.write(NOWHERE) as reading:
+            (row,) = reading.all("kernel.counter_read", counter=counter)
+        with target.write(NOWHERE) as writing:
+            writing.run("kernel.counter_advance", counter=counter, last=row["last"])
+
+
+def erase(unit: Unit) -> None:
+    """Delete everything of a workspace but its name."""
+    for ids in documents(unit):
+        unit.unindex_words(ids)
+    for table in reversed(workspace_tables(unit.engine)):
+        unit.clear(table)

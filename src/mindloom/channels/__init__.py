@@ -1,4 +1,0 @@
-"""The ways on which people and programs talk with the mind: terminal, HTTP, Telegram, and the gateway that runs them.
-
-A channel hands messages in and carries replies out. What is said, and when, belongs to `mindloom.mind`.
-"""

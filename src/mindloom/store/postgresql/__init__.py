@@ -1,5 +1,0 @@
-"""The server engine: PostgreSQL with pgvector, for many servers and workers."""
-
-from mindloom.store.postgresql.store import PostgresStore
-
-__all__ = ["PostgresStore"]

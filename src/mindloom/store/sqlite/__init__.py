@@ -1,5 +1,0 @@
-"""The embedded engine: one file, write-ahead log, several processes at once."""
-
-from mindloom.store.sqlite.store import SqliteStore
-
-__all__ = ["SqliteStore"]
