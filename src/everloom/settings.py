@@ -46,7 +46,7 @@ class StoreSettings(Section):
     """Where memories are kept."""
 
     url: str = Field(
-        default_factory=lambda: f"sqlite://{data_directory() / 'loom.db'}",
+        default_factory=lambda: f"sqlite://{data_directory() / 'everloom.db'}",
         description="sqlite:///path/loom.db or postgresql://user@host/database",
     )
 

@@ -79,7 +79,7 @@ def test_a_gateway_that_is_killed_goes_on_where_it_was(tmp_path: Path, stub: Tel
         assert (process.returncode, json.loads(out)["result"]["state"]) == (0, "stopped")
     ((chat, text),) = stub.sent
     assert (chat, "three" in text) == (str(FRIEND), True)
-    with open_loom(f"sqlite://{tmp_path}/data/everloom/loom.db", settings=settings_for(tmp_path)) as loom:
+    with open_loom(f"sqlite://{tmp_path}/data/everloom/everloom.db", settings=settings_for(tmp_path)) as loom:
         messages = loom.workspace().mind.conversation.log()[::-1]
     assert [each.text for each in messages if each.direction == "in"] == ["one", "two", "three"]
     assert {each.state for each in messages} == {"answered", "sent"}
