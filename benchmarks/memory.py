@@ -20,7 +20,7 @@ from everloom.bench.search import fill, questions
 from everloom.loom import open_loom
 from everloom.settings import Settings
 
-CODE = "from everloom.cli import main; main()"
+CODE = "from everloom.surfaces.cli import main; main()"
 QUESTIONS = 20
 WORKSPACE = "bench"
 

@@ -16,7 +16,7 @@ from statistics import median
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 EMPTY = "from mcp.server import MCPServer; MCPServer('empty').run('stdio')"
-EVERLOOM = "from everloom.cli import main; main()"
+EVERLOOM = "from everloom.surfaces.cli import main; main()"
 TARGET = 1.3
 
 META = {

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from everloom.composing import MIND_TASKS
 from everloom.errors import Rejected
 from everloom.loom import Workspace, open_loom
 from everloom.settings import Settings
-from everloom.verbs import FACULTIES, MOST_CHARACTERS, faculty_tools, written
+from everloom.wiring.policies import MIND_TASKS
+from everloom.wiring.tools import FACULTIES, MOST_CHARACTERS, faculty_tools, written
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ import numpy as np
 from everloom.bench.conversations import Conversation
 from everloom.bench.retrieval import MEANS, in_context
 from everloom.clock import SystemClock
-from everloom.composing import access
 from everloom.kernel.backfill import Backfill
 from everloom.kernel.embedding import Embedding, situated
 from everloom.kernel.journal import register
@@ -30,6 +29,7 @@ from everloom.models.chain import Chain
 from everloom.models.embedder import Embedder, Rows, Traits, Vectors
 from everloom.settings import Settings
 from everloom.store import Unit, open_store
+from everloom.wiring.policies import access
 
 VECTORS_ONLY = replace(
     DEFAULT,

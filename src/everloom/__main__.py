@@ -1,6 +1,6 @@
 """`python -m everloom`: the same as the command `everloom`."""
 
-from everloom.cli import main
+from everloom.surfaces.cli import main
 
 if __name__ == "__main__":
     main()

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from everloom.clock import Clock, SystemClock
-from everloom.composing import MIND_TASKS, access, day_of, later, mind_policy, notes_directory
-from everloom.crossings import Neighbours, OneSoul
 from everloom.errors import Rejected
 from everloom.graph.tasks import daily_tasks
 from everloom.kernel.access import Verdict, count_access, judge, pin
@@ -35,7 +33,9 @@ from everloom.models.usage import DayBudget
 from everloom.settings import Settings, data_directory, load
 from everloom.store import Store, Unit, open_store
 from everloom.store.contract import FOREVER
-from everloom.thinkers import GraphThinker, Thinker, ThinkingModel
+from everloom.wiring.policies import MIND_TASKS, access, day_of, later, mind_policy, notes_directory
+from everloom.wiring.ports import Neighbours, OneSoul
+from everloom.wiring.thinkers import GraphThinker, Thinker, ThinkingModel
 
 if TYPE_CHECKING:
     from everloom.episodic import Episodic, Patrol
@@ -161,9 +161,9 @@ class Loom:
 
     def mind_ground(self, workspace: WorkspaceInfo) -> MindGround:
         """Lay what the conversation of a workspace stands on."""
-        from everloom.crossings import ConversationFacts  # noqa: PLC0415  a search alone does not need it
         from everloom.mind.ground import Ground as MindGround  # noqa: PLC0415
-        from everloom.verbs import faculty_tools  # noqa: PLC0415
+        from everloom.wiring.ports import ConversationFacts  # noqa: PLC0415  a search alone does not need it
+        from everloom.wiring.tools import faculty_tools  # noqa: PLC0415
 
         place = Workspace(self, workspace, "conversation", None)
         return MindGround(

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 from mcp import Client
 
-from everloom.cli.root import root
-from everloom.mcp.toolsets import toolset_named
+from everloom.surfaces.cli.root import root
+from everloom.surfaces.mcp.toolsets import toolset_named
 from tests.episodic.ground import BILLING, SAILING, scene
-from tests.mcp.ground import call, serving
+from tests.surfaces.mcp.ground import call, serving
 
 Run = Callable[..., Any]
 

@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 from mcp import Client
 
-from everloom.cli.root import root
-from everloom.mcp.identity import Process
-from everloom.mcp.opening import Opening
-from everloom.mcp.server import LoomServer
+from everloom.surfaces.cli.root import root
+from everloom.surfaces.mcp.identity import Process
+from everloom.surfaces.mcp.opening import Opening
+from everloom.surfaces.mcp.server import LoomServer
 from tests.graph.ground import open_with
 from tests.graph.sample import SOLUTION, write_sample
 

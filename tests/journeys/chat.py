@@ -14,10 +14,10 @@ from pathlib import Path
 
 from everloom.loom import open_loom
 from everloom.settings import Settings
-from tests.channels.screen import Screen
 from tests.docs.pages import ROOT
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.speech import fails, says, uses
+from tests.surfaces.channels.screen import Screen
 
 PAGE = ROOT / "docs" / "chat.md"
 OPENING = """\

@@ -19,11 +19,11 @@ from mcp.types import TextContent
 
 from everloom.clock import ManualClock
 from everloom.loom import open_loom
-from everloom.mcp.identity import Process
-from everloom.mcp.opening import Opening
-from everloom.mcp.server import LoomServer
+from everloom.surfaces.mcp.identity import Process
+from everloom.surfaces.mcp.opening import Opening
+from everloom.surfaces.mcp.server import LoomServer
 from tests.journeys.telling import Transcript
-from tests.mcp.ground import ROOT, SETTINGS, call, close, refusal
+from tests.surfaces.mcp.ground import ROOT, SETTINGS, call, close, refusal
 
 PAGE = ROOT / "docs" / "scenario.md"
 START = datetime(2026, 10, 1, 9, 0, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 from mcp import Client
 
 from tests.journeys.month import PAGE, Month, in_memory, transcript
-from tests.mcp.ground import MODES, over_stdio
+from tests.surfaces.mcp.ground import MODES, over_stdio
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from everloom.loom import Loom
 from everloom.mind.ground import Ground
 from everloom.mind.tasks import mind_tasks
 from everloom.models import Access, Meter, Patience, Roles
-from everloom.thinkers import Thinker
+from everloom.wiring.thinkers import Thinker
 from tests.scripted.claude import ClaudeServer, Refused
 
 SMALL = "anthropic:claude-haiku-4-5"

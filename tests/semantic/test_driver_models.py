@@ -17,7 +17,7 @@ from everloom.models import Access, Budget, Meter, Roles, estimate
 from everloom.semantic.driver import Bounds, Passed
 from everloom.semantic.task import QUIET, Consolidation, Means
 from everloom.settings import Settings
-from everloom.thinkers import ThinkingModel
+from everloom.wiring.thinkers import ThinkingModel
 from tests.models.conftest import NOWHERE, access_to
 from tests.scripted.server import ScriptedServer, says, too_many
 from tests.semantic.thinking import STEPS, fill

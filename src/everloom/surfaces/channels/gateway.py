@@ -1,0 +1,196 @@
+"""One process for a workspace's conversation: one queue of turns, every channel, and the work that follows from turns.
+
+What waits is in the store: stopping it, in whatever way, loses nothing, and it goes on where it was. Each part runs in
+a thread of its own; one that fails is logged and tried again without the others noticing.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from everloom.errors import EverloomError, Forbidden, Rejected
+from everloom.kernel.tokens import Tokens
+from everloom.mind.queue import Queue
+from everloom.surfaces.channels.delivery import Outbox
+from everloom.surfaces.channels.telegram import Bot, Telegram
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from everloom.loom import Loom, Workspace
+    from everloom.mind import Exchange
+    from everloom.surfaces.channels.http import Callback
+    from everloom.surfaces.web.serving import Address
+
+log = logging.getLogger(__name__)
+
+GLANCE = 0.5
+TASK_SECONDS = 5.0
+# Work that has no end of its own is looked at so often.
+TASKS_EVERY = 5.0
+# A turn that is nearly done may finish; beyond that it is given up, and its messages wait.
+PATIENCE = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the gateway shall run beside Telegram; without a listener there is no HTTP channel."""
+
+    listener: socket.socket | None = None
+    address: Address | None = None
+    names: tuple[str, ...] = ()
+    with_tasks: bool = True
+
+
+@dataclass(slots=True)
+class Running:
+    """The parts that run, for people and programs to read."""
+
+    channels: dict[str, str] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+
+
+class Gateway:
+    """All channels of one workspace around one queue."""
+
+    def __init__(self, loom: Loom, place: Workspace, plan: Plan, stop: Event) -> None:
+        self._loom = loom
+        self._place = place
+        self._plan = plan
+        self._stop = stop
+        self._conversation = place.mind.conversation
+        self._queue = Queue(self._conversation, answered=self._answered)
+        self._replies = Event()
+        self._threads: list[Thread] = []
+        self._outboxes: list[Outbox] = []
+        self._server: uvicorn.Server | None = None
+        self._bot: Bot | None = None
+        self._callback: Callback | None = None
+        self.running = Running()
+
+    def start(self) -> Running:
+        """Start every part that is configured; a mistake in a setting is raised before anything runs."""
+        self._prepare_http()
+        self._prepare_telegram()
+        recovered = self._conversation.recover(*self.running.channels)
+        if recovered:
+            self.running.notices.append(f"{recovered} messages were being sent when the last run ended; see the log")
+        self._add("turns", lambda: self._queue.run(self._stop))
+        self._add("replies", self._deliver)
+        if self._plan.with_tasks:
+            self._add("tasks", self._tend)
+        for thread in self._threads:
+            thread.start()
+        return self.running
+
+    def wait(self) -> None:
+        """Run until told to stop, then let every part come to its end."""
+        while not self._stop.wait(1.0):
+            pass
+        self.close()
+
+    def close(self) -> None:
+        """Stop every part; a poll that waits for Telegram is left behind, it holds nothing."""
+        self._stop.set()
+        self._queue.wake()
+        self._replies.set()
+        if self._server is not None:
+            self._server.should_exit = True
+        deadline = time.monotonic() + PATIENCE
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout=max(deadline - time.monotonic(), 0.0) if thread.name != "telegram" else 0.2)
+        for client in (self._bot, self._callback):
+            if client is not None:
+                client.close()
+
+    def _add(self, name: str, run: Callable[[], None]) -> None:
+        self._threads.append(Thread(target=self._guarded, args=(name, run), name=name, daemon=True))
+
+    def _guarded(self, name: str, run: Callable[[], None]) -> None:
+        while True:
+            try:
+                run()
+            except Exception:
+                # A part that dies silently would leave people without an answer.
+                log.exception("%s failed; it is started again", name)
+            if self._stop.wait(1.0):
+                return
+
+    def _answered(self, _: Exchange) -> None:
+        self._replies.set()
+
+    def _deliver(self) -> None:
+        """Carry replies out as they come."""
+        while not self._stop.is_set():
+            for outbox in self._outboxes:
+                try:
+                    outbox.clear()
+                except EverloomError as error:
+                    log.warning("replies wait: %s", error)
+            self._replies.wait(GLANCE)
+            self._replies.clear()
+
+    def _tend(self) -> None:
+        """Do what follows from turns, and what is due by the clock."""
+        while not self._stop.is_set():
+            for outcome in self._loom.work.run_due([self._place.info], seconds=TASK_SECONDS):
+                if outcome.state == "failed":
+                    log.warning("the task %s failed: %s", outcome.task, outcome.error)
+            self._replies.set()
+            self._stop.wait(TASKS_EVERY)
+
+    def _prepare_telegram(self) -> None:
+        known, secret = self._loom.settings.telegram, self._loom.settings.secrets.telegram_bot_token
+        if secret is None:
+            return
+        if not known.chats:
+            self.running.notices.append("telegram.chats is empty: nobody is let in; write the ids of your chats there")
+        self._bot = Bot(secret.get_secret_value(), known.base)
+        telegram = Telegram(self._bot, self._conversation, known.chats, stop=self._stop, wake=self._queue.wake)
+        self.running.channels["telegram"] = name_of(telegram)
+        self._outboxes.append(Outbox(self._conversation, "telegram", telegram.send, self._loom.clock))
+        self._add("telegram", telegram.poll)
+        self._add("typing", telegram.typing)
+
+    def _prepare_http(self) -> None:
+        known, secret = self._loom.settings.gateway, self._loom.settings.secrets.everloom_webhook_secret
+        if known.callback is not None and secret is None:
+            hint = "set EVERLOOM_WEBHOOK_SECRET, with which what is posted there is signed"
+            raise Rejected("gateway.callback is set without a secret", hint=hint)
+        if self._plan.listener is None or self._plan.address is None:
+            return
+        from everloom.surfaces.channels import http  # noqa: PLC0415  needs the packages of the web
+
+        if known.callback is not None and secret is not None:
+            self._callback = http.Callback(known.callback, secret.get_secret_value(), self._place.name)
+            self._outboxes.append(Outbox(self._conversation, http.CHANNEL, self._callback.send, self._loom.clock))
+        desk = http.Desk(
+            self._conversation,
+            self._place.name,
+            None if secret is None else secret.get_secret_value(),
+            self._queue.wake,
+            known.callback is not None,
+        )
+        self.running.channels[http.CHANNEL] = self._plan.address.url
+        tokens = Tokens(self._loom.store, self._loom.clock)
+        self._server = http.server_of(desk, self._plan.address.host, tokens, self._plan.names)
+        server, listener = self._server, self._plan.listener
+        self._add("http", lambda: server.run(sockets=[listener]))
+
+
+def name_of(telegram: Telegram) -> str:
+    """Ask Telegram who the bot is; a wrong token ends the start, a Telegram that is away does not."""
+    try:
+        return telegram.greet()
+    except (Forbidden, Rejected):
+        raise
+    except EverloomError as error:
+        log.warning("telegram: %s", error)
+        return "not reached yet"

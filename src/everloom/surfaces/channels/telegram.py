@@ -1,0 +1,278 @@
+"""Telegram, by long polling: a thin client of its bot API, and the channel that lets only known chats in.
+
+Plain text only, so nothing needs escaping. The token is part of every address of that API: no address is ever logged or
+put into an error.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import weakref
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from everloom.errors import Conflict, EverloomError, Forbidden, Rejected, StoreError
+from everloom.kernel.texts import checked
+from everloom.surfaces.channels.delivery import Undelivered, Unsure
+from everloom.surfaces.channels.parts import parts
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from everloom.mind import Conversation, Message
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "telegram"
+POLL_SECONDS = 50
+# Telegram takes the sign away after five.
+TYPING_SECONDS = 4.0
+GLANCE = 0.5
+CALL_SECONDS = 20.0
+CONFLICT_PAUSE = 30.0
+LONGEST_PAUSE = 60.0
+# A reply in parts is held up by Telegram's rate; beyond this it is left for later.
+LONGEST_WAIT = 120.0
+TEXT_ONLY = "I can read text only."
+# Loggers of the HTTP library that write down addresses.
+TALKATIVE = ("httpx2", "httpcore2")
+
+
+class Busy(Undelivered):
+    """Telegram takes nothing now."""
+
+
+class Bot:
+    """The bot API, as far as it is needed."""
+
+    def __init__(self, token: str, base: str) -> None:
+        import httpx2  # noqa: PLC0415  slow to import
+
+        for name in TALKATIVE:
+            talker = logging.getLogger(name)
+            talker.setLevel(max(talker.level, logging.WARNING))
+        self._token = token
+        self._client = httpx2.Client(base_url=f"{base.rstrip('/')}/bot{token}/", timeout=CALL_SECONDS)
+        weakref.finalize(self, self._client.close)
+
+    def me(self) -> Mapping[str, Any]:
+        """Say who the bot is; fails when the token is wrong."""
+        return dict(self._call("getMe", {}))
+
+    def updates(self, offset: int | None, seconds: int) -> list[Mapping[str, Any]]:
+        """Wait for messages; all before `offset` are confirmed and never come again."""
+        body: dict[str, Any] = {"timeout": seconds, "allowed_updates": ["message"]}
+        if offset is not None:
+            body["offset"] = offset
+        found = self._call("getUpdates", body, seconds + CALL_SECONDS)
+        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+    def send(self, chat: str, text: str) -> None:
+        """Send one message of at most 4,096 units."""
+        self._call("sendMessage", {"chat_id": chat, "text": text, "link_preview_options": {"is_disabled": True}})
+
+    def type(self, chat: str) -> None:
+        """Show for a few seconds that an answer is being written."""
+        self._call("sendChatAction", {"chat_id": chat, "action": "typing"})
+
+    def close(self) -> None:
+        """Let go of the connection; a poll that waits on it fails."""
+        self._client.close()
+
+    def _call(self, method: str, body: Mapping[str, Any], seconds: float = CALL_SECONDS) -> Any:
+        import httpx2  # noqa: PLC0415  slow to import
+
+        try:
+            answer = self._client.post(method, json=body, timeout=seconds)
+            read = answer.json()
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+            raise Busy(f"Telegram cannot be reached ({type(error).__name__})") from None
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+            raise Rejected(f"telegram.base is no address ({type(error).__name__})") from None
+        except (httpx2.RequestError, ValueError, RuntimeError) as error:
+            # A closed client raises a RuntimeError. The chain is cut: its requests hold the address.
+            raise Unsure(f"Telegram's answer to {method} did not arrive ({type(error).__name__})") from None
+        if not isinstance(read, dict):
+            raise Unsure(f"Telegram answered {method} in another shape")
+        if read.get("ok") is True:
+            return read.get("result")
+        raise self._fault(method, answer, read)
+
+    def _fault(self, method: str, answer: httpx2.Response, read: Mapping[str, Any]) -> EverloomError:
+        said = str(read.get("description", ""))[:200].replace(self._token, "…")
+        code, what = answer.status_code, f"Telegram refused {method}: {said or answer.status_code}"
+        if code == 409:
+            hint = "another process polls with this token, or a webhook is set: stop one of them"
+            return Conflict(what, hint=hint)
+        if code == 429:
+            extra = read.get("parameters")
+            wait = extra.get("retry_after") if isinstance(extra, dict) else None
+            return Busy(what, retry_after=float(wait) if isinstance(wait, int | float) else 1.0)
+        if code in {401, 404}:
+            return Forbidden(what, hint="TELEGRAM_BOT_TOKEN is wrong or was revoked; @BotFather gives a new one")
+        return Busy(what) if code >= 500 else Undelivered(what, is_final=True)
+
+
+class Telegram:
+    """The channel: polls for messages, sends replies, shows that it is writing."""
+
+    name = CHANNEL
+
+    def __init__(
+        self,
+        bot: Bot,
+        conversation: Conversation,
+        chats: Collection[int],
+        *,
+        stop: Event,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._bot = bot
+        self._conversation = conversation
+        self._chats = frozenset(chats)
+        self._stop = stop
+        self._wake = wake
+        self._offset: int | None = None
+        self._own = ""
+        self._strangers: set[int] = set()
+
+    def greet(self) -> str:
+        """Ask Telegram who we are; says how people find the bot."""
+        found = self._bot.me()
+        self._own = str(found.get("id", ""))
+        return f"@{found.get('username', 'the bot')}"
+
+    def poll(self, seconds: int = POLL_SECONDS) -> None:
+        """Take messages in until told to stop."""
+        failures = 0
+        while not self._stop.is_set():
+            try:
+                self.look(seconds)
+                failures = 0
+            except EverloomError as error:
+                if self._stop.is_set():
+                    break
+                failures += 1
+                log.log(logging.ERROR if failures == 1 else logging.WARNING, "telegram: %s", error)
+                self._stop.wait(pause_after(error, failures))
+        self._confirm()
+
+    def look(self, seconds: int) -> int:
+        """Wait once for messages and store them; says how many were taken."""
+        if not self._own:
+            self.greet()
+        taken = 0
+        for update in self._bot.updates(self._offset, seconds):
+            number = update.get("update_id")
+            if not isinstance(number, int):
+                continue
+            taken += self._take(number, update.get("message"))
+            # Only now: Telegram forgets what an offset confirms, and what is not stored would be lost.
+            self._offset = number + 1
+        if taken:
+            self._wake()
+        return taken
+
+    def _take(self, number: int, message: object) -> bool:
+        if not isinstance(message, dict) or not isinstance(chat := (message.get("chat") or {}).get("id"), int):
+            return False
+        if chat not in self._chats:
+            self._refuse(chat)
+            return False
+        said = message.get("text") or message.get("caption")
+        try:
+            text = checked(said if isinstance(said, str) else "", "the message")
+            self._conversation.receive(text, channel=CHANNEL, address=str(chat), key=f"{self._own}:{number}")
+        except StoreError:
+            raise
+        except EverloomError as error:
+            log.warning("telegram: a message of chat %d was not taken: %s", chat, type(error).__name__)
+            self._tell(chat, TEXT_ONLY)
+            return False
+        return True
+
+    def _refuse(self, chat: int) -> None:
+        if chat not in self._strangers:
+            log.warning("telegram: chat %d is not on the list telegram.chats and was refused", chat)
+            self._strangers.add(chat)
+
+    def _tell(self, chat: int, text: str) -> None:
+        try:
+            self._bot.send(str(chat), text)
+        except EverloomError as error:
+            log.warning("telegram: %s", error)
+
+    def send(self, message: Message) -> None:
+        """Send a reply, in parts if it is long; once a part may have arrived, nobody sends it again."""
+        if not is_number(message.address) or int(message.address) not in self._chats:
+            raise Undelivered("the chat is not on the list telegram.chats", is_final=True)
+        begun = False
+        for part in parts(message.text):
+            try:
+                self._send_part(message.address, part)
+            except Undelivered as error:
+                if begun:
+                    raise Unsure(f"only the first parts were sent: {error.message}") from None
+                raise
+            begun = True
+
+    def _send_part(self, chat: str, part: str) -> None:
+        waited = 0.0
+        while True:
+            try:
+                self._bot.send(chat, part)
+            except Busy as error:
+                wait = error.retry_after
+                waited += wait or 0.0
+                if wait is None or waited > LONGEST_WAIT or self._stop.wait(wait):
+                    raise
+            except (Conflict, Forbidden, Rejected) as error:
+                raise Undelivered(error.message) from None
+            else:
+                return
+
+    def typing(self) -> None:
+        """Show in each chat whose message is being answered that somebody writes, until told to stop."""
+        shown: dict[str, float] = {}
+        while not self._stop.wait(GLANCE):
+            now = time.monotonic()
+            for chat in self._answering():
+                if now - shown.get(chat, -TYPING_SECONDS) >= TYPING_SECONDS:
+                    shown[chat] = now
+                    self._type(chat)
+
+    def _answering(self) -> set[str]:
+        # One that rests after a failure is not being answered.
+        now = datetime.now(UTC)
+        waiting = (each for each in self._conversation.waiting() if each.channel == CHANNEL)
+        return {each.address for each in waiting if each.not_before is None or each.not_before <= now}
+
+    def _type(self, chat: str) -> None:
+        try:
+            self._bot.type(chat)
+        except EverloomError as error:
+            log.info("telegram: %s", error)
+
+    def _confirm(self) -> None:
+        if self._offset is not None:
+            try:
+                self._bot.updates(self._offset, 0)
+            except EverloomError as error:
+                log.info("telegram: %s", error)
+
+
+def is_number(text: str) -> bool:
+    """Say whether a text is a chat's id."""
+    return text.removeprefix("-").isdecimal() and text.isascii()
+
+
+def pause_after(error: EverloomError, failures: int) -> float:
+    """Say how long to rest: what Telegram asks for, long when somebody else polls, longer after each failure."""
+    if isinstance(error, Busy) and error.retry_after is not None:
+        return error.retry_after
+    if isinstance(error, Conflict | Forbidden):
+        return CONFLICT_PAUSE
+    return min(float(1 << min(failures - 1, 6)), LONGEST_PAUSE)

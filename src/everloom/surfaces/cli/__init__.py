@@ -1,0 +1,25 @@
+"""The command line: parse, call one operation of the Python API, write the answer.
+
+Owns arguments, output and exit codes. No rule of memory lives here, and nothing heavy is loaded before a command runs.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+
+def main() -> None:
+    """Run the command that the program's arguments name, and exit."""
+    # Matrices here are small: numpy's BLAS is slower on two threads than on one, and reads this when it loads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        from everloom.surfaces.cli.root import root  # noqa: PLC0415  an interrupt may come while click loads
+
+        root.main(prog_name="everloom")
+    except KeyboardInterrupt:
+        sys.exit(130)

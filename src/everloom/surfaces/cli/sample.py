@@ -1,0 +1,93 @@
+"""`everloom init --sample`: a workspace to play with, clearly marked, made once.
+
+The past is written as it would have been: under a clock that stands where each session took place.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from everloom.clock import ManualClock
+from everloom.errors import Conflict
+
+if TYPE_CHECKING:
+    from everloom.loom import Loom
+    from everloom.semantic import Semantic
+    from everloom.settings import Settings
+
+NAME = "sample"
+DESCRIPTION = (
+    "Sample: invented people and an old boat, to try everloom on; `everloom workspace remove sample` removes it."
+)
+# What the understandings of the sample have read.
+CONSOLIDATED = 2
+STEP = timedelta(minutes=4)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was made, or was there."""
+
+    workspace: str
+    made: bool
+    observations: int
+    understandings: int
+    sessions: int
+
+
+def make_sample(settings: Settings, now: datetime | None = None) -> Sample:
+    """Make the sample workspace, unless it is there; one that was left half made is completed."""
+    from everloom.loom import open_loom  # noqa: PLC0415  loads numpy
+
+    data = tomllib.loads((resources.files("everloom.surfaces.cli") / "sample.toml").read_text(encoding="utf-8"))
+    today = now or datetime.now(UTC)
+    start = today - timedelta(days=data["sessions"][0]["days_ago"])
+    clock = ManualClock(start)
+    with open_loom(settings=settings, clock=clock) as loom:
+        known = loom.workspaces.create(NAME, description=DESCRIPTION, if_missing=True)
+        if known.description != DESCRIPTION:
+            raise Conflict(f"there is a workspace {NAME!r} of your own", hint="rename it: `everloom workspace change`")
+        mind = loom.workspace(NAME).semantic
+        wanted = sum(len(each["observations"]) for each in data["sessions"])
+        before = mind.get_stats()
+        is_new = before.observation_count < wanted
+        if is_new:
+            for number, session in enumerate(data["sessions"], 1):
+                clock.advance(max(timedelta(0), today - timedelta(days=session["days_ago"]) - clock.now()))
+                live_through(loom, clock, session)
+                if number == CONSOLIDATED:
+                    consolidate(mind, data)
+        stats = mind.get_stats()
+    return Sample(NAME, is_new, stats.observation_count, stats.understanding_count, len(data["sessions"]))
+
+
+def live_through(loom: Loom, clock: ManualClock, session: dict[str, Any]) -> None:
+    """Let one session observe what it observed, a few minutes apart."""
+    mind = loom.workspace(NAME, session=session["label"], model_tier="large").semantic
+    for names, text, kind in session["observations"]:
+        clock.advance(STEP)
+        mind.remember(names, text, kind=kind, confidence=0.6 if kind == "inference" else 0.95)
+    if "summary" in session:
+        mind.describe_session(session["summary"], session["content"], idempotency_key=f"sample note {session['label']}")
+
+
+def consolidate(mind: Semantic, data: dict[str, Any]) -> None:
+    """Write what was understood of the first sessions."""
+    begun = mind.begin_consolidation(idempotency_key="sample begin")
+    read = {text for session in data["sessions"][:CONSOLIDATED] for _, text, _ in session["observations"]}
+    for each in data["understandings"]:
+        key = f"sample understanding {' x '.join(each['subjects'])}"
+        sources = [found.id for found in mind.list_observations(each["subjects"]) if found.content in read]
+        mind.create_understanding(
+            each["subjects"], each["content"], each["summary"], source_observation_ids=sources, idempotency_key=key
+        )
+    page = data["orientation"]
+    mind.orient()
+    mind.create_understanding(
+        [], page["content"], page["summary"], kind="orientation", idempotency_key="sample orientation"
+    )
+    mind.finish_consolidation(begun.generation, "The first two sessions.", idempotency_key="sample finish")

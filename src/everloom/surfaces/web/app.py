@@ -1,0 +1,90 @@
+"""The app: which routes there are, and how the process starts and ends.
+
+`/health` says that the process is up, `/ready` that it can work; both without a token. `/mcp` takes POST only: nothing
+is ever sent unasked, and no state hangs on a connection.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from anyio.to_thread import run_sync
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from everloom.errors import EverloomError
+from everloom.kernel.tokens import Tokens
+from everloom.surfaces.mcp.identity import Pass, Process
+from everloom.surfaces.mcp.opening import Opening
+from everloom.surfaces.mcp.server import LoomServer
+from everloom.surfaces.web.doors import Rules
+from everloom.surfaces.web.gate import Gate
+
+log = logging.getLogger(__name__)
+
+
+def make_app(opening: Opening, process: Process, toolset: str, rules: Rules) -> ASGIApp:
+    """Make the app of one process; it opens its memory when it starts and closes it when it ends."""
+    server = LoomServer(opening, process, toolset)
+    # The gate has checked Host, Origin and size for every route.
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    server.streamable_http_app(stateless_http=True, transport_security=security, max_request_body_size=rules.most_bytes)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        opening.warm_after(0)
+        async with server.session_manager.run():
+            yield
+        await run_sync(opening.close)
+
+    async def ready(_request: Request) -> JSONResponse:
+        return await run_sync(readiness, opening)
+
+    routes = [
+        Route("/health", health, methods=["GET"]),
+        Route("/ready", ready, methods=["GET"]),
+        Route("/mcp", Protocol(server), methods=["POST"]),
+    ]
+    return Gate(Starlette(routes=routes, lifespan=lifespan), rules, lambda secret: pass_of(opening, secret))
+
+
+class Protocol:
+    """The endpoint of the protocol, as the plain ASGI app that the SDK makes of it."""
+
+    def __init__(self, server: LoomServer) -> None:
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request of either era."""
+        await self._server.session_manager.handle_request(scope, receive, send)
+
+
+async def health(_request: Request) -> JSONResponse:
+    """Say that the process is up."""
+    return JSONResponse({"status": "up"})
+
+
+def readiness(opening: Opening) -> JSONResponse:
+    """Say whether store and embedder answer; the log has what is in the way."""
+    if not opening.is_warm:
+        opening.warm_after(0)
+        return JSONResponse({"status": "starting"}, 503)
+    try:
+        opening.check()
+    except EverloomError as error:
+        log.warning("not ready: %s", error)
+        return JSONResponse({"status": "not ready", "reason": type(error).__name__}, 503)
+    return JSONResponse({"status": "ready"})
+
+
+def pass_of(opening: Opening, secret: str) -> Pass | None:
+    """Find what a token's secret allows now."""
+    loom = opening.take()
+    token = Tokens(loom.store, loom.clock).verify(secret)
+    return None if token is None else Pass(token.name, token.workspace, token.read_only)

@@ -1,0 +1,145 @@
+"""The gate before every route: Host and Origin, rate, token, size and time of a request.
+
+Plain ASGI, so that nothing behind it is reached by a request that was refused. Leaves the accepted token in the scope.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from math import ceil
+
+import anyio
+from anyio.to_thread import run_sync
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from everloom.errors import EverloomError, meaning_of
+from everloom.surfaces.mcp.identity import Pass
+from everloom.surfaces.mcp.server import PASS_KEY
+from everloom.surfaces.web.doors import Patience, Rules, is_welcome_host, is_welcome_origin
+
+log = logging.getLogger(__name__)
+
+# They tell nothing but that the process is there, and whoever asks them has no token.
+OPEN_PATHS = frozenset({"/health", "/ready"})
+BEARER = "bearer "
+
+Verify = Callable[[str], Pass | None]
+
+
+class Refused(Exception):
+    """A request that goes no further."""
+
+    def __init__(self, status: int, message: str, **headers: str) -> None:
+        super().__init__(message)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.response = JSONResponse({"error": message}, status, named)
+
+
+class Gate:
+    """An app behind the gate; `verify` looks a token's secret up."""
+
+    def __init__(self, app: ASGIApp, rules: Rules, verify: Verify, *, open_paths: frozenset[str] = OPEN_PATHS) -> None:
+        self._app = app
+        self._rules = rules
+        self._verify = verify
+        self._open_paths = open_paths
+        self._patience = Patience(rules.calls_per_second, rules.burst)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer why not."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            # A WebSocket has no place here; sending nothing else makes the server refuse the handshake.
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        try:
+            body = await self._admit(scope, receive)
+        except Refused as refused:
+            await refused.response(scope, receive, send)
+            return
+        except EverloomError as error:
+            log.warning("a request could not be judged: %s", error)
+            response = JSONResponse({"error": "the store does not answer"}, meaning_of(error).http_status)
+            await response(scope, receive, send)
+            return
+        await self._pass_on(scope, replayed(body, receive), send)
+
+    async def _admit(self, scope: Scope, receive: Receive) -> bytes:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if not is_welcome_host(host, self._rules):
+            raise Refused(421, "this server is not called that; `everloom serve --allow-host NAME` allows a name")
+        if not is_welcome_origin(headers.get("origin"), host, self._rules):
+            raise Refused(403, "this page may not call; `everloom serve --allow-origin URL` allows it")
+        address = scope["client"][0] if scope.get("client") else "unknown"
+        token = await self._token(headers.get("authorization"), scope["path"], address)
+        self._spend(address if token is None else f"token {token.subject}")
+        scope[PASS_KEY] = token
+        return await self._body(headers, receive)
+
+    async def _token(self, authorization: str | None, path: str, address: str) -> Pass | None:
+        if authorization is None:
+            if self._rules.needs_token and path not in self._open_paths:
+                message = "a bearer token is needed; `everloom token create` makes one"
+                raise Refused(401, message, www_authenticate="Bearer")
+            return None
+        found = None
+        if authorization.lower().startswith(BEARER):
+            found = await run_sync(self._verify, authorization[len(BEARER) :].strip())
+        if found is None:
+            # Counted apart: a client with an old token keeps nobody else at its address out.
+            self._spend(f"wrong {address}", self._rules.wrong_token_cost)
+            challenge = 'Bearer error="invalid_token"'
+            raise Refused(401, "this token is wrong, expired or revoked; make another", www_authenticate=challenge)
+        return found
+
+    def _spend(self, caller: str, cost: float = 1.0) -> None:
+        wait = self._patience.spend(caller, time.monotonic(), cost)
+        if wait > 0:
+            raise Refused(429, "too many requests", retry_after=str(ceil(wait)))
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        most = self._rules.most_bytes
+        declared = headers.get("content-length", "0")
+        if declared.isdecimal() and int(declared) > most:
+            raise Refused(413, f"a request has at most {most:,} bytes", connection="close")
+        body = bytearray()
+        with anyio.move_on_after(self._rules.body_seconds):
+            while True:
+                message = await receive()
+                body += message.get("body", b"")
+                if len(body) > most:
+                    raise Refused(413, f"a request has at most {most:,} bytes", connection="close")
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return bytes(body)
+        raise Refused(408, "the request did not arrive in time", connection="close")
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        with anyio.move_on_after(self._rules.request_seconds) as limit:
+            await self._app(scope, receive, watched)
+        if limit.cancelled_caught and not started:
+            late: Response = JSONResponse({"error": "the request took too long"}, 504)
+            await late(scope, receive, send)
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Give a body that was already read once more, then whatever comes."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def read() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return read

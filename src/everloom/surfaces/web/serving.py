@@ -1,0 +1,117 @@
+"""Serving: the address, the rules that follow from it, and a server that stops when it is told to.
+
+Refuses to listen beyond this machine while nobody has a token.
+"""
+
+from __future__ import annotations
+
+import errno
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from everloom.errors import Conflict, EverloomError, Forbidden, Rejected
+from everloom.kernel.tokens import Tokens
+from everloom.surfaces.mcp.opening import Opening
+from everloom.surfaces.web.doors import Rules, bare, is_loopback
+
+SHUTDOWN_SECONDS = 10
+MOST_CONNECTIONS = 512
+WILDCARDS = frozenset({"0.0.0.0", "::", ""})
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Write the address as others on this machine, or in this network, reach it."""
+        name = socket.gethostname() if self.host in WILDCARDS else self.host
+        return f"http://[{name}]:{self.port}" if ":" in name else f"http://{name}:{self.port}"
+
+
+def rules_for(host: str, hosts: tuple[str, ...] = (), origins: tuple[str, ...] = ()) -> Rules:
+    """Decide what the door checks on an address: beyond this machine, a token is needed."""
+    local = is_loopback(host)
+    names = {name.lower() for name in hosts} | ({socket.gethostname().lower(), host.lower()} if not local else set())
+    return Rules(
+        hosts=frozenset(names),
+        origins=frozenset(origin.lower().rstrip("/") for origin in origins),
+        any_address=not local,
+        needs_token=not local,
+    )
+
+
+def require_token(opening: Opening, host: str) -> None:
+    """Refuse to be reachable for others while there is no token to tell them apart."""
+    loom = opening.take()
+    if not Tokens(loom.store, loom.clock).has_valid():
+        hint = "make one with `everloom token create NAME --workspace WORKSPACE`, or serve on 127.0.0.1"
+        raise Forbidden(f"{host} can be reached from other machines, and there is no token yet", hint=hint)
+
+
+def bind(host: str, port: int) -> tuple[socket.socket, Address]:
+    """Take a port, or say who is in the way; port 0 takes any that is free."""
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            bare(host) or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (socket.gaierror, OverflowError) as error:
+        raise Rejected(f"there is no address {host!r}", hint="say 127.0.0.1, or an address of this machine") from error
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(place)
+        # Whoever connects before the app has started waits instead of being turned away.
+        listener.listen(MOST_CONNECTIONS)
+    except OSError as error:
+        listener.close()
+        raise unbound(error, host, port) from error
+    return listener, Address(bare(host), listener.getsockname()[1])
+
+
+def unbound(error: OSError, host: str, port: int) -> EverloomError:
+    """Name the reason why a port could not be taken."""
+    if error.errno == errno.EADDRINUSE:
+        return Conflict(f"port {port} of {host} is in use", hint="stop what listens there, or choose another --port")
+    if error.errno == errno.EACCES:
+        return Forbidden(f"this user may not listen on port {port}", hint="choose a --port above 1023")
+    return Rejected(f"cannot listen on {host}: {error.strerror}", hint="say 127.0.0.1, or an address of this machine")
+
+
+def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"]) -> uvicorn.Server:
+    """Make a server that says nothing of itself, is bounded, and lets its requests finish."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan=lifespan,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
+    return uvicorn.Server(config)
+
+
+def serve(app: ASGIApp, listener: socket.socket, announce: Callable[[], None]) -> None:
+    """Serve until SIGTERM or an interrupt; requests that are being answered are finished first."""
+    server = make_server(app, lifespan="on")
+
+    def stop(_number: int, _frame: object) -> None:
+        server.should_exit = True
+
+    # For a signal that comes before uvicorn listens to signals; and when it is done it raises the signal once more.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    announce()
+    server.run(sockets=[listener])

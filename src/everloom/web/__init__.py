@@ -1,4 +1,0 @@
-"""The HTTP process: one Starlette app behind one gate.
-
-Owns addresses, tokens at the door, limits, health, start and stop. What is behind `/mcp` belongs to `everloom.mcp`.
-"""

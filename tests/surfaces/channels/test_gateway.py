@@ -1,0 +1,131 @@
+"""`everloom gateway` as a real process: every channel, killed in mid-conversation, started again, told to stop."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import httpx2
+import pytest
+
+from everloom.errors import Forbidden, Rejected
+from everloom.loom import Workspace, open_loom
+from everloom.surfaces.channels.gateway import Gateway, Plan
+from everloom.surfaces.channels.signing import HEADER, signature
+from tests.surfaces.channels.conftest import eventually, settings_for
+from tests.surfaces.channels.telegram_stub import TOKEN, TelegramStub
+from tests.surfaces.channels.test_chat import environment
+
+FRIEND = 7
+SECRET = "a-webhook-secret"
+
+
+@contextmanager
+def gateway(home: Path, stub: TelegramStub, log: Path, **more: str) -> Iterator[tuple[subprocess.Popen[str], Any]]:
+    """Run the gateway; gives the process and the line that says what runs."""
+    env = environment(
+        home,
+        EVERLOOM_LLM_LARGE="scripted:echo",
+        TELEGRAM_BOT_TOKEN=TOKEN,
+        EVERLOOM_TELEGRAM_CHATS=str(FRIEND),
+        EVERLOOM_TELEGRAM_BASE=stub.url,
+        EVERLOOM_WEBHOOK_SECRET=SECRET,
+        **more,
+    )
+    command = [sys.executable, "-m", "everloom", "gateway", "--port", "0", "--json", "--verbose"]
+    with log.open("a") as errors:
+        process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
+    assert process.stdout is not None
+    try:
+        yield process, json.loads(process.stdout.readline() or log.read_text())
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.promise("mind.gateway", "mind.secrets")
+def test_a_gateway_that_is_killed_goes_on_where_it_was(tmp_path: Path, stub: TelegramStub) -> None:
+    log = tmp_path / "log.txt"
+    stub.say(FRIEND, "one")
+    with gateway(tmp_path, stub, log, EVERLOOM_MIND_GATHER_SECONDS="60") as (process, running):
+        assert running["channels"] == {"http": running["channels"]["http"], "telegram": "@loom_bot"}
+        url = running["channels"]["http"]
+        body = json.dumps({"text": "two", "key": "k"}).encode()
+        header = {HEADER: signature(SECRET, body, int(time.time()))}
+        assert httpx2.post(f"{url}/webhook", content=body, headers=header).status_code == 202
+        eventually(lambda: stub.typed)
+        # Both are kept and not answered: the window is a minute.
+        process.kill()
+    assert stub.sent == []
+    with gateway(tmp_path, stub, log, EVERLOOM_MIND_GATHER_SECONDS="0") as (process, running):
+        url = running["channels"]["http"]
+        found = httpx2.get(f"{url}/messages?wait=30", timeout=40).json()["messages"]
+        assert len(found) == 1
+        assert "one" in found[0]["text"]
+        assert "two" in found[0]["text"]
+        stub.say(FRIEND, "three")
+        eventually(lambda: stub.sent, 20)
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=30)
+        assert (process.returncode, json.loads(out)["result"]["state"]) == (0, "stopped")
+    ((chat, text),) = stub.sent
+    assert (chat, "three" in text) == (str(FRIEND), True)
+    with open_loom(f"sqlite://{tmp_path}/data/everloom/everloom.db", settings=settings_for(tmp_path)) as loom:
+        messages = loom.workspace().mind.conversation.log()[::-1]
+    assert [each.text for each in messages if each.direction == "in"] == ["one", "two", "three"]
+    assert {each.state for each in messages} == {"answered", "sent"}
+    kept = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    for secret in (TOKEN, TOKEN.partition(":")[2], SECRET):
+        assert secret.encode() not in kept
+
+
+def run(place: Workspace, **settings: Any) -> Gateway:
+    """Make a gateway in this process, without a port."""
+    place.loom.settings = settings_for(place.mind.ground.notes.parent, **settings)
+    return Gateway(place.loom, place, Plan(with_tasks=False), Event())
+
+
+@pytest.mark.promise("mind.telegram-allow-list")
+def test_it_says_at_the_start_that_an_empty_list_lets_nobody_in(here: Workspace, stub: TelegramStub) -> None:
+    gate = run(here, telegram={"base": stub.url}, secrets={"telegram_bot_token": TOKEN})
+    try:
+        assert any("nobody is let in" in notice for notice in gate.start().notices)
+    finally:
+        stub.stopped.set()
+        gate.close()
+
+
+def test_a_wrong_token_and_a_callback_without_a_secret_end_the_start(here: Workspace, stub: TelegramStub) -> None:
+    gate = run(here, telegram={"base": stub.url, "chats": "7"}, secrets={"telegram_bot_token": "1:wrong"})
+    with pytest.raises(Forbidden, match="TELEGRAM_BOT_TOKEN") as caught:
+        gate.start()
+    gate.close()
+    assert "1:wrong" not in str(caught.value)
+    with pytest.raises(Rejected, match="without a secret"):
+        run(here, gateway={"callback": "http://127.0.0.1:1/"}).start()
+
+
+@pytest.mark.promise("mind.gateway")
+def test_what_was_being_sent_when_the_last_run_ended_is_not_sent_again(place: Workspace, stub: TelegramStub) -> None:
+    conversation = place.mind.conversation
+    conversation.speak("Hello", cause="schedule", channel="telegram", address=str(FRIEND))
+    conversation.sending(conversation.log()[0].id)
+    gate = run(place, telegram={"base": stub.url, "chats": "7"}, secrets={"telegram_bot_token": TOKEN})
+    try:
+        assert "1 messages" in gate.start().notices[0]
+        stub.say(FRIEND, "Are you there?")
+        eventually(lambda: stub.sent)
+    finally:
+        stub.stopped.set()
+        gate.close()
+    assert ["Hello" in text for _, text in stub.sent] == [False]
+    assert {each.text: each.state for each in conversation.log()}["Hello"] == "uncertain"

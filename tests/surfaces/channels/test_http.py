@@ -1,0 +1,235 @@
+"""The channel of programs over real HTTP: who may hand messages in, how replies come back, what a signature proves."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Event, Thread
+
+import httpx2
+import pytest
+
+from everloom.errors import Forbidden
+from everloom.kernel.tokens import Tokens
+from everloom.loom import Workspace
+from everloom.mind import Queue
+from everloom.surfaces.channels.delivery import Outbox
+from everloom.surfaces.channels.http import CHANNEL, Callback, Desk, server_of
+from everloom.surfaces.channels.signing import HEADER, WINDOW_SECONDS, is_signed, signature
+from everloom.surfaces.web.serving import bind
+from tests.surfaces.channels.conftest import eventually
+
+SECRET = "the-webhook-secret"
+
+
+@contextmanager
+def serving(place: Workspace, *, secret: str | None = SECRET, host: str = "127.0.0.1") -> Iterator[str]:
+    """Serve the channel of a workspace, with a queue that answers."""
+    mind, stop = place.mind, Event()
+    queue = Queue(mind.conversation)
+    desk = Desk(mind.conversation, place.name, secret, queue.wake)
+    server = server_of(desk, host, Tokens(place.loom.store, place.loom.clock), ("loom.example",))
+    listener, address = bind("127.0.0.1", 0)
+    threads = [Thread(target=server.run, args=([listener],)), Thread(target=queue.run, args=(stop,))]
+    for thread in threads:
+        thread.start()
+    try:
+        yield address.url
+    finally:
+        stop.set()
+        server.should_exit = True
+        for thread in threads:
+            thread.join()
+
+
+def post(url: str, body: object, path: str = "/messages", **headers: str) -> httpx2.Response:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return httpx2.post(url + path, content=content, headers=headers, timeout=30)
+
+
+def signed(url: str, body: object, *, secret: str = SECRET, at: float | None = None) -> httpx2.Response:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    header = signature(secret, content, int(time.time() if at is None else at))
+    return post(url, content, "/webhook", **{HEADER: header})
+
+
+@pytest.mark.promise("mind.http-channel")
+def test_a_message_is_kept_once_and_its_reply_can_be_waited_for_and_fetched(place: Workspace) -> None:
+    with serving(place) as url:
+        first = post(url, {"text": "Hello", "key": "a", "wait": 20, "address": "shop"})
+        assert first.status_code == 200
+        reply = first.json()["reply"]
+        assert "Hello" in reply["text"]
+        assert reply["address"] == "shop"
+        again = post(url, {"text": "Hello", "key": "a"})
+        assert again.json()["id"] == first.json()["id"]
+        assert [each["id"] for each in httpx2.get(f"{url}/messages").json()["messages"]] == [reply["id"]]
+        assert httpx2.get(f"{url}/messages?after={reply['id']}").json()["messages"] == []
+        assert httpx2.get(f"{url}/messages?address=other").json()["messages"] == []
+        second = post(url, {"text": "More"})
+        assert (second.status_code, second.json()["reply"]) == (202, None)
+        fetched = httpx2.get(f"{url}/messages?after={reply['id']}&wait=20", timeout=30).json()["messages"]
+        assert len(fetched) == 1
+    messages = place.mind.conversation.log()
+    assert [each.state for each in messages] == ["sent", "answered", "sent", "answered"]
+    assert {each.channel for each in messages} == {CHANNEL}
+
+
+@pytest.fixture
+def url(here: Workspace) -> Iterator[str]:
+    with serving(here) as address:
+        yield address
+
+
+BAD = [
+    (b"", 422),
+    (b"{", 422),
+    (b"[]", 422),
+    ({}, 422),
+    ({"text": " "}, 422),
+    ({"text": 7}, 422),
+    ({"text": "a\x00b"}, 422),
+    ({"text": "x" * 200_001}, 422),
+    ({"text": "x", "wait": 61}, 422),
+    ({"text": "x", "key": ""}, 422),
+    ({"text": "x", "key": "\x07"}, 422),
+    ({"text": "x", "address": "a\x00"}, 422),
+    ({"text": "x", "wiat": 1}, 422),
+    (b" " * (2**20 + 1), 413),
+]
+
+
+def test_a_bad_message_is_refused_and_nothing_is_kept(url: str, here: Workspace) -> None:
+    for body, status in BAD:
+        answer = post(url, body)
+        assert (answer.status_code, bool(answer.json()["error"])) == (status, True), body
+    assert httpx2.get(f"{url}/messages?after=x").status_code == 422
+    assert here.mind.conversation.log() == []
+
+
+@pytest.mark.promise("mind.webhook-signature")
+def test_a_webhook_wants_a_signature_that_is_right_and_fresh(url: str, here: Workspace) -> None:
+    body, now = b'{"text": "Hello"}', time.time()
+    assert post(url, body, "/webhook").status_code == 401
+    assert post(url, body, "/webhook", **{HEADER: "t=1,v1=zz"}).status_code == 401
+    assert signed(url, body, secret="another").status_code == 401
+    assert signed(url, body, at=now - WINDOW_SECONDS - 5).status_code == 401
+    assert signed(url, body, at=now + WINDOW_SECONDS + 5).status_code == 401
+    taken = post(url, b'{"text": "Other"}', "/webhook", **{HEADER: signature(SECRET, body, int(now))})
+    assert taken.status_code == 401
+    assert here.mind.conversation.log() == []
+    assert signed(url, body, at=now).status_code == 202
+    # Captured and sent again within the window it is the same message.
+    assert signed(url, body, at=now).status_code == 202
+    assert [each.text for each in here.mind.conversation.log() if each.direction == "in"] == ["Hello"]
+
+
+def test_without_a_secret_there_is_no_webhook(here: Workspace) -> None:
+    with serving(here, secret=None) as url:
+        assert signed(url, {"text": "Hello"}, secret="").status_code == 403
+
+
+def test_the_signature_covers_time_and_body() -> None:
+    header = signature("s", b"body", 1000)
+    assert is_signed("s", b"body", header, 1000 + WINDOW_SECONDS)
+    assert not is_signed("s", b"body", header, 1001 + WINDOW_SECONDS)
+    assert not is_signed("s", b"Body", header, 1000)
+    assert not is_signed("s", b"body", header.replace("t=1000", "t=1001"), 1000)
+    assert not is_signed("s", b"body", None, 1000)
+
+
+@pytest.mark.promise("mind.http-channel")
+def test_beyond_this_machine_a_token_is_needed(here: Workspace) -> None:
+    tokens = Tokens(here.loom.store, here.loom.clock)
+    with pytest.raises(Forbidden, match="no token yet"), serving(here, host="0.0.0.0"):
+        pass
+    other = here.loom.workspaces.open("other")
+    mine = {name: tokens.create(name, here.info, read_only=name == "reader").secret for name in ("writer", "reader")}
+    mine["foreign"] = tokens.create("foreign", other).secret
+    with serving(here, host="0.0.0.0") as url:
+
+        def status(token: str | None, body: object = None) -> int:
+            headers = {} if token is None else {"authorization": f"Bearer {mine.get(token, token)}"}
+            if body is None:
+                return httpx2.get(f"{url}/messages", headers=headers).status_code
+            return post(url, body, **headers).status_code
+
+        message = {"text": "Hello"}
+        assert (status(None), status(None, message), status("wrong", message)) == (401, 401, 401)
+        assert (status("foreign"), status("foreign", message)) == (403, 403)
+        assert (status("reader"), status("reader", message)) == (200, 403)
+        assert (status("writer"), status("writer", message)) == (200, 202)
+        assert httpx2.get(f"{url}/messages", headers={"host": "evil.example"}).status_code == 421
+        assert httpx2.get(f"{url}/messages", headers={"host": "loom.example"}).status_code == 401
+        # The signature stands in the token's place.
+        assert signed(url, message).status_code == 202
+        assert post(url, message, "/webhook").status_code == 401
+
+
+class Receiver:
+    """A program that is called back."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.heard: list[tuple[bytes, str]] = []
+        self.statuses = list(statuses)
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                receiver.heard.append((body, self.headers[HEADER]))
+                self.send_response(receiver.statuses.pop(0) if receiver.statuses else 200)
+                self.send_header("content-length", "0")
+                self.end_headers()
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+                """Say nothing."""
+
+        self.http = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/hook"
+
+    def __enter__(self) -> Receiver:
+        Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.shutdown()
+        self.http.server_close()
+
+
+@pytest.mark.promise("mind.webhook-signature")
+def test_replies_are_posted_signed_and_again_until_they_arrive(here: Workspace) -> None:
+    conversation = here.mind.conversation
+    conversation.speak("Hello", cause="schedule", channel=CHANNEL, address="shop")
+    with Receiver(500, 200) as receiver:
+        outbox = Outbox(conversation, CHANNEL, Callback(receiver.url, SECRET, here.name).send, here.loom.clock)
+        assert outbox.clear() == 0
+        eventually(lambda: outbox.clear() == 1)
+    (body, header), (second, _) = receiver.heard
+    assert is_signed(SECRET, body, header, int(time.time()))
+    assert json.loads(body) == json.loads(second)
+    assert json.loads(body) | {"id": 0, "at": ""} == {
+        "workspace": "default",
+        "id": 0,
+        "text": "Hello",
+        "at": "",
+        "address": "shop",
+    }
+    assert conversation.log()[0].state == "sent"
+
+
+def test_a_receiver_that_refuses_or_is_away_is_noted(here: Workspace) -> None:
+    conversation = here.mind.conversation
+
+    def state(send: Callable[..., None]) -> str:
+        conversation.speak("Hello", cause="schedule", channel=CHANNEL)
+        Outbox(conversation, CHANNEL, send, here.loom.clock).clear()
+        return conversation.log()[0].state
+
+    with Receiver(404, 302) as receiver:
+        back = Callback(receiver.url, SECRET, here.name)
+        assert [state(back.send), state(back.send)] == ["undeliverable", "undeliverable"]
+    assert state(back.send) == "unsent"

@@ -1,0 +1,89 @@
+"""Scenes and a memory graph for commands to be tried on, and how to call each command of either."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.graph.sample import EDGE, PROBLEM, SOLUTION, write_sample
+from tests.surfaces.cli.conftest import Call
+
+# {first}, {second}: scenes; {folder}: a place for files.
+BEING = {
+    "being census": "",
+    "being get-context": "",
+    "being merge-nodes": "{first} {second} --summary Both.",
+    "being patrol-report": "",
+    "being pin-node": "{first}",
+    "being recall": "boat",
+    "being recall-memory": "",
+    "being search-history": "boat",
+    "being search-memory": "boat",
+    "being show": "{first}",
+    "being trigger-patrol": "",
+    "being unpin-node": "{first}",
+    "being update-memory": "knowledge append Boats float.",
+    "being update-notes": "--note Buy-paint.",
+    "being update-relation": "Audrey Wife. --type person",
+    "calibrate": "--dry-run {folder}/boats.txt {folder}/towns.txt",
+    "patrol": "",
+}
+
+# {solution}, {problem}: memories; {edge}: what relates them.
+WEAVING = {
+    "graph config": "",
+    "graph core": "",
+    "graph decay": "",
+    "graph delete": "{problem}",
+    "graph edge delete": "{edge}",
+    "graph edge get": "{edge}",
+    "graph edge search": "",
+    "graph edge update": "{edge} --strength 0.5",
+    "graph embed": "",
+    "graph episode": "Sailed --summary Far.",
+    "graph get": "{solution}",
+    "graph graphs": "",
+    "graph import": "{folder}/again",
+    "graph merge": "{solution} {problem}",
+    "graph pin": "{solution}",
+    "graph procedure": "Launch Carefully. --step Push",
+    "graph recall": "redis",
+    "graph recent": "",
+    "graph reflect": "--dry-run",
+    "graph reflection": "",
+    "graph reindex": "",
+    "graph relate": "{problem} {solution} REQUIRES",
+    "graph related": "{solution}",
+    "graph search": "--query redis",
+    "graph stats": "",
+    "graph store": "--type fix --title Patch --content Mended.",
+    "graph tags": "",
+    "graph unpin": "{solution}",
+    "graph update": "{solution} --title Better",
+    "schedule print": "cron",
+}
+
+SCENES = [
+    {"action": "James painted the boat", "actors": ["James"], "when": ["2026-11-01"], "feeling": "proud"},
+    {"action": "Audrey sailed the boat", "actors": ["Audrey"], "when": ["2026-11-02"], "feeling": "calm"},
+]
+
+
+def lived(call: Call, folder: Path) -> dict[str, str]:
+    """Let a Being live through two scenes; give their ids."""
+    (folder / "scenes.json").write_text(json.dumps(SCENES))
+    for name, text in (("boats", "James painted boat number {}."), ("towns", "Audrey likes the old town of Nr. {}.")):
+        (folder / f"{name}.txt").write_text("\n\n".join(text.format(each) for each in range(40)))
+    assert call("being", "update-notes", "--scenes", f"{folder}/scenes.json", "--json").result
+    assert call("patrol", "--json").result
+    found = call("being", "search-memory", "boat", "--json").result
+    first, second = (str(each["node"]["id"]) for each in found["hits"][:2])
+    return {"first": first, "second": second}
+
+
+def woven(call: Call, folder: Path) -> dict[str, str]:
+    """Import a small graph; give the ids of two memories and of their edge."""
+    for name in ("old", "again"):
+        write_sample(folder / name)
+    assert call("graph", "import", f"{folder}/old", "--json").result
+    return {"solution": SOLUTION, "problem": PROBLEM, "edge": EDGE}

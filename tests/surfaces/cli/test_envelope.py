@@ -1,0 +1,236 @@
+"""Every command answers programs in one envelope, and says by its exit code how it went."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+import pytest
+
+from everloom.surfaces.cli.command import Command, Group, shared_options
+from everloom.surfaces.cli.root import COMMANDS, root
+from tests.surfaces.cli.conftest import Call, filled
+from tests.surfaces.cli.knowing import KNOWING, known
+from tests.surfaces.cli.living import BEING, WEAVING, lived, woven
+from tests.surfaces.cli.talking import TALKING, talked
+
+# How to call each command so that it goes well: {id} is an item, {folder} a place for files.
+EXAMPLES = {
+    "": "",
+    "backup": "{folder}/copy.db",
+    "bench retrieval": "{folder}/talk.json",
+    "bench search": "--items 100 --queries 10",
+    "completion": "zsh",
+    "config": "",
+    "config path": "",
+    "config set": "llm.large ollama:qwen",
+    "doctor": "",
+    "embed": "",
+    "events": "",
+    "init": "",
+    "jobs": "",
+    "jobs retry": "embed",
+    "migrate": "",
+    "restore": "{folder}/kept.db --store sqlite://{folder}/other.db",
+    "search": "sails",
+    "show": "{id}",
+    "sleep": "--all",
+    "token create": "laptop --read-only --days 7",
+    "token list": "",
+    "token revoke": "old",
+    "why": "{id}",
+    "worker": "--once",
+    "workspace change": "default --description new",
+    "workspace create": "fresh",
+    "workspace list": "",
+    "workspace remove": "default --yes",
+    "workspace show": "default",
+    **KNOWING,
+    **BEING,
+    **WEAVING,
+    **TALKING,
+}
+
+TALK = {
+    "sample_id": "one",
+    "conversation": {
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [{"dia_id": "D1:1", "speaker": "James", "text": "I sail."}],
+    },
+    "qa": [{"question": "Who sails?", "category": 1, "evidence": ["D1:1"]}],
+}
+
+
+def loaded() -> dict[str, click.Command]:
+    """Load every command that is there."""
+    context = click.Context(root)
+    present = [name for name, (target, _) in COMMANDS.items() if find_spec(target.partition(":")[0])]
+    return {name: command for name in present if (command := root.get_command(context, name))}
+
+
+def leaves(command: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Find every command that can be called, below a group."""
+    below = loaded() if command is root else command.commands if isinstance(command, click.Group) else {}
+    if not isinstance(command, click.Group) or command.invoke_without_command:
+        yield path, command
+    for name, child in below.items():
+        yield from leaves(child, f"{path} {name}".strip())
+
+
+# These speak a protocol until they are stopped, and are tested where that protocol is.
+SERVING = {"gateway", "mcp", "serve"}
+LEAVES = {path: command for path, command in leaves(root) if path not in SERVING}
+
+
+def test_every_command_has_an_example() -> None:
+    assert set(LEAVES) <= set(EXAMPLES)
+
+
+def test_every_command_in_the_table_can_be_loaded_and_says_there_what_it_says_itself() -> None:
+    for name, (_, line) in COMMANDS.items():
+        command = root.get_command(click.Context(root), name)
+        assert command is not None
+        assert command.get_short_help_str(200).removesuffix(".") == line.removesuffix(".")
+
+
+@pytest.fixture(params=LEAVES)
+def path(request: pytest.FixtureRequest) -> str:
+    """The name of each command in turn."""
+    return str(request.param)
+
+
+@pytest.fixture
+def example(path: str, call: Call, url: str, tmp_path: Path) -> list[str]:
+    """How to call a command so that it goes well, in a place that holds all it needs."""
+    (item,) = filled(url, "James sails.")
+    call("backup", f"{tmp_path}/kept.db")
+    call("token", "create", "old")
+    (tmp_path / "talk.json").write_text(json.dumps([TALK]))
+    ids: dict[str, object] = dict(known(url, tmp_path)) if path in KNOWING else {}
+    ids |= lived(call, tmp_path) if path in BEING else {}
+    ids |= woven(call, tmp_path) if path in WEAVING else {}
+    ids |= talked(url, tmp_path) if path in TALKING else {}
+    return [*path.split(), *EXAMPLES[path].format(id=item, folder=tmp_path, **ids).split()]
+
+
+def test_every_command_answers_with_the_envelope(path: str, example: list[str], call: Call) -> None:
+    ended = call(*example, "--json")
+    assert ended.envelope.keys() == {"ok", "command", "result"}
+    assert ended.envelope["command"] == path
+    assert ended.code == 0
+
+
+def test_every_command_writes_text_for_people(example: list[str], call: Call) -> None:
+    ended = call(*example)
+    assert ended.code == 0, ended.err
+    assert ended.out.strip()
+    assert not ended.out.startswith("{")
+
+
+def test_every_command_takes_the_shared_options_and_has_help(path: str, call: Call) -> None:
+    assert isinstance(LEAVES[path], Command | Group)
+    names = {option.name for option in LEAVES[path].params}
+    assert names >= {option.name for option in shared_options()}
+    ended = call(*path.split(), "--help")
+    assert ended.code == 0
+    assert "Options of every command" in ended.out
+
+
+@pytest.mark.parametrize("arguments", [("--json", "search", "x"), ("search", "--json", "x"), ("search", "x", "--json")])
+def test_shared_options_stand_before_or_after_the_command(arguments: tuple[str, ...], call: Call) -> None:
+    assert call(*arguments).result["hits"] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nope",),
+        ("search",),
+        ("search", "x", "--nope"),
+        ("search", "x", "--limit", "many"),
+        ("search", "x", "--limit", "0"),
+        ("search", "x", "--from", "yesterday-ish"),
+        ("search", " "),
+        ("show", "seven"),
+        ("show", "0"),
+        ("show", str(10**30)),
+        ("workspace",),
+        ("workspace", "create", "\n"),
+        ("workspace", "create", "x", "--time-zone", "Moon/Crater"),
+        ("workspace", "change", "default"),
+        ("completion", "cmd"),
+        ("config", "set", "nope.x", "1"),
+        ("config", "set", "llm.dollars", "much"),
+        ("config", "set", "secrets.openai_api_key", "x"),
+        ("config", "set", "store.url", "postgresql://me:word@host/db"),
+        ("--config", "/nowhere/everloom.toml", "config"),
+        ("--store", "mysql://host/db", "search", "x"),
+        ("--store", "sqlite://", "search", "x"),
+    ],
+)
+def test_a_mistake_on_the_command_line_exits_with_2(arguments: tuple[str, ...], call: Call) -> None:
+    ended = call(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("Error: ")
+    assert "Traceback" not in ended.err
+    as_json = call(*arguments, "--json")
+    assert as_json.code == 2
+    assert as_json.error["code"] == "rejected"
+    assert as_json.err == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "4711"),
+        ("why", "4711"),
+        ("search", "x", "-w", "nobody"),
+        ("workspace", "show", "nobody"),
+        ("workspace", "change", "nobody", "--name", "somebody"),
+        ("workspace", "remove", "nobody", "--yes"),
+        ("jobs", "retry", "nothing"),
+        ("worker", "--once", "--tasks", "nothing"),
+        ("backup", "copy.db", "--store", "sqlite:///tmp/everloom-is-not-there/loom.db"),
+    ],
+)
+def test_what_is_not_there_exits_with_3(arguments: tuple[str, ...], call: Call) -> None:
+    ended = call(*arguments, "--json")
+    assert ended.code == 3
+    assert ended.error["code"] == "not_found"
+    assert ended.error["hint"]
+
+
+def test_a_mistyped_workspace_is_not_made_by_looking_for_it(call: Call) -> None:
+    assert call("search", "x", "-w", "tpyo").code == 3
+    assert call("workspace", "list", "--json").result["workspaces"] == []
+
+
+def test_an_unforeseen_error_is_logged_with_its_traceback_and_exits_with_1(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("by design")
+
+    monkeypatch.setattr("everloom.loom.Workspace.events", fail)
+    ended = call("events", "--json")
+    assert ended.code == 1
+    assert ended.error["code"] == "failed"
+    assert "ZeroDivisionError: by design" in ended.error["message"]
+    assert "Traceback" in ended.err
+
+
+def test_times_and_scores_in_json_are_plain(call: Call, url: str) -> None:
+    filled(url, "James sails.")
+    (hit,) = call("search", "sails", "--json").result["hits"]
+    assert hit["happened_at"] == "2026-11-15T12:00:00+00:00"
+    assert hit["kind"] == hit["source"] == "note"
+    assert isinstance(hit["score"], float)
+    assert json.dumps(hit)
+
+
+def test_without_a_command_the_help_is_shown(call: Call) -> None:
+    assert "Commands:" in call().out
+    assert call("--version").out.startswith("everloom ")

@@ -1,0 +1,151 @@
+"""One walk through every tool, over any transport: what each is asked, and what its answer must hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp import Client
+
+from tests.surfaces.mcp.ground import call
+
+SESSION = "walk"
+
+
+async def walk_core(client: Client) -> set[str]:
+    """Use every tool of the default toolset once and more, as a conversation would; give their names."""
+    walk = Walk(client)
+    oriented = await walk("orient")
+    assert oriented["soul"]["content"]
+    assert oriented["protocol"]["content"]
+    assert oriented["orientation"]["content"]
+    assert oriented["this_session"]["session_id"] == SESSION
+    first = await walk(
+        "remember", subject_names=["James", "Audrey"], content="James and Audrey are married.", kind="fact"
+    )
+    assert first["subjects_created"] == ["James", "Audrey"]
+    assert first["duplicate"] is False
+    again = await walk("remember", subject_names=["James"], content="James and Audrey are married.")
+    assert (again["id"], again["duplicate"]) == (first["id"], True)
+    await walk("remember", subject_names=["James"], content="James sails every summer.", confidence=0.9)
+    brought = await walk("bring_to_mind", topic_or_context=["sailing in summer", "marriage"])
+    assert brought["compaction_detected"] is False
+    assert {hit["source"] for hit in brought["results"]} == {"observation"}
+    token = brought["heartbeat_token"]
+    once_more = await walk("bring_to_mind", topic_or_context="sailing in summer", last_token=token)
+    assert once_more["results"] == []
+    assert (await walk("reset_seen"))["cleared"] >= 1
+    answer = await walk("recall", question_or_subject_name="Who is married to Audrey?")
+    assert answer["best_answer"]["content"] == "James and Audrey are married."
+    subject = await walk("recall", question_or_subject_name="james")
+    assert subject["subject"]["name"] == "James"
+    assert len(subject["recent_observations"]) == 2
+    around = await walk("open_around", subject_name="James")
+    assert [each["subject"]["name"] for each in around["neighbors"]] == ["Audrey"]
+    shared = await walk("open_intersection", subject_a="James", subject_b="Audrey")
+    assert [each["id"] for each in shared["observations"]] == [first["id"]]
+    await revise(walk, oriented["orientation"])
+    assert (await walk("mark_useful", id=first["id"]))["signal_type"] == "useful"
+    marked = await walk("mark_questionable", id=first["id"], reason="Are they still?")
+    assert marked["reason"] == "Are they still?"
+    told = await walk("describe_session", summary="About James.", content="James was introduced.")
+    assert told["session_id"] == SESSION
+    listed = await walk("sessions", limit=5)
+    assert SESSION in [each["session_id"] for each in listed["result"]]
+    story = await call(client, "what_happened", session_id=SESSION)
+    assert [each["content"] for each in story["observations"]][:1] == ["James and Audrey are married."]
+    return {*walk.used, "what_happened"}
+
+
+async def revise(walk: Walk, orientation: dict[str, Any]) -> None:
+    """Rewrite the orientation that was read."""
+    revised = await walk(
+        "update_understanding",
+        understanding_id=orientation["id"],
+        new_content="James prepares a summer of sailing.",
+        new_summary="Sailing.",
+        reason="It is spring.",
+        expected_version=orientation["version"],
+    )
+    assert revised["old_understanding_id"] == orientation["id"]
+
+
+async def walk_tending(client: Client) -> set[str]:
+    """Use every tool that only the full toolset has, as a consolidation would; give their names."""
+    walk = Walk(client)
+    made = await walk(
+        "create_subjects", subjects=[{"name": "Boat", "summary": "A boat.", "tags": ["thing"]}, {"name": "Ship"}]
+    )
+    assert [each["name"] for each in made["result"]] == ["Boat", "Ship"]
+    ids = await add_three(walk)
+    assert (await walk("delete_observations", ids=[ids[2], 10**9]))["deleted"] == [ids[2]]
+    found = await walk("query_observations", subject_names=["Boat"], query="colour of the hull", mode="text")
+    assert {each["kind"] for each in found["result"]} <= {"observation"}
+    assert (await walk("search", query="blue boat", limit=3))["result"][0]["id"] in ids
+    begun = await walk("begin_consolidation")
+    assert "Boat" in {each["name"] for each in begun["report"]["subjects_needing_understanding"]}
+    report = await walk("get_consolidation_report")
+    assert report["consolidation_open"] is True
+    assert (await walk("get_pending_consolidation"))["result"]
+    understood = await walk(
+        "create_understanding",
+        subject_names=["Boat"],
+        content="The boat is blue and lies in Brest.",
+        summary="A blue boat.",
+        source_observation_ids=ids[:2],
+    )
+    assert understood["kind"] == "single_subject"
+    await tend_subject(walk)
+    shown = await walk("get_understandings", subject_names=["Boat"])
+    assert understood["id"] in {each["id"] for each in shown["result"]}
+    history = await walk("get_understanding_history", understanding_id=understood["id"])
+    assert [each["id"] for each in history["result"]] == [understood["id"]]
+    await walk("find_similar_subjects", limit=5, min_score=0.1)
+    merged = await walk("merge_subjects", primary="Boat", duplicate="Ship")
+    assert "Ship" in merged["aliases"]
+    finished = await walk(
+        "finish_consolidation",
+        generation=begun["generation"],
+        summary="The boat is understood.",
+        reviewed_subject_names=["Boat"],
+        reviewed_intersections=[["Boat", "Brest"]],
+    )
+    assert finished["generation"] == begun["generation"]
+    assert (await walk("get_stats"))["subject_count"] >= 2
+    return walk.used
+
+
+async def add_three(walk: Walk) -> list[int]:
+    """Add observations, one of them to be taken back."""
+    given = [
+        {"subject_names": ["Boat"], "content": "The boat is blue.", "observed_at": "2026-11-01"},
+        {"subject_names": ["Boat", "Brest"], "content": "The boat lies in Brest."},
+        {"subject_names": ["Boat"], "content": "The boat is gren."},
+    ]
+    added = await walk("add_observations", observations=given)
+    return [each["id"] for each in added["result"]]
+
+
+async def tend_subject(walk: Walk) -> None:
+    """Change everything about a subject that can be changed."""
+    await walk("set_subject_summary", subject_name="Boat", summary="A sailing boat.")
+    await walk("set_subject_tags", subject_name="Boat", tags=["vessel"])
+    assert (await walk("get_subjects_by_tag", tag="vessel"))["result"][0]["name"] == "Boat"
+    await walk("add_alias", subject_name="Boat", alias="The Blue One")
+    (boat,) = (await walk("get_subjects", names=["the blue one"]))["result"]
+    assert (boat["name"], boat["summary"], boat["aliases"]) == ("Boat", "A sailing boat.", ["The Blue One"])
+    await walk("remove_alias", subject_name="Boat", alias="The Blue One", expected_version=boat["version"])
+    noted = await walk("set_structural_understanding", subject_name="Boat", content="Not the toy boat.")
+    assert noted["subject_name"] == "Boat"
+
+
+class Walk:
+    """A client that names its conversation in every call, and remembers which tools it used."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.used: set[str] = set()
+
+    async def __call__(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that must succeed."""
+        self.used.add(tool)
+        return await call(self.client, tool, **{"session_id": SESSION, **arguments})

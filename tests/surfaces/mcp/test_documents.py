@@ -1,0 +1,90 @@
+"""Resources and prompts, in both eras."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+from mcp.types import TextContent, TextResourceContents
+
+from everloom.surfaces.mcp import semantic as semantic_tools
+from everloom.surfaces.mcp import tending
+from everloom.surfaces.mcp.prompts import CONSOLIDATE, REFLECT
+from tests.surfaces.mcp.ground import call, everything_in, serving
+
+pytestmark = pytest.mark.anyio
+
+
+def remembered_in(store: Path) -> dict[str, list[Any]]:
+    """Read all but the audit trail and the counts of accesses, which every reading adds to."""
+    trail = {"counter", "item", "event", "access"}
+    return {name: rows for name, rows in everything_in(store).items() if name not in trail}
+
+
+async def read(client: Client, uri: str) -> str:
+    (part,) = (await client.read_resource(uri)).contents
+    assert isinstance(part, TextResourceContents)
+    assert part.mime_type == "text/markdown"
+    return part.text
+
+
+@pytest.mark.promise("mcp.resources")
+async def test_orientation_and_subjects_can_be_attached_without_being_seen_by_a_session(store: Path, mode: str) -> None:
+    with serving(store) as server:
+        async with Client(server, mode=mode) as client:
+            await call(client, "remember", subject_names=["James Bond"], content="James\nsails.")
+            await call(client, "orient")
+            before = remembered_in(store)
+            oriented = await read(client, "memory://orientation")
+            subject = await read(client, "memory://subject/James%20Bond")
+            assert remembered_in(store) == before
+            listed = [str(each.uri) for each in (await client.list_resources()).resources]
+            templates = [each.uri_template for each in (await client.list_resource_templates()).resource_templates]
+    assert [line for line in oriented.splitlines() if line in {"# Soul", "# Protocol", "# Orientation"}] == [
+        "# Soul",
+        "# Protocol",
+        "# Orientation",
+    ]
+    assert subject.startswith("# James Bond\n")
+    assert (listed, templates) == (["memory://orientation"], ["memory://subject/{name}"])
+
+
+async def test_a_subject_that_is_not_there_is_an_error_that_says_so(store: Path, mode: str) -> None:
+    with serving(store) as server:
+        async with Client(server, mode=mode) as client:
+            with pytest.raises(MCPError, match="Nobody"):
+                await client.read_resource("memory://subject/Nobody")
+            with pytest.raises(MCPError):
+                await client.read_resource("memory://nothing")
+
+
+@pytest.mark.promise("mcp.prompts")
+async def test_the_prompts_teach_consolidation_and_reflection(store: Path, mode: str) -> None:
+    with serving(store) as server:
+        async with Client(server, mode=mode) as client:
+            assert {each.name for each in (await client.list_prompts()).prompts} == {"consolidate", "reflect"}
+            texts = {}
+            for name, arguments in (("consolidate", {"focus": "James"}), ("reflect", {})):
+                (message,) = (await client.get_prompt(name, arguments)).messages
+                assert isinstance(message.content, TextContent)
+                texts[name] = message.content.text
+    assert texts["consolidate"].startswith(CONSOLIDATE)
+    assert "Begin with: James" in texts["consolidate"]
+    assert texts["reflect"] == REFLECT
+
+
+def test_the_prompts_name_only_tools_that_exist_and_in_the_right_order() -> None:
+    tools = {verb.name for verb in [*semantic_tools.TOOLS.verbs, *tending.TOOLS.verbs]}
+    steps = [
+        "begin_consolidation",
+        "describe_session",
+        "create_understanding",
+        "open_intersection",
+        "finish_consolidation",
+    ]
+    places = [CONSOLIDATE.index(step) for step in steps]
+    assert places == sorted(places)
+    assert tools.issuperset(steps)

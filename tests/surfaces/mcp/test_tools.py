@@ -1,0 +1,338 @@
+"""The tools in memory, in both eras: the whole list, what it costs, what each may do, and what bad input does."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.types import RequestParamsMeta
+
+from everloom.errors import Conflict
+from everloom.loom import open_loom
+from everloom.semantic import Semantic
+from everloom.surfaces.mcp import semantic as semantic_tools
+from everloom.surfaces.mcp import tending
+from everloom.surfaces.mcp.answers import INTERNAL
+from everloom.surfaces.mcp.server import LoomServer
+from tests.surfaces.mcp.ground import SETTINGS, call, everything_in, make_server, refusal, serving
+from tests.surfaces.mcp.journey import walk_core, walk_tending
+
+pytestmark = pytest.mark.anyio
+
+CORE = (
+    "orient bring_to_mind recall reset_seen open_around open_intersection remember update_understanding mark_useful "
+    "mark_questionable sessions what_happened describe_session"
+).split()
+REST = (
+    "create_subjects get_subjects set_subject_summary set_subject_tags get_subjects_by_tag add_observations "
+    "set_structural_understanding delete_observations query_observations create_understanding get_understandings "
+    "get_understanding_history search get_consolidation_report get_pending_consolidation find_similar_subjects "
+    "merge_subjects get_stats begin_consolidation finish_consolidation add_alias remove_alias"
+).split()
+READ_ONLY = {
+    *("orient bring_to_mind recall reset_seen open_around open_intersection sessions what_happened").split(),
+    *(
+        "get_subjects get_subjects_by_tag query_observations get_understandings get_understanding_history search"
+    ).split(),
+    *("get_consolidation_report get_pending_consolidation find_similar_subjects get_stats").split(),
+}
+# Bytes of the whole answer to tools/list. Advertising what tools answer would cost 27,000 more.
+MOST_BYTES = {"semantic": 7_000, "semantic-full": 18_000}
+
+
+@pytest.mark.promise("mcp.every-verb")
+async def test_every_tool_of_the_default_list_is_there_and_answers(store: Path, mode: str) -> None:
+    with serving(store) as server:
+        async with Client(server, mode=mode) as client:
+            listed = [tool.name for tool in (await client.list_tools()).tools]
+            assert sorted(listed) == sorted(CORE)
+            assert await walk_core(client) == set(CORE)
+
+
+@pytest.mark.promise("mcp.every-verb")
+async def test_every_tool_of_the_full_list_is_there_and_answers(store_url: str, mode: str) -> None:
+    with serving(store_url, "semantic-full") as server:
+        async with Client(server, mode=mode) as client:
+            listed = [tool.name for tool in (await client.list_tools()).tools]
+            assert sorted(listed) == sorted(CORE + REST)
+            assert await walk_core(client) | await walk_tending(client) == set(listed)
+
+
+@pytest.mark.promise("mcp.small-list")
+@pytest.mark.parametrize("toolset", MOST_BYTES)
+async def test_the_list_of_tools_is_small(store: Path, toolset: str, mode: str) -> None:
+    async with Client(make_server(store, toolset), mode=mode) as client:
+        answer = (await client.list_tools()).model_dump(mode="json", by_alias=True, exclude_none=True)
+    assert len(json.dumps(answer, separators=(",", ":"))) < MOST_BYTES[toolset]
+
+
+@pytest.mark.promise("mcp.lists-before-it-loads")
+async def test_listing_opens_no_store(store: Path, mode: str) -> None:
+    server = make_server(store)
+    async with Client(server, mode=mode) as client:
+        await client.list_tools()
+        assert not store.exists()
+    vars(server)["_opening"].close()
+
+
+@pytest.mark.promise("mcp.annotations")
+async def test_each_tool_says_what_it_may_change(store: Path) -> None:
+    async with Client(make_server(store, "semantic-full")) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    hints = {name: tool.annotations for name, tool in tools.items()}
+    assert {name for name, hint in hints.items() if hint and hint.read_only_hint} == READ_ONLY
+    assert {name for name, hint in hints.items() if hint and hint.destructive_hint} == {
+        "delete_observations",
+        "merge_subjects",
+    }
+    assert {name for name, hint in hints.items() if hint and hint.open_world_hint is not False} == set()
+    assert [name for name, tool in tools.items() if not (tool.title and tool.description)] == []
+
+
+def test_tools_have_the_names_and_arguments_of_the_operations() -> None:
+    for verb in [*semantic_tools.TOOLS.verbs, *tending.TOOLS.verbs]:
+        operation = inspect.signature(getattr(Semantic, verb.name)).parameters
+        strange = [each.name for each in verb.parameters if each.name not in operation]
+        assert strange == [], verb.name
+        needed = [name for name, each in operation.items() if each.default is each.empty and name != "self"]
+        assert [each.name for each in verb.parameters if each.default is each.empty] == needed, verb.name
+
+
+@pytest.mark.parametrize("toolset", ["", "semantics", "minds"])
+def test_an_unknown_toolset_is_named(store: Path, toolset: str) -> None:
+    with pytest.raises(Exception, match="toolset"):
+        make_server(store, toolset)
+
+
+async def test_the_server_introduces_itself(store: Path, mode: str) -> None:
+    async with Client(make_server(store), mode=mode) as client:
+        assert "orient" in (client.instructions or "")
+        assert client.server_info is not None
+        assert (client.server_info.name, bool(client.server_info.version)) == ("everloom", True)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, LoomServer]]:
+    store = tmp_path_factory.mktemp("shared") / "loom.db"
+    with serving(store) as server:
+        yield store, server
+
+
+BAD_INPUT = [
+    ("recall", {"question_or_subject_name": ""}, "rejected"),
+    ("recall", {"question_or_subject_name": "x" * 1_000_000}, "rejected"),
+    ("bring_to_mind", {"topic_or_context": []}, "rejected"),
+    ("bring_to_mind", {"topic_or_context": {"a": 1}}, "rejected"),
+    ("bring_to_mind", {"topic_or_context": "x", "last_token": "soon"}, "rejected"),
+    ("open_around", {"subject_name": "Nobody"}, "not_found"),
+    ("open_intersection", {"subject_a": "James", "subject_b": "Nobody"}, "not_found"),
+    ("remember", {"subject_names": ["James"], "content": ""}, "rejected"),
+    ("remember", {"subject_names": ["James"], "content": " \n\t "}, "rejected"),
+    ("remember", {"subject_names": ["James"], "content": "x" * 1_000_000}, "rejected"),
+    ("remember", {"subject_names": ["James"], "content": "a\x00b"}, "rejected"),
+    ("remember", {"subject_names": ["James"], "content": 7}, "rejected"),
+    ("remember", {"subject_names": ["James"]}, "rejected"),
+    ("remember", {"subject_names": "James", "content": "x"}, "rejected"),
+    ("remember", {"subject_names": [""], "content": "x"}, "rejected"),
+    ("remember", {"subject_names": ["a\x07b"], "content": "x"}, "rejected"),
+    ("remember", {"subject_names": ["J" * 201], "content": "x"}, "rejected"),
+    ("remember", {"subject_names": ["James", None], "content": "x"}, "rejected"),
+    ("remember", {"subject_names": ["New"], "content": "x", "confidence": 2}, "rejected"),
+    ("remember", {"subject_names": ["New"], "content": "x", "related_to": [10**9]}, "not_found"),
+    ("remember", {"subject_names": ["New"], "content": "x", "related_to": ["y"]}, "rejected"),
+    ("remember", {"subject_names": ["New"], "content": "x", "realted_to": [1]}, "rejected"),
+    ("remember", {"subject_names": ["New"], "content": "x", "session_id": ""}, "rejected"),
+    ("remember", {"subject_names": ["New"], "content": "x", "session_id": "a\nb"}, "rejected"),
+    ("update_understanding", {"understanding_id": 10**9, "new_content": "x", "new_summary": "y"}, "not_found"),
+    ("update_understanding", {"understanding_id": 2**63, "new_content": "x", "new_summary": "y"}, ""),
+    ("update_understanding", {"understanding_id": -1, "new_content": "x", "new_summary": "y"}, ""),
+    ("mark_useful", {"id": 0}, ""),
+    ("mark_useful", {"id": "first"}, "rejected"),
+    ("mark_useful", {"id": 2**80}, ""),
+    ("mark_questionable", {"id": 10**9, "reason": "x"}, "not_found"),
+    ("sessions", {"limit": 0}, "rejected"),
+    ("sessions", {"after": "yesterday"}, "rejected"),
+    ("what_happened", {"session_id": "never"}, "not_found"),
+    ("describe_session", {"summary": ""}, "rejected"),
+    ("no_such_tool", {}, "not_found"),
+]
+
+
+@pytest.mark.promise("mcp.bad-input-writes-nothing")
+@pytest.mark.parametrize(("tool", "arguments", "code"), BAD_INPUT, ids=lambda value: str(value)[:40])
+async def test_bad_input_is_explained_and_writes_nothing(
+    shared: tuple[Path, LoomServer], mode: str, tool: str, arguments: dict[str, Any], code: str
+) -> None:
+    store, server = shared
+    async with Client(server, mode=mode) as client:
+        await call(client, "remember", subject_names=["James"], content="James sails.")
+        before = everything_in(store)
+        text = await refusal(client, tool, **arguments)
+        assert everything_in(store) == before
+    assert text.startswith(f"{code}:" if code else ("not_found:", "rejected:"))
+    assert len(text) < 1000
+    assert "Traceback" not in text
+    assert "Next: " in text
+
+
+@pytest.mark.promise("mcp.any-script")
+@pytest.mark.parametrize(
+    "content",
+    [
+        "🧠 remembers 👩‍👩‍👧",
+        "ג׳יימס מפליג בקיץ",
+        "جيمس يبحر",
+        "ジェームズは帆走する",
+        "e\u0301",
+        "tab\tand\nline",
+        "null",
+        "[1, 2]",
+    ],
+)
+async def test_any_script_is_remembered_as_it_was_written(store: Path, mode: str, content: str) -> None:
+    with serving(store) as server:
+        async with Client(server, mode=mode) as client:
+            kept = await call(client, "remember", subject_names=["ג׳יימס 🧠"], content=content, kind="null")
+            assert kept["content"] == content
+            shown = await call(client, "recall", question_or_subject_name="ג׳יימס 🧠")
+    assert [each["content"] for each in shown["recent_observations"]] == [content]
+    assert shown["recent_observations"][0]["kind"] == "null"
+
+
+async def test_lists_that_a_client_sends_as_text_are_read(store: Path) -> None:
+    with serving(store) as server:
+        async with Client(server) as client:
+            kept = await call(client, "remember", subject_names='["James", "Audrey"]', content="They met.")
+            assert kept["subject_names"] == ["James", "Audrey"]
+            await call(client, "bring_to_mind", topic_or_context='["meeting", "James"]')
+            await call(client, "bring_to_mind", topic_or_context='{"not": "a list"}', session_id="other")
+
+
+@pytest.mark.promise("mcp.conflict-shows-state")
+async def test_a_stale_version_is_a_conflict_that_shows_the_current_state(store: Path, mode: str) -> None:
+    with serving(store) as server:
+        async with Client(server, mode=mode) as client:
+            found = (await call(client, "orient"))["orientation"]
+            change = {"understanding_id": found["id"], "new_summary": "s", "expected_version": found["version"]}
+            first = await call(client, "update_understanding", new_content="First.", **change)
+            before = everything_in(store)
+            text = await refusal(client, "update_understanding", new_content="Second.", **change)
+            assert everything_in(store) == before
+    assert text.startswith("conflict:")
+    assert str(first["new_understanding_id"]) in text
+
+
+@pytest.mark.promise("mcp.read-only")
+async def test_a_read_only_server_reads_and_refuses_every_write(store: Path, mode: str) -> None:
+    with serving(store) as writer:
+        async with Client(writer) as client:
+            await walk_core(client)
+    with serving(store, "semantic-full", read_only=True) as server:
+        async with Client(server, mode=mode) as client:
+            assert (await call(client, "recall", question_or_subject_name="James"))["subject"]["name"] == "James"
+            await call(client, "orient")
+            before = everything_in(store)
+            for tool in (await client.list_tools()).tools:
+                if tool.name not in READ_ONLY:
+                    needed = tool.input_schema.get("required", [])
+                    values = {name: sample(tool.input_schema["properties"][name]) for name in needed}
+                    text = await refusal(client, tool.name, **values)
+                    assert text.startswith("forbidden:")
+                    assert "--read-only" in text
+            assert everything_in(store) == before
+
+
+def sample(schema: dict[str, Any]) -> Any:
+    """Make up an argument of the right type."""
+    return {"string": "x", "integer": 1, "array": []}[schema["type"]]
+
+
+async def test_a_read_only_server_makes_no_workspace(store: Path) -> None:
+    with serving(store, read_only=True, default_workspace="nowhere") as server:
+        async with Client(server) as client:
+            assert (await refusal(client, "orient")).startswith("not_found:")
+
+
+@pytest.mark.promise("mcp.internal-errors")
+async def test_an_unforeseen_error_is_logged_and_tells_the_model_nothing_of_its_cause(
+    store: Path, mode: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def break_down(_self: Semantic, _question: str) -> None:
+        raise RuntimeError("the secret cause")
+
+    monkeypatch.setattr(Semantic, "recall", break_down)
+    with serving(store) as server:
+        async with Client(server, mode=mode) as client:
+            assert await refusal(client, "recall", question_or_subject_name="x") == INTERNAL
+            await call(client, "orient")
+    assert "the secret cause" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+async def test_an_error_may_carry_any_state(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def clash(_self: Semantic, _question: str) -> None:
+        raise Conflict("it moved on", current={"at": object, "id": {3}})
+
+    monkeypatch.setattr(Semantic, "recall", clash)
+    with serving(store) as server:
+        async with Client(server) as client:
+            text = await refusal(client, "recall", question_or_subject_name="x")
+    assert '"id":[3]' in text
+
+
+@pytest.mark.promise("mcp.session-order")
+async def test_a_client_is_known_by_what_it_puts_beside_the_call(store: Path, mode: str) -> None:
+    with serving(store) as server:
+        async with Client(server, mode=mode) as client:
+            arguments = {"subject_names": ["James"], "content": "James sails."}
+            meta = cast("RequestParamsMeta", {"vscode.conversationId": "chat-7"})
+            assert not (await client.call_tool("remember", arguments, meta=meta)).is_error
+            await call(client, "remember", subject_names=["James"], content="James swims.", session_id="mine")
+            await call(client, "remember", subject_names=["James"], content="James runs.")
+            listed = await call(client, "sessions")
+    assert {each["session_id"] for each in listed["result"]} == {"chat-7", "mine", "process 1"}
+
+
+@pytest.mark.promise("mcp.activity-of-others")
+async def test_what_another_session_wrote_is_told_once_and_silence_is_left_out(store: Path, mode: str) -> None:
+    with serving(store) as server:
+        async with Client(server, mode=mode) as client:
+            assert "workspace_activity" not in await call(client, "orient", session_id="a")
+            await call(client, "remember", subject_names=["James"], content="James sails.", session_id="b")
+            told = await call(client, "recall", question_or_subject_name="James", session_id="a")
+            assert [each["preview"] for each in told["workspace_activity"]] == ["James sails."]
+            again = await call(client, "recall", question_or_subject_name="James", session_id="a")
+            assert "workspace_activity" not in again
+
+
+@pytest.mark.promise("mcp.many-at-once")
+async def test_many_calls_at_once_lose_nothing(store: Path, mode: str) -> None:
+    texts = [f"Observation number {number}." for number in range(40)]
+    with serving(store) as first, serving(store) as second:
+
+        async def write(server: Any, each: str) -> None:
+            async with Client(server, mode=mode) as client:
+                await call(client, "remember", subject_names=["James"], content=each, session_id=each)
+
+        async with anyio.create_task_group() as group:
+            for number, text in enumerate(texts):
+                group.start_soon(write, (first, second)[number % 2], text)
+    with open_loom(store, settings=SETTINGS) as loom:
+        (james,) = loom.workspace("default").semantic.get_subjects(["James"])
+    assert james.observation_count == len(texts)
+
+
+async def test_a_broken_store_is_an_error_that_names_it_and_nothing_crashes(store: Path, mode: str) -> None:
+    store.write_bytes(b"no database" * 1000)
+    with serving(store) as server:
+        async with Client(server, mode=mode) as client:
+            text = await refusal(client, "orient")
+            assert len((await client.list_tools()).tools) == len(CORE)
+    assert text.startswith("store_failed:")
+    assert str(store) in text
