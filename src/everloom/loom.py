@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from everloom.mind.ground import Ground as MindGround
     from everloom.models.talker import Talker
     from everloom.semantic import Ground, Semantic
-    from everloom.semantic.driver import Bounds, Planned
-    from everloom.semantic.task import Consolidation
+    from everloom.semantic.consolidation.driver import Bounds, Planned
+    from everloom.semantic.consolidation.task import Consolidation
 
 
 def open_loom(url: str | Path | None = None, *, settings: Settings | None = None, clock: Clock | None = None) -> Loom:
@@ -122,7 +122,7 @@ class Loom:
 
     def consolidation(self, bounds: Bounds | None = None) -> Consolidation:
         """Make the task that consolidates with a language model."""
-        from everloom.semantic.task import Consolidation, Means  # noqa: PLC0415
+        from everloom.semantic.consolidation.task import Consolidation, Means  # noqa: PLC0415
 
         return Consolidation(Means(self.ground, self.thinker, estimate), bounds)
 
@@ -290,7 +290,7 @@ class Workspace:
 
     def plan_consolidation(self) -> tuple[Planned, ...]:
         """Say what a consolidation by a model would do, in order; asks nobody and writes nothing."""
-        from everloom.semantic.driver import preview  # noqa: PLC0415
+        from everloom.semantic.consolidation.driver import preview  # noqa: PLC0415
 
         return preview(self.loom.ground(self.info), estimate)
 

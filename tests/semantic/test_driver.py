@@ -13,10 +13,11 @@ import pytest
 from everloom.clock import ManualClock, from_micros
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
 from everloom.loom import Loom, Workspace
-from everloom.semantic import Semantic, driver
+from everloom.semantic import Semantic
+from everloom.semantic.consolidation import driver
+from everloom.semantic.consolidation.work import ConsolidationReport
 from everloom.semantic.results import Understanding
 from everloom.semantic.thinking import Question
-from everloom.semantic.work import ConsolidationReport
 from tests.semantic.thinking import MARRIED, STEPS, Sage, dies, fill, of, part, run
 
 

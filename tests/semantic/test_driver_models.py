@@ -14,8 +14,8 @@ from everloom.kernel.spending import Ledger
 from everloom.kernel.tasks import Outcome
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.models import Access, Budget, Meter, Roles, estimate
-from everloom.semantic.driver import Bounds, Passed
-from everloom.semantic.task import QUIET, Consolidation, Means
+from everloom.semantic.consolidation.driver import Bounds, Passed
+from everloom.semantic.consolidation.task import QUIET, Consolidation, Means
 from everloom.settings import Settings
 from everloom.wiring.thinkers import ThinkingModel
 from tests.models.conftest import NOWHERE, access_to

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everloom.semantic.documents import default_text
-from everloom.semantic.likeness import distance, nearest_names, spelled_alike
+from everloom.semantic.consolidation.plan import WaitingPair, WaitingSubject, make_plan, pending_items
+from everloom.semantic.consolidation.work import SessionNeed
+from everloom.semantic.evidence.likeness import distance, nearest_names, spelled_alike
 from everloom.semantic.parts import BriefUnderstanding
-from everloom.semantic.plan import WaitingPair, WaitingSubject, make_plan, pending_items
-from everloom.semantic.retrieval import compaction
-from everloom.semantic.sessions import Heartbeat, preview
-from everloom.semantic.soul import soul_hints
-from everloom.semantic.work import SessionNeed
+from everloom.semantic.recall.retrieval import compaction
+from everloom.semantic.recall.sessions import Heartbeat, preview
+from everloom.semantic.understanding.documents import default_text
+from everloom.semantic.understanding.soul import soul_hints
 
 NOW = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
 WORDS = st.text(alphabet="abc", max_size=7)

@@ -11,7 +11,7 @@ from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.search import Scope
 from everloom.loom import Loom
 from everloom.semantic import Lesson, NewObservation, Semantic, learn
-from everloom.semantic.material import evidence_of, line_of
+from everloom.semantic.consolidation.material import evidence_of, line_of
 from everloom.semantic.results import Observation
 from everloom.store import Unit
 

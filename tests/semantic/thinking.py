@@ -14,8 +14,8 @@ from everloom.kernel.tasks import Lease, Outcome
 from everloom.loom import Loom, Workspace
 from everloom.models import estimate
 from everloom.semantic import NewObservation
-from everloom.semantic.driver import Bounds, Passed
-from everloom.semantic.task import Consolidation, Means
+from everloom.semantic.consolidation.driver import Bounds, Passed
+from everloom.semantic.consolidation.task import Consolidation, Means
 from everloom.semantic.thinking import Question, ShapeT, Spent
 from everloom.store import Unit
 

@@ -4,9 +4,9 @@ Owns subjects, observations, understandings, sessions as this faculty sees them,
 models, surfaces and the other faculties. `Semantic` is the way in; `results` and `work` hold what it answers.
 """
 
+from everloom.semantic.evidence.superseding import learn
 from everloom.semantic.faculty import Semantic
 from everloom.semantic.ground import Ground
 from everloom.semantic.parts import Lesson, NewObservation, NewSubject
-from everloom.semantic.superseding import learn
 
 __all__ = ["Ground", "Lesson", "NewObservation", "NewSubject", "Semantic", "learn"]

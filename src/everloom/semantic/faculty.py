@@ -8,26 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from everloom.semantic import (
-    aliases,
-    consolidation,
-    deletion,
-    documents,
-    intersections,
-    marks,
-    merging,
-    records,
-    report,
-    retrieval,
-    sessions,
-    stats,
-    understandings,
-)
-from everloom.semantic import observations as evidence
-from everloom.semantic import subjects as regions
 from everloom.semantic.checks import tuple_of
+from everloom.semantic.consolidation import passes as consolidation
+from everloom.semantic.consolidation import report
+from everloom.semantic.consolidation.work import BegunConsolidation, ConsolidationReport, FinishedConsolidation, Pending
+from everloom.semantic.evidence import aliases, deletion, merging
+from everloom.semantic.evidence import observations as evidence
+from everloom.semantic.evidence import subjects as regions
 from everloom.semantic.ground import Ground
 from everloom.semantic.parts import NewObservation, NewSubject, UnderstandingKind
+from everloom.semantic.recall import intersections, marks, records, retrieval, sessions, stats
+from everloom.semantic.recall.retrieval import Mode
 from everloom.semantic.results import (
     Added,
     BroughtToMind,
@@ -54,9 +45,8 @@ from everloom.semantic.results import (
     Understanding,
     UpdatedUnderstanding,
 )
-from everloom.semantic.retrieval import Mode
-from everloom.semantic.understandings import NewUnderstanding, Revision
-from everloom.semantic.work import BegunConsolidation, ConsolidationReport, FinishedConsolidation, Pending
+from everloom.semantic.understanding import documents, understandings
+from everloom.semantic.understanding.understandings import NewUnderstanding, Revision
 
 
 class Semantic:

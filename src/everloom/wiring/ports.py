@@ -38,7 +38,7 @@ class OneSoul:
         return kept if isinstance(kept, Understanding) else None
 
     def _current(self) -> tuple[str, int]:
-        from everloom.semantic.documents import default_text  # noqa: PLC0415
+        from everloom.semantic.understanding.documents import default_text  # noqa: PLC0415
 
         kept = self._kept()
         return (default_text("soul"), 0) if kept is None else (kept.content, kept.version)
@@ -90,7 +90,7 @@ class ConversationFacts:
     def nearest(self, text: str, limit: int) -> Sequence[Fact]:
         """Find the present facts nearest to a text, by the one search."""
         from everloom.mind.ports import Fact  # noqa: PLC0415
-        from everloom.semantic.records import observations_of  # noqa: PLC0415
+        from everloom.semantic.recall.records import observations_of  # noqa: PLC0415
 
         within, depth = Scope(kinds=frozenset({"observation"})), limit * 2
         while True:
@@ -108,7 +108,7 @@ class ConversationFacts:
     def learn(self, changes: Sequence[Change], *, exchange: int, also: Callable[[Unit], None]) -> Sequence[int | None]:
         """Keep and supersede what an exchange changed, all or none."""
         from everloom.semantic import Lesson, NewObservation, learn  # noqa: PLC0415
-        from everloom.semantic.records import observations_of  # noqa: PLC0415
+        from everloom.semantic.recall.records import observations_of  # noqa: PLC0415
 
         with self._ground.read() as unit:
             old = observations_of(unit, [each.instead_of for each in changes if each.instead_of is not None])

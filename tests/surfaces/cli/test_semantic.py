@@ -57,8 +57,8 @@ def test_an_old_observation_keeps_its_day(call: Call) -> None:
 
 
 def test_json_has_the_fields_of_the_answer_as_they_are(call: Call, url: str, tmp_path: Path) -> None:
+    from everloom.semantic.consolidation.work import ConsolidationReport
     from everloom.semantic.results import Intersection, Understanding
-    from everloom.semantic.work import ConsolidationReport
 
     ids = known(url, tmp_path)
     answers: list[tuple[Any, type]] = [

@@ -16,8 +16,8 @@ from everloom.surfaces.cli.turns import stopping
 if TYPE_CHECKING:
     from everloom.kernel.tasks import Outcome
     from everloom.loom import Loom, Workspace
-    from everloom.semantic.driver import Bounds, Passed, Planned
-    from everloom.semantic.task import Consolidation
+    from everloom.semantic.consolidation.driver import Bounds, Passed, Planned
+    from everloom.semantic.consolidation.task import Consolidation
 
 NO_MODEL = (
     "set llm.large (`everloom config set llm.large anthropic:MODEL`, or openai:… or ollama:…), or let the agent do it: "
@@ -40,7 +40,7 @@ def consolidate(invocation: Invocation, dry_run: bool, limit: int | None, tokens
             return told_plan(workspace.plan_consolidation(), limit)
         if not loom.llms(workspace.info).is_configured:
             raise Rejected("no language model is configured", hint=NO_MODEL)
-        from everloom.semantic.driver import Bounds  # noqa: PLC0415  loads the faculty
+        from everloom.semantic.consolidation.driver import Bounds  # noqa: PLC0415  loads the faculty
 
         with stopping() as stop:
             bounds = Bounds(steps=limit, tokens=tokens, stop=stop.is_set)
@@ -50,7 +50,7 @@ def consolidate(invocation: Invocation, dry_run: bool, limit: int | None, tokens
 
 def ran(loom: Loom, workspace: Workspace, bounds: Bounds, seconds: float) -> tuple[Consolidation, Outcome]:
     """Run the task under its lease; a rest after an earlier failure is over when somebody asks."""
-    from everloom.semantic.driver import count_steps  # noqa: PLC0415  loads the faculty
+    from everloom.semantic.consolidation.driver import count_steps  # noqa: PLC0415  loads the faculty
 
     task = loom.consolidation(bounds)
     loom.work.retry_now(workspace.info, task.name)

@@ -15,7 +15,8 @@ from everloom.clock import shown
 from everloom.surfaces.cli.output import Table, fields_of, shortened
 
 if TYPE_CHECKING:
-    from everloom.semantic import results, work
+    from everloom.semantic import results
+    from everloom.semantic.consolidation import work
     from everloom.semantic.parts import BriefObservation
 
 Part = str | Table

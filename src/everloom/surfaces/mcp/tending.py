@@ -13,7 +13,8 @@ from everloom.surfaces.mcp.toolset import ADDS, ADDS_ONCE, DESTROYS, READS, Tool
 
 if TYPE_CHECKING:
     from everloom.loom import Workspace
-    from everloom.semantic import results, work
+    from everloom.semantic import results
+    from everloom.semantic.consolidation import work
 
 TOOLS = Toolset()
 

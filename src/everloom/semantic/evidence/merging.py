@@ -11,14 +11,15 @@ from dataclasses import dataclass
 
 from everloom.errors import Rejected
 from everloom.kernel.search import Prepared
-from everloom.semantic import checks, subjects
-from everloom.semantic.aliases import relabel_subject
-from everloom.semantic.drafts import completed
+from everloom.semantic import checks
+from everloom.semantic.evidence import subjects
+from everloom.semantic.evidence.aliases import relabel_subject
+from everloom.semantic.evidence.drafts import completed
+from everloom.semantic.evidence.observations import set_of
+from everloom.semantic.evidence.subjects import Region
 from everloom.semantic.ground import Act, Ground, State, state_for_writing, state_of, tick, told
-from everloom.semantic.observations import set_of
 from everloom.semantic.results import MergedSubjects
-from everloom.semantic.subjects import Region
-from everloom.semantic.understandings import (
+from everloom.semantic.understanding.understandings import (
     active_of,
     pair_of,
     prepare,

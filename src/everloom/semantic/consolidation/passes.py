@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict, NotFound, Rejected
-from everloom.semantic import checks, subjects
+from everloom.semantic import checks
+from everloom.semantic.consolidation.report import pending_count, report_of
+from everloom.semantic.consolidation.work import BegunConsolidation, FinishedConsolidation
+from everloom.semantic.evidence import subjects
 from everloom.semantic.ground import Act, Ground, State, state_for_writing, tick
-from everloom.semantic.report import pending_count, report_of
-from everloom.semantic.work import BegunConsolidation, FinishedConsolidation
 from everloom.store import Unit
 
 FIRST_LOOK = 20

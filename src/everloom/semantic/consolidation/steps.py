@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from everloom.semantic.plan import Plan
+from everloom.semantic.consolidation.plan import Plan
 
 StepKind = Literal["session", "subject", "intersection", "orientation"]
 

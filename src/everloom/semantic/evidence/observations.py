@@ -14,15 +14,16 @@ from itertools import combinations
 from everloom.clock import to_micros
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import checked, content_hash
-from everloom.semantic import checks, subjects
-from everloom.semantic.drafts import completed, relabel
+from everloom.semantic import checks
+from everloom.semantic.evidence import subjects
+from everloom.semantic.evidence.drafts import completed, relabel
+from everloom.semantic.evidence.similarity import similar_subjects
+from everloom.semantic.evidence.subjects import Region
 from everloom.semantic.ground import Act, Ground, state_for_writing, tick
 from everloom.semantic.parts import NewObservation, NewSubject, SimilarSubject
-from everloom.semantic.records import names_of, need_active, tags_of
+from everloom.semantic.recall.records import names_of, need_active, tags_of
+from everloom.semantic.recall.sessions import activity
 from everloom.semantic.results import Added, Remembered
-from everloom.semantic.sessions import activity
-from everloom.semantic.similarity import similar_subjects
-from everloom.semantic.subjects import Region
 from everloom.store import Unit
 
 

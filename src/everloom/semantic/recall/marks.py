@@ -10,9 +10,9 @@ from everloom.kernel.journal import kind_of
 from everloom.semantic import checks
 from everloom.semantic.ground import Ground
 from everloom.semantic.parts import Source
-from everloom.semantic.records import articled, need_active
+from everloom.semantic.recall.records import articled, need_active
+from everloom.semantic.recall.sessions import activity
 from everloom.semantic.results import Marked
-from everloom.semantic.sessions import activity
 
 
 def mark(ground: Ground, item_id: int, verdict: Verdict, reason: str | None, key: str | None) -> Marked:

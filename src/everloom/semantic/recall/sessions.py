@@ -16,10 +16,10 @@ from everloom.kernel.journal import Session, session_from
 from everloom.kernel.search import Document, Standing
 from everloom.kernel.texts import checked, checked_name
 from everloom.semantic import checks
-from everloom.semantic.drafts import completed
+from everloom.semantic.evidence.drafts import completed
 from everloom.semantic.ground import Act, Ground, clock_id, state_for_writing, tick
 from everloom.semantic.parts import Activity, SessionObservation, WorkspaceActivity
-from everloom.semantic.records import names_of, observations_of, tags_of, understandings_of
+from everloom.semantic.recall.records import names_of, observations_of, tags_of, understandings_of
 from everloom.semantic.results import DescribedSession, SeenReset, SessionStory, SessionSummary
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER

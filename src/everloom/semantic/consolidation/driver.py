@@ -15,18 +15,18 @@ from typing import Literal
 
 from everloom.errors import Conflict, EverloomError, NotFound, ProviderBusy, ProviderError, Rejected, StoreBusy
 from everloom.kernel.tasks import LEASE, Lease, Progress
-from everloom.semantic import material
 from everloom.semantic.checks import MOST_IDS, names
-from everloom.semantic.consolidation import review_pair
+from everloom.semantic.consolidation import material
+from everloom.semantic.consolidation.material import Draft, Estimate, Material
+from everloom.semantic.consolidation.passes import review_pair
+from everloom.semantic.consolidation.report import drift, pending_count, read_plan
+from everloom.semantic.consolidation.steps import ORIENTATION, Step, StepKind, steps_of
+from everloom.semantic.consolidation.verdicts import Note, Verdict
+from everloom.semantic.consolidation.work import SoulHint
+from everloom.semantic.evidence.subjects import need
 from everloom.semantic.faculty import Semantic
 from everloom.semantic.ground import Act, Ground, state_of
-from everloom.semantic.material import Draft, Estimate, Material
-from everloom.semantic.report import drift, pending_count, read_plan
-from everloom.semantic.steps import ORIENTATION, Step, StepKind, steps_of
-from everloom.semantic.subjects import need
 from everloom.semantic.thinking import Spent, Thinker
-from everloom.semantic.verdicts import Note, Verdict
-from everloom.semantic.work import SoulHint
 from everloom.store import Unit
 
 Outcome = Literal["written", "unchanged", "trivial", "skipped", "failed"]

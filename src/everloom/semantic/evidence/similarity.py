@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from everloom.kernel.search import Prepared
-from everloom.semantic.likeness import SAME_NAME, same_count, slips_allowed, spelled_alike
+from everloom.semantic.evidence.likeness import SAME_NAME, same_count, slips_allowed, spelled_alike
+from everloom.semantic.evidence.subjects import near_rows
 from everloom.semantic.parts import NewSubject, SimilarSubject
-from everloom.semantic.subjects import near_rows
 from everloom.store import Unit
 
 MOST_COMPARED = 10_000

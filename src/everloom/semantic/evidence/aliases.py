@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.texts import checked_name, name_key
-from everloom.semantic import checks, subjects
-from everloom.semantic.drafts import relabel
+from everloom.semantic import checks
+from everloom.semantic.evidence import subjects
+from everloom.semantic.evidence.drafts import relabel
+from everloom.semantic.evidence.subjects import Region
 from everloom.semantic.ground import Ground
 from everloom.semantic.results import Subject
-from everloom.semantic.subjects import Region
 from everloom.store import Unit
 
 

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from everloom.errors import Rejected
-from everloom.semantic import checks, subjects
+from everloom.semantic import checks
+from everloom.semantic.evidence import subjects
+from everloom.semantic.evidence.similarity import MOST_COMPARED, Vectors, alike, between, vectors_of
+from everloom.semantic.evidence.subjects import Region
 from everloom.semantic.ground import Ground
 from everloom.semantic.parts import (
     BriefSubject,
@@ -16,11 +19,9 @@ from everloom.semantic.parts import (
     RelationshipUnderstanding,
     SubjectHead,
 )
-from everloom.semantic.records import briefs_of, understandings_of
+from everloom.semantic.recall.records import briefs_of, understandings_of
+from everloom.semantic.recall.sessions import noted
 from everloom.semantic.results import Intersection, Neighborhood, SubjectPair, Understanding
-from everloom.semantic.sessions import noted
-from everloom.semantic.similarity import MOST_COMPARED, Vectors, alike, between, vectors_of
-from everloom.semantic.subjects import Region
 from everloom.store import Row, Unit
 
 # Two subjects that share more than this are related and known to be.

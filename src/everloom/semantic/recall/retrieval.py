@@ -18,8 +18,9 @@ from everloom.kernel.access import count_access
 from everloom.kernel.search import DEFAULT, Findings, Recipe, Scope
 from everloom.kernel.search import Hit as Found
 from everloom.kernel.texts import checked, checked_name, name_key
-from everloom.semantic import checks, subjects
-from everloom.semantic.among import search_among
+from everloom.semantic import checks
+from everloom.semantic.evidence import subjects
+from everloom.semantic.evidence.subjects import Region
 from everloom.semantic.ground import Act, Ground, state_of
 from everloom.semantic.parts import (
     BestAnswer,
@@ -33,7 +34,9 @@ from everloom.semantic.parts import (
     SubjectUnderstanding,
     Supporting,
 )
-from everloom.semantic.records import briefs_of, observations_of, understandings_of
+from everloom.semantic.recall.among import search_among
+from everloom.semantic.recall.records import briefs_of, observations_of, understandings_of
+from everloom.semantic.recall.sessions import Heartbeat, activity, clear_seen, heartbeat, mark_seen
 from everloom.semantic.results import (
     BroughtToMind,
     Hit,
@@ -43,8 +46,6 @@ from everloom.semantic.results import (
     SubjectRecall,
     Understanding,
 )
-from everloom.semantic.sessions import Heartbeat, activity, clear_seen, heartbeat, mark_seen
-from everloom.semantic.subjects import Region
 from everloom.store import Unit
 
 Mode = Literal["hybrid", "text", "embedding"]

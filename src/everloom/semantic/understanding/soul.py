@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from everloom.semantic.work import SoulHint
+from everloom.semantic.consolidation.work import SoulHint
 
 RULE_SHARE = 0.4
 FEWEST_LINES = 5

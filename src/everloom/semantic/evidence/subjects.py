@@ -14,9 +14,9 @@ from everloom.errors import Conflict, NotFound
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import checked_name, name_key
 from everloom.semantic import checks
-from everloom.semantic.drafts import completed
+from everloom.semantic.evidence.drafts import completed
+from everloom.semantic.evidence.likeness import nearest_names, slips_allowed
 from everloom.semantic.ground import Act, Ground, told
-from everloom.semantic.likeness import nearest_names, slips_allowed
 from everloom.semantic.parts import BriefUnderstanding, NewSubject, StructuralPointer
 from everloom.semantic.results import CreatedSubject, Subject
 from everloom.store import Row, Unit

@@ -14,10 +14,10 @@ from everloom.clock import to_micros
 from everloom.errors import Conflict, Rejected
 from everloom.kernel.journal import kind_of
 from everloom.semantic import checks
+from everloom.semantic.evidence.observations import checked_draft, keep, make_ready
 from everloom.semantic.ground import Act, Ground, state_for_writing, tick
-from everloom.semantic.observations import checked_draft, keep, make_ready
 from everloom.semantic.parts import Lesson
-from everloom.semantic.records import need_observations
+from everloom.semantic.recall.records import need_observations
 from everloom.semantic.results import Added, Learnt
 from everloom.store import Row, Unit
 

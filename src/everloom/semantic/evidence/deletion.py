@@ -8,7 +8,7 @@ from itertools import combinations
 from everloom.semantic import checks
 from everloom.semantic.ground import Act, Ground, State, state_of
 from everloom.semantic.parts import RejectedId
-from everloom.semantic.records import articled
+from everloom.semantic.recall.records import articled
 from everloom.semantic.results import Deleted
 from everloom.store import Row, Unit
 

@@ -12,11 +12,11 @@ from datetime import timedelta
 from everloom.clock import to_micros
 from everloom.kernel.tasks import Lease, Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
-from everloom.semantic.driver import Bounds, Pass, Passed
+from everloom.semantic.consolidation.driver import Bounds, Pass, Passed
+from everloom.semantic.consolidation.material import Estimate
+from everloom.semantic.consolidation.report import pending_count
 from everloom.semantic.ground import Ground, state_of
-from everloom.semantic.material import Estimate
-from everloom.semantic.report import pending_count
-from everloom.semantic.stats import count
+from everloom.semantic.recall.stats import count
 from everloom.semantic.thinking import Thinker
 from everloom.store.contract import FOREVER
 

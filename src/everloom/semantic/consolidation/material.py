@@ -16,15 +16,15 @@ from everloom.clock import shown
 from everloom.errors import NotFound
 from everloom.kernel.journal import session_from
 from everloom.kernel.texts import name_key
-from everloom.semantic.documents import default_text
+from everloom.semantic.consolidation.report import questionable
+from everloom.semantic.consolidation.steps import Step
 from everloom.semantic.ground import Ground, clock_id, state_of
 from everloom.semantic.parts import BriefObservation
-from everloom.semantic.records import observations_of, understandings_of
-from everloom.semantic.report import questionable
+from everloom.semantic.recall.records import observations_of, understandings_of
+from everloom.semantic.recall.sessions import ORIENT_SESSIONS, summaries
 from everloom.semantic.results import Observation, Understanding
-from everloom.semantic.sessions import ORIENT_SESSIONS, summaries
-from everloom.semantic.steps import Step
 from everloom.semantic.thinking import Passage, Question
+from everloom.semantic.understanding.documents import default_text
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
 

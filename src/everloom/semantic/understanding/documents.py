@@ -14,12 +14,12 @@ from typing import Literal
 from everloom.clock import from_micros, shown, to_micros
 from everloom.kernel.journal import session_from
 from everloom.kernel.search import Prepared
+from everloom.semantic.consolidation.report import pending_count
 from everloom.semantic.ground import Act, Ground, State, state_for_writing, state_of
 from everloom.semantic.parts import CriticalDocument, OrientationDocument, RecentActivity
-from everloom.semantic.report import pending_count
+from everloom.semantic.recall.sessions import ORIENT_HOURS, ORIENT_SESSIONS, activity, clear_seen, summaries
 from everloom.semantic.results import Orientation, SessionSummary
-from everloom.semantic.sessions import ORIENT_HOURS, ORIENT_SESSIONS, activity, clear_seen, summaries
-from everloom.semantic.understandings import Synthesis, prepare, write
+from everloom.semantic.understanding.understandings import Synthesis, prepare, write
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
 

@@ -9,17 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from everloom.clock import from_micros
 from everloom.semantic import checks
-from everloom.semantic.ground import Ground, State, clock_id, state_of
-from everloom.semantic.intersections import ends_of, regions_of, vectors_for
-from everloom.semantic.parts import BriefObservation
-from everloom.semantic.plan import Plan, WaitingPair, WaitingSubject, make_plan, pending_items
-from everloom.semantic.records import linked_to, names_of, observations_of, tags_of
-from everloom.semantic.results import SubjectPair
-from everloom.semantic.similarity import between
-from everloom.semantic.soul import soul_hints
-from everloom.semantic.stats import count
-from everloom.semantic.subjects import brief
-from everloom.semantic.work import (
+from everloom.semantic.consolidation.plan import Plan, WaitingPair, WaitingSubject, make_plan, pending_items
+from everloom.semantic.consolidation.work import (
     ConsolidationReport,
     Pending,
     QuestionableItem,
@@ -27,6 +18,15 @@ from everloom.semantic.work import (
     SoulHint,
     UnlinkedObservation,
 )
+from everloom.semantic.evidence.similarity import between
+from everloom.semantic.evidence.subjects import brief
+from everloom.semantic.ground import Ground, State, clock_id, state_of
+from everloom.semantic.parts import BriefObservation
+from everloom.semantic.recall.intersections import ends_of, regions_of, vectors_for
+from everloom.semantic.recall.records import linked_to, names_of, observations_of, tags_of
+from everloom.semantic.recall.stats import count
+from everloom.semantic.results import SubjectPair
+from everloom.semantic.understanding.soul import soul_hints
 from everloom.store import Row, Unit
 
 # Pairs that share this much and are this near are dense; only the largest are compared.

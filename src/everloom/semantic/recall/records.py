@@ -8,11 +8,11 @@ from everloom.clock import from_micros
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.journal import kind_of
 from everloom.semantic import checks
+from everloom.semantic.evidence.subjects import need
+from everloom.semantic.evidence.subjects import records_of as subject_records
 from everloom.semantic.ground import Ground
 from everloom.semantic.parts import BriefObservation
 from everloom.semantic.results import Observation, Subject, Understanding
-from everloom.semantic.subjects import need
-from everloom.semantic.subjects import records_of as subject_records
 from everloom.store import Row, Unit
 
 FURTHEST = 10_000

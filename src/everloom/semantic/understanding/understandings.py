@@ -14,15 +14,16 @@ from everloom.clock import to_micros
 from everloom.errors import Conflict, Rejected
 from everloom.kernel.search import Document, Prepared, Standing
 from everloom.kernel.texts import checked
-from everloom.semantic import checks, subjects
-from everloom.semantic.drafts import completed
+from everloom.semantic import checks
+from everloom.semantic.evidence import subjects
+from everloom.semantic.evidence.drafts import completed
+from everloom.semantic.evidence.observations import set_of
+from everloom.semantic.evidence.subjects import Region
 from everloom.semantic.ground import Act, Ground, State, clock_id, state_for_writing
-from everloom.semantic.observations import set_of
 from everloom.semantic.parts import UnderstandingKind
-from everloom.semantic.records import need_active, need_observations, understandings_of
+from everloom.semantic.recall.records import need_active, need_observations, understandings_of
+from everloom.semantic.recall.sessions import activity
 from everloom.semantic.results import CreatedUnderstanding, StructuralUnderstanding, Understanding, UpdatedUnderstanding
-from everloom.semantic.sessions import activity
-from everloom.semantic.subjects import Region
 from everloom.store import Row, Unit
 
 DOCUMENT_KINDS = ("soul", "protocol", "orientation")

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from everloom.semantic.parts import BriefUnderstanding
-from everloom.semantic.work import (
+from everloom.semantic.consolidation.work import (
     IntersectionNeed,
     NeglectedSubject,
     Pending,
@@ -20,6 +19,7 @@ from everloom.semantic.work import (
     StaleUnderstanding,
     SubjectNeed,
 )
+from everloom.semantic.parts import BriefUnderstanding
 
 # A subject that this many passes did not get to is neglected.
 NEGLECTED_GENERATIONS = 3

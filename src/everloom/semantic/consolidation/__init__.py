@@ -1,0 +1,5 @@
+"""Consolidation: reading what is new and writing what it amounts to, generation by generation.
+
+Owns the plan, the report, the beginning and end of a pass, and the driver that lets a model do the reading. Refuses to
+know providers and prices.
+"""
