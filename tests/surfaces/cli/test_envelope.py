@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -67,8 +66,7 @@ TALK = {
 def loaded() -> dict[str, click.Command]:
     """Load every command that is there."""
     context = click.Context(root)
-    present = [name for name, (target, _) in COMMANDS.items() if find_spec(target.partition(":")[0])]
-    return {name: command for name in present if (command := root.get_command(context, name))}
+    return {name: command for name in COMMANDS if (command := root.get_command(context, name))}
 
 
 def leaves(command: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:
