@@ -25,7 +25,7 @@ def test_a_loom_opens_where_the_settings_say(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     with open_loom() as loom:
         loom.workspace().add([note("It is here.")])
-    assert (tmp_path / "data" / "everloom" / "loom.db").is_file()
+    assert (tmp_path / "data" / "everloom" / "everloom.db").is_file()
     monkeypatch.setenv("EVERLOOM_STORE_URL", f"sqlite://{tmp_path}/named.db")
     with open_loom() as loom:
         assert loom.workspaces.list() == []

@@ -17,7 +17,8 @@ from everloom.kernel.backfill import BATCH, Backfill
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import register
 from everloom.kernel.search import Finder, Index
-from everloom.kernel.tasks import FIRST_PAUSE, LEASE, LONGEST_PAUSE, Lease, Progress, Report, Work, pause_after
+from everloom.kernel.lease import LEASE, Lease, Leases
+from everloom.kernel.tasks import FIRST_PAUSE, LONGEST_PAUSE, Progress, Report, Work, pause_after
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.loom import Loom, Workspace
 from everloom.models import Chain, static
@@ -435,4 +436,4 @@ def test_the_work_of_a_killed_worker_is_still_due(store_url: str, clock: ManualC
 def test_the_guard_says_that_nothing_was_written(loom: Loom, clock: ManualClock) -> None:
     james = loom.workspace("james")
     with pytest.raises(Conflict, match="ran out"), loom.store.write(james.info.id) as step:
-        Lease("never", 7, clock, 10.0).guard(step)
+        Lease(Leases(loom.store, clock, "nobody"), james.info.id, "never", 7, LEASE).guard(step)

@@ -1,6 +1,6 @@
 """Background work as a query, not a queue: a task says what is due, a lease lets one worker at a time do it.
 
-Owns leases, back-off and the loop that workers run. Refuses to know what any task does.
+Owns back-off and the loop that workers run. Refuses to know what any task does.
 """
 
 from __future__ import annotations
@@ -14,13 +14,27 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from everloom.clock import Clock, from_micros, to_micros
-from everloom.errors import Conflict, EverloomError
+from everloom.errors import EverloomError
+from everloom.kernel.lease import LEASE, Lease, Leases
 from everloom.kernel.workspaces import WorkspaceInfo
-from everloom.store import Row, Store, Unit
+from everloom.store import Row, Store
+
+__all__ = [
+    "FIRST_PAUSE",
+    "LEASE",
+    "LONGEST_PAUSE",
+    "Job",
+    "Lease",
+    "Outcome",
+    "Progress",
+    "Report",
+    "Task",
+    "Work",
+    "pause_after",
+]
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(minutes=2)
 FIRST_PAUSE = timedelta(seconds=30)
 LONGEST_PAUSE = timedelta(hours=1)
 
@@ -33,26 +47,6 @@ class Report:
 
     done: int
     detail: Mapping[str, Any] = field(default_factory=dict)
-
-
-class Lease:
-    """The right to run one task in one workspace, for a while; a token fences off whoever held it before."""
-
-    def __init__(self, task: str, token: int, clock: Clock, seconds: float) -> None:
-        self._task = task
-        self._token = token
-        self._clock = clock
-        self._stop_at = time.monotonic() + seconds
-
-    def has_time(self) -> bool:
-        """Say whether the budget allows another step."""
-        return time.monotonic() < self._stop_at
-
-    def guard(self, unit: Unit) -> None:
-        """Extend the lease inside a step's own transaction, or undo the step: somebody else may be at it."""
-        until = to_micros(self._clock.now() + LEASE)
-        if not unit.run("kernel.lease_extend", task=self._task, token=self._token, held_until=until):
-            raise Conflict(f"the lease on {self._task} ran out", hint="another worker has it; nothing was written")
 
 
 class Task(Protocol):
@@ -105,7 +99,7 @@ class Work:
     def __init__(self, store: Store, clock: Clock, holder: str) -> None:
         self._store = store
         self._clock = clock
-        self._holder = holder
+        self._leases = Leases(store, clock, holder)
         self._tasks: dict[str, Task] = {}
 
     def add(self, task: Task) -> None:
@@ -137,49 +131,33 @@ class Work:
                     def step(count: int, task: Task = task, place: WorkspaceInfo = workspace, due: int = due) -> None:
                         progress(place.name, task.name, count, due)
 
-                    token = self._take(workspace, task)
-                    if token is not None and not task.due(workspace):
+                    lease = self._leases.take(workspace.id, task.name)
+                    if lease is not None and not task.due(workspace):
                         # Another worker did it between the look and the lease.
-                        self._drop(workspace, task, token)
+                        lease.drop()
                     else:
-                        outcomes.append(self._run(workspace, task, token, left, step))
+                        outcomes.append(self._run(workspace, task, lease, left, step))
         return outcomes
 
     def run_one(self, workspace: WorkspaceInfo, task: Task, seconds: float, progress: Progress) -> Outcome:
         """Take the lease, run the task whether or not it is due, and record how it went."""
-        return self._run(workspace, task, self._take(workspace, task), seconds, progress)
+        return self._run(workspace, task, self._leases.take(workspace.id, task.name), seconds, progress)
 
     def _run(
-        self, workspace: WorkspaceInfo, task: Task, token: int | None, seconds: float, progress: Progress
+        self, workspace: WorkspaceInfo, task: Task, lease: Lease | None, seconds: float, progress: Progress
     ) -> Outcome:
-        if token is None:
+        if lease is None:
             return Outcome(workspace.name, task.name, self._why_not(workspace, task))
         try:
-            report = task.run(workspace, Lease(task.name, token, self._clock, seconds), progress)
+            report = task.run(workspace, lease.until(seconds), progress)
         except Exception as error:
             log.warning(
                 "task %s in %s failed", task.name, workspace.name, exc_info=not isinstance(error, EverloomError)
             )
-            self._failed(workspace, task, token, str(error) or type(error).__name__)
+            self._failed(workspace, task, lease, str(error) or type(error).__name__)
             return Outcome(workspace.name, task.name, "failed", error=str(error))
-        self._done(workspace, task, token, report)
+        lease.release({"done": report.done, **report.detail})
         return Outcome(workspace.name, task.name, "done", report)
-
-    def _take(self, workspace: WorkspaceInfo, task: Task) -> int | None:
-        now = self._clock.now()
-        with self._store.write(workspace.id) as unit:
-            row = unit.one(
-                "kernel.lease_take",
-                task=task.name,
-                holder=self._holder,
-                now=to_micros(now),
-                held_until=to_micros(now + LEASE),
-            )
-        return None if row is None else int(row["token"])
-
-    def _drop(self, workspace: WorkspaceInfo, task: Task, token: int) -> None:
-        with self._store.write(workspace.id) as unit:
-            unit.run("kernel.lease_drop", task=task.name, token=token)
 
     def _why_not(self, workspace: WorkspaceInfo, task: Task) -> str:
         with self._store.read(workspace.id) as unit:
@@ -187,13 +165,7 @@ class Work:
         now = to_micros(self._clock.now())
         return "resting" if row is not None and row["not_before"] > now and row["held_until"] <= now else "busy"
 
-    def _done(self, workspace: WorkspaceInfo, task: Task, token: int, report: Report) -> None:
-        text = json.dumps({"done": report.done, **report.detail})
-        now = to_micros(self._clock.now())
-        with self._store.write(workspace.id) as unit:
-            unit.run("kernel.lease_done", task=task.name, token=token, now=now, report=text)
-
-    def _failed(self, workspace: WorkspaceInfo, task: Task, token: int, error: str) -> None:
+    def _failed(self, workspace: WorkspaceInfo, task: Task, lease: Lease, error: str) -> None:
         now = self._clock.now()
         with self._store.write(workspace.id) as unit:
             row = unit.one("kernel.lease_get", task=task.name)
@@ -202,7 +174,7 @@ class Work:
             unit.run(
                 "kernel.lease_failed",
                 task=task.name,
-                token=token,
+                token=lease.token,
                 error=error[:2000],
                 now=to_micros(now),
                 not_before=not_before,

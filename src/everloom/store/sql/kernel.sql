@@ -165,6 +165,10 @@ WHERE workspace_id = :workspace AND task = :task;
 SELECT task, holder, token, held_until, failures, not_before, last_error, last_run_at, last_report FROM lease
 WHERE workspace_id = :workspace ORDER BY task;
 
+-- name: lease_free
+-- Take a lease away from a holder that is known to be dead.
+UPDATE lease SET held_until = 0 WHERE workspace_id = :workspace AND task = :task AND token = :token;
+
 -- name: lease_release
 UPDATE lease SET not_before = 0 WHERE workspace_id = :workspace AND task = :task AND held_until <= :now;
 

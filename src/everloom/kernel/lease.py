@@ -1,0 +1,164 @@
+"""The right to do one kind of work in one workspace for a while: taken by one holder, kept alive, given back.
+
+A token fences off whoever held the lease before: a step that is written under a lost one is undone. Refuses to know
+what the work is.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from threading import Event, Thread
+from typing import Any
+
+from everloom.clock import Clock, to_micros
+from everloom.errors import Conflict, StoreError
+from everloom.store import Store, Unit
+
+log = logging.getLogger(__name__)
+
+# Long enough that a busy machine keeps its leases, short enough that another one takes over from a dead one soon.
+LEASE = timedelta(minutes=2)
+# How often somebody who waits for a lease looks again.
+GLANCE_SECONDS = 0.1
+
+
+class Lease:
+    """A lease that is held."""
+
+    def __init__(self, leases: Leases, workspace: int, task: str, token: int, lasting: timedelta) -> None:
+        self._leases = leases
+        self._workspace = workspace
+        self._task = task
+        self._lasting = lasting
+        self.token = token
+        self._stop_at = float("inf")
+
+    def until(self, seconds: float) -> Lease:
+        """Give the work a budget of time, which `has_time` tells."""
+        self._stop_at = time.monotonic() + seconds
+        return self
+
+    def has_time(self) -> bool:
+        """Say whether the budget allows another step."""
+        return time.monotonic() < self._stop_at
+
+    def guard(self, unit: Unit) -> None:
+        """Extend the lease inside a step's own transaction, or undo the step: somebody else may be at it."""
+        until = to_micros(self._leases.clock.now() + self._lasting)
+        if not unit.run("kernel.lease_extend", task=self._task, token=self.token, held_until=until):
+            raise Conflict(f"the lease on {self._task} ran out", hint="another process has it; nothing was written")
+
+    def extend(self) -> None:
+        """Hold the lease for another while."""
+        with self._leases.store.write(self._workspace) as unit:
+            self.guard(unit)
+
+    def release(self, report: Mapping[str, Any] | None = None) -> None:
+        """Give the lease back, and record what was done under it."""
+        now = to_micros(self._leases.clock.now())
+        text = json.dumps(report or {})
+        with self._leases.store.write(self._workspace) as unit:
+            unit.run("kernel.lease_done", task=self._task, token=self.token, now=now, report=text)
+
+    def drop(self) -> None:
+        """Give the lease back as if it had never been taken."""
+        with self._leases.store.write(self._workspace) as unit:
+            unit.run("kernel.lease_drop", task=self._task, token=self.token)
+
+    @contextmanager
+    def kept_alive(self) -> Iterator[None]:
+        """Extend the lease from a thread while a block takes its time, waiting for a model, say.
+
+        A lease that could not be extended is only logged: the guard of the next write decides whether it still holds.
+        """
+        ended = Event()
+
+        def keep() -> None:
+            while not ended.wait(self._lasting.total_seconds() / 4):
+                try:
+                    self.extend()
+                except (Conflict, StoreError):
+                    log.warning("the lease on %s could not be extended", self._task, exc_info=True)
+
+        keeper = Thread(target=keep, name=f"lease {self._task}", daemon=True)
+        keeper.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            keeper.join()
+
+
+class Leases:
+    """How one holder, `host:process:…`, comes by leases."""
+
+    def __init__(self, store: Store, clock: Clock, holder: str) -> None:
+        self.store = store
+        self.clock = clock
+        self.holder = holder
+
+    def take(self, workspace: int, task: str, *, lasting: timedelta = LEASE, wait: float = 0.0) -> Lease | None:
+        """Take a lease, waiting so many seconds for it; None when another holder has it or the task rests."""
+        stop_at = time.monotonic() + wait
+        while (token := self._token(workspace, task, lasting)) is None:
+            if time.monotonic() >= stop_at:
+                return None
+            time.sleep(GLANCE_SECONDS)
+        return Lease(self, workspace, task, token, lasting)
+
+    @contextmanager
+    def held(
+        self, workspace: int, task: str, *, lasting: timedelta = LEASE, wait: float = 0.0
+    ) -> Iterator[Lease | None]:
+        """Hold a lease for a block, kept alive and given back at its end; None when another holder has it."""
+        lease = self.take(workspace, task, lasting=lasting, wait=wait)
+        if lease is None:
+            yield None
+            return
+        with lease.kept_alive():
+            try:
+                yield lease
+            finally:
+                try:
+                    lease.release()
+                except StoreError:
+                    log.warning("the lease on %s is free only in %s", task, lasting, exc_info=True)
+
+    def _token(self, workspace: int, task: str, lasting: timedelta) -> int | None:
+        now = self.clock.now()
+        times = {"now": to_micros(now), "held_until": to_micros(now + lasting)}
+        with self.store.read(workspace) as unit:
+            row = unit.one("kernel.lease_get", task=task)
+        held = row if row is not None and row["held_until"] > times["now"] else None
+        if held is not None and not is_gone(held["holder"]):
+            return None
+        with self.store.write(workspace) as unit:
+            if held is not None:
+                unit.run("kernel.lease_free", task=task, token=held["token"])
+            row = unit.one("kernel.lease_take", task=task, holder=self.holder, **times)
+        return None if row is None else int(row["token"])
+
+
+def is_gone(holder: str | None) -> bool:
+    """Say whether a holder, `host:process:…`, is known to have died on this machine; in doubt it lives.
+
+    A wrong guess costs wasted work and nothing else: the token fences the old holder off.
+    """
+    host, _, rest = (holder or "").partition(":")
+    number = rest.partition(":")[0]
+    if os.name != "posix" or host != socket.gethostname() or not number.isdecimal() or int(number) <= 0:
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -1,0 +1,142 @@
+"""What a verb is: an operation of a faculty, declared once, from which every surface reads what it offers.
+
+The faculty's class is the declaration: a decorated method is a verb, its signature the parameters, its docstring the
+line for people. Surfaces parse, call and render; none lists verbs of its own. Light on purpose: a help page and the
+list of tools are made without loading a store or a model.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
+# Where a method keeps its declaration.
+_MARK = "__verb__"
+# A parameter without a default must be given.
+REQUIRED = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a verb may change: `writes` needs the right to, `destroys` loses something, `repeats` harmlessly."""
+
+    writes: bool = True
+    destroys: bool = False
+    repeats: bool = False
+
+
+READS = Effect(writes=False)
+ADDS = Effect()
+ADDS_ONCE = Effect(repeats=True)
+DESTROYS = Effect(destroys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """What a parameter means, in one line, and what a surface cannot tell from its type.
+
+    `flag` is its option on the command line where that is not its own name. `ends_day`: a date without a time means the
+    end of that day. `is_plumbing`: each surface carries it in its own way, and models do not see it.
+    """
+
+    text: str = ""
+    flag: str | None = None
+    metavar: str | None = None
+    ends_day: bool = False
+    is_plumbing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a verb, as every surface reads it."""
+
+    name: str
+    type: Any
+    says: Says
+    default: Any
+    is_positional: bool
+
+    @property
+    def is_required(self) -> bool:
+        """Say whether a caller must give it."""
+        return self.default is REQUIRED
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One operation of a faculty, as it was declared: the toolsets that offer it over MCP, and its name there."""
+
+    method: Callable[..., Any]
+    title: str
+    effect: Effect
+    tools: tuple[str, ...]
+    tool: str
+    models: str | None
+    is_agent_tool: bool
+    is_command: bool
+
+    @property
+    def name(self) -> str:
+        """Say what it is called in Python and on the command line."""
+        return self.method.__name__
+
+    @property
+    def summary(self) -> str:
+        """Say in one line, for people, what it does."""
+        return (inspect.getdoc(self.method) or "").partition("\n\n")[0].replace("\n", " ")
+
+    @property
+    def description(self) -> str:
+        """Say what models read: few words that teach the contract."""
+        return " ".join((self.models or self.summary).split())
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Read the signature, the faculty itself left out."""
+        shown = list(inspect.signature(self.method).parameters.values())[1:]
+        # The result's type is not resolved: it lives in a module that a help page does not load.
+        hints = {each.name: each.annotation for each in shown}
+        holder = type("Signature", (), {"__annotations__": hints, "__module__": self.method.__module__})
+        types = get_type_hints(holder, include_extras=True)
+        return tuple(_parameter(each, types[each.name]) for each in shown)
+
+
+def verb(
+    title: str,
+    effect: Effect,
+    *,
+    tools: Sequence[str] = (),
+    tool: str | None = None,
+    models: str | None = None,
+    agent: bool = False,
+    cli: bool = True,
+) -> Callable[[AnyMethod], AnyMethod]:
+    """Declare a method of a faculty as a verb.
+
+    `tools` are the toolsets that offer it over MCP, under the name `tool`; `models` is the text that models read; with
+    `agent` it is a tool of the agent in conversation, too; without `cli` no command is made of it.
+    """
+
+    def declare(method: AnyMethod) -> AnyMethod:
+        setattr(method, _MARK, Verb(method, title, effect, tuple(tools), tool or method.__name__, models, agent, cli))
+        return method
+
+    return declare
+
+
+def verbs_of(faculty: type) -> tuple[Verb, ...]:
+    """List the verbs of a faculty's class, in the order in which they are declared."""
+    return tuple(getattr(each, _MARK) for each in vars(faculty).values() if hasattr(each, _MARK))
+
+
+def _parameter(given: inspect.Parameter, annotated: Any) -> Parameter:
+    bare, says = annotated, Says()
+    if get_origin(annotated) is Annotated:
+        bare, *notes = get_args(annotated)
+        says = next((each for each in notes if isinstance(each, Says)), says)
+    is_positional = given.kind is not inspect.Parameter.KEYWORD_ONLY
+    return Parameter(given.name, bare, says, given.default, is_positional)
