@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from everloom.surfaces.cli.command import shared_options
-from everloom.surfaces.cli.root import root
+from everloom.surfaces.cli.runtime.command import shared_options
+from everloom.surfaces.cli.runtime.root import root
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "cli.md"

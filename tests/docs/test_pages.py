@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from everloom.surfaces.cli.root import root
+from everloom.surfaces.cli.runtime.root import root
 from tests.docs import reference
 from tests.docs.pages import ROOT, Block, Shown, anchors, blocks, commands, links, name, pages
 from tests.manifest import read_promises

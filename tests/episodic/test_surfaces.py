@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from mcp import Client
 
-from everloom.surfaces.cli.root import root
+from everloom.surfaces.cli.runtime.root import root
 from everloom.surfaces.mcp.toolsets import toolset_named
 from tests.episodic.ground import BILLING, SAILING, scene
 from tests.surfaces.mcp.ground import call, serving

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from mcp import Client
 
-from everloom.surfaces.cli.root import root
+from everloom.surfaces.cli.runtime.root import root
 from everloom.surfaces.mcp.identity import Process
 from everloom.surfaces.mcp.opening import Opening
 from everloom.surfaces.mcp.server import LoomServer

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from everloom.surfaces.cli.command import Command, Group
-from everloom.surfaces.cli.invocation import Invocation
-from everloom.surfaces.cli.output import Answer, Table, progress
+from everloom.surfaces.cli.runtime.command import Command, Group
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, Table, progress
 
 
 @click.group(cls=Group)

@@ -10,7 +10,7 @@ import pytest
 
 from everloom.loom import Workspace
 from everloom.surfaces.channels.terminal import CHANNEL, Terminal, read_message
-from everloom.surfaces.cli.chat import write
+from everloom.surfaces.cli.commands.chat import write
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
@@ -55,7 +55,7 @@ def call(tmp_path: Path) -> Any:
     """Run a command inside this process."""
     from click.testing import CliRunner
 
-    from everloom.surfaces.cli.root import root
+    from everloom.surfaces.cli.runtime.root import root
     from tests.surfaces.cli.conftest import Ended
 
     variables: dict[str, str | None] = {name: None for name in os.environ if name.endswith("_API_KEY")}
@@ -69,7 +69,7 @@ def call(tmp_path: Path) -> Any:
 
 
 def test_a_conversation_is_not_json(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from everloom.surfaces.cli import chat
+    from everloom.surfaces.cli.commands import chat
 
     monkeypatch.setattr(chat, "sys", type("Seen", (), {"stdin": type("Tty", (), {"isatty": lambda _: True})()}))
     assert call("chat", "--json").error["code"] == "rejected"

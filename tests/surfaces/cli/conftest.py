@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from everloom import Document, Loom, open_loom
 from everloom.settings import Settings
-from everloom.surfaces.cli.root import root
+from everloom.surfaces.cli.runtime.root import root
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from everloom.surfaces.cli.command import Command, Group, shared_options
-from everloom.surfaces.cli.root import COMMANDS, root
+from everloom.surfaces.cli.runtime.command import Command, Group, shared_options
+from everloom.surfaces.cli.runtime.root import COMMANDS, root
 from tests.surfaces.cli.conftest import Call, filled
 from tests.surfaces.cli.knowing import KNOWING, known
 from tests.surfaces.cli.living import BEING, WEAVING, lived, woven
@@ -64,7 +64,7 @@ TALK = {
 
 
 def loaded() -> dict[str, click.Command]:
-    """Load every command that is there."""
+    """Load every command."""
     context = click.Context(root)
     return {name: command for name in COMMANDS if (command := root.get_command(context, name))}
 

@@ -13,8 +13,8 @@ import pytest
 
 from everloom.semantic import Semantic
 from everloom.settings import Settings
-from everloom.surfaces.cli.sample import DESCRIPTION, make_sample
-from everloom.surfaces.cli.semantic import VERBS, semantic
+from everloom.surfaces.cli.commands.sample import DESCRIPTION, make_sample
+from everloom.surfaces.cli.commands.semantic import VERBS, semantic
 from tests.surfaces.cli.conftest import Call, opened
 from tests.surfaces.cli.knowing import known
 

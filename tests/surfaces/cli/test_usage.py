@@ -13,8 +13,8 @@ from everloom.kernel.spending import Ledger, begins
 from everloom.loom import Workspace, open_loom
 from everloom.models import Usage, UsageRecord
 from everloom.settings import Settings
-from everloom.surfaces.cli.plot import Bar, blocks, can_draw, plotted
-from everloom.surfaces.cli.usage import by_sum, by_turn, money_of, summary, told
+from everloom.surfaces.cli.commands.usage import by_sum, by_turn, money_of, summary, told
+from everloom.surfaces.cli.render.plot import Bar, blocks, can_draw, plotted
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # The Sunday on which Berlin has 25 hours, at half past eleven at night.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from everloom.errors import Rejected
-from everloom.surfaces.cli.clients import CLIENTS, ClientConfig, configure
+from everloom.surfaces.cli.commands.clients import CLIENTS, ClientConfig, configure
 from tests.surfaces.mcp.ground import PROGRAM, environment
 
 COMMAND = ["/opt/everloom/bin/everloom"]

@@ -18,7 +18,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        from everloom.surfaces.cli.root import root  # noqa: PLC0415  an interrupt may come while click loads
+        from everloom.surfaces.cli.runtime.root import root  # noqa: PLC0415  an interrupt may come while click loads
 
         root.main(prog_name="everloom")
     except KeyboardInterrupt:

@@ -1,0 +1,102 @@
+"""`everloom calibrate`: find an embedder's thresholds on real text, and keep them in the store."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everloom.errors import Rejected
+from everloom.surfaces.cli.runtime.command import Command
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, Table
+
+if TYPE_CHECKING:
+    from everloom.episodic import Calibrated, Passage
+
+ADVERSARIAL = 5
+DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
+
+
+@click.command(cls=Command)
+@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Measure, and keep nothing.")
+@click.pass_obj
+def calibrate(invocation: Invocation, files: tuple[Path, ...], dry_run: bool) -> Answer:
+    """Find the embedder's thresholds on real text."""
+    passages = [passage for file in files for passage in read_passages(file)] if files else None
+    with invocation.open() as loom:
+        found = invocation.take(loom).episodic.calibrate(passages, keep=not dry_run)
+    return Answer(found, [*lines(found)])
+
+
+def lines(found: Calibrated) -> Iterator[str | Table]:
+    """Write what was measured for people."""
+    yield f"{found.model}, measured on {found.passages:,} texts and {found.cues:,} cues"
+    rows = []
+    for name, old, new, balance in (
+        ("recall", found.before.recall, found.after.recall, found.recall),
+        ("cluster", found.before.cluster, found.after.cluster, found.cluster),
+    ):
+        shares = (f"{balance.right:.1%} of {balance.right_count:,}", f"{balance.wrong:.1%} of {balance.wrong_count:,}")
+        rows.append((name, f"{old:.2f}", f"{new:.2f}", *shares))
+    yield Table(rows, ("threshold", "before", "after", "right ones that pass", "wrong ones that pass"))
+    yield "kept" if found.kept else "nothing was kept (--dry-run)"
+
+
+def read_passages(file: Path) -> list[Passage]:
+    """Read conversations in LoCoMo's shape, or paragraphs of a text file, which is one source."""
+    from everloom.episodic import Passage  # noqa: PLC0415  loads numpy
+
+    text = file.read_text(encoding="utf-8", errors="replace")
+    if file.suffix == ".json":
+        try:
+            samples = json.loads(text)
+            return [passage for number, sample in enumerate(samples) for passage in conversation(sample, str(number))]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            hint = "give text files, or JSON in LoCoMo's shape: [{conversation, qa}]"
+            raise Rejected(f"cannot read {file}: {error}", hint=hint) from error
+    paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
+    return [Passage(text=part, source=file.name) for part in paragraphs if part]
+
+
+def conversation(sample: dict[str, Any], source: str) -> list[Passage]:
+    """Read the turns of one conversation as scenes are written, with the questions that each answers."""
+    from everloom.episodic import Passage  # noqa: PLC0415
+
+    cues: dict[str, list[str]] = {}
+    for question in sample.get("qa", ()):
+        if question.get("category") != ADVERSARIAL:
+            for turn in question["evidence"]:
+                cues.setdefault(turn, []).append(question["question"])
+    return [
+        Passage(
+            text=f"{day}{turn['speaker']}: {turn['text']}",
+            source=source,
+            cues=tuple(cues.get(turn.get("dia_id", ""), ())),
+        )
+        for day, turns in sessions(sample["conversation"])
+        for turn in turns
+        if turn.get("text")
+    ]
+
+
+def sessions(talk: dict[str, Any]) -> Iterator[tuple[str, Sequence[dict[str, Any]]]]:
+    """Walk through the sessions of a conversation, each with its day as a scene's text begins."""
+    for name, turns in talk.items():
+        if isinstance(turns, list):
+            told = DAY.search(str(talk.get(f"{name}_date_time", "")))
+            yield written(" ".join(told.groups())) if told else "", turns
+
+
+def written(day: str) -> str:
+    """Write "8 May 2023" as the beginning of a scene's text; nothing if it is no day."""
+    try:
+        return f"[{datetime.strptime(day, '%d %B %Y').date().isoformat()}] "  # noqa: DTZ007  a date, not an instant
+    except ValueError:
+        return ""

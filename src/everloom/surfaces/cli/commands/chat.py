@@ -1,0 +1,110 @@
+"""`everloom chat`: the conversation at a terminal, or one message of a script."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everloom.errors import EverloomError, ProviderError, Rejected
+from everloom.surfaces.cli.runtime.command import Command
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, printable
+
+if TYPE_CHECKING:
+    from everloom.loom import Loom, Workspace
+    from everloom.settings import Settings
+    from everloom.surfaces.channels.terminal import Heard
+
+NO_MODEL = "no language model is configured"
+HOW = (
+    "for a local model: install Ollama, `ollama pull qwen3`, `everloom config set llm.large ollama:qwen3`; "
+    "for Anthropic: set ANTHROPIC_API_KEY and `everloom config set llm.large anthropic:claude-sonnet-5-5`"
+)
+
+
+@click.command(cls=Command)
+@click.option("--once", "text", metavar="TEXT", help="Say this, print the reply and leave; - reads standard input.")
+@click.pass_obj
+def chat(invocation: Invocation, text: str | None) -> Answer:
+    r"""Talk with the mind: one conversation that goes on where it was left.
+
+    A line is a message. For more lines end each with a backslash, or put them between two lines of triple quotes.
+    /help lists what else can be typed; Ctrl-C abandons a reply, Ctrl-D leaves. Text that is piped in is one message.
+    """
+    is_piped = text is None and not sys.stdin.isatty()
+    if invocation.as_json and text is None and not is_piped:
+        raise Rejected("a conversation is not JSON", hint="add --once TEXT, or pipe the text in")
+    settings, _ = invocation.settings()
+    require_model(settings)
+    with invocation.open(settings) as loom:
+        place = invocation.take(loom)
+        if text is not None or is_piped:
+            said = sys.stdin.read() if is_piped or text == "-" else text
+            return answer_once(place, said or "", as_json=invocation.as_json)
+        return converse(loom, place)
+
+
+def require_model(settings: Settings) -> None:
+    """Say what to set when there is no model to talk with, before anything is taken."""
+    from everloom.wiring.policies import access  # noqa: PLC0415
+
+    model = settings.llm.large or settings.llm.small
+    if model is None:
+        raise EverloomError(NO_MODEL, hint=HOW)
+    known = access(settings)
+    try:
+        match model.partition(":")[0]:
+            case "anthropic":
+                known.anthropic().credential()
+            case "openai":
+                known.openai().credential()
+    except ProviderError as error:
+        raise EverloomError(f"{model} cannot be used: {error.message}", hint=f"{error.hint}; or {HOW}") from error
+
+
+def answer_once(place: Workspace, text: str, *, as_json: bool) -> Answer:
+    """Say one thing and give the reply; it is streamed unless a program reads it."""
+    from everloom.kernel.texts import checked  # noqa: PLC0415
+    from everloom.surfaces.channels.terminal import Terminal  # noqa: PLC0415
+
+    said = checked(text.strip(), "the message")
+    terminal = Terminal(place.mind.conversation, (lambda _: None) if as_json else write)
+    heard = terminal.hear(terminal.tell(said))
+    if heard.error is not None:
+        return Answer({"message": heard.message.id}, failure=heard.error)
+    if not as_json:
+        click.echo()
+    return Answer(result_of(heard))
+
+
+def result_of(heard: Heard) -> dict[str, Any]:
+    """Write how a message fared as programs get it."""
+    found: dict[str, Any] = {"message": heard.message.id, "reply": heard.reply and heard.reply.text}
+    if heard.exchange is not None:
+        turn = heard.exchange
+        found |= {
+            "exchange": turn.id,
+            "model": turn.model,
+            "usage": turn.usage,
+            "dollars": turn.dollars,
+            "context_tokens": turn.context_tokens,
+            "context_window": turn.context_window,
+        }
+    return found
+
+
+def write(text: str) -> None:
+    """Write words as they arrive; nothing in them may command the terminal."""
+    click.echo(printable(text), nl=False)
+    sys.stdout.flush()
+
+
+def converse(loom: Loom, place: Workspace) -> Answer:
+    """Talk until the person leaves."""
+    from everloom.surfaces.cli.commands.talking import Talking  # noqa: PLC0415  a script needs none of it
+
+    talking = Talking(loom, place, write)
+    turns = talking.run()
+    return Answer({"turns": turns}, [f"{turns:,} turn{'' if turns == 1 else 's'}; the conversation goes on any time"])

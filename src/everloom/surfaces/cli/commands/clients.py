@@ -1,0 +1,194 @@
+"""The configuration of AI clients: which file each reads, and how this server is entered there without losing anything.
+
+Deciding is pure: `entered` makes the new text of a file from its old one. Refuses to touch a file that it cannot read.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from everloom.errors import Rejected
+from everloom.surfaces.cli.runtime.output import Answer, fields_of
+from everloom.surfaces.cli.runtime.toml import write_whole
+
+NAME = "everloom"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One kind of client: where its file is below a home, and under which key servers are listed there."""
+
+    title: str
+    path: Callable[[Path, str], Path]
+    key: str = "mcpServers"
+    says_type: bool = False
+    is_toml: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """What was, or would be, entered: `text` is the part that is ours, `state` what became of the file."""
+
+    client: str
+    path: Path
+    text: str
+    state: str
+    backup: Path | None = None
+
+
+def application_data(home: Path, platform: str) -> Path:
+    """Say where a desktop application keeps its files."""
+    if platform == "darwin":
+        return home / "Library" / "Application Support"
+    if platform == "win32":
+        return home / "AppData" / "Roaming"
+    return home / ".config"
+
+
+CLIENTS = {
+    "claude-code": Client("Claude Code", lambda home, _: home / ".claude.json", says_type=True),
+    "claude-desktop": Client(
+        "Claude Desktop",
+        lambda home, platform: application_data(home, platform) / "Claude" / "claude_desktop_config.json",
+    ),
+    "cursor": Client("Cursor", lambda home, _: home / ".cursor" / "mcp.json"),
+    "vscode": Client(
+        "VS Code",
+        lambda home, platform: application_data(home, platform) / "Code" / "User" / "mcp.json",
+        key="servers",
+        says_type=True,
+    ),
+    "codex": Client("Codex", lambda home, _: home / ".codex" / "config.toml", key="mcp_servers", is_toml=True),
+    "gemini": Client("Gemini CLI", lambda home, _: home / ".gemini" / "settings.json"),
+}
+
+
+def configure(
+    client: str,
+    *,
+    write: bool,
+    home: Path | None = None,
+    arguments: Sequence[str] = (),
+    command: Sequence[str] | None = None,
+    platform: str = sys.platform,
+) -> ClientConfig:
+    """Print, or enter into the client's file, how it starts this server; a file that is changed is copied first."""
+    if client not in CLIENTS:
+        raise Rejected(f"there is no client {client!r}", hint=f"say one of {', '.join(CLIENTS)}")
+    kind = CLIENTS[client]
+    words = [*(command or own_command()), "mcp", *arguments]
+    path = kind.path(home or Path.home(), platform).resolve()
+    snippet = fresh(kind, words)
+    if not write:
+        return ClientConfig(client, path, snippet, "printed")
+    old = read(path)
+    new = entered(kind, old, words, path)
+    if new == old:
+        return ClientConfig(client, path, snippet, "unchanged")
+    backup = replace(path, new)
+    return ClientConfig(client, path, snippet, "written", backup)
+
+
+def connect(client: str, *, write: bool, arguments: Sequence[str]) -> Answer:
+    """Answer `everloom init --client`: what to enter where, or that it was entered."""
+    done = configure(client, write=write, arguments=arguments)
+    title = CLIENTS[client].title
+    if done.state == "printed":
+        lines = [f"{title} reads {done.path}. Enter there, or let --write do it:\n", done.text.rstrip()]
+    elif done.state == "unchanged":
+        lines = [f"{title} knows this server already: {done.path}"]
+    else:
+        kept = f"; the old file is {done.backup}" if done.backup else ""
+        lines = [f"entered into {done.path}{kept}", f"Start {title} anew to connect it."]
+    return Answer({**fields_of(done), "path": str(done.path), "backup": done.backup and str(done.backup)}, lines)
+
+
+def own_command() -> list[str]:
+    """Say how this program is started from anywhere: desktop applications know no shell's PATH."""
+    found = shutil.which(NAME)
+    return [found] if found else [sys.executable, "-m", NAME]
+
+
+def entry(kind: Client, words: Sequence[str]) -> dict[str, Any]:
+    """Write what a client needs to start the server."""
+    return {**({"type": "stdio"} if kind.says_type else {}), "command": words[0], "args": list(words[1:])}
+
+
+def fresh(kind: Client, words: Sequence[str]) -> str:
+    """Write the part of a client's file that is ours."""
+    if kind.is_toml:
+        # JSON's strings and lists of strings are TOML's too.
+        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry(kind, words).items()]
+        return "\n".join([f"[{kind.key}.{NAME}]", *lines, ""])
+    return json.dumps({kind.key: {NAME: entry(kind, words)}}, indent=2, ensure_ascii=False) + "\n"
+
+
+def entered(kind: Client, old: str | None, words: Sequence[str], path: Path) -> str:
+    """Make the new text of a client's file: everything that was there, and this server."""
+    if not old or not old.strip():
+        return fresh(kind, words)
+    return entered_toml(kind, old, words, path) if kind.is_toml else entered_json(kind, old, words, path)
+
+
+def entered_json(kind: Client, old: str, words: Sequence[str], path: Path) -> str:
+    """Set this server's entry in a JSON file, keeping all other entries and their order."""
+    try:
+        tree = json.loads(old)
+    except ValueError as error:
+        raise unreadable(path, kind, words, str(error)) from error
+    servers = tree.setdefault(kind.key, {}) if isinstance(tree, dict) else None
+    if not isinstance(servers, dict):
+        raise unreadable(path, kind, words, f"{kind.key} is no object")
+    # What a person added to the entry, such as an environment, stays.
+    known = servers.get(NAME)
+    wanted = {**(known if isinstance(known, dict) else {}), **entry(kind, words)}
+    if known == wanted:
+        return old
+    servers[NAME] = wanted
+    return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
+
+
+def entered_toml(kind: Client, old: str, words: Sequence[str], path: Path) -> str:
+    """Append this server's section to a TOML file, unless there is one: a person may have shaped it."""
+    try:
+        servers = tomllib.loads(old).get(kind.key, {})
+        if NAME in servers:
+            return old
+        new = f"{old.rstrip()}\n\n{fresh(kind, words)}"
+        tomllib.loads(new)
+    except (tomllib.TOMLDecodeError, TypeError) as error:
+        raise unreadable(path, kind, words, str(error)) from error
+    return new
+
+
+def unreadable(path: Path, kind: Client, words: Sequence[str], why: str) -> Rejected:
+    """Leave a file alone that holds something else than expected, and say what to enter by hand."""
+    return Rejected(f"{path} was left as it is: {why}", hint=f"enter this by hand:\n{fresh(kind, words)}")
+
+
+def read(path: Path) -> str | None:
+    """Read a file that may not be there."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Rejected(f"cannot read {path}: {error}", hint="mend it, or enter the server by hand") from error
+
+
+def replace(path: Path, text: str) -> Path | None:
+    """Put a new text in a file's place, whole or not at all; say where the old one was copied to."""
+    backup = None
+    if path.exists():
+        backup = path.with_name(f"{path.name}.{datetime.now(UTC):%Y%m%dT%H%M%S%f}.bak")
+        shutil.copy2(path, backup)
+    write_whole(path, text)
+    return backup

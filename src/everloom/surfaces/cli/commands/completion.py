@@ -1,0 +1,23 @@
+"""`everloom completion`: what a shell needs to complete commands."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from everloom.surfaces.cli.runtime.command import Command
+from everloom.surfaces.cli.runtime.output import Answer
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command(cls=Command)
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> Answer:
+    """Print the script that completes commands in a shell."""
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise LookupError(f"click does not know {shell}")
+    script = kind(context.find_root().command, {}, "everloom", "_EVERLOOM_COMPLETE").source()
+    return Answer({"shell": shell, "script": script}, [script])

@@ -1,0 +1,76 @@
+"""`everloom config`: what is set, by whom, and how to set it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from everloom.errors import Rejected
+from everloom.surfaces.cli.runtime.command import Group
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, Table
+
+if TYPE_CHECKING:
+    from everloom.settings import Origin
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@click.pass_context
+def config(context: click.Context) -> Answer | None:
+    """Show each setting and where it came from, or change one."""
+    if context.invoked_subcommand is not None:
+        return None
+    invocation: Invocation = context.obj
+    rows = [without_secret(origin) for origin in invocation.settings()[1]]
+    result = {"file": str(invocation.file), "exists": invocation.file.exists(), "settings": rows}
+    table = Table([(row["name"], row["value"], row["source"]) for row in rows], ("setting", "value", "from"))
+    return Answer(result, [table])
+
+
+def without_secret(origin: Origin) -> dict[str, object]:
+    """Write a setting as it may be seen by whoever looks over a shoulder."""
+    from everloom.store import redacted  # noqa: PLC0415  loads the store
+
+    value = redacted(origin.value) if isinstance(origin.value, str) and "://" in origin.value else origin.value
+    return {**asdict(origin), "value": value}
+
+
+@config.command
+@click.pass_obj
+def path(invocation: Invocation) -> Answer:
+    """Say where the settings file is."""
+    file = invocation.file
+    return Answer({"file": str(file), "exists": file.exists()}, [str(file)])
+
+
+@config.command(name="set")
+@click.argument("name", metavar="SECTION.KEY")
+@click.argument("value")
+@click.pass_obj
+def set_value(invocation: Invocation, name: str, value: str) -> Answer:
+    """Set one value in the settings file; its comments stay."""
+    from everloom.settings import from_file  # noqa: PLC0415
+    from everloom.surfaces.cli.runtime.toml import edited, template, write_whole  # noqa: PLC0415  loads pydantic
+
+    file = invocation.file
+    checked = understood(name, value)
+    from_file(file, must_exist=False)
+    before = file.read_text(encoding="utf-8") if file.exists() else template({})
+    write_whole(file, edited(before, name, checked))
+    return Answer({"file": str(file), "name": name, "value": checked}, [f"{name} = {value}  ({file})"])
+
+
+def understood(name: str, text: str) -> object:
+    """Read a value as its setting takes it; secrets are refused."""
+    from everloom.settings import validated  # noqa: PLC0415  loads pydantic
+    from everloom.store import redacted  # noqa: PLC0415
+
+    section, _, key = name.partition(".")
+    if section == "secrets" or (name == "store.url" and redacted(text) != text):
+        raise Rejected("a secret does not belong in a file", hint="set it in the environment instead")
+    raw = tuple(text.split(",")) if name == "embed.models" else text
+    settings = validated({name: raw}, {name: "the command line"})
+    value: object = getattr(getattr(settings, section), key)
+    return value

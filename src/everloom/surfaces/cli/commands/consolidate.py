@@ -1,0 +1,125 @@
+"""`everloom consolidate`: let a language model turn new observations into understandings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from everloom.errors import Conflict, EverloomError, Rejected
+from everloom.surfaces.cli.runtime.command import Command
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, Table, fields_of, progress, shortened
+from everloom.surfaces.cli.runtime.turns import stopping
+
+if TYPE_CHECKING:
+    from everloom.kernel.tasks import Outcome
+    from everloom.loom import Loom, Workspace
+    from everloom.semantic.consolidation.driver import Bounds, Passed, Planned
+    from everloom.semantic.consolidation.task import Consolidation
+
+NO_MODEL = (
+    "set llm.large (`everloom config set llm.large anthropic:MODEL`, or openai:… or ollama:…), or let the agent do it: "
+    "connect it with `everloom mcp --tools semantic-full` and give it the prompt `consolidate`"
+)
+BUSY = "wait for it, or, if it was killed, for its lease of two minutes to run out; `everloom jobs` shows who is at it"
+
+
+@click.command(cls=Command)
+@click.option("--dry-run", is_flag=True, help="Show what would be done, in order; ask nobody and write nothing.")
+@click.option("--limit", type=click.IntRange(min=1), help="Most sessions, subjects and pairs; the rest stays due.")
+@click.option("--tokens", type=click.IntRange(min=1), help="Stop after so many tokens; the rest stays due.")
+@click.option("--seconds", type=click.FloatRange(min=0.1), default=86_400.0, help="Stop after so long.")
+@click.pass_obj
+def consolidate(invocation: Invocation, dry_run: bool, limit: int | None, tokens: int | None, seconds: float) -> Answer:
+    """Let a language model turn new observations into understandings."""
+    with invocation.open() as loom:
+        workspace = invocation.take(loom)
+        if dry_run:
+            return told_plan(workspace.plan_consolidation(), limit)
+        if not loom.llms(workspace.info).is_configured:
+            raise Rejected("no language model is configured", hint=NO_MODEL)
+        from everloom.semantic.consolidation.driver import Bounds  # noqa: PLC0415  loads the faculty
+
+        with stopping() as stop:
+            bounds = Bounds(steps=limit, tokens=tokens, stop=stop.is_set)
+            task, outcome = ran(loom, workspace, bounds, seconds)
+    return told_pass(workspace.name, task.passed, outcome)
+
+
+def ran(loom: Loom, workspace: Workspace, bounds: Bounds, seconds: float) -> tuple[Consolidation, Outcome]:
+    """Run the task under its lease; a rest after an earlier failure is over when somebody asks."""
+    from everloom.semantic.consolidation.driver import count_steps  # noqa: PLC0415  loads the faculty
+
+    task = loom.consolidation(bounds)
+    loom.work.retry_now(workspace.info, task.name)
+    with progress(count_steps(loom.ground(workspace.info)), "consolidating") as advance:
+        return task, loom.work.run_one(workspace.info, task, seconds, advance)
+
+
+def told_plan(planned: tuple[Planned, ...], limit: int | None) -> Answer:
+    """Tell what a pass would do."""
+    steps = [each for each in planned if each.kind != "orientation"][:limit]
+    steps += [each for each in planned if each.kind == "orientation"]
+    tokens = sum(each.estimated_tokens for each in steps)
+    result = {"steps": steps, "left": len(planned) - len(steps), "estimated_tokens": tokens}
+    if not steps:
+        return Answer(result, ["nothing waits for consolidation"])
+    rows = [
+        (
+            number,
+            each.kind,
+            " × ".join(each.names) or None,
+            each.observations,
+            each.questions,
+            f"~{each.estimated_tokens:,}",
+            "revise" if each.existing_understanding_id else "write",
+        )
+        for number, each in enumerate(steps, 1)
+    ]
+    headings = ("", "step", "of", "new observations", "questions", "tokens", "to do")
+    left = f", {result['left']} left for another pass" if result["left"] else ""
+    return Answer(
+        result, [Table(rows, headings), f"\n{len(steps)} steps, about {tokens:,} tokens{left}; nothing was done"]
+    )
+
+
+def told_pass(workspace: str, passed: Passed | None, outcome: Outcome) -> Answer:
+    """Tell what a run did, and what stood in its way."""
+    failure: EverloomError | None = None
+    if outcome.state == "busy":
+        failure = Conflict(f"another run consolidates {workspace}", hint=BUSY)
+    elif outcome.state == "failed":
+        hint = "nothing is lost: run it again, and it goes on where it was"
+        failure = EverloomError(f"consolidation stopped: {outcome.error}", hint=hint)
+    if passed is None:
+        return Answer(None, failure=failure)
+    if failure is None and (failed := passed.counts.get("failed")):
+        hint = "they stay due: run it again; `everloom doctor` tests the model"
+        failure = EverloomError(f"{failed} of {len(passed.taken)} steps failed", hint=hint)
+    result = {**fields_of(passed), "counts": passed.counts}
+    return Answer(result, [*lines(passed)], failure)
+
+
+def lines(passed: Passed) -> Iterator[str | Table]:
+    """Write what a run did for people."""
+    if not passed.taken and not passed.stopped and not passed.finished:
+        yield "nothing waits for consolidation"
+        return
+    rows = [
+        (each.kind, " × ".join(each.names) or None, each.outcome, each.understanding_id and str(each.understanding_id),
+         shortened(each.reason, 80))
+        for each in passed.taken
+    ]  # fmt: skip
+    if rows:
+        yield Table(rows, ("step", "of", "outcome", "id", "why"))
+    made_up = [str(item) for each in passed.taken for item in each.dropped_ids]
+    if made_up:
+        yield f"\nids that the model made up were dropped: {', '.join(made_up[:20])}"
+    state = "finished" if passed.finished else f"stopped: {passed.stopped}; run it again to go on"
+    resumed = "resumed and " if passed.resumed else ""
+    yield f"\ngeneration {passed.generation} {resumed}{state}; {passed.left} still wait"
+    price = "price not known" if passed.spent.dollars is None else f"${passed.spent.dollars:.4f}"
+    yield f"{passed.model}: {passed.spent.questions} questions, {passed.spent.tokens:,} tokens, {price}"
+    yield from (f"Soul: {hint.message}" for hint in passed.soul_hints)

@@ -1,0 +1,200 @@
+"""`everloom doctor`: check every part that memory rests on, and tell how to mend what is broken.
+
+Changes nothing: a store that does not exist is not made, and one that waits for a migration is not opened.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from everloom.errors import EverloomError
+from everloom.surfaces.cli.commands.store import schema_of
+from everloom.surfaces.cli.runtime.command import Command
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, Table
+
+if TYPE_CHECKING:
+    from everloom.loom import Loom
+
+State = Literal["ok", "warn", "fail"]
+LITTLE_ROOM = 1_000_000_000
+NO_ROOM = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding: how it is with a part, and what to do if it is not well."""
+
+    name: str
+    state: State
+    message: str
+    mend: str | None = None
+
+
+@click.command(cls=Command)
+@click.option("--llm", "ask_llm", is_flag=True, help="Also ask the language models, which may cost money.")
+@click.pass_obj
+def doctor(invocation: Invocation, ask_llm: bool) -> Answer:
+    """Check that everything works, and tell how to mend what does not."""
+    checks = list(examine(invocation, ask_llm))
+    rows = [(check.state, check.name, check.message) for check in checks]
+    mends = [(f"{check.name}:", check.mend) for check in checks if check.state != "ok" and check.mend]
+    failed = [check.name for check in checks if check.state == "fail"]
+    failure = EverloomError(f"not well: {', '.join(failed)}", hint="see how to mend each") if failed else None
+    advice: list[str | Table] = ["\nHow to mend:", Table(mends)] if mends else []
+    return Answer({"healthy": not failed, "checks": checks}, [Table(rows), *advice], failure)
+
+
+def examine(invocation: Invocation, ask_llm: bool) -> Iterator[Check]:
+    """Check part after part, each as far as those before it allow."""
+    yield check_python()
+    yield check_sqlite()
+    try:
+        settings, _ = invocation.settings()
+    except EverloomError as error:
+        yield Check("settings", "fail", error.message, error.hint)
+        return
+    file = invocation.file
+    yield Check("settings", "ok", str(file) if file.exists() else f"the defaults; {file} does not exist")
+    try:
+        schema = schema_of(settings.store.url)
+        if schema.steps:
+            mend = "`everloom migrate` backs it up and migrates it" if schema.exists else "`everloom init` makes it"
+            yield Check("store", "warn", schema.line, mend)
+            return
+        loom = invocation.open(settings)
+    except EverloomError as error:
+        yield Check("store", "fail", error.message, error.hint)
+        return
+    with loom:
+        for part in (check_store, check_room, check_embedders, check_coverage, check_jobs, check_llm):
+            yield from guarded(part, loom)
+        if ask_llm:
+            yield from guarded(check_answers, loom)
+
+
+def guarded(part: Callable[[Loom], Iterable[Check]], loom: Loom) -> Iterator[Check]:
+    """Make a finding of an error, so that the other checks are made too."""
+    try:
+        yield from part(loom)
+    except EverloomError as error:
+        yield Check(part.__name__.removeprefix("check_"), "fail", error.message, error.hint)
+
+
+def check_python() -> Check:
+    """Check the interpreter."""
+    is_fit = sys.version_info >= (3, 11)
+    return Check(
+        "python", "ok" if is_fit else "fail", platform.python_version(), None if is_fit else "use 3.11 or newer"
+    )
+
+
+def check_sqlite() -> Check:
+    """Check the SQLite that Python brings."""
+    from everloom.store.sqlite.opening import OLDEST  # noqa: PLC0415  loads the store
+
+    is_fit = sqlite3.sqlite_version_info >= OLDEST
+    mend = None if is_fit else f"use a Python with SQLite {'.'.join(map(str, OLDEST))} or newer"
+    return Check("sqlite", "ok" if is_fit else "fail", sqlite3.sqlite_version, mend)
+
+
+def check_store(loom: Loom) -> Iterator[Check]:
+    """Check that the store is whole."""
+    health = loom.store.health()
+    size = f"{health.bytes_used / 1e6:,.1f} MB"
+    yield Check("store", "ok", f"{loom.store.address} ({health.engine} {health.version}, {size})")
+    yield Check("schema", "ok", f"version {health.schema_version}")
+    if not health.problems:
+        yield Check("integrity", "ok", "no problem found")
+    for problem in health.problems:
+        yield Check("integrity", "fail", problem, "keep the file, and `everloom restore` the newest backup")
+
+
+def check_room(loom: Loom) -> Iterator[Check]:
+    """Check that the disk has room; a server's disk cannot be seen from here."""
+    if loom.store.engine != "sqlite":
+        return
+    free = shutil.disk_usage(Path(loom.store.address).parent).free
+    state: State = "fail" if free < NO_ROOM else "warn" if free < LITTLE_ROOM else "ok"
+    yield Check("disk", state, f"{free / 1e9:,.1f} GB free", "free some space")
+
+
+def check_embedders(loom: Loom) -> Iterator[Check]:
+    """Have each embedder embed a word; one that is down is bad news only if no other answers."""
+    from everloom.models import Task  # noqa: PLC0415  loads numpy
+
+    chain = loom.embedding.chain
+    errors: dict[str, EverloomError] = {}
+    for traits in chain.links:
+        name = f"embedder {traits.name}"
+        started = time.perf_counter()
+        try:
+            vectors = chain.link(traits.name).embed(["memory"], Task.QUERY)
+        except EverloomError as error:
+            errors[name] = error
+            continue
+        took = (time.perf_counter() - started) * 1000
+        yield Check(name, "ok", f"answers in {took:.0f} ms with {vectors.dim} dimensions")
+    state: State = "fail" if len(errors) == len(chain.links) else "warn"
+    for name, down in errors.items():
+        yield Check(name, state, down.message, down.hint or "check its address and key: `everloom config`")
+
+
+def check_coverage(loom: Loom) -> Iterator[Check]:
+    """Count in each workspace what has vectors, waits for them, or was refused."""
+    for place in loom.workspaces.list():
+        found = loom.embedding.coverage(place.id)
+        message = f"{found.embedded:,} embedded, {found.waiting:,} waiting, {found.refused:,} refused"
+        mend = (
+            f"`everloom embed -w '{place.name}'` makes them"
+            if found.waiting
+            else "shorten the texts, or change the model"
+        )
+        yield Check(f"vectors of {place.name}", "warn" if found.waiting or found.refused else "ok", message, mend)
+
+
+def check_jobs(loom: Loom) -> Iterator[Check]:
+    """Find background work that failed lately."""
+    failed = [job for place in loom.workspaces.list() for job in loom.work.jobs(place) if job.failures]
+    if not failed:
+        yield Check("jobs", "ok", "nothing failed lately")
+    for job in failed:
+        message = f"{job.task} failed {job.failures} times: {job.last_error}"
+        yield Check(
+            f"jobs of {job.workspace}", "warn", message, f"mend the cause, then `everloom jobs retry {job.task}`"
+        )
+
+
+def check_llm(loom: Loom) -> Iterator[Check]:
+    """Say which language models are configured."""
+    known = loom.settings.llm
+    named = ", ".join(f"{role}: {model}" for role, model in (("large", known.large), ("small", known.small)) if model)
+    yield Check("llm", "ok", named or "none is configured; search works without")
+
+
+def check_answers(loom: Loom) -> Iterator[Check]:
+    """Have each language model say a word."""
+    from everloom.models import Ask, Message  # noqa: PLC0415  loads pydantic
+
+    roles = loom.llms(loom.workspace().info)
+    if not roles.is_configured:
+        return
+    ask = Ask("", (Message("user", "Say: ready"),), max_tokens=16, purpose="doctor")
+    for role in ("large", "small"):
+        try:
+            model = roles.large if role == "large" else roles.small
+            model.complete(ask)
+        except EverloomError as error:
+            yield Check(f"llm {role}", "fail", error.message, error.hint or "check its name, address and key")
+        else:
+            yield Check(f"llm {role}", "ok", f"{model.name} answers")

@@ -1,0 +1,113 @@
+"""`everloom init`: from nothing to a memory that works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+import click
+
+from everloom.surfaces.cli.runtime.command import Command
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, Table
+
+if TYPE_CHECKING:
+    from everloom.settings import Settings
+    from everloom.surfaces.cli.commands.sample import Sample
+
+NEXT = [
+    ("everloom doctor", "check that everything works"),
+    ("everloom config", "see every setting, and where it came from"),
+    ("everloom search WORDS", "look into the memory"),
+    ("everloom completion bash", "complete commands in your shell"),
+]
+TRY = [
+    ("everloom -w sample recall Petrel", "ask the sample what it knows"),
+    ("everloom -w sample consolidate --dry-run", "see what waits there to be understood"),
+]
+
+
+@click.command(cls=Command)
+@click.option("--force", is_flag=True, help="Write the settings file anew even if there is one.")
+@click.option("--print", "only_print", is_flag=True, help="Print the settings file and do nothing.")
+@click.option(
+    "--client", metavar="CLIENT", help="Show instead how an AI client starts the server: claude-code, codex, …"
+)
+@click.option("--write", is_flag=True, help="With --client: enter that into the client's own file.")
+@click.option(
+    "--sample", is_flag=True, help="Also make a workspace called sample, with invented memories to try it on."
+)
+@click.pass_obj
+def init(
+    invocation: Invocation, force: bool, only_print: bool, client: str | None, write: bool, sample: bool
+) -> Answer:
+    """Write the settings file, make the store and the workspace."""
+    if client is not None:
+        from everloom.surfaces.cli.commands.clients import connect  # noqa: PLC0415  loads pydantic
+
+        return connect(client, write=write, arguments=arguments_of(invocation))
+    from everloom.settings import load  # noqa: PLC0415
+    from everloom.surfaces.cli.runtime.toml import template, write_whole  # noqa: PLC0415  loads pydantic
+
+    url = invocation.store
+    chosen = {**invocation.flags, "store.url": url and without_password(url)}
+    text = template(chosen)
+    if only_print:
+        return Answer({"toml": text}, [text.rstrip()])
+    path = invocation.file
+    is_new = force or not path.exists()
+    if is_new:
+        write_whole(path, text)
+    settings, _ = load(path, invocation.flags)
+    with invocation.open(settings) as loom:
+        workspace = loom.workspace()
+        health = loom.store.health()
+        address = loom.store.address
+    made = sampled(settings) if sample else None
+    result = {
+        "settings": {"file": str(path), "written": is_new},
+        "store": {"address": address, "engine": health.engine, "schema_version": health.schema_version},
+        "workspace": workspace.info,
+        "next": [line for line, _ in NEXT],
+        **({"sample": made} if made else {}),
+    }
+    rows = [
+        ("settings", f"{path} ({'written' if is_new else 'kept as it is; --force writes it anew'})"),
+        ("store", f"{address} ({health.engine}, schema {health.schema_version})"),
+        ("workspace", f"{workspace.name} ({workspace.info.time_zone})"),
+    ]
+    if made:
+        state = "made" if made.made else "kept as it is"
+        rows.append(("sample", f"{made.observations} observations, {made.understandings} understandings ({state})"))
+    remark = [PASSWORD_REMARK] if url and is_new and chosen["store.url"] != url else []
+    return Answer(result, [Table(rows), *remark, "\nNext:", Table([*(TRY if made else ()), *NEXT])])
+
+
+def sampled(settings: Settings) -> Sample:
+    """Make the sample workspace."""
+    from everloom.surfaces.cli.commands.sample import make_sample  # noqa: PLC0415  loads numpy
+
+    return make_sample(settings)
+
+
+def arguments_of(invocation: Invocation) -> list[str]:
+    """Write the flags that a client must repeat to reach the same memory; a password stays in the environment."""
+    flags = {
+        "--config": invocation.config and str(Path(invocation.config).absolute()),
+        "--store": invocation.store and without_password(invocation.store),
+        "--workspace": invocation.workspace,
+    }
+    return [word for flag, value in flags.items() if value for word in (flag, value)]
+
+
+PASSWORD_REMARK = "The password was not written: keep it in ~/.pgpass, PGPASSWORD or EVERLOOM_STORE_URL."
+
+
+def without_password(url: str) -> str:
+    """Take the password out of a URL: a file is no place for it."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    user, _, place = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}@{place}"))

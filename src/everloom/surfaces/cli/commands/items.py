@@ -1,0 +1,107 @@
+"""`everloom show`, `why` and `events`: what is known of an item, where it came from, what was done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import click
+
+from everloom.clock import shown
+from everloom.surfaces.cli.runtime.command import Command, ItemId
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, Table, shortened
+
+if TYPE_CHECKING:
+    from everloom.kernel.provenance import Reason, Shown
+
+
+@click.command(cls=Command)
+@click.argument("item_id", metavar="ID", type=ItemId)
+@click.pass_obj
+def show(invocation: Invocation, item_id: int) -> Answer:
+    """Tell everything that is known of an item."""
+    with invocation.open() as loom:
+        workspace = invocation.take(loom)
+        item = workspace.show(item_id)
+    text = [f"\n{item.text}"] if item.text else []
+    return Answer(item, [Table([*facts(item, workspace.info.zone)]), *text])
+
+
+def facts(item: Shown, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
+    """List what is known of an item, leaving out what is not."""
+    known = {
+        "id": str(item.id),
+        "kind": item.kind,
+        "title": item.title,
+        "labels": item.labels,
+        "happened": item.happened_at and shown(item.happened_at, zone),
+        "kept": shown(item.created_at, zone),
+        "retired": item.retired_at and shown(item.retired_at, zone),
+        "retired by": item.retired_by and str(item.retired_by),
+        "standing": item.standing,
+        "confidence": item.confidence,
+        "model": item.model_tier,
+        "session": item.session,
+        "rests on": item.sources,
+        "looked at": f"{item.access.count} times" if item.access.count else None,
+        "pinned": item.access.pinned or None,
+        **item.detail,
+    }
+    yield from ((name, value) for name, value in known.items() if value not in (None, "", ()))
+    for signal in item.signals:
+        yield signal.verdict, f"{shown(signal.at, zone)} {signal.reason or ''}"
+
+
+@click.command(cls=Command)
+@click.argument("item_id", metavar="ID", type=ItemId)
+@click.pass_obj
+def why(invocation: Invocation, item_id: int) -> Answer:
+    """Tell why an item is remembered, down to its evidence."""
+    with invocation.open() as loom:
+        workspace = invocation.take(loom)
+        reason = workspace.why(item_id)
+    return Answer(reason, [*branches(reason, workspace.info.zone)])
+
+
+def branches(reason: Reason, zone: ZoneInfo, indent: str = "") -> Iterator[str]:
+    """Draw a chain of reasons as a tree."""
+    session = f"  session {reason.session}" if reason.session else ""
+    yield f"{reason.id}  {reason.kind}  {shown(reason.at, zone)}{session}  {shortened(reason.text, 120)}"
+    if reason.is_cut:
+        yield f"{indent}└─ …"
+    for below in reason.because:
+        is_last = below is reason.because[-1]
+        first, *others = branches(below, zone, indent + ("   " if is_last else "│  "))
+        yield f"{indent}{'└─' if is_last else '├─'} {first}"
+        yield from others
+
+
+@click.command(cls=Command)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many at most.")
+@click.option("--before", metavar="ID", type=ItemId, help="Only what was done before this event.")
+@click.pass_obj
+def events(invocation: Invocation, limit: int, before: int | None) -> Answer:
+    """List what was done in a workspace, newest first."""
+    with invocation.open() as loom:
+        workspace = invocation.take(loom)
+        found = workspace.events(limit=limit, before=before)
+    zone = workspace.info.zone
+    rows = [
+        (
+            str(each.id),
+            shown(each.at, zone),
+            each.operation,
+            each.session_id and str(each.session_id),
+            detail(each.detail),
+        )
+        for each in found
+    ]
+    return Answer({"events": found}, [Table(rows, ("id", "at", "operation", "session", "detail"))])
+
+
+def detail(value: object) -> str:
+    """Write what an event holds on one line."""
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,101 @@
+"""`everloom schedule print`: units for systemd, launchd and cron that do the daily round. Installs nothing."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from xml.sax.saxutils import escape
+
+import click
+
+from everloom.surfaces.cli.runtime.command import Group
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer
+
+SYSTEMS = ("systemd", "launchd", "cron")
+# Everything that is due: decay, CORE.md, REFLECTION.md, vectors, and what other faculties need.
+TAIL = ("worker", "--once")
+
+SYSTEMD = """# ~/.config/systemd/user/everloom.service
+[Unit]
+Description=Tend the memory: decay, CORE.md, REFLECTION.md, vectors
+
+[Service]
+Type=oneshot
+ExecStart={command}
+
+# ~/.config/systemd/user/everloom.timer
+[Unit]
+Description=Tend the memory every day
+
+[Timer]
+OnCalendar=*-*-* {hour:02}:{minute:02}:00
+Persistent=true
+
+[Install]
+WantedBy=timers.target
+
+# systemctl --user daemon-reload && systemctl --user enable --now everloom.timer
+"""
+LAUNCHD = """<?xml version="1.0" encoding="UTF-8"?>
+<!-- ~/Library/LaunchAgents/org.everloom.daily.plist; then: launchctl load -w <this file> -->
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+    <key>Label</key><string>org.everloom.daily</string>
+    <key>ProgramArguments</key>
+    <array>
+{arguments}
+    </array>
+    <key>StartCalendarInterval</key>
+    <dict><key>Hour</key><integer>{hour}</integer><key>Minute</key><integer>{minute}</integer></dict>
+</dict>
+</plist>
+"""
+CRON = "# crontab -e\n{minute} {hour} * * * {command}\n"
+
+
+@click.group(cls=Group)
+def schedule() -> None:
+    """Print what a system's scheduler needs to tend the memory every day."""
+
+
+@schedule.command(name="print")
+@click.argument("system", type=click.Choice(SYSTEMS))
+@click.option(
+    "--at", "moment", default="03:30", show_default=True, metavar="HH:MM", help="When, by the machine's clock."
+)
+@click.pass_obj
+def print_unit(invocation: Invocation, system: str, moment: str) -> Answer:
+    """Print the units for systemd or launchd, or the line for cron."""
+    hour, minute = time_of(moment)
+    words = command_of(invocation)
+    if system == "launchd":
+        arguments = "\n".join(f"        <string>{escape(word)}</string>" for word in words)
+        text = LAUNCHD.format(arguments=arguments, hour=hour, minute=minute)
+    else:
+        # Both give the percent sign a meaning of their own.
+        mark = "%%" if system == "systemd" else "\\%"
+        command = shlex.join(words).replace("%", mark)
+        text = (SYSTEMD if system == "systemd" else CRON).format(command=command, hour=hour, minute=minute)
+    return Answer({"system": system, "text": text, "command": words}, [text])
+
+
+def command_of(invocation: Invocation) -> list[str]:
+    """Write the command that does what is due, with the options that this one was given."""
+    program = shutil.which("everloom")
+    words = [program] if program else [sys.executable, "-m", "everloom"]
+    words += TAIL
+    for name, value in (("--config", invocation.config), ("--store", invocation.store)):
+        if value is not None:
+            words += [name, str(value)]
+    return words
+
+
+def time_of(text: str) -> tuple[int, int]:
+    """Read a time of day."""
+    hour, _, minute = text.partition(":")
+    if not (hour.isdecimal() and minute.isdecimal() and int(hour) < 24 and int(minute) < 60):
+        raise click.BadParameter(f"{text!r} is no time of day; write 03:30", param_hint="--at")
+    return int(hour), int(minute)

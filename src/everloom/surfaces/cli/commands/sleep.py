@@ -1,0 +1,167 @@
+"""`everloom sleep`: everything that is due, once, with a budget, a progress bar and a report.
+
+The tasks and who may run them belong to the kernel, the turns are the worker's; this only tells what became of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everloom.clock import shown
+from everloom.errors import EverloomError
+from everloom.surfaces.cli.commands.jobs import known_tasks
+from everloom.surfaces.cli.runtime.command import Command
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, Table, progress
+from everloom.surfaces.cli.runtime.turns import Shift, stopping, take_turns
+
+if TYPE_CHECKING:
+    from everloom.kernel.tasks import Job, Outcome
+    from everloom.kernel.workspaces import WorkspaceInfo
+    from everloom.loom import Loom
+    from everloom.settings import Settings
+
+HEADINGS = ("workspace", "task", "due", "done", "left", "state", "why")
+# In the order in which the last line counts them.
+STATES = {
+    "done": "done",
+    "partly": "partly done",
+    "failed": "failed",
+    "resting": "resting after a failure",
+    "busy": "busy elsewhere",
+    "waiting": "not begun",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Slept:
+    """What became of one task in one workspace: what was due, what was done, what is left, and why.
+
+    `state` is `done`, `partly` (time was up), `failed`, `resting`, `busy` (another worker has it) or `waiting`.
+    """
+
+    workspace: str
+    task: str
+    state: str
+    due: int
+    done: int = 0
+    left: int = 0
+    why: str | None = None
+    detail: Mapping[str, Any] | None = None
+
+
+@click.command(cls=Command)
+@click.option("--all", "everywhere", is_flag=True, help="In every workspace.")
+@click.option("--only", "names", multiple=True, metavar="TASK", help="Only this task; may be repeated.")
+@click.option("--seconds", type=click.FloatRange(min=0.1), default=3600.0, show_default=True, help="Most seconds.")
+@click.option("--dollars", type=click.FloatRange(min=0.0), help="Most that language models may cost.")
+@click.option("--dry-run", is_flag=True, help="Only tell what is due.")
+@click.pass_obj
+def sleep(invocation: Invocation, /, everywhere: bool, names: tuple[str, ...], **how: Any) -> Answer:
+    """Do everything that is due, once: vectors, facts, understandings, patrols, decay, reflection."""
+    with invocation.open(afforded(invocation, how["dollars"])) as loom:
+        places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
+        tasks = [*known_tasks(loom, names)] or [task.name for task in loom.work.tasks]
+        shift = Shift(places, tasks, how["seconds"])
+        before = due_of(loom, shift)
+        if how["dry_run"]:
+            return answer([planned(job, place) for job, place in before], is_dry=True)
+        outcomes, is_stopped = slept(loom, shift, [job for job, _ in before])
+        report = [*reported(loom, before, outcomes, shift)]
+    return answer(report, is_stopped=is_stopped)
+
+
+def afforded(invocation: Invocation, dollars: float | None) -> Settings:
+    """Read the settings, with another limit of what models may cost if one is given."""
+    settings, _ = invocation.settings()
+    if dollars is None:
+        return settings
+    return settings.model_copy(update={"llm": settings.llm.model_copy(update={"dollars": dollars})})
+
+
+def due_of(loom: Loom, shift: Shift) -> list[tuple[Job, WorkspaceInfo]]:
+    """List what waits before anything is done."""
+    return [
+        (job, place) for place in shift.places for job in loom.work.jobs(place) if job.due and job.task in shift.tasks
+    ]
+
+
+def slept(loom: Loom, shift: Shift, before: Sequence[Job]) -> tuple[list[Outcome], bool]:
+    """Take turns until nothing moves or time is up; say how each ended, and whether somebody stopped it."""
+    ahead = Counter({(job.workspace, job.task): job.due for job in before})
+    with progress(ahead.total(), "sleeping") as advance, stopping() as stop:
+
+        def step(place: str, task: str, count: int) -> None:
+            # What is due is counted in other things than what is done, in some tasks; the bar must not run ahead.
+            moved = min(count, ahead[place, task])
+            ahead[place, task] -= moved
+            advance(moved)
+
+        outcomes = []
+        for outcome in take_turns(loom.work, shift, stop, step):
+            outcomes.append(outcome)
+            if outcome.state != "done" or not (outcome.report and outcome.report.done):
+                step(outcome.workspace, outcome.task, ahead[outcome.workspace, outcome.task])
+        advance(ahead.total() if not stop.is_set() else 0)
+        return outcomes, stop.is_set()
+
+
+def reported(
+    loom: Loom, before: Iterable[tuple[Job, WorkspaceInfo]], outcomes: Iterable[Outcome], shift: Shift
+) -> Iterator[Slept]:
+    """Join what was due, what was done and what is left, for every task that had anything to do."""
+    waited = {(job.workspace, job.task): job.due for job, _ in before}
+    turns: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in outcomes:
+        turns.setdefault((outcome.workspace, outcome.task), []).append(outcome)
+    for place in shift.places:
+        if any(name == place.name for name, _ in {**waited, **turns}):
+            for job in loom.work.jobs(place):
+                key = (place.name, job.task)
+                if key in waited or key in turns:
+                    yield ended(replace(planned(job, place), due=waited.get(key, 0)), turns.get(key, []), job.due)
+
+
+def ended(known: Slept, turns: Sequence[Outcome], left: int) -> Slept:
+    """Sum up the turns of one task; what failed says so even if later turns found it resting."""
+    done = sum(turn.report.done for turn in turns if turn.report)
+    detail = next((turn.report.detail for turn in reversed(turns) if turn.report and turn.report.detail), None)
+    bad = next((turn for turn in turns if turn.state == "failed"), None)
+    if bad is not None:
+        return replace(known, state="failed", done=done, left=left, why=bad.error, detail=detail)
+    last = turns[-1].state if turns else "done" if not left else known.state
+    if last == "done":
+        return replace(known, state="partly" if left else "done", done=done, left=left, why=None, detail=detail)
+    return replace(known, state=last, done=done, left=left, detail=detail)
+
+
+def planned(job: Job, place: WorkspaceInfo) -> Slept:
+    """Say of a task that is due what stands in its way, if anything does."""
+    if job.holder and job.held_until:
+        why = f"held by {job.holder} until {shown(job.held_until, place.zone)} at the latest, if it died"
+        return Slept(job.workspace, job.task, "busy", job.due, left=job.due, why=why)
+    if job.resting_until:
+        why = f"rests until {shown(job.resting_until, place.zone)}: {job.last_error}"
+        return Slept(job.workspace, job.task, "resting", job.due, left=job.due, why=why)
+    return Slept(job.workspace, job.task, "waiting", job.due, left=job.due)
+
+
+def answer(report: Sequence[Slept], *, is_dry: bool = False, is_stopped: bool = False) -> Answer:
+    """Tell what became of each task, and sum up; what failed now is bad news, what waits for another time is not."""
+    counts = Counter(each.state for each in report)
+    result = {"tasks": report, "counts": dict(counts), "dry_run": is_dry, "stopped": is_stopped}
+    if not report:
+        return Answer(result, ["nothing is due"])
+    rows = [(each.workspace, each.task, each.due, each.done, each.left, each.state, each.why) for each in report]
+    said = ", ".join(f"{counts[state]:,} {text}" for state, text in STATES.items() if counts[state])
+    end = " (stopped; what is left is still due)" if is_stopped else ""
+    failure = None
+    if counts["failed"]:
+        hint = "they rest and are tried again; `everloom jobs` shows until when, `everloom jobs retry TASK` ends it"
+        failure = EverloomError(f"{counts['failed']} tasks failed", hint=hint)
+    return Answer(result, [Table(rows, HEADINGS), said + end], failure)

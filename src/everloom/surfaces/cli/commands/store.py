@@ -1,0 +1,119 @@
+"""`everloom migrate`, `backup` and `restore`: the store as a whole."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from everloom.errors import NotFound
+from everloom.surfaces.cli.runtime.command import Command
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, fields_of
+
+if TYPE_CHECKING:
+    from everloom.store.statements import Engine
+
+File = click.Path(path_type=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """How far a store is from what this program expects; `version` is None where only opening it can tell."""
+
+    engine: Engine
+    address: str
+    version: int | None
+    expected: int
+    exists: bool = True
+    steps: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """Say it to a person."""
+        if self.version is None:
+            return f"{self.address}: the version of a {self.engine} store is known only when it is opened"
+        if not self.exists:
+            return f"{self.address} does not exist yet; opening it makes it with schema {self.expected}"
+        if self.steps:
+            return f"{self.address} has schema {self.version}; missing: {', '.join(self.steps)}"
+        return f"{self.address} has schema {self.version}: nothing to do"
+
+
+def schema_of(url: str) -> Schema:
+    """Read the version of a store without opening it for writing; one from the future is refused."""
+    from everloom.store import redacted  # noqa: PLC0415  loads the store
+    from everloom.store.address import sqlite_path  # noqa: PLC0415
+    from everloom.store.migrations import latest, missing  # noqa: PLC0415
+
+    if not url.startswith("sqlite:"):
+        return Schema("postgresql", redacted(url), None, latest("postgresql"))
+    path = sqlite_path(url)
+    exists = path.exists()
+    version = file_version(path) if exists else 0
+    steps = tuple(f"{step.number} {step.name}" for step in missing("sqlite", version, str(path)))
+    return Schema("sqlite", str(path), version, latest("sqlite"), exists, steps)
+
+
+def file_version(path: Path) -> int:
+    """Read the schema version of a SQLite file, changing nothing."""
+    from everloom.store.sqlite.faults import named  # noqa: PLC0415  loads the store
+    from everloom.store.sqlite.opening import version_of  # noqa: PLC0415
+
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return version_of(connection, path)
+    except sqlite3.Error as error:
+        raise named(error, str(path)) from error
+
+
+@click.command(cls=Command)
+@click.option("--check", is_flag=True, help="Only tell what would be done.")
+@click.pass_obj
+def migrate(invocation: Invocation, check: bool) -> Answer:
+    """Bring the store to the schema of this program."""
+    settings, _ = invocation.settings()
+    before = schema_of(settings.store.url)
+    if check:
+        return Answer(before, [before.line])
+    with invocation.open(settings) as loom:
+        version = loom.store.health().schema_version
+    result = {**fields_of(before), "migrated": version != before.version, "version": version, "before": before.version}
+    return Answer(result, [f"{before.address} has schema {version}"])
+
+
+@click.command(cls=Command)
+@click.argument("target", type=File)
+@click.pass_obj
+def backup(invocation: Invocation, target: Path) -> Answer:
+    """Write a copy of the store to a new file."""
+    settings, _ = invocation.settings()
+    found = schema_of(settings.store.url)
+    if not found.exists:
+        raise NotFound(f"there is no store at {found.address}", hint="`everloom config` shows which one is meant")
+    with invocation.open(settings) as loom:
+        loom.store.backup(target)
+    size = target.stat().st_size
+    result = {"source": found.address, "target": str(target), "bytes": size}
+    return Answer(result, [f"{found.address} → {target} ({size:,} bytes)"])
+
+
+@click.command(cls=Command)
+@click.argument("source", type=File)
+@click.option("--force", is_flag=True, help="Also over a store that holds something.")
+@click.pass_obj
+def restore(invocation: Invocation, source: Path, force: bool) -> Answer:
+    """Put a backup in the place of the store."""
+    from everloom.clock import SystemClock  # noqa: PLC0415  loads the store
+    from everloom.store import redacted, transfer  # noqa: PLC0415
+
+    url = invocation.settings()[0].store.url
+    report = transfer.restore(source, url, SystemClock(), force=force)
+    lines = [f"{source} → {redacted(url)}: {report.rows:,} rows in {', '.join(report.workspaces) or 'no workspace'}"]
+    if report.former:
+        lines.append(f"what was there before is kept in {report.former}")
+    return Answer({"source": str(source), "target": redacted(url), **fields_of(report)}, lines)

@@ -1,0 +1,243 @@
+"""A conversation at a terminal: the prompt, its history, the commands that begin with a slash, what arrives meanwhile.
+
+Talks through `channels.terminal`; the commands call one operation each and write what it answers.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING
+
+from everloom.errors import EverloomError
+from everloom.kernel.texts import checked
+from everloom.settings import data_directory
+from everloom.surfaces.channels.terminal import Terminal, read_message
+from everloom.surfaces.cli.render.plot import can_draw
+from everloom.surfaces.cli.runtime.output import printable
+
+if TYPE_CHECKING:
+    from everloom.loom import Loom, Workspace
+    from everloom.mind import Message
+    from everloom.surfaces.channels.terminal import Heard, Say
+
+log = logging.getLogger(__name__)
+
+HELP = """/help            this list
+/status          what is written in status.json, and how full the context is
+/memory QUERY    search facts and past exchanges
+/usage           what today took
+/undo            take the last exchange back
+/notes [NAME]    list the notes, or read one
+/retry           ask again for a reply that did not come
+/quit            leave (so does Ctrl-D)
+A line that ends with \\ goes on in the next; \"\"\" begins and ends a block of lines.
+A message that begins with a slash needs a space before it. Ctrl-C abandons a reply."""
+MOST_LINES = 1_000
+LOOK_SECONDS = 2.0
+# What follows from a turn is done while the person types.
+TASKS = ("facts", "schedule", "heartbeat", "self_awareness", "embed")
+
+
+class Talking:
+    """One sitting at the terminal."""
+
+    def __init__(self, loom: Loom, place: Workspace, say: Say) -> None:
+        self._loom = loom
+        self._place = place
+        self._say = say
+        self._mind = place.mind
+        self._terminal = Terminal(self._mind.conversation, say)
+        self._turns = 0
+        self._prompt = "› " if can_draw(sys.stdout.encoding) else "> "
+        self._screen = Lock()
+        self._is_asking = False
+        self._commands: dict[str, Callable[[str], None]] = {
+            "/help": lambda _: self._line(HELP),
+            "/status": self._status,
+            "/memory": self._memory,
+            "/usage": self._usage,
+            "/undo": self._undo,
+            "/notes": self._notes,
+            "/retry": self._retry,
+        }
+
+    def run(self) -> int:
+        """Talk until the end of the input or /quit; says how many turns there were."""
+        model = self._loom.talker(self._place.info)
+        self._line(f"{self._place.name}, with {model.name if model else 'no model'}. /help lists commands.")
+        stop = Event()
+        beside = Thread(target=self._attend, args=(stop,), name="beside the prompt", daemon=True)
+        with remembered(data_directory() / "chat_history"):
+            beside.start()
+            try:
+                self._loop()
+            finally:
+                stop.set()
+                beside.join(timeout=10)
+        return self._turns
+
+    def _loop(self) -> None:
+        while True:
+            try:
+                text = read_message(self._read, self._prompt, "… " if self._prompt == "› " else ". ")
+            except KeyboardInterrupt:
+                self._line("")
+                continue
+            if text is None or text.strip() in {"/quit", "/exit"}:
+                self._line("" if text is None else None)
+                return
+            if not text.strip():
+                continue
+            try:
+                self._obey(text.strip()) if text.startswith("/") else self._ask(text)
+            except KeyboardInterrupt:
+                self._line("\n(abandoned; the message is kept, /retry asks again)")
+            except EverloomError as error:
+                self._complain(error)
+
+    def _read(self, prompt: str) -> str:
+        self._show_arrived()
+        self._is_asking = True
+        try:
+            return input(prompt)
+        finally:
+            self._is_asking = False
+
+    def _obey(self, line: str) -> None:
+        name, _, rest = line.partition(" ")
+        command = self._commands.get(name)
+        if command is None:
+            self._line(f"there is no {name}; /help lists what there is")
+        else:
+            command(rest.strip())
+
+    def _ask(self, text: str) -> None:
+        self._hear(self._terminal.tell(checked(text, "the message")))
+
+    def _hear(self, message: Message) -> None:
+        heard = self._terminal.hear(message)
+        self._line("" if heard.has_begun else None)
+        if heard.error is not None:
+            self._complain(heard.error)
+            self._line("(the message is kept; /retry asks again)")
+            return
+        self._turns += 1
+        if footer := told(heard):
+            self._line(footer)
+
+    def _retry(self, _: str) -> None:
+        conversation = self._mind.conversation
+        waiting = conversation.waiting()
+        if not waiting:
+            self._line("every message is answered")
+            return
+        conversation.retry()
+        self._hear(conversation.waiting()[-1])
+
+    def _status(self, _: str) -> None:
+        self._line(json.dumps(self._mind.notes.status(), ensure_ascii=False, indent=2))
+        last = self._mind.conversation.exchanges(1)
+        if last and last[0].context_window:
+            self._line(f"context {last[0].context_tokens:,} of {last[0].context_window:,} tokens")
+        waiting = len(self._mind.conversation.waiting())
+        if waiting:
+            self._line(f"{waiting} unanswered: /retry asks again")
+
+    def _memory(self, query: str) -> None:
+        self._line(self._mind.archive.search(query) if query else "say what to look for: /memory QUERY")
+
+    def _usage(self, _: str) -> None:
+        from everloom.surfaces.cli.commands.usage import by_sum, money_of, summary  # noqa: PLC0415
+
+        total = by_sum(self._place, 1, "day")[1]
+        self._line("\n".join(summary(total, money_of(self._place))).strip())
+
+    def _undo(self, _: str) -> None:
+        undone = self._mind.conversation.undo_last()
+        self._line("there is nothing to take back" if undone is None else f"taken back: {undone.heard or undone.reply}")
+
+    def _notes(self, name: str) -> None:
+        if not name:
+            self._line("\n".join(self._mind.notes.names()) or "there are no notes yet")
+            return
+        body = self._mind.notes.read(name)
+        self._line(f"there is no note {name}" if body is None else body)
+
+    def _complain(self, error: EverloomError) -> None:
+        self._line(f"Error: {error.message}" + (f"\nHint: {error.hint}" if error.hint else ""))
+
+    def _line(self, text: str | None) -> None:
+        if text is not None:
+            self._say(f"{text}\n")
+
+    def _attend(self, stop: Event) -> None:
+        """Do what follows from a turn, and show what arrives, while the person types."""
+        while not stop.wait(LOOK_SECONDS):
+            try:
+                self._loom.work.run_due([self._place.info], seconds=LOOK_SECONDS, tasks=TASKS)
+                if self._is_asking:
+                    self._show_arrived()
+            except EverloomError as error:
+                log.info("beside the prompt: %s", error)
+
+    def _show_arrived(self) -> None:
+        with self._screen:
+            found = self._terminal.arrived()
+            for message in found:
+                at = f"{message.at.astimezone(self._place.info.zone):%H:%M}"
+                clear = "\r\x1b[K" if self._is_asking and sys.stdout.isatty() else ""
+                sys.stdout.write(f"{clear}[{at}] {printable(message.text)}\n")
+            if found and self._is_asking:
+                sys.stdout.write(self._prompt + typed())
+            sys.stdout.flush()
+
+
+def told(heard: Heard) -> str:
+    """Sum a turn up on one line, for a person who looks on."""
+    turn = heard.exchange
+    if turn is None or not sys.stdout.isatty():
+        return ""
+    cached = f" ({turn.usage.cached_read / turn.usage.prompt:.0%} cached)" if turn.usage.prompt else ""
+    price = "" if turn.dollars is None else f", ${turn.dollars:.4f}"
+    full = f", context {turn.context_tokens / turn.context_window:.0%}" if turn.context_window else ""
+    return f"({turn.usage.prompt:,} tokens in{cached}, {turn.usage.output:,} out{price}{full})"
+
+
+def typed() -> str:
+    """Say what stands behind the prompt already."""
+    try:
+        import readline  # noqa: PLC0415  not on every system
+    except ImportError:
+        return ""
+    return readline.get_line_buffer()
+
+
+class remembered:  # noqa: N801  a context manager, used like a function
+    """Lines that were typed, kept between sittings in a file that only its owner reads."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __enter__(self) -> None:
+        with suppress(ImportError, OSError):
+            import readline  # noqa: PLC0415  not on every system
+
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(self._file, os.O_CREAT | os.O_APPEND, 0o600))
+            self._file.chmod(0o600)
+            readline.read_history_file(self._file)
+            readline.set_history_length(MOST_LINES)
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(ImportError, OSError):
+            import readline  # noqa: PLC0415  not on every system
+
+            readline.write_history_file(self._file)
+            self._file.chmod(0o600)

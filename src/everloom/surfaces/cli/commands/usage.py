@@ -1,0 +1,178 @@
+"""`everloom usage`: what models took, by day, purpose, model or turn, with a plot."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everloom.surfaces.cli.render.plot import Bar, can_draw, plotted
+from everloom.surfaces.cli.runtime.command import Command
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, Table
+
+if TYPE_CHECKING:
+    from everloom.kernel.spending import Spent
+    from everloom.loom import Workspace
+    from everloom.mind import Exchange
+
+WAYS = ("day", "purpose", "model", "turn")
+MOST_TURNS = 10_000
+# A plot of more is a wall; the table has them all.
+MOST_BARS = 60
+
+
+@click.command(cls=Command)
+@click.option("--days", default=7, show_default=True, type=click.IntRange(1, 3660), help="Look at so many days.")
+@click.option("--by", default="day", show_default=True, type=click.Choice(WAYS), help="Sum up by this.")
+@click.pass_obj
+def usage(invocation: Invocation, days: int, by: str) -> Answer:
+    """Show what models took: tokens, what the cache saved, dollars, how full the context was."""
+    with invocation.open() as loom:
+        place = invocation.take(loom)
+        rows, total = by_turn(place, days) if by == "turn" else by_sum(place, days, by)
+        today = money_of(place)
+    result = {"by": by, "days": days, "time_zone": place.info.time_zone, "rows": rows, "total": total, "today": today}
+    return Answer(result, [*told(rows, by), *summary(total, today)])
+
+
+def span(place: Workspace, days: int) -> list[date]:
+    """List the days to look at on the workspace's calendar, today last."""
+    today = place.loom.clock.now().astimezone(place.info.zone).date()
+    return [today - timedelta(days=back) for back in reversed(range(days))]
+
+
+def by_sum(place: Workspace, days: int, by: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Sum up by day, purpose or model."""
+    from everloom.kernel.spending import Ledger, begins  # noqa: PLC0415
+
+    calendar, zone = span(place, days), place.info.zone
+    until = begins(calendar[-1] + timedelta(days=1), zone)
+    found = Ledger(place.loom.store, place.info.id).daily(begins(calendar[0], zone), until, zone)
+    names: dict[str, Callable[[date, Spent], str]] = {
+        "day": lambda day, _: day.isoformat(),
+        "purpose": lambda _, spent: spent.purpose,
+        "model": lambda _, spent: spent.model,
+    }
+    groups: dict[str, list[Spent]] = {each.isoformat(): [] for each in calendar} if by == "day" else {}
+    for day, spent in found:
+        groups.setdefault(names[by](day, spent), []).append(spent)
+    return [fields(name, parts) for name, parts in groups.items()], fields("total", [spent for _, spent in found])
+
+
+def fields(name: str, parts: Iterable[Spent]) -> dict[str, Any]:
+    """Write a sum as programs get it."""
+    from everloom.kernel.spending import added  # noqa: PLC0415
+
+    whole = added(parts)
+    return {
+        "name": name,
+        "calls": whole.calls,
+        "failures": whole.failures,
+        "input_tokens": whole.input_tokens,
+        "output_tokens": whole.output_tokens,
+        "cache_read_tokens": whole.cache_read_tokens,
+        "cache_write_tokens": whole.cache_write_tokens,
+        "prompt_tokens": whole.prompt_tokens,
+        "cached_share": whole.cached_share,
+        "dollars": whole.dollars,
+        "unpriced": whole.unpriced,
+    }
+
+
+def by_turn(place: Workspace, days: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """List the turns of the conversation, oldest first."""
+    from everloom.kernel.spending import begins  # noqa: PLC0415
+
+    since = begins(span(place, days)[0], place.info.zone)
+    turns = [each for each in place.mind.conversation.exchanges(MOST_TURNS) if each.began_at >= since]
+    parts = [(each, spent_in(each)) for each in sorted(turns, key=lambda each: each.id)]
+    zone = place.info.zone
+    rows = [
+        {
+            **fields(f"{each.began_at.astimezone(zone):%Y-%m-%d %H:%M}", [spent]),
+            "id": each.id,
+            "cause": each.cause,
+            "model": each.model,
+            "context_tokens": each.context_tokens,
+            "context_window": each.context_window,
+            "context_share": each.context_tokens / each.context_window if each.context_window else None,
+        }
+        for each, spent in parts
+    ]
+    return rows, fields("total", [spent for _, spent in parts])
+
+
+def spent_in(turn: Exchange) -> Spent:
+    """Write what a turn took as a sum of one."""
+    from everloom.kernel.spending import Spent  # noqa: PLC0415
+
+    used = turn.usage
+    tokens = (used.input, used.output, used.cached_read, used.cached_written)
+    return Spent(turn.model, "", turn.cause, turn.rounds, 0, *tokens, turn.dollars, int(turn.dollars is None))
+
+
+def money_of(place: Workspace) -> dict[str, float | None]:
+    """Say what today cost, what it may cost, and what is left."""
+    spent, most = place.loom.spent_today(place.info), place.loom.settings.mind.dollars_a_day
+    return {"dollars": spent, "budget": most, "left": None if most is None else max(most - spent, 0.0)}
+
+
+def told(rows: list[dict[str, Any]], by: str) -> list[str | Table]:
+    """Tell the rows: a table, then a plot of dollars, or of tokens where no price is known."""
+    headings = [by, "calls", "in", "out", "cached", "dollars"] + (["context"] if by == "turn" else [])
+    table = Table([line(row, by) for row in rows], headings)
+    has_prices = any(row["dollars"] for row in rows)
+    bars = [Bar(row["name"], *(height(row, has_prices))) for row in rows[-MOST_BARS:]]
+    if not any(bar.value for bar in bars):
+        return [table]
+    columns = shutil.get_terminal_size((80, 24)).columns
+    drawn = plotted(bars, columns, fine=can_draw(sys.stdout.encoding))
+    return [table, f"\n{'dollars' if has_prices else 'tokens'} by {by}", *drawn]
+
+
+def line(row: dict[str, Any], by: str) -> tuple[object, ...]:
+    """Write a row for people."""
+    shown = (row["name"], row["calls"], row["prompt_tokens"], row["output_tokens"])
+    context: tuple[str, ...] = ()
+    if by == "turn":
+        context = (f"{row['context_share'] or 0.0:.1%} of {row['context_window']:,}",)
+    return (*shown, share(row["cached_share"]), money(row), *context)
+
+
+def share(value: float | None) -> str:
+    """Write a share in percent."""
+    return "-" if value is None else f"{value:.0%}"
+
+
+def money(row: dict[str, Any]) -> str:
+    """Write dollars, and say where a price is not known."""
+    if row["dollars"] is None:
+        return "price not known" if row["calls"] else "-"
+    return f"${row['dollars']:.4f}{' + unknown' if row['unpriced'] else ''}"
+
+
+def height(row: dict[str, Any], has_prices: bool) -> tuple[float, str]:
+    """Say how long a row's bar is, and what is written beside it."""
+    if has_prices:
+        return (row["dollars"] or 0.0), money(row)
+    tokens = row["prompt_tokens"] + row["output_tokens"]
+    return float(tokens), f"{tokens:,}"
+
+
+def summary(total: dict[str, Any], today: dict[str, float | None]) -> list[str]:
+    """Tell the sum, and what today may still cost."""
+    taken = f"{total['prompt_tokens']:,} tokens in ({share(total['cached_share'])} from cache)"
+    lines = [f"\ntotal {taken}, {total['output_tokens']:,} out, {money(total)}"]
+    if total["unpriced"]:
+        lines.append(f"the price of {total['unpriced']:,} calls is not known; dollars leave them out")
+    if today["budget"] is None:
+        lines.append(f"today ${today['dollars']:.4f}; no daily budget is set (mind.dollars_a_day)")
+    else:
+        note = "" if today["left"] else ": the smaller model converses until midnight"
+        lines.append(f"today ${today['dollars']:.4f} of ${today['budget']:.2f}, ${today['left']:.4f} left{note}")
+    return lines

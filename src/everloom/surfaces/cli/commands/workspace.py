@@ -1,0 +1,106 @@
+"""`everloom workspace`: the units of isolation, by name."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from everloom.clock import shown
+from everloom.errors import Rejected
+from everloom.surfaces.cli.runtime.command import Group
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, Table, fields_of
+
+
+@click.group(cls=Group)
+def workspace() -> None:
+    """List, make, change and remove workspaces."""
+
+
+@workspace.command(name="list")
+@click.pass_obj
+def list_all(invocation: Invocation) -> Answer:
+    """List every workspace, oldest first."""
+    with invocation.open() as loom:
+        infos = loom.workspaces.list()
+    rows = [(info.name, info.time_zone, shown(info.created_at, info.zone), info.description) for info in infos]
+    return Answer({"workspaces": infos}, [Table(rows, ("name", "time zone", "made", "description"))])
+
+
+@workspace.command
+@click.argument("name")
+@click.option("--description", default="", help="What it is for.")
+@click.option("--time-zone", help="IANA name, such as Europe/Paris.")
+@click.pass_obj
+def create(invocation: Invocation, name: str, description: str, time_zone: str | None) -> Answer:
+    """Make a workspace."""
+    with invocation.open() as loom:
+        info = loom.workspaces.create(name, description=description, time_zone=time_zone)
+    return Answer(info, [f"made {info.name} ({info.time_zone})"])
+
+
+@workspace.command
+@click.argument("name", required=False)
+@click.pass_obj
+def show(invocation: Invocation, name: str | None) -> Answer:
+    """Tell what is known of a workspace, and how much it holds."""
+    with invocation.open() as loom:
+        taken = loom.workspace(loom.workspaces.get(name).name) if name else invocation.take(loom)
+        coverage = taken.coverage()
+    info = taken.info
+    documents = coverage.embedded + coverage.waiting + coverage.refused
+    rows = [
+        ("name", info.name),
+        ("description", info.description),
+        ("time zone", info.time_zone),
+        ("made", shown(info.created_at, info.zone)),
+        ("documents", documents),
+        ("with vectors", f"{coverage.embedded:,} by {coverage.model}"),
+        ("waiting for vectors", coverage.waiting),
+    ]
+    return Answer({**fields_of(info), "documents": documents, "coverage": coverage}, [Table(rows)])
+
+
+@workspace.command
+@click.argument("name")
+@click.option("--name", "new_name", help="Call it this from now on.")
+@click.option("--description", help="What it is for.")
+@click.option("--time-zone", help="IANA name, such as Europe/Paris.")
+@click.pass_obj
+def change(
+    invocation: Invocation, name: str, new_name: str | None, description: str | None, time_zone: str | None
+) -> Answer:
+    """Rename a workspace, describe it anew, or move it to another time zone."""
+    if new_name is None and description is None and time_zone is None:
+        raise Rejected("nothing to change", hint="give --name, --description or --time-zone")
+    with invocation.open() as loom:
+        info = loom.workspaces.change(name, new_name=new_name, description=description, time_zone=time_zone)
+    return Answer(info, [f"{info.name} ({info.time_zone}): {info.description or '-'}"])
+
+
+@workspace.command
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def remove(invocation: Invocation, name: str, yes: bool) -> Answer:
+    """Remove a workspace and everything in it, for good."""
+    with invocation.open() as loom:
+        info = loom.workspaces.get(name)
+        if not yes:
+            confirm(info.name)
+        loom.workspaces.remove(info.name)
+    return Answer({"removed": info}, [f"removed {info.name}"])
+
+
+def confirm(name: str) -> None:
+    """Have a person type the name of what will be gone."""
+    if not is_attended():
+        raise Rejected(f"removing {name!r} needs a yes", hint="add --yes, or run it in a terminal")
+    if click.prompt(f"Everything in {name!r} will be gone. Type its name", err=True) != name:
+        raise Rejected("that is another name", hint="nothing was removed")
+
+
+def is_attended() -> bool:
+    """Say whether somebody is there to be asked."""
+    return sys.stdin.isatty()

@@ -1,0 +1,121 @@
+"""What all commands have in common: the options that each takes, and what becomes of the answer that each returns.
+
+A command is a function that returns an `Answer`; writing it, as text or as JSON, is not its business.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, deliver
+
+ItemId = click.IntRange(1, 2**63 - 1)
+
+
+def note(context: click.Context, option: click.Parameter, value: Any) -> None:
+    """Keep the value of a shared option, wherever on the line it stood."""
+    if value and option.name:
+        setattr(context.ensure_object(Invocation), option.name, value)
+
+
+def say_version(context: click.Context, _option: click.Parameter, value: bool) -> None:
+    """Print the version and leave."""
+    if value and not context.resilient_parsing:
+        from everloom import __version__  # noqa: PLC0415  keeps the package's names out of this module
+
+        click.echo(f"everloom {__version__}")
+        context.exit()
+
+
+def shared_options() -> list[click.Option]:
+    """Make the options that every command takes, before or after its name."""
+    common: dict[str, Any] = {"expose_value": False, "callback": note}
+    path = click.Path(dir_okay=False, path_type=Path)
+    return [
+        click.Option(["--config"], metavar="FILE", type=path, help="Read settings from this file.", **common),
+        click.Option(["--store"], metavar="URL", help="Use this store.", **common),
+        click.Option(["--workspace", "-w"], metavar="NAME", help="Use this workspace.", **common),
+        click.Option(["--session"], metavar="LABEL", help="Label what is written with this session.", **common),
+        click.Option(["--json", "as_json"], is_flag=True, help="Answer in JSON.", **common),
+        click.Option(["--verbose"], is_flag=True, help="Log what is done to stderr.", **common),
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=say_version,
+            help="Say the version.",
+        ),
+    ]
+
+
+class Shared(click.Command):
+    """A command or a group that takes the shared options and delivers the answer it is given."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._shared = shared_options()
+        self.params = [*self.params, *self._shared]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Remember which command is meant, also for the case that its arguments are wrong."""
+        ctx.ensure_object(Invocation).command = ctx.command_path.partition(" ")[2]
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command and write its answer."""
+        invocation: Invocation = ctx.obj
+        answer = super().invoke(ctx)
+        if isinstance(answer, Answer):
+            ctx.exit(deliver(answer, invocation.command, as_json=invocation.as_json))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List a command's own options first, then its commands, then the options of every command."""
+        own = [each for each in self.get_params(ctx) if isinstance(each, click.Option) and each not in self._shared]
+        write_options(ctx, formatter, "Options", own)
+        if isinstance(self, click.Group):
+            self.format_commands(ctx, formatter)
+        write_options(ctx, formatter, "Options of every command", self._shared)
+
+
+def write_options(ctx: click.Context, formatter: click.HelpFormatter, title: str, options: list[click.Option]) -> None:
+    """Write one section of a help page."""
+    records = [record for option in options if (record := option.get_help_record(ctx))]
+    if records:
+        with formatter.section(title):
+            formatter.write_dl(records)
+
+
+class Command(Shared):
+    """A command that answers; one that forgets to is a mistake in the program."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command and write its answer."""
+        set_up_log(verbose=ctx.obj.verbose)
+        super().invoke(ctx)
+        raise TypeError(f"the command {ctx.obj.command!r} gave no answer")
+
+
+class Group(Shared, click.Group):
+    """Commands under one name; by itself it may answer too."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"no_args_is_help": False, **kwargs})
+
+
+def set_up_log(*, verbose: bool) -> None:
+    """Send the program's log to stderr: warnings, or everything."""
+    import logging  # noqa: PLC0415  a help page needs no log
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log = logging.getLogger("everloom")
+    log.handlers[:] = [handler]
+    log.setLevel(logging.DEBUG if verbose else logging.WARNING)
