@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from everloom.clock import ManualClock
 from everloom.graph.results import NewMemory
 from everloom.loom import Loom, Workspace
-from everloom.mind.chunks import Line, document_of
+from everloom.mind.learning.chunks import Line, document_of
 from tests.store.ground import NOW, open_at
 
 DEPTH = 20

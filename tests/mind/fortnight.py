@@ -21,8 +21,8 @@ from zoneinfo import ZoneInfo
 from everloom.clock import ManualClock
 from everloom.loom import Loom, open_loom
 from everloom.mind import Compaction, Exchange, Message, Mind, Policy
-from everloom.mind.blocks import validity
-from everloom.mind.heartbeat import Heartbeat
+from everloom.mind.conversation.blocks import validity
+from everloom.mind.initiative.heartbeat import Heartbeat
 from everloom.settings import Settings
 from tests.mind.thinking import Answers, thinking, worker
 from tests.mind.worlds import HOLDER, talker_of

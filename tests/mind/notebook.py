@@ -14,7 +14,7 @@ from uuid import uuid4
 from everloom.clock import ManualClock
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.mind.ground import Ground
-from everloom.mind.notes import Notes
+from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import Facts
 from everloom.mind.prompt import Prompt
 from everloom.settings import Settings

@@ -16,8 +16,8 @@ from threading import Event
 from typing import NoReturn
 
 from everloom.clock import SystemClock
-from everloom.mind.conversation import Conversation
-from everloom.mind.queue import Queue
+from everloom.mind.conversation.conversation import Conversation
+from everloom.mind.conversation.queue import Queue
 from everloom.models import static
 from everloom.models.embedder import Task
 from tests.mind.worlds import conversation_in, ground_of, open_place

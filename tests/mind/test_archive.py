@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everloom.errors import Rejected
-from everloom.mind.archive import Archive, search_tool
-from everloom.mind.chunks import CUT, LONGEST, LONGEST_BEFORE, Line, document_of, is_trivial, room_for
+from everloom.mind.learning.archive import Archive, search_tool
+from everloom.mind.learning.chunks import CUT, LONGEST, LONGEST_BEFORE, Line, document_of, is_trivial, room_for
 from everloom.mind.ports import Change
 from tests.mind.worlds import World
 from tests.scripted.speech import says

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everloom.mind.blocks import LOST, OPENER, closed, read, rendered, repair, validity, without_thoughts, written
+from everloom.mind.conversation.blocks import (
+    LOST,
+    OPENER,
+    closed,
+    read,
+    rendered,
+    repair,
+    validity,
+    without_thoughts,
+    written,
+)
 from everloom.models.talk import Block, Folded, Text, Thought, ToolResult, ToolUse, Turn
 
 texts = st.text(alphabet="ab \n", max_size=4)

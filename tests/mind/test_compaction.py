@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everloom.errors import ProviderBusy
-from everloom.mind.array import Entry
-from everloom.mind.blocks import is_folded
-from everloom.mind.compaction import LEAST_KEPT, bound_of, cut_at
-from everloom.mind.conversation import Conversation
+from everloom.mind.conversation.array import Entry
+from everloom.mind.conversation.blocks import is_folded
+from everloom.mind.conversation.compaction import LEAST_KEPT, bound_of, cut_at
+from everloom.mind.conversation.conversation import Conversation
+from everloom.mind.conversation.outline import HEADING, outline, transcript
 from everloom.mind.ground import Ground
-from everloom.mind.outline import HEADING, outline, transcript
 from everloom.models.talk import Folded, Text, ToolResult, ToolUse, Turn
 from everloom.models.tokens import estimate
 from tests.mind.worlds import HOLDER, NOW, World, conversation_in, ground_of, tool

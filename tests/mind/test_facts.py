@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everloom.kernel.search import Scope
-from everloom.mind.facts import MOST_TRIES, Extraction, capture
 from everloom.mind.ground import Ground
+from everloom.mind.learning.facts import MOST_TRIES, Extraction, capture
+from everloom.mind.learning.proposal import Decision, Operation, Proposal, decide
 from everloom.mind.ports import Change, Fact
-from everloom.mind.proposal import Decision, Operation, Proposal, decide
 from everloom.semantic.results import Observation
 from tests.episodic.ground import Killed, killed_after
 from tests.mind.thinking import Answers, thinking, worker

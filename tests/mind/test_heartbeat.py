@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from everloom.errors import Conflict
 from everloom.kernel.tasks import Report, Work
-from everloom.mind.awareness import Spoken, aware, is_quiet, reason_to_be_silent
 from everloom.mind.ground import Ground
-from everloom.mind.heartbeat import Heartbeats, Wish
-from everloom.mind.notes import Notes
-from everloom.mind.rhythm import slot_before
+from everloom.mind.initiative.awareness import Spoken, aware, is_quiet, reason_to_be_silent
+from everloom.mind.initiative.heartbeat import Heartbeats, Wish
+from everloom.mind.initiative.rhythm import slot_before
+from everloom.mind.notes.notes import Notes
 from everloom.mind.tasks import HeartbeatTask
 from tests.mind.thinking import INSTANTS, Answers, thinking, worker
 from tests.mind.worlds import World

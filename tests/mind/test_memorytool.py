@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everloom.errors import Conflict, EverloomError, NotFound, Rejected
-from everloom.mind.memorytool import MemoryTool, memory_tool, name_of
-from everloom.mind.names import KNOWN
-from everloom.mind.notetools import note_tools
+from everloom.mind.notes.memory_tool import MemoryTool, memory_tool, name_of
+from everloom.mind.notes.names import KNOWN
+from everloom.mind.notes.tools import note_tools
 from everloom.mind.ports import AgentTool
 from tests.mind.notebook import Notebook
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everloom.errors import Conflict, EverloomError, NotFound, Rejected, StoreError
-from everloom.mind.agreement import Side, Step, side, step
-from everloom.mind.defaults import default_text
-from everloom.mind.names import KNOWN, note_name, problem_of
-from everloom.mind.shelf import Shelf
+from everloom.mind.notes.agreement import Side, Step, side, step
+from everloom.mind.notes.defaults import default_text
+from everloom.mind.notes.files import Shelf
+from everloom.mind.notes.names import KNOWN, note_name, problem_of
 from tests.episodic.ground import Killed, killed_after
 from tests.mind.notebook import Notebook
 

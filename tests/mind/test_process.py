@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from everloom.clock import ManualClock, SystemClock
 from everloom.errors import Conflict, ProviderError
-from everloom.mind.blocks import validity
-from everloom.mind.conversation import Conversation
+from everloom.mind.conversation.blocks import validity
+from everloom.mind.conversation.conversation import Conversation
 from tests.mind.runner import CHANNELS, COMPACT_AT, Runners
 from tests.mind.worlds import NOW, World, conversation_in, ground_of, open_place
 from tests.scripted.claude import ClaudeServer, words_of

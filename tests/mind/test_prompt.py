@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everloom.kernel.search import Document
-from everloom.mind.daily import daily_name
-from everloom.mind.defaults import default_text
 from everloom.mind.landscape import LANDSCAPE
-from everloom.mind.names import DURABLE, IDENTITY, KNOWN
+from everloom.mind.notes.daily import daily_name
+from everloom.mind.notes.defaults import default_text
+from everloom.mind.notes.names import DURABLE, IDENTITY, KNOWN
 from everloom.mind.prompt import LONGEST_DAY, LONGEST_PAGE, Section, bounded, page
 from everloom.models.text import quoted
 from tests.mind.notebook import Notebook, open_notebook

@@ -12,9 +12,9 @@ from threading import Event, Thread
 import pytest
 
 from everloom.clock import SystemClock
-from everloom.mind.conversation import Conversation
-from everloom.mind.exchange import Exchange
-from everloom.mind.queue import Queue
+from everloom.mind.conversation.conversation import Conversation
+from everloom.mind.conversation.exchange import Exchange
+from everloom.mind.conversation.queue import Queue
 from tests.mind.worlds import World, conversation_in
 from tests.scripted.claude import words_of
 from tests.scripted.speech import fails, says, uses
@@ -117,11 +117,11 @@ def test_stopping_in_the_middle_of_a_turn_loses_nothing(world: World) -> None:
 
 def test_a_defect_does_not_end_the_queue(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     talk = in_real_time(world)
-    monkeypatch.setattr("everloom.mind.queue.LONG_PAUSE", 0.05)
+    monkeypatch.setattr("everloom.mind.conversation.queue.LONG_PAUSE", 0.05)
     troubles: list[Exception] = []
     with running(queue := Queue(talk, failed=troubles.append)):
         with monkeypatch.context() as patch:
-            patch.setattr("everloom.mind.conversation.document_of", lambda *_: 1 / 0)
+            patch.setattr("everloom.mind.conversation.conversation.document_of", lambda *_: 1 / 0)
             talk.receive("Hello there, my friend.", channel="web", is_whole=True)
             queue.wake()
             until(lambda: troubles)

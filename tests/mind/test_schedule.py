@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everloom.errors import Conflict, NotFound, Rejected
-from everloom.mind.rhythm import first_moment, next_moment, on_or_after
-from everloom.mind.schedule import Schedule, schedule_tools
+from everloom.mind.initiative.rhythm import first_moment, next_moment, on_or_after
+from everloom.mind.initiative.schedule import Schedule, schedule_tools
 from tests.episodic.ground import Killed, killed_after
 from tests.mind.thinking import INSTANTS, worker
 from tests.mind.worlds import World

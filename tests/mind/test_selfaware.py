@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from everloom.kernel.tasks import Report, Work
 from everloom.mind.ground import Ground
-from everloom.mind.notes import Notes
-from everloom.mind.rhythm import night_before
-from everloom.mind.selfaware import SelfAwareness, before_folding, newest_within
+from everloom.mind.initiative.rhythm import night_before
+from everloom.mind.initiative.self_awareness import SelfAwareness, before_folding, newest_within
+from everloom.mind.notes.notes import Notes
 from everloom.mind.tasks import SelfAwarenessTask
 from everloom.models import estimate
 from tests.mind.thinking import INSTANTS, Answers, thinking, worker

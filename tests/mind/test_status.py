@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everloom.errors import Conflict, Rejected
-from everloom.mind import status
-from everloom.mind.notetools import note_tools
+from everloom.mind.notes.notes import status
+from everloom.mind.notes.tools import note_tools
 from tests.mind.notebook import Notebook
 
 AT = "2026-11-16T10:30:00+01:00"

@@ -14,10 +14,10 @@ import pytest
 
 from everloom.clock import ManualClock, to_micros
 from everloom.errors import Conflict, MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
-from everloom.mind.floor import HELD, Floor, is_gone
-from everloom.mind.inbox import ripe, ripe_at
-from everloom.mind.stream import Message
-from everloom.mind.toolbox import LONGEST_RESULT, Toolbox
+from everloom.mind.conversation.floor import HELD, Floor, is_gone
+from everloom.mind.conversation.inbox import ripe, ripe_at
+from everloom.mind.conversation.stream import Message
+from everloom.mind.conversation.toolbox import LONGEST_RESULT, Toolbox
 from everloom.models.talk import ToolUse, Turn
 from tests.mind.worlds import HOLDER, NOW, TOOLS, World, conversation_in, ground_of, open_place, tool
 from tests.scripted.claude import OK, ClaudeServer, echo, words_of
@@ -143,7 +143,7 @@ def test_a_defect_in_the_middle_of_a_turn_is_a_failure_like_any_other(
 ) -> None:
     before = world.conversation.turns()
     with monkeypatch.context() as patch:
-        patch.setattr("everloom.mind.conversation.document_of", lambda *_: 1 / 0)
+        patch.setattr("everloom.mind.conversation.conversation.document_of", lambda *_: 1 / 0)
         world.say("Hello there, my friend.")
         with pytest.raises(ZeroDivisionError):
             world.conversation.step()

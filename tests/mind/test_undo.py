@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from everloom.errors import Conflict
-from everloom.mind.floor import Floor
+from everloom.mind.conversation.floor import Floor
 from tests.mind.worlds import World
 from tests.scripted.speech import says, uses
 
@@ -48,7 +48,7 @@ def test_undoing_goes_back_as_far_as_there_is_something(world: World) -> None:
 
 
 def test_nothing_is_undone_in_the_middle_of_a_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everloom.mind.conversation.SHORT_PATIENCE", 0.0)
+    monkeypatch.setattr("everloom.mind.conversation.conversation.SHORT_PATIENCE", 0.0)
     world.exchange("We sail on Sunday, at noon.")
     with Floor(world.ground, "elsewhere:1:x").taken(), pytest.raises(Conflict):
         world.conversation.undo_last()

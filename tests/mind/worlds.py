@@ -14,11 +14,11 @@ from everloom.clock import Clock, ManualClock
 from everloom.errors import Rejected
 from everloom.kernel.spending import Ledger
 from everloom.loom import Loom, open_loom
-from everloom.mind.blocks import validity
-from everloom.mind.conversation import Conversation
-from everloom.mind.exchange import Exchange
+from everloom.mind.conversation.blocks import validity
+from everloom.mind.conversation.conversation import Conversation
+from everloom.mind.conversation.exchange import Exchange
+from everloom.mind.conversation.means import Means
 from everloom.mind.ground import Ground, Policy
-from everloom.mind.means import Means
 from everloom.mind.ports import AgentTool
 from everloom.models.claude import ClaudeTalk
 from everloom.models.endpoint import Endpoint

@@ -4,15 +4,15 @@ Owns what was said and what the agent sees of it. Refuses to know settings, surf
 needs of them comes in through `ports`.
 """
 
-from everloom.mind.compaction import Compaction
-from everloom.mind.conversation import Conversation
-from everloom.mind.exchange import Exchange
+from everloom.mind.conversation.compaction import Compaction
+from everloom.mind.conversation.conversation import Conversation
+from everloom.mind.conversation.exchange import Exchange
+from everloom.mind.conversation.means import Means
+from everloom.mind.conversation.queue import Queue
+from everloom.mind.conversation.stream import Message
 from everloom.mind.faculty import Mind
 from everloom.mind.ground import Ground, Policy
-from everloom.mind.means import Means
 from everloom.mind.ports import AgentTool, Fact, Facts, Question, Soul, Thinker
-from everloom.mind.queue import Queue
-from everloom.mind.stream import Message
 
 __all__ = [
     "AgentTool",

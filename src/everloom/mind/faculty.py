@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from everloom.mind.archive import Archive, search_tool
-from everloom.mind.conversation import Conversation
+from everloom.mind.conversation.conversation import Conversation
+from everloom.mind.conversation.means import Means
 from everloom.mind.ground import Ground
-from everloom.mind.heartbeat import Heartbeats
-from everloom.mind.means import Means
-from everloom.mind.memorytool import memory_tool
-from everloom.mind.notes import Notes
-from everloom.mind.notetools import note_tools
+from everloom.mind.initiative.heartbeat import Heartbeats
+from everloom.mind.initiative.schedule import Schedule, schedule_tools
+from everloom.mind.initiative.self_awareness import before_folding
+from everloom.mind.learning.archive import Archive, search_tool
+from everloom.mind.notes.memory_tool import memory_tool
+from everloom.mind.notes.notes import Notes
+from everloom.mind.notes.tools import note_tools
 from everloom.mind.ports import AgentTool
 from everloom.mind.prompt import Prompt
-from everloom.mind.schedule import Schedule, schedule_tools
-from everloom.mind.selfaware import before_folding
 
 
 class Mind:

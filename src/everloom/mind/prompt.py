@@ -13,8 +13,6 @@ from threading import Lock
 
 from everloom.clock import shown
 from everloom.errors import Rejected
-from everloom.mind.daily import daily_name
-from everloom.mind.defaults import default_text
 from everloom.mind.ground import Ground
 from everloom.mind.landscape import (
     DAILY_HEADING,
@@ -25,8 +23,10 @@ from everloom.mind.landscape import (
     NOW,
     STATUS_HEADING,
 )
-from everloom.mind.names import COMPACTION, DURABLE, IDENTITY, STATUS
-from everloom.mind.notes import Notes
+from everloom.mind.notes.daily import daily_name
+from everloom.mind.notes.defaults import default_text
+from everloom.mind.notes.names import COMPACTION, DURABLE, IDENTITY, STATUS
+from everloom.mind.notes.notes import Notes
 from everloom.models.text import quoted
 
 # How many characters of a note stand in the prompt: the beginning of a lasting one, the end of a day's.

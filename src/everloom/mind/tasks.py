@@ -14,13 +14,13 @@ from uuid import uuid4
 from everloom.clock import to_micros
 from everloom.kernel.tasks import Lease, Progress, Report, Task
 from everloom.kernel.workspaces import WorkspaceInfo
-from everloom.mind.conversation import Conversation
-from everloom.mind.facts import Extraction
+from everloom.mind.conversation.conversation import Conversation
 from everloom.mind.ground import Ground
-from everloom.mind.heartbeat import Heartbeats
-from everloom.mind.notes import Notes
-from everloom.mind.schedule import Schedule
-from everloom.mind.selfaware import SelfAwareness
+from everloom.mind.initiative.heartbeat import Heartbeats
+from everloom.mind.initiative.schedule import Schedule
+from everloom.mind.initiative.self_awareness import SelfAwareness
+from everloom.mind.learning.facts import Extraction
+from everloom.mind.notes.notes import Notes
 from everloom.store.contract import FOREVER
 
 Grounds = Callable[[WorkspaceInfo], Ground]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from everloom.errors import EverloomError, Forbidden, Rejected
 from everloom.kernel.tokens import Tokens
-from everloom.mind.queue import Queue
+from everloom.mind.conversation.queue import Queue
 from everloom.surfaces.channels.delivery import Outbox
 from everloom.surfaces.channels.telegram import Bot, Telegram
 

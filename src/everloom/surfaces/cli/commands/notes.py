@@ -15,7 +15,7 @@ from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
 
 if TYPE_CHECKING:
-    from everloom.mind.versions import Version
+    from everloom.mind.notes.versions import Version
 
 
 @click.group(cls=Group)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from threading import Event
 
 from everloom.errors import EverloomError, ProviderError, Rejected
-from everloom.mind.conversation import Conversation, ignore
-from everloom.mind.exchange import Exchange
+from everloom.mind.conversation.conversation import Conversation, ignore
+from everloom.mind.conversation.exchange import Exchange
 from everloom.models.talk import Say
 
 log = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.journal import append_event, register
 from everloom.kernel.texts import checked
 from everloom.mind.ground import Ground
+from everloom.mind.initiative.rhythm import Rhythm, first_moment, next_moment, on_or_after, time_of_day
 from everloom.mind.ports import AgentTool, Voice
-from everloom.mind.rhythm import Rhythm, first_moment, next_moment, on_or_after, time_of_day
 from everloom.models.talk import Tool
 from everloom.models.text import quoted, shortened
 from everloom.store import Row, Unit

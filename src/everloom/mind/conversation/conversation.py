@@ -14,19 +14,26 @@ from everloom.clock import to_micros
 from everloom.errors import Conflict, Rejected
 from everloom.kernel.search.index import Prepared
 from everloom.kernel.texts import checked, checked_name, storable
-from everloom.mind.archive import line_of
-from everloom.mind.array import append, as_turns, entries_of
-from everloom.mind.chunks import Line, document_of
-from everloom.mind.compaction import Compaction, Compactor, Cost, bound_of, compaction_from, keep_compaction
-from everloom.mind.exchange import Exchange, exchanges_from, keep_exchange
-from everloom.mind.floor import Floor, Held
+from everloom.mind.conversation.array import append, as_turns, entries_of
+from everloom.mind.conversation.compaction import (
+    Compaction,
+    Compactor,
+    Cost,
+    bound_of,
+    compaction_from,
+    keep_compaction,
+)
+from everloom.mind.conversation.exchange import Exchange, exchanges_from, keep_exchange
+from everloom.mind.conversation.floor import Floor, Held
+from everloom.mind.conversation.inbox import batch, is_given_up, pause_after, ripe, ripe_at, spoken, told
+from everloom.mind.conversation.means import Means
+from everloom.mind.conversation.stream import Message, Stream, add_message, outgoing, printable
+from everloom.mind.conversation.toolbox import Toolbox
+from everloom.mind.conversation.turn import Abandoned, Answered, Setting, converse
+from everloom.mind.conversation.undo import withdraw_last
 from everloom.mind.ground import Ground
-from everloom.mind.inbox import batch, is_given_up, pause_after, ripe, ripe_at, spoken, told
-from everloom.mind.means import Means
-from everloom.mind.stream import Message, Stream, add_message, outgoing, printable
-from everloom.mind.toolbox import Toolbox
-from everloom.mind.turn import Abandoned, Answered, Setting, converse
-from everloom.mind.undo import withdraw_last
+from everloom.mind.learning.archive import line_of
+from everloom.mind.learning.chunks import Line, document_of
 from everloom.models.talk import Folding, Folds, Say, Text, Turn
 from everloom.models.talker import Talker
 from everloom.store import Unit

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from everloom.mind.exchange import Exchange
+from everloom.mind.conversation.exchange import Exchange
 from everloom.mind.ports import AgentTool
 
 # Only where no notes are kept; otherwise COMPACTION.md says it.

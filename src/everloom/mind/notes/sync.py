@@ -14,12 +14,12 @@ from threading import RLock
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict, Rejected
-from everloom.mind.agreement import Side, Step, same, side, step
-from everloom.mind.defaults import default_text
 from everloom.mind.ground import Ground
-from everloom.mind.names import KNOWN, SOUL
-from everloom.mind.shelf import Found, Shelf, Stamp, digest
-from everloom.mind.versions import Author, Draft, Kept, Mark, Version, add, document_of, kept
+from everloom.mind.notes.agreement import Side, Step, same, side, step
+from everloom.mind.notes.defaults import default_text
+from everloom.mind.notes.files import Found, Shelf, Stamp, digest
+from everloom.mind.notes.names import KNOWN, SOUL
+from everloom.mind.notes.versions import Author, Draft, Kept, Mark, Version, add, document_of, kept
 
 TRIES = 5
 # A file written so short a time ago may change again without a new stamp.

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from everloom.errors import Rejected
-from everloom.mind.daily import DAILY, day_of
+from everloom.mind.notes.daily import DAILY, day_of
 
 SOUL = "SOUL.md"
 STATUS = "status.json"

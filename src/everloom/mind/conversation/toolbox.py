@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from everloom.errors import EverloomError
+from everloom.mind.conversation.stream import printable
 from everloom.mind.ports import AgentTool
-from everloom.mind.stream import printable
 from everloom.models.talk import Tool, ToolResult, ToolUse, Turn
 
 log = logging.getLogger(__name__)

@@ -11,14 +11,14 @@ from typing import Any
 
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.texts import storable
-from everloom.mind import status
-from everloom.mind.daily import daily_name, heading
-from everloom.mind.defaults import default_text
-from everloom.mind.desk import Desk, Held
 from everloom.mind.ground import Ground
-from everloom.mind.names import KNOWN, SOUL, STATUS, note_name
-from everloom.mind.shelf import LARGEST, digest
-from everloom.mind.versions import Author, Version, version_from
+from everloom.mind.notes import status
+from everloom.mind.notes.daily import daily_name, heading
+from everloom.mind.notes.defaults import default_text
+from everloom.mind.notes.files import LARGEST, digest
+from everloom.mind.notes.names import KNOWN, SOUL, STATUS, note_name
+from everloom.mind.notes.sync import Desk, Held
+from everloom.mind.notes.versions import Author, Version, version_from
 
 MOST_VERSIONS = 100
 

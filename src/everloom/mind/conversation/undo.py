@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict
-from everloom.mind.array import entries_of
-from everloom.mind.exchange import Exchange, exchanges_of
-from everloom.mind.floor import Held
+from everloom.mind.conversation.array import entries_of
+from everloom.mind.conversation.exchange import Exchange, exchanges_of
+from everloom.mind.conversation.floor import Held
 from everloom.mind.ground import Ground
 
 

@@ -16,11 +16,11 @@ from pydantic import BaseModel
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, EverloomError, ProviderError
 from everloom.kernel.journal import register
-from everloom.mind.awareness import Awareness, Spoken, aware, reason_to_be_silent
 from everloom.mind.ground import Ground
-from everloom.mind.notes import Notes
+from everloom.mind.initiative.awareness import Awareness, Spoken, aware, reason_to_be_silent
+from everloom.mind.initiative.rhythm import slot_before
+from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import Question, Thinker, Voice
-from everloom.mind.rhythm import slot_before
 from everloom.models.text import shortened
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER

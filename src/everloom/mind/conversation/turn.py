@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from everloom.errors import EverloomError, MalformedReply
-from everloom.mind.blocks import is_folded, rendered
-from everloom.mind.stream import printable
-from everloom.mind.toolbox import Toolbox
+from everloom.mind.conversation.blocks import is_folded, rendered
+from everloom.mind.conversation.stream import printable
+from everloom.mind.conversation.toolbox import Toolbox
 from everloom.models.talk import Block, Folding, Halt, Said, Say, Talk, Text, ToolUse, Turn
 from everloom.models.talker import Talker
 from everloom.models.usage import Usage

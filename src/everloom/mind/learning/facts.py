@@ -14,11 +14,11 @@ from datetime import timedelta
 from everloom.clock import to_micros
 from everloom.errors import Conflict, MalformedReply, NotFound, ProviderError, ProviderRefused
 from everloom.kernel.journal import append_event
-from everloom.mind.archive import lines_of
-from everloom.mind.chunks import Line, is_worth_keeping, told
 from everloom.mind.ground import Ground
+from everloom.mind.learning.archive import lines_of
+from everloom.mind.learning.chunks import Line, is_worth_keeping, told
+from everloom.mind.learning.proposal import Decision, Proposal, decide
 from everloom.mind.ports import Fact, Question, Thinker
-from everloom.mind.proposal import Decision, Proposal, decide
 from everloom.store import Unit
 
 log = logging.getLogger(__name__)

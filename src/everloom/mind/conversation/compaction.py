@@ -15,14 +15,14 @@ from datetime import datetime, timedelta
 from everloom.clock import from_micros, to_micros
 from everloom.errors import EverloomError, MalformedReply, ProviderError
 from everloom.kernel.journal import register
-from everloom.mind.array import Entry, append, append_again, as_turns, entries_of
-from everloom.mind.blocks import closed, is_folded, read
-from everloom.mind.exchange import MICRO, exchanges_of
-from everloom.mind.floor import Held
+from everloom.mind.conversation.array import Entry, append, append_again, as_turns, entries_of
+from everloom.mind.conversation.blocks import closed, is_folded, read
+from everloom.mind.conversation.exchange import MICRO, exchanges_of
+from everloom.mind.conversation.floor import Held
+from everloom.mind.conversation.means import Means
+from everloom.mind.conversation.outline import outline, transcript
+from everloom.mind.conversation.toolbox import Toolbox
 from everloom.mind.ground import Ground
-from everloom.mind.means import Means
-from everloom.mind.outline import outline, transcript
-from everloom.mind.toolbox import Toolbox
 from everloom.models.talk import Folded, Folds, Halt, Said, Talk, Text, Tool, Turn
 from everloom.models.talker import Talker
 from everloom.models.text import DATA_NOTICE, quoted

@@ -12,8 +12,8 @@ from everloom.clock import from_micros
 from everloom.errors import Rejected
 from everloom.kernel.search import Hit, Scope
 from everloom.kernel.texts import checked
-from everloom.mind.chunks import KIND, Line, Speaker
 from everloom.mind.ground import Ground
+from everloom.mind.learning.chunks import KIND, Line, Speaker
 from everloom.mind.ports import AgentTool, Fact
 from everloom.models.talk import Tool
 from everloom.models.text import quoted

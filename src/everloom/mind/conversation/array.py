@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from everloom.clock import from_micros, to_micros
-from everloom.mind.blocks import read, rendered, without_thoughts, written
+from everloom.mind.conversation.blocks import read, rendered, without_thoughts, written
 from everloom.models.talk import Turn
 from everloom.store import Unit
 

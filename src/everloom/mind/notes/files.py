@@ -17,7 +17,7 @@ from pathlib import Path
 from everloom.errors import EverloomError, Rejected, StoreError
 from everloom.kernel.files import locked, settle, write_whole
 from everloom.kernel.texts import storable
-from everloom.mind.names import DEEPEST, note_name
+from everloom.mind.notes.names import DEEPEST, note_name
 
 LARGEST = 1_000_000
 CORNER = ".everloom"

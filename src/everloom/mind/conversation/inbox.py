@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from everloom.errors import ProviderBusy, ProviderError
-from everloom.mind.stream import Message
+from everloom.mind.conversation.stream import Message
 
 # Somebody who never pauses is answered after this many windows.
 MOST_WINDOWS = 4

@@ -16,17 +16,17 @@ from pydantic import BaseModel, Field
 from everloom.clock import from_micros
 from everloom.errors import Conflict, EverloomError, ProviderError, Rejected
 from everloom.kernel.journal import answered_before, append_event, keep_receipt
-from everloom.mind.archive import lines_of
-from everloom.mind.awareness import Spoken
-from everloom.mind.chunks import Line, is_trivial
-from everloom.mind.daily import daily_name, heading
-from everloom.mind.exchange import Exchange
-from everloom.mind.facts import capture
+from everloom.mind.conversation.exchange import Exchange
 from everloom.mind.ground import Ground
-from everloom.mind.heartbeat import status_of
-from everloom.mind.notes import Notes
+from everloom.mind.initiative.awareness import Spoken
+from everloom.mind.initiative.heartbeat import status_of
+from everloom.mind.initiative.rhythm import Night, night_before
+from everloom.mind.learning.archive import lines_of
+from everloom.mind.learning.chunks import Line, is_trivial
+from everloom.mind.learning.facts import capture
+from everloom.mind.notes.daily import daily_name, heading
+from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import Question
-from everloom.mind.rhythm import Night, night_before
 from everloom.models import estimate
 from everloom.models.text import shortened
 from everloom.store import Unit

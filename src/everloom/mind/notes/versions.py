@@ -13,7 +13,7 @@ from everloom.clock import from_micros, to_micros
 from everloom.kernel.journal import append_event, register
 from everloom.kernel.search import Document, Index, Prepared
 from everloom.kernel.texts import LONGEST_TEXT
-from everloom.mind.daily import day_of, noon_of
+from everloom.mind.notes.daily import day_of, noon_of
 from everloom.store import Row, Unit
 
 Author = Literal["agent", "person"]

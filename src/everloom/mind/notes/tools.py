@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from everloom.errors import NotFound, Rejected
-from everloom.mind.names import KNOWN
-from everloom.mind.notes import Notes
+from everloom.mind.notes.names import KNOWN
+from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import AgentTool
 from everloom.models.talk import Tool
 

@@ -1,0 +1,5 @@
+"""The conversation: the log of record, the array that the model sees, and the turns that answer what comes in.
+
+Owns messages, exchanges, turns and compactions. Refuses to know channels, files and providers: the prompt, the tools
+and whoever wants to hear of an exchange are handed in.
+"""
