@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 from everloom.clock import ManualClock  # noqa: E402  the path is set above
-from everloom.episodic.clusters import add_cluster, refresh, roots_of  # noqa: E402
-from everloom.episodic.node import add_nodes, document_of  # noqa: E402
-from everloom.episodic.scene import Scene, Told, When  # noqa: E402
+from everloom.episodic.scenes.clusters import add_cluster, refresh, roots_of  # noqa: E402
+from everloom.episodic.scenes.node import add_nodes, document_of  # noqa: E402
+from everloom.episodic.scenes.scene import Scene, Told, When  # noqa: E402
 from everloom.loom import Loom, Workspace, open_loom  # noqa: E402
 from everloom.settings import Settings  # noqa: E402
 from tests.episodic.year import TOPICS, Day, live, plot, scenes_of  # noqa: E402

@@ -14,7 +14,7 @@ import pytest
 
 from everloom.clock import Clock, ManualClock
 from everloom.episodic import Episodic
-from everloom.episodic.geometry import mean_of, unpacked
+from everloom.episodic.scenes.geometry import mean_of, unpacked
 from everloom.loom import Loom, open_loom
 from everloom.settings import Settings
 from everloom.store.postgresql.unit import PostgresUnit

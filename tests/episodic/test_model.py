@@ -12,10 +12,10 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.episodic import Episodic
-from everloom.episodic.clusters import Cluster
-from everloom.episodic.judgement import Part, Splitting
 from everloom.episodic.patrol import task
+from everloom.episodic.patrol.judgement import Part, Splitting
 from everloom.episodic.patrol.split import plan_by_model
+from everloom.episodic.scenes.clusters import Cluster
 from everloom.errors import ProviderBusy
 from everloom.loom import Loom
 from everloom.models import Reply, Usage

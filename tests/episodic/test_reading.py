@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everloom.episodic import Episodic
-from everloom.episodic.notes import write_down
-from everloom.episodic.reading import Read, Unreadable, read_scene
-from everloom.episodic.scene import When, embed_text, scene_from, scene_text
-from everloom.episodic.scene import body_text as body_of
+from everloom.episodic.entries.notes import write_down
+from everloom.episodic.scenes.reading import Read, Unreadable, read_scene
+from everloom.episodic.scenes.scene import When, embed_text, scene_from, scene_text
+from everloom.episodic.scenes.scene import body_text as body_of
 from tests.episodic.ground import patrol, scene, tell
 
 TODAY = date(2026, 11, 15)

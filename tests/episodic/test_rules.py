@@ -10,7 +10,7 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.episodic import Episodic
-from everloom.episodic.lifespan import lifespan
+from everloom.episodic.scenes.lifespan import lifespan
 from everloom.errors import Conflict
 from everloom.kernel.lifecycle import DYING, strength_after_patrols
 from everloom.loom import Loom

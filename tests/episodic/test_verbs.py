@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everloom.clock import ManualClock
-from everloom.episodic import Episodic, soul
-from everloom.episodic.geometry import halves, leaves, unit_rows
-from everloom.episodic.recalling import fisher_yates
-from everloom.episodic.updating import ACTIONS, TARGETS
+from everloom.episodic import Episodic
+from everloom.episodic.entries import soul
+from everloom.episodic.entries.updating import ACTIONS, TARGETS
+from everloom.episodic.recall.recalling import fisher_yates
+from everloom.episodic.scenes.geometry import halves, leaves, unit_rows
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.search import Document
 from everloom.loom import Loom

@@ -5,21 +5,21 @@ them comes in through `ports`.
 """
 
 from everloom.episodic.calibration import Calibrated, Passage
-from everloom.episodic.clusters import Cluster
-from everloom.episodic.context import Context
-from everloom.episodic.entries import Entry
+from everloom.episodic.entries.entry import Entry
+from everloom.episodic.entries.notes import Note, NotesUpdated, RejectedScene
+from everloom.episodic.entries.updating import MemoryUpdated
 from everloom.episodic.ground import Ground, Place, Policy, Thresholds
 from everloom.episodic.memory import Episodic, Patrolled
-from everloom.episodic.node import Node
-from everloom.episodic.notes import Note, NotesUpdated, RejectedScene
 from everloom.episodic.patrol.steps import PatrolReport, StepReport
 from everloom.episodic.patrol.task import Patrol
 from everloom.episodic.ports import Party, Question, Soul, Thinker
-from everloom.episodic.recalling import ClusterMemory, Recall
-from everloom.episodic.scene import Emotion, Scene, When
-from everloom.episodic.searching import Found, FoundScenes, Said
-from everloom.episodic.tending import Merged
-from everloom.episodic.updating import MemoryUpdated
+from everloom.episodic.recall.context import Context
+from everloom.episodic.recall.recalling import ClusterMemory, Recall
+from everloom.episodic.recall.searching import Found, FoundScenes, Said
+from everloom.episodic.scenes.clusters import Cluster
+from everloom.episodic.scenes.editing import Merged
+from everloom.episodic.scenes.node import Node
+from everloom.episodic.scenes.scene import Emotion, Scene, When
 
 __all__ = [
     "Calibrated",

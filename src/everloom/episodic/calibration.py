@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from everloom.clock import to_micros
-from everloom.episodic.geometry import Floats, unit_rows
 from everloom.episodic.ground import Place, Thresholds
+from everloom.episodic.scenes.geometry import Floats, unit_rows
 from everloom.errors import ProviderBusy, Rejected
 from everloom.kernel.embedding import Embedding
 

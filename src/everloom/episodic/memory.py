@@ -10,14 +10,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from everloom.episodic import calibration, context, notes, recalling, searching, tending, updating
-from everloom.episodic.entries import Entry, drop_entry, find_entry, put_entry
+from everloom.episodic import calibration
+from everloom.episodic.entries import notes, updating
+from everloom.episodic.entries.entry import Entry, drop_entry, find_entry, put_entry
 from everloom.episodic.ground import Place
-from everloom.episodic.node import Node, nodes_of
 from everloom.episodic.patrol.steps import PatrolReport
 from everloom.episodic.patrol.task import TASK, pending, reports
-from everloom.episodic.reading import Mended, emotion_of
-from everloom.episodic.scene import Emotion
+from everloom.episodic.recall import context, recalling, searching
+from everloom.episodic.scenes import editing as tending
+from everloom.episodic.scenes.node import Node, nodes_of
+from everloom.episodic.scenes.reading import Mended, emotion_of
+from everloom.episodic.scenes.scene import Emotion
 from everloom.errors import NotFound, Rejected
 from everloom.kernel.tasks import Outcome, Work
 from everloom.kernel.texts import checked, checked_name

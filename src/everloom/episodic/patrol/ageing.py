@@ -5,8 +5,8 @@ One statement each, whatever the number of scenes; the rule is a lifespan in who
 
 from __future__ import annotations
 
-from everloom.episodic.clusters import refresh
 from everloom.episodic.patrol.steps import Bout, Carry, Done
+from everloom.episodic.scenes.clusters import refresh
 from everloom.store import Unit
 
 

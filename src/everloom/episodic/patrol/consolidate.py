@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from everloom.episodic.clusters import refresh
-from everloom.episodic.judgement import Consolidation, to_consolidate
-from everloom.episodic.judgement import Merge as Proposed
-from everloom.episodic.lifespan import GRACE, lifespan, strengthened
-from everloom.episodic.merging import merged
-from everloom.episodic.node import Node, columns, document_of, nodes_of
 from everloom.episodic.patrol.documents import chosen, prepared
+from everloom.episodic.patrol.judgement import Consolidation, to_consolidate
+from everloom.episodic.patrol.judgement import Merge as Proposed
 from everloom.episodic.patrol.steps import NO_MODEL, Bout, Carry, Done
-from everloom.episodic.reading import LONGEST
-from everloom.episodic.scene import Told
+from everloom.episodic.scenes.clusters import refresh
+from everloom.episodic.scenes.lifespan import GRACE, lifespan, strengthened
+from everloom.episodic.scenes.merging import merged
+from everloom.episodic.scenes.node import Node, columns, document_of, nodes_of
+from everloom.episodic.scenes.reading import LONGEST
+from everloom.episodic.scenes.scene import Told
 from everloom.errors import MalformedReply, ProviderError
 from everloom.kernel.search.index import Prepared
 from everloom.kernel.texts import UNSTORABLE

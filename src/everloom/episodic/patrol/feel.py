@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from everloom.episodic.judgement import Feelings, to_feel
-from everloom.episodic.node import Node, felt, nodes_of
+from everloom.episodic.patrol.judgement import Feelings, to_feel
 from everloom.episodic.patrol.steps import NO_MODEL, Bout, Carry, Done
-from everloom.episodic.reading import Mended, emotion_of
-from everloom.episodic.scene import Emotion
+from everloom.episodic.scenes.node import Node, felt, nodes_of
+from everloom.episodic.scenes.reading import Mended, emotion_of
+from everloom.episodic.scenes.scene import Emotion
 from everloom.errors import ProviderError
 from everloom.store import Unit
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from everloom.episodic.clusters import Cluster, clusters_of, drop_clusters, refresh, vectors_of
-from everloom.episodic.geometry import Floats
 from everloom.episodic.patrol.steps import Bout, Carry, Done
+from everloom.episodic.scenes.clusters import Cluster, clusters_of, drop_clusters, refresh, vectors_of
+from everloom.episodic.scenes.geometry import Floats
 from everloom.store import Unit
 
 SMALL = 2

@@ -12,13 +12,13 @@ from datetime import datetime
 import numpy as np
 
 from everloom.clock import from_micros
-from everloom.episodic.clusters import Roots, refresh, roots_of, vectors_of
-from everloom.episodic.geometry import Floats, best_matches
-from everloom.episodic.judgement import Classified, to_classify
-from everloom.episodic.node import add_nodes, document_of
 from everloom.episodic.patrol.documents import chosen, embedded, prepared
+from everloom.episodic.patrol.judgement import Classified, to_classify
 from everloom.episodic.patrol.steps import Bout, Carry, Done
-from everloom.episodic.reading import Read, Unreadable, read_scene
+from everloom.episodic.scenes.clusters import Roots, refresh, roots_of, vectors_of
+from everloom.episodic.scenes.geometry import Floats, best_matches
+from everloom.episodic.scenes.node import add_nodes, document_of
+from everloom.episodic.scenes.reading import Read, Unreadable, read_scene
 from everloom.errors import ProviderError
 from everloom.kernel.embedding import Made
 from everloom.kernel.search.index import Prepared

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from everloom.clock import from_micros
-from everloom.episodic.entries import diary_key, write_diary
-from everloom.episodic.judgement import Reflection, to_reflect
+from everloom.episodic.entries.entry import diary_key, write_diary
+from everloom.episodic.patrol.judgement import Reflection, to_reflect
 from everloom.episodic.patrol.steps import NO_MODEL, Bout, Carry, Done
-from everloom.episodic.reading import Read, read_scene
-from everloom.episodic.scene import Told
+from everloom.episodic.scenes.reading import Read, read_scene
+from everloom.episodic.scenes.scene import Told
 from everloom.errors import ProviderError
 from everloom.kernel.texts import UNSTORABLE
 from everloom.store import Unit

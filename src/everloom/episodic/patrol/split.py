@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from everloom.episodic.clusters import Cluster, add_cluster, clusters_of, refresh, short
-from everloom.episodic.geometry import Floats, by_centrality, coherence, leaves, stacked
-from everloom.episodic.judgement import Splitting, to_split
-from everloom.episodic.node import Node, nodes_of
+from everloom.episodic.patrol.judgement import Splitting, to_split
 from everloom.episodic.patrol.steps import NO_MODEL, Bout, Carry, Done
+from everloom.episodic.scenes.clusters import Cluster, add_cluster, clusters_of, refresh, short
+from everloom.episodic.scenes.geometry import Floats, by_centrality, coherence, leaves, stacked
+from everloom.episodic.scenes.node import Node, nodes_of
 from everloom.errors import ProviderError
 from everloom.kernel.texts import UNSTORABLE
 from everloom.store import Unit

@@ -11,7 +11,6 @@ from datetime import timedelta
 from typing import Literal
 
 from everloom.clock import from_micros, to_micros
-from everloom.episodic.clusters import roots_of
 from everloom.episodic.ground import Ground
 from everloom.episodic.patrol.ageing import age, flag_dying, revive
 from everloom.episodic.patrol.consolidate import consolidate
@@ -21,6 +20,7 @@ from everloom.episodic.patrol.intake import take_in
 from everloom.episodic.patrol.reflect import reflect
 from everloom.episodic.patrol.split import split
 from everloom.episodic.patrol.steps import Bout, PatrolReport, Step, report_from
+from everloom.episodic.scenes.clusters import roots_of
 from everloom.kernel.journal import append_event, register
 from everloom.kernel.tasks import Lease, Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from everloom.episodic.scene import AXES, DEFAULT_IMPORTANCE, Emotion, Scene, Told, When
+from everloom.episodic.scenes.scene import AXES, DEFAULT_IMPORTANCE, Emotion, Scene, Told, When
 from everloom.kernel.texts import UNSTORABLE
 
 LONGEST = {"action": 4_000, "feeling": 4_000, "setting": 2_000, "label": 200, "line": 2_000}

@@ -9,9 +9,9 @@ from typing import Literal
 
 from everloom.clock import from_micros, to_micros
 from everloom.episodic.ground import Place
-from everloom.episodic.node import Node, nodes_of
-from everloom.episodic.recalling import over, reactivate
-from everloom.episodic.scene import fields_of, folded
+from everloom.episodic.recall.recalling import over, reactivate
+from everloom.episodic.scenes.node import Node, nodes_of
+from everloom.episodic.scenes.scene import fields_of, folded
 from everloom.errors import Rejected
 from everloom.kernel.search import Scope
 from everloom.kernel.texts import checked

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from everloom.episodic.clusters import refresh
-from everloom.episodic.entries import Entry, put_entry
+from everloom.episodic.entries.entry import Entry, put_entry
 from everloom.episodic.ground import Place
-from everloom.episodic.merging import merged
-from everloom.episodic.node import Node, add_nodes, document_of, nodes_of
-from everloom.episodic.reading import LONGEST
+from everloom.episodic.scenes.clusters import refresh
+from everloom.episodic.scenes.merging import merged
+from everloom.episodic.scenes.node import Node, add_nodes, document_of, nodes_of
+from everloom.episodic.scenes.reading import LONGEST
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.access import pin
 from everloom.kernel.journal import answered_before, keep_receipt

@@ -11,10 +11,10 @@ from datetime import datetime
 from hashlib import blake2b
 
 from everloom.clock import from_micros, shown, to_micros
-from everloom.episodic.entries import Entry, entries_of, recent_diary
+from everloom.episodic.entries.entry import Entry, entries_of, recent_diary
+from everloom.episodic.entries.notes import Note, open_notes
 from everloom.episodic.ground import Place
-from everloom.episodic.node import nodes_of
-from everloom.episodic.notes import Note, open_notes
+from everloom.episodic.scenes.node import nodes_of
 from everloom.store import Unit
 
 RECENT = 5

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from everloom.clock import to_micros
-from everloom.episodic.clusters import Cluster, cluster_named, clusters_of, refresh, vectors_of
 from everloom.episodic.ground import Place
-from everloom.episodic.node import KIND, Node, nodes_of
-from everloom.episodic.scene import Emotion, fields_of, folded
+from everloom.episodic.scenes.clusters import Cluster, cluster_named, clusters_of, refresh, vectors_of
+from everloom.episodic.scenes.node import KIND, Node, nodes_of
+from everloom.episodic.scenes.scene import Emotion, fields_of, folded
 from everloom.errors import Rejected
 from everloom.kernel.access import count_access
 from everloom.kernel.texts import checked

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from everloom.episodic.reading import MOST
-from everloom.episodic.scene import Scene, Told, When, blended
+from everloom.episodic.scenes.reading import MOST
+from everloom.episodic.scenes.scene import Scene, Told, When, blended
 
 
 def merged(survivor: Told, absorbed: Sequence[Told], action: str, feeling: str) -> Told:

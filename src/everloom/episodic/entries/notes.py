@@ -14,8 +14,8 @@ from typing import Any, Literal
 from everloom.clock import from_micros, to_micros
 from everloom.episodic.ground import Place
 from everloom.episodic.patrol.task import pending
-from everloom.episodic.reading import Read, Unreadable, read_scene
-from everloom.episodic.scene import Told
+from everloom.episodic.scenes.reading import Read, Unreadable, read_scene
+from everloom.episodic.scenes.scene import Told
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.journal import answered_before, keep_receipt, register
 from everloom.kernel.search import Document

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, Field
 
-from everloom.episodic.node import Node
 from everloom.episodic.ports import Question
-from everloom.episodic.scene import Told, scene_text
+from everloom.episodic.scenes.node import Node
+from everloom.episodic.scenes.scene import Told, scene_text
 
 
 class Merge(BaseModel):

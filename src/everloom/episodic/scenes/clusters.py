@@ -11,7 +11,7 @@ from datetime import datetime
 
 import numpy as np
 
-from everloom.episodic.geometry import Floats, mean_of, packed, unpacked
+from everloom.episodic.scenes.geometry import Floats, mean_of, packed, unpacked
 from everloom.errors import NotFound
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import register

@@ -12,8 +12,18 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from everloom.clock import from_micros, to_micros
-from everloom.episodic.lifespan import lifespan
-from everloom.episodic.scene import AXES, Emotion, Scene, Told, body_text, embed_text, fields_of, scene_from, scene_text
+from everloom.episodic.scenes.lifespan import lifespan
+from everloom.episodic.scenes.scene import (
+    AXES,
+    Emotion,
+    Scene,
+    Told,
+    body_text,
+    embed_text,
+    fields_of,
+    scene_from,
+    scene_text,
+)
 from everloom.kernel.lifecycle import strength_after_patrols
 from everloom.kernel.search import Document
 from everloom.store import Row, Unit

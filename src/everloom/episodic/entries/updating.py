@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from everloom.clock import to_micros
-from everloom.episodic import soul
-from everloom.episodic.entries import (
+from everloom.episodic.entries import soul
+from everloom.episodic.entries.entry import (
     KINDS,
     Entry,
     diary_key,
@@ -24,8 +24,8 @@ from everloom.episodic.entries import (
     recent_diary,
     titled,
 )
+from everloom.episodic.entries.notes import Note, add_note, document_of, find_note, open_notes, problem_of, write_down
 from everloom.episodic.ground import Place
-from everloom.episodic.notes import Note, add_note, document_of, find_note, open_notes, problem_of, write_down
 from everloom.errors import NotFound, Rejected
 from everloom.kernel.texts import checked, checked_name
 from everloom.store import Unit
