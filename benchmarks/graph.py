@@ -21,10 +21,10 @@ from uuid import UUID
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from everloom.graph.disk import Disk, Entry
+from everloom.graph.files.disk import Disk, Entry
+from everloom.graph.files.parser import written_memory
 from everloom.graph.kinds import KINDS
 from everloom.graph.results import Memory
-from everloom.graph.sheets import written_memory
 from everloom.loom import open_loom
 from everloom.settings import Settings
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from everloom.clock import Clock, ManualClock
 from everloom.graph import Graph, NewMemory
-from everloom.graph.disk import Disk, Entry
+from everloom.graph.files.disk import Disk, Entry
+from everloom.graph.files.reader import look
 from everloom.graph.results import Edge, Memory, Stored
-from everloom.graph.seen import look
 from everloom.loom import Loom, open_loom
 from everloom.settings import Settings
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from everloom.graph import Graph, Revision
-from everloom.graph.disk import Disk
+from everloom.graph.files.disk import Disk
 from everloom.models import static
 from everloom.models.embedder import Task
 from everloom.store.postgresql.unit import PostgresUnit

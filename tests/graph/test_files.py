@@ -15,11 +15,11 @@ import pytest
 from everloom.clock import SystemClock
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.graph import Graph, NewMemory, Revision
-from everloom.graph.carry import Carrier
-from everloom.graph.disk import Disk, Entry
-from everloom.graph.names import free_name, slug
-from everloom.graph.plan import Put
-from everloom.graph.watch import Watcher
+from everloom.graph.files.disk import Disk, Entry
+from everloom.graph.files.names import free_name, slug
+from everloom.graph.files.plan import Put
+from everloom.graph.index.watch import Watcher
+from everloom.graph.operations.executor import Carrier
 from everloom.loom import Loom, Workspace
 from tests.graph.ground import assert_agreement, commits, git, keep, memory_text, open_with, text_of, write
 
@@ -229,10 +229,10 @@ def test_trouble_with_git_is_told_and_loses_nothing(tmp_path: Path, monkeypatch:
         assert "no commits on Sundays" in stored.notices[0]
         hook.unlink()
         (directory / ".git/index.lock").touch()
-        monkeypatch.setattr("everloom.graph.git.PAUSE_SECONDS", 0.001)
+        monkeypatch.setattr("everloom.graph.files.git.PAUSE_SECONDS", 0.001)
         assert "index.lock" in keep(graph, "While another git runs").notices[0]
         (directory / ".git/index.lock").unlink()
-        monkeypatch.setattr("everloom.graph.git.shutil.which", lambda _: None)
+        monkeypatch.setattr("everloom.graph.files.git.shutil.which", lambda _: None)
         assert keep(graph, "Without git").notices == ("not committed: git is not installed",)
         monkeypatch.undo()
         assert keep(graph, "With git again").notices == ()
@@ -340,8 +340,8 @@ def test_a_watcher_follows_while_a_server_runs(
     quick_loom: Loom, quick: Graph, monkeypatch: pytest.MonkeyPatch, has_watchfiles: bool
 ) -> None:
     if not has_watchfiles:
-        monkeypatch.setattr("everloom.graph.watch.find_spec", lambda _: None)
-        monkeypatch.setattr("everloom.graph.watch.POLL_SECONDS", 0.05)
+        monkeypatch.setattr("everloom.graph.index.watch.find_spec", lambda _: None)
+        monkeypatch.setattr("everloom.graph.index.watch.POLL_SECONDS", 0.05)
     watcher = Watcher(quick).start()
     try:
         time.sleep(0.3)

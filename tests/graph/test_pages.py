@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from everloom.clock import ManualClock
 from everloom.graph import Episode, Graph
-from everloom.graph.clusters import groups
-from everloom.graph.core import BUDGET, Candidate, core_page
-from everloom.graph.episodes import merges_in
-from everloom.graph.reflecting import Insight
-from everloom.graph.reflection import History, Told, reflection_page
-from everloom.graph.tags import pairs, spanning, suggested
+from everloom.graph.operations.tags import pairs, spanning, suggested
+from everloom.graph.pages.clusters import groups
+from everloom.graph.pages.core import BUDGET, Candidate, core_page
+from everloom.graph.pages.episodes import merges_in
+from everloom.graph.pages.insights import Insight
+from everloom.graph.pages.reflection import History, Told, reflection_page
 from everloom.loom import Loom, Workspace
 from everloom.settings import Settings
 from tests.graph.ground import NOW, assert_two_sided, commits, git, keep, open_with, text_of

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from everloom.graph.frontmatter import BOM, Unreadable, cut
-from everloom.graph.loading import loaded, quickly, thoroughly
-from everloom.graph.rewriting import by_lines, quoted, rewritten, tag_text
-from everloom.graph.sheets import texts
+from everloom.graph.files.fields import loaded, quickly, thoroughly
+from everloom.graph.files.frontmatter import BOM, Unreadable, cut
+from everloom.graph.files.parser import texts
+from everloom.graph.files.rewriting import by_lines, quoted, rewritten, tag_text
 
 SEED = """id: a1b2c3d4-e5f6-7890-abcd-ef1234567890
 type: solution

@@ -12,7 +12,7 @@ from everloom.clock import ManualClock
 from everloom.errors import Conflict, NotFound, ProviderBusy, Rejected
 from everloom.graph import Episode, Filter, Graph, NewMemory, Revision
 from everloom.graph.kinds import KINDS
-from everloom.graph.links import links_for
+from everloom.graph.operations.links import links_for
 from everloom.graph.results import Brief
 from everloom.kernel.lifecycle import Vigour, strength_after_days, vigour
 from everloom.kernel.search import Scope

@@ -11,20 +11,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from everloom.graph.episodes import Episode
     from everloom.graph.graph import Graph, Kernel, Options
     from everloom.graph.graphs import Graphs, Places
-    from everloom.graph.reflecting import Thinker
+    from everloom.graph.index.watch import Watcher
+    from everloom.graph.pages.episodes import Episode
+    from everloom.graph.pages.insights import Thinker
     from everloom.graph.results import Edge, Filter, Memory, NewMemory, Relation, Revision
-    from everloom.graph.watch import Watcher
 
 _HOMES = {
-    "episodes": ("Episode",),
+    "pages.episodes": ("Episode",),
     "graph": ("Graph", "Kernel", "Options"),
     "graphs": ("Graphs", "Places"),
-    "reflecting": ("Thinker",),
+    "pages.insights": ("Thinker",),
     "results": ("Edge", "Filter", "Memory", "NewMemory", "Relation", "Revision"),
-    "watch": ("Watcher",),
+    "index.watch": ("Watcher",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -15,24 +15,27 @@ from pathlib import Path
 
 from everloom.clock import Clock, from_micros
 from everloom.errors import EverloomError, NotFound
-from everloom.graph.bench import Bench
-from everloom.graph.carry import Attend, Carrier
-from everloom.graph.catalog import Catalog, Ground, edge_from
-from everloom.graph.desk import Desk
-from everloom.graph.edges import Edges
-from everloom.graph.episodes import Episode
-from everloom.graph.fading import settle, strength_of
-from everloom.graph.frontmatter import Unreadable
-from everloom.graph.git import Git
-from everloom.graph.importing import Importing
+from everloom.graph.files.changeset import Bench
+from everloom.graph.files.frontmatter import Unreadable
+from everloom.graph.files.git import Git
+from everloom.graph.files.plan import Plan, Put
+from everloom.graph.index.catalog import Catalog, Ground, edge_from
+from everloom.graph.index.decay import settle, strength_of
+from everloom.graph.index.recall import ANY, Recalling
+from everloom.graph.index.scan import Scanner
 from everloom.graph.kinds import CORE, REFLECTION, checked_type
-from everloom.graph.legacy import INDEX, STATE, index_json, state_json
-from everloom.graph.links import NEAREST, Link, links_for
-from everloom.graph.memories import Memories
-from everloom.graph.merging import Merging
-from everloom.graph.plan import Plan, Put
-from everloom.graph.recalling import ANY, Recalling
-from everloom.graph.reflecting import Reflecting, Thinker
+from everloom.graph.operations.desk import Desk
+from everloom.graph.operations.edges import Edges
+from everloom.graph.operations.executor import Attend, Carrier
+from everloom.graph.operations.importing import Importing
+from everloom.graph.operations.legacy import INDEX, STATE, index_json, state_json
+from everloom.graph.operations.links import NEAREST, Link, links_for
+from everloom.graph.operations.memories import Memories
+from everloom.graph.operations.merging import Merging
+from everloom.graph.operations.tags import checked_tags, counted, suggested, together
+from everloom.graph.pages.daily import Tending
+from everloom.graph.pages.episodes import Episode
+from everloom.graph.pages.insights import Reflecting, Thinker
 from everloom.graph.results import (
     Brief,
     Changed,
@@ -53,9 +56,6 @@ from everloom.graph.results import (
     Stored,
     TagCount,
 )
-from everloom.graph.scan import Scanner
-from everloom.graph.tags import checked_tags, counted, suggested, together
-from everloom.graph.tending import Tending
 from everloom.kernel.access import count_access
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.lifecycle import vigour

@@ -11,14 +11,14 @@ from pathlib import Path
 from threading import Lock
 
 from everloom.errors import Conflict, NotFound
-from everloom.graph.carry import Attend
-from everloom.graph.catalog import Ground
-from everloom.graph.disk import Disk
-from everloom.graph.git import Git
+from everloom.graph.files.disk import Disk
+from everloom.graph.files.git import Git
+from everloom.graph.files.names import slug
 from everloom.graph.graph import Graph, Kernel, Options
+from everloom.graph.index.catalog import Ground
 from everloom.graph.kinds import GITIGNORE, MEMORIES
-from everloom.graph.names import slug
-from everloom.graph.reflecting import Thinker
+from everloom.graph.operations.executor import Attend
+from everloom.graph.pages.insights import Thinker
 from everloom.graph.results import GraphInfo
 from everloom.kernel.journal import register
 from everloom.kernel.texts import checked_name, name_key

@@ -159,7 +159,7 @@ def graph_tools(place: Place) -> list[AgentTool]:
 def stored(place: Place, given: Memory) -> object:
     """Keep a memory in the graph."""
     from everloom.graph import NewMemory  # noqa: PLC0415  only who stores needs it
-    from everloom.graph.tags import checked_tags  # noqa: PLC0415
+    from everloom.graph.operations.tags import checked_tags  # noqa: PLC0415
 
     new = NewMemory(type=given.type, title=given.title, content=given.content, tags=checked_tags(given.tags))
     return place.graph.store(new)

@@ -84,7 +84,7 @@ def memory_store(
     """Keep a memory as a markdown file. Relations to what is near are drawn by themselves (auto_edges). steps, pre- and
     postconditions are for procedures. Recall first: update what is there rather than storing it twice."""
     from everloom.graph import NewMemory  # noqa: PLC0415
-    from everloom.graph.tags import checked_tags  # noqa: PLC0415
+    from everloom.graph.operations.tags import checked_tags  # noqa: PLC0415
 
     new = NewMemory(
         type=type,
@@ -153,7 +153,7 @@ def memory_update(
 ) -> "results.Changed":
     """Change what is named of a memory; the rest of its file keeps its bytes. tags replace the old ones."""
     from everloom.graph import Revision  # noqa: PLC0415
-    from everloom.graph.tags import checked_tags  # noqa: PLC0415
+    from everloom.graph.operations.tags import checked_tags  # noqa: PLC0415
 
     revision = Revision(
         type=type,
@@ -253,7 +253,7 @@ def memory_episode(
 ) -> "results.Noted":
     """Add an entry to today's diary, which is only ever added to."""
     from everloom.graph import Episode  # noqa: PLC0415
-    from everloom.graph.tags import checked_tags  # noqa: PLC0415
+    from everloom.graph.operations.tags import checked_tags  # noqa: PLC0415
 
     entry = Episode(title=title, type=type, tags=checked_tags(tags), summary=summary)
     return opened(ws, graph).episode(entry, memory=memory_id)
@@ -316,6 +316,6 @@ def filtered(
 ) -> "results.Filter":
     """Make a filter of arguments."""
     from everloom.graph import Filter  # noqa: PLC0415
-    from everloom.graph.tags import checked_tags  # noqa: PLC0415
+    from everloom.graph.operations.tags import checked_tags  # noqa: PLC0415
 
     return Filter(types=tuple(types or ()), tags=checked_tags(tags), archived=archived, min_importance=min_importance)

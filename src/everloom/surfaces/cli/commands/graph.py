@@ -71,7 +71,7 @@ def parted(_context: click.Context, _option: click.Parameter, values: Sequence[s
     """Read a list: repeated, parted by commas, or as JSON."""
     if not values:
         return None
-    from everloom.graph.tags import checked_tags  # noqa: PLC0415
+    from everloom.graph.operations.tags import checked_tags  # noqa: PLC0415
 
     return checked_tags(values if isinstance(values, str) else list(values))
 

@@ -1,6 +1,6 @@
 """The index of one graph in the store: reading what is there, and following files that changed.
 
-Knows rows, not rules; what a change means is decided in `entering.py`.
+Knows rows, not rules; what a change means is decided in `indexer.py`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from datetime import datetime
 
 from everloom.clock import Clock, from_micros
 from everloom.errors import Conflict, NotFound
-from everloom.graph.disk import Disk
-from everloom.graph.entering import Entries, decide, enter, known_of, prepare
-from everloom.graph.fading import strength_of
+from everloom.graph.files.disk import Disk
+from everloom.graph.files.reader import Seen, look, problems_in
+from everloom.graph.index.decay import strength_of
+from everloom.graph.index.indexer import Entries, decide, enter, known_of, prepare
 from everloom.graph.results import Brief, Edge, Followed, Memory, Problem
-from everloom.graph.seen import Seen, look, problems_in
 from everloom.kernel.lifecycle import vigour
 from everloom.kernel.search import Hit, Index
 from everloom.store import Row, Store, Unit

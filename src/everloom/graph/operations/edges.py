@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from everloom.errors import Conflict, NotFound, Rejected
-from everloom.graph.bench import Bench
-from everloom.graph.catalog import edge_from
-from everloom.graph.desk import Desk
-from everloom.graph.frontmatter import Unreadable
+from everloom.graph.files.changeset import Bench
+from everloom.graph.files.frontmatter import Unreadable
+from everloom.graph.files.plan import Plan
+from everloom.graph.index.catalog import edge_from
 from everloom.graph.kinds import DEFAULT_STRENGTH, checked_relation, checked_share
-from everloom.graph.plan import Plan
+from everloom.graph.operations.desk import Desk
+from everloom.graph.operations.relations import OPPOSITE, join, new_edge, with_side, without, without_side
 from everloom.graph.results import Brief, Drawn, Edge, Memory, Neighbor, Relation
-from everloom.graph.weaving import OPPOSITE, join, new_edge, with_side, without, without_side
 from everloom.kernel.search.words import analyse
 from everloom.kernel.texts import checked
 from everloom.store import Row

@@ -19,8 +19,8 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from everloom.graph.frontmatter import Unreadable
-from everloom.graph.loading import loaded
+from everloom.graph.files.fields import loaded
+from everloom.graph.files.frontmatter import Unreadable
 
 Value = str | Sequence[str] | Sequence[Mapping[str, str]]
 Edit = tuple[int, int, str]

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from everloom.clock import from_micros, to_micros
-from everloom.graph.fading import strength_of
+from everloom.graph.files.parser import number_in, relation_fields, timestamp
+from everloom.graph.index.decay import strength_of
 from everloom.graph.results import Edge, Problem, Relation
-from everloom.graph.sheets import number_in, relation_fields, timestamp
 from everloom.store import Row
 
 INDEX, STATE, EMBEDDINGS, CONFIG = "_index.json", "_state.json", "_embeddings.json", "_config.json"

@@ -12,11 +12,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from everloom.graph.frontmatter import Sheet, Unreadable
+from everloom.graph.files.fields import loaded
+from everloom.graph.files.frontmatter import Sheet, Unreadable
+from everloom.graph.files.rewriting import ORDER, Value, field_text, rewritten
 from everloom.graph.kinds import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, DEFAULT_STRENGTH, KINDS
-from everloom.graph.loading import loaded
 from everloom.graph.results import Edge, Memory, Relation
-from everloom.graph.rewriting import ORDER, Value, field_text, rewritten
 
 NOTHING = frozenset({"", "null", "~", "Null", "NULL"})
 LISTS = ("steps", "preconditions", "postconditions")

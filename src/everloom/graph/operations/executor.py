@@ -15,13 +15,13 @@ from uuid import uuid4
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict
-from everloom.graph.catalog import Catalog, Ground
-from everloom.graph.disk import HIDDEN, digest
-from everloom.graph.fading import settle
-from everloom.graph.git import Git
-from everloom.graph.names import conflict_name
-from everloom.graph.plan import Append, Change, Drop, Plan, Put, plan_from
-from everloom.graph.seen import is_followed
+from everloom.graph.files.disk import HIDDEN, digest
+from everloom.graph.files.git import Git
+from everloom.graph.files.names import conflict_name
+from everloom.graph.files.plan import Append, Change, Drop, Plan, Put, plan_from
+from everloom.graph.files.reader import is_followed
+from everloom.graph.index.catalog import Catalog, Ground
+from everloom.graph.index.decay import settle
 from everloom.kernel.files import locked
 from everloom.kernel.journal import append_event
 from everloom.store import Unit

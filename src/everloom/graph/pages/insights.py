@@ -16,14 +16,14 @@ from pydantic import BaseModel, Field
 
 from everloom.clock import to_micros
 from everloom.errors import ProviderError
-from everloom.graph.clusters import groups
-from everloom.graph.desk import Desk
-from everloom.graph.episodes import Episode
-from everloom.graph.links import Link
-from everloom.graph.memories import Memories
-from everloom.graph.recalling import Recalling
+from everloom.graph.index.recall import Recalling
+from everloom.graph.operations.desk import Desk
+from everloom.graph.operations.links import Link
+from everloom.graph.operations.memories import Memories
+from everloom.graph.pages.clusters import groups
+from everloom.graph.pages.daily import Tending
+from everloom.graph.pages.episodes import Episode
 from everloom.graph.results import Brief, NewMemory, Proposal, Reflected
-from everloom.graph.tending import Tending
 from everloom.kernel.embedding import Embedding
 
 ShapeT = TypeVar("ShapeT", bound=BaseModel)

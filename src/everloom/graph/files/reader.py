@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from everloom.errors import EverloomError
-from everloom.graph.disk import Disk, Entry, digest
-from everloom.graph.frontmatter import Sheet, Unreadable, cut
+from everloom.graph.files.disk import Disk, Entry, digest
+from everloom.graph.files.frontmatter import Sheet, Unreadable, cut
+from everloom.graph.files.names import CONFLICT
+from everloom.graph.files.parser import read_edge, read_memory
 from everloom.graph.kinds import EDGES, MEMORIES, VAULT
-from everloom.graph.names import CONFLICT
 from everloom.graph.results import Edge, Memory, Problem
-from everloom.graph.sheets import read_edge, read_memory
 
 
 @dataclass(frozen=True, slots=True)

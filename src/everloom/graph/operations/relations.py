@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import uuid4
 
-from everloom.graph.bench import Bench
+from everloom.graph.files.changeset import Bench
+from everloom.graph.files.names import edge_stem, free_name
+from everloom.graph.files.parser import is_same_side
 from everloom.graph.kinds import EDGES
-from everloom.graph.names import edge_stem, free_name
 from everloom.graph.results import Edge, Memory, Relation
-from everloom.graph.sheets import is_same_side
 
 OPPOSITE = {"outgoing": "incoming", "incoming": "outgoing"}
 

@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import Any
 
 from everloom.clock import to_micros
-from everloom.graph.disk import Disk, machine_micros
-from everloom.graph.fading import document_from, revive, settle
+from everloom.graph.files.disk import Disk, machine_micros
+from everloom.graph.files.reader import Seen, is_edge
+from everloom.graph.index.decay import document_from, revive, settle
 from everloom.graph.kinds import VAULT
 from everloom.graph.results import Edge, Memory, Problem, Relation
-from everloom.graph.seen import Seen, is_edge
 from everloom.kernel.access import pin
 from everloom.kernel.journal import register
 from everloom.kernel.search import Document, Index, Prepared, Standing

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from everloom.errors import Rejected
+from everloom.graph.files.parser import texts
 from everloom.graph.results import TagCount
-from everloom.graph.sheets import texts
 
 LONGEST_TAG = 100
 MOST_TAGS = 50

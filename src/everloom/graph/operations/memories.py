@@ -9,16 +9,16 @@ from typing import Any
 from uuid import uuid4
 
 from everloom.errors import EverloomError, Rejected
-from everloom.graph.bench import Bench
-from everloom.graph.desk import Desk
+from everloom.graph.files.changeset import Bench
+from everloom.graph.files.names import free_name, slug
+from everloom.graph.files.parser import touched
+from everloom.graph.files.plan import Plan
 from everloom.graph.kinds import KINDS, VAULT, checked_share, checked_type
-from everloom.graph.links import Link
-from everloom.graph.names import free_name, slug
-from everloom.graph.plan import Plan
+from everloom.graph.operations.desk import Desk
+from everloom.graph.operations.links import Link
+from everloom.graph.operations.relations import join, new_edge, without
+from everloom.graph.operations.tags import checked_tags
 from everloom.graph.results import AutoEdge, Changed, Deleted, Memory, NewMemory, Revision, Stored
-from everloom.graph.sheets import touched
-from everloom.graph.tags import checked_tags
-from everloom.graph.weaving import join, new_edge, without
 from everloom.kernel.texts import checked
 
 LONGEST_TITLE = 1_000

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 
 from everloom.errors import Rejected
-from everloom.graph.catalog import Catalog, Ground, brief_of
-from everloom.graph.fading import is_archived
+from everloom.graph.index.catalog import Catalog, Ground, brief_of
+from everloom.graph.index.decay import is_archived
 from everloom.graph.kinds import checked_type
 from everloom.graph.results import Brief, Filter, Recalled
 from everloom.kernel.search import Finder, Findings, Hit, Scope

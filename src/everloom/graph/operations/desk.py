@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 
-from everloom.graph.bench import Bench
-from everloom.graph.carry import Carrier
-from everloom.graph.catalog import Catalog, Ground
-from everloom.graph.disk import Disk
-from everloom.graph.episodes import Episode, path_of, written
-from everloom.graph.plan import Append
+from everloom.graph.files.changeset import Bench
+from everloom.graph.files.disk import Disk
+from everloom.graph.files.plan import Append
+from everloom.graph.index.catalog import Catalog, Ground
+from everloom.graph.operations.executor import Carrier
+from everloom.graph.pages.episodes import Episode, path_of, written
 from everloom.store import Row
 
 

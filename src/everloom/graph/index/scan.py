@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from everloom.errors import Conflict
-from everloom.graph.carry import BATCH, Carrier
-from everloom.graph.catalog import Catalog, Ground
-from everloom.graph.disk import Entry, digest, machine_micros
+from everloom.graph.files.disk import Entry, digest, machine_micros
+from everloom.graph.index.catalog import Catalog, Ground
 from everloom.graph.kinds import MEMORIES
+from everloom.graph.operations.executor import BATCH, Carrier
 from everloom.graph.results import Followed, Problem
 from everloom.store import Row
 from everloom.store.contract import Value

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from everloom.graph.core import linked
-from everloom.graph.tags import pairs, spanning
+from everloom.graph.operations.tags import pairs, spanning
+from everloom.graph.pages.core import linked
 
 THEMES, EXAMPLES, TOP, INSIGHTS, PATTERNS = 8, 3, 10, 10, 15
 PREVIEW, TITLE = 80, 40

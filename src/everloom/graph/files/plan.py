@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from everloom.graph.disk import digest
+from everloom.graph.files.disk import digest
 
 
 @dataclass(frozen=True, slots=True)

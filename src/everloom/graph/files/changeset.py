@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from everloom.graph.disk import Disk
-from everloom.graph.frontmatter import Sheet, Unreadable
-from everloom.graph.plan import Change, Drop, Put
+from everloom.graph.files.disk import Disk
+from everloom.graph.files.frontmatter import Sheet, Unreadable
+from everloom.graph.files.parser import revised, revised_edge, written_edge, written_memory
+from everloom.graph.files.plan import Change, Drop, Put
+from everloom.graph.files.reader import open_edge, open_memory
 from everloom.graph.results import Edge, Memory
-from everloom.graph.seen import open_edge, open_memory
-from everloom.graph.sheets import revised, revised_edge, written_edge, written_memory
 
 
 @dataclass(slots=True)

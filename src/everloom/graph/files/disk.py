@@ -1,7 +1,7 @@
 """One directory of files: reading, walking, and changing it one safe step at a time.
 
 Every path is relative and stays inside, whatever links say. Knows nothing of memories. A step is whole or not done;
-what makes several steps one operation is `carry.py`.
+what makes several steps one operation is `operations/executor.py`.
 """
 
 from __future__ import annotations

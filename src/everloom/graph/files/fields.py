@@ -12,7 +12,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from everloom.graph.frontmatter import Unreadable
+from everloom.graph.files.frontmatter import Unreadable
 
 Tree = dict[str, Any]
 

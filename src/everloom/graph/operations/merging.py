@@ -7,14 +7,14 @@ from datetime import datetime
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
-from everloom.graph.bench import Bench
-from everloom.graph.desk import Desk
-from everloom.graph.episodes import Episode
-from everloom.graph.memories import LISTS
-from everloom.graph.plan import Plan
+from everloom.graph.files.changeset import Bench
+from everloom.graph.files.parser import touched
+from everloom.graph.files.plan import Plan
+from everloom.graph.operations.desk import Desk
+from everloom.graph.operations.memories import LISTS
+from everloom.graph.operations.relations import redirected
+from everloom.graph.pages.episodes import Episode
 from everloom.graph.results import Memory, Merged
-from everloom.graph.sheets import touched
-from everloom.graph.weaving import redirected
 from everloom.store import Row
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from everloom.errors import EverloomError, NotFound
-from everloom.graph.desk import Desk
-from everloom.graph.disk import Disk, Entry
+from everloom.graph.files.disk import Disk, Entry
+from everloom.graph.files.plan import Change, Plan, Put
+from everloom.graph.files.reader import look
 from everloom.graph.kinds import EPISODES
-from everloom.graph.legacy import Remains, remains_of
-from everloom.graph.plan import Change, Plan, Put
+from everloom.graph.operations.desk import Desk
+from everloom.graph.operations.legacy import Remains, remains_of
 from everloom.graph.results import Edge, Imported, Memory, Problem
-from everloom.graph.seen import look
 from everloom.kernel.embedding import Embedding, Made
 from everloom.kernel.perspectives import GENERAL
 

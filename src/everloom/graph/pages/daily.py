@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from everloom.clock import from_micros, to_micros
-from everloom.graph.core import Candidate, core_page
-from everloom.graph.desk import Desk
-from everloom.graph.episodes import Episode, merges_in, path_of
-from everloom.graph.fading import is_archived, settle, strength_of
+from everloom.graph.files.plan import Plan, Put
+from everloom.graph.index.decay import is_archived, settle, strength_of
 from everloom.graph.kinds import CORE, EPISODES, REFLECTION
-from everloom.graph.plan import Plan, Put
-from everloom.graph.reflection import History, Told, reflection_page
+from everloom.graph.operations.desk import Desk
+from everloom.graph.pages.core import Candidate, core_page
+from everloom.graph.pages.episodes import Episode, merges_in, path_of
+from everloom.graph.pages.reflection import History, Told, reflection_page
 from everloom.graph.results import Decayed, Noted, Page
 from everloom.kernel.journal import append_event
 from everloom.kernel.lifecycle import Vigour, vigour

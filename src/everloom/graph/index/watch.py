@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from threading import Event, Thread
 
 from everloom.errors import EverloomError
-from everloom.graph.disk import HIDDEN
+from everloom.graph.files.disk import HIDDEN
 from everloom.graph.graph import Graph
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,4 @@
+"""The files of a graph: their directory, their format, and what an operation changes in them.
+
+Owns bytes, front matter and git. Refuses to know the index, the store and models.
+"""

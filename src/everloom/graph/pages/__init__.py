@@ -1,0 +1,4 @@
+"""The pages that a graph writes about itself: CORE.md, REFLECTION.md, the diary, and insights.
+
+Owns what stands on a page. Refuses to know how pages reach the disk.
+"""
