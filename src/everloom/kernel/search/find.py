@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from itertools import compress
@@ -20,7 +20,7 @@ from everloom.errors import Rejected
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.search.bias import Claims, applied, at
 from everloom.kernel.search.diversity import Candidate, fold
-from everloom.kernel.search.gather import Gathered, gather, grouped
+from everloom.kernel.search.gather import Gathered, gather, gather_among, grouped
 from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
 from everloom.kernel.search.recipe import DEFAULT, Recipe
 from everloom.kernel.search.score import Asked, Scores, scored
@@ -34,6 +34,9 @@ MOST_HITS = 1_000
 # What stands further down than this many times the page is not looked at for folding.
 FOLDING_DEPTH = 4
 WIDENING = 4
+
+# Says which of some items may be answered.
+Where = Callable[[Unit, Sequence[int]], AbstractSet[int]]
 
 
 class Kept(NamedTuple):
@@ -71,7 +74,7 @@ class Finder:
         self._embedding = embedding
         self._clock = clock
 
-    def search(
+    def search(  # noqa: PLR0913  what may be answered is said by name, and most callers say nothing
         self,
         workspace: int,
         cue: str,
@@ -79,9 +82,16 @@ class Finder:
         limit: int = 10,
         within: Scope = EVERYTHING,
         recipe: Recipe = DEFAULT,
-        leaving_out: frozenset[int] = frozenset(),
+        leaving_out: AbstractSet[int] = frozenset(),
+        among: Sequence[int] | None = None,
+        where: Where | None = None,
+        nearer_than: float | None = None,
     ) -> Findings:
-        """Bring back what `cue` touches, strongest first; looks past what is left out until the page is full."""
+        """Bring back what `cue` touches, strongest first; looks past what may not be answered until the page is full.
+
+        `among` ranks exactly these documents, which a search over everything might not get to. `where` is asked, inside
+        the unit of work, which of some candidates may be answered. `nearer_than` demands a cosine.
+        """
         if not 1 <= limit <= MOST_HITS:
             raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {MOST_HITS}")
         question = checked(cue, "the question", LONGEST_CUE)
@@ -92,14 +102,18 @@ class Finder:
             asked = self._understood(unit, question, now, within, recipe)
             probe = self._embedding.aimed(unit, vectors)
             while True:
-                gathered = gather(unit, asked.terms, probe, within.reach, depth, recipe, asked.spans)
-                ranking = ranked(gathered, asked, limit, recipe, leaving_out)
+                if among is not None:
+                    gathered = gather_among(unit, asked.terms, probe, within.reach, among)
+                else:
+                    gathered = gather(unit, asked.terms, probe, within.reach, depth, recipe, asked.spans)
+                barred = leaving_out | _refused(unit, gathered, where, nearer_than)
+                ranking = ranked(gathered, asked, limit, recipe, barred)
                 if len(ranking.kept) == limit or gathered.is_all:
                     break
                 depth = max(depth, recipe.word_candidates) * WIDENING
             hits = described(unit, ranking, question)
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
-        return Findings(hits, probe is not None, degraded, ranking.kinds(leaving_out))
+        return Findings(hits, probe is not None, degraded, ranking.kinds(barred))
 
     def _understood(self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe) -> Asked:
         spans: tuple[Span, ...] = ()
@@ -119,6 +133,18 @@ class Finder:
         event = Asked(terms_of(anchor.phrase), to_micros(now))
         found = ranked(gather(unit, event.terms, None, within.reach, 1, recipe), event, 1, recipe).kept
         return tuple(anchor.span(each.row["happened_at"]) for each in found), question
+
+
+def _refused(unit: Unit, gathered: Gathered, where: Where | None, nearer_than: float | None) -> AbstractSet[int]:
+    """Find the candidates that may not be answered."""
+    refused: set[int] = set()
+    ids = [row["item_id"] for row in gathered.rows]
+    if nearer_than is not None:
+        near = {item for item, hit in gathered.nearness.items() if hit.similarity > nearer_than}
+        refused.update(item for item in ids if item not in near)
+    if where is not None and (left := [item for item in ids if item not in refused]):
+        refused.update(set(left) - where(unit, left))
+    return refused
 
 
 def ranked(

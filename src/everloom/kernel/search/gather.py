@@ -56,8 +56,27 @@ def gather(
     if probe and only_by_words:
         nearness |= unit.similarities(probe, only_by_words)
     ids = [*only_by_words, *dict.fromkeys(hit.item_id for hit in near)]
+    return _described(unit, unit.all("words.scored_of", ids=ids), corpus, nearness, reach, is_all)
+
+
+def gather_among(unit: Unit, terms: Sequence[str], probe: Probe | None, reach: Reach, among: Sequence[int]) -> Gathered:
+    """Take a chosen set of documents as the candidates; what the question does not touch at all is left out."""
+    nearness = unit.similarities(probe, among) if probe else {}
+    rows = [
+        row
+        for row in unit.all("words.scored_of", ids=list(among))
+        if row["item_id"] in nearness or {*row["words"].split(), *row["context_words"].split()}.intersection(terms)
+    ]
+    return _described(unit, rows, counted(unit, terms), nearness, reach, True)
+
+
+def _described(
+    unit: Unit, rows: Sequence[Row], corpus: Corpus, nearness: Mapping[int, VectorHit], reach: Reach, is_all: bool
+) -> Gathered:
+    """Learn of every candidate what scoring needs beside its words."""
+    ids = [row["item_id"] for row in rows]
     return Gathered(
-        rows=unit.all("words.scored_of", ids=ids),
+        rows=rows,
         corpus=corpus,
         nearness=nearness,
         accesses={row["item_id"]: access_from(row) for row in unit.all("kernel.access_of", ids=ids)},

@@ -7,19 +7,22 @@ the kinds mean.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from everloom.clock import to_micros
+from everloom.clock import from_micros, to_micros
 from everloom.errors import NotFound
 from everloom.kernel.embedding import Embedding, Made, situated
 from everloom.kernel.journal import register
 from everloom.kernel.search.words import analyse
 from everloom.kernel.texts import storable
-from everloom.store import Unit
+from everloom.store import Row, Unit
 from everloom.store.contract import Value
+
+# So many documents are read and written at a time when labels change.
+RELABELLED_AT_ONCE = 500
 
 
 class Standing(StrEnum):
@@ -87,7 +90,7 @@ class Index:
         ready = tuple(documents)
         for each in ready:
             storable(f"{each.title}{each.text}{each.around}", "the document")
-        words = tuple((" ".join(analyse(each.whole)), " ".join(analyse(each.around))) for each in ready)
+        words = tuple((" ".join(analyse(each.whole)), _around(each)) for each in ready)
         return Prepared(ready, words, self._embedding.inline([each.situated for each in ready]))
 
     def add(self, unit: Unit, prepared: Prepared, at: datetime) -> Sequence[int]:
@@ -102,7 +105,7 @@ class Index:
         unit.many(
             "words.document_add",
             (
-                {**columns(document, words, model), "id": item, "kind": document.kind, "at": micros}
+                {**_columns(document, words, model), "id": item, "kind": document.kind, "at": micros}
                 for item, document, words in zip(ids, prepared.documents, prepared.words, strict=True)
             ),
         )
@@ -114,13 +117,67 @@ class Index:
         (document,), (words,) = prepared.documents, prepared.words
         unit.unindex_words([item_id])
         model = self._embedding.model_of(unit, prepared.made)
-        values = columns(document, words, model)
+        values = _columns(document, words, model)
         if not unit.run("words.document_change", id=item_id, **values):
             raise NotFound(f"item {item_id} has no document to rewrite")
         unit.index_words([item_id])
         unit.forget_vectors([item_id])
         (row,) = unit.all("words.of_documents", ids=[item_id])
         self._embedding.keep(unit, [item_id], prepared.made, at, live=bool(row["live"]))
+
+    def complete(self, prepared: Prepared, documents: Mapping[int, Document]) -> Prepared:
+        """Choose prepared documents by position and give them what was known late: labels, session, context.
+
+        Vectors and words of the text are made before the transaction; only the lighter field is read again. The texts
+        must be those that were prepared.
+        """
+        positions = list(documents)
+        words = tuple((prepared.words[at][0], _around(each)) for at, each in documents.items())
+        made = prepared.made
+        rows = None if made is None else {name: vectors[positions] for name, vectors in made.rows.items()}
+        return Prepared(
+            tuple(documents.values()), words, None if made is None or rows is None else Made(made.model, rows)
+        )
+
+    def relabel(self, unit: Unit, labels: Mapping[int, Sequence[str]]) -> None:
+        """Give documents other labels, and let the word index follow; their vectors do not depend on labels."""
+        every = list(labels)
+        for start in range(0, len(every), RELABELLED_AT_ONCE):
+            found = self.documents(unit, every[start : start + RELABELLED_AT_ONCE])
+            changed = {
+                item: replace(document, labels=tuple(labels[item]))
+                for item, document in found.items()
+                if document.labels != tuple(labels[item])
+            }
+            if not changed:
+                continue
+            unit.unindex_words([*changed])
+            unit.many(
+                "words.document_relabel",
+                (
+                    {"id": item, "labels": _dumped(each.labels), "context_words": _around(each)}
+                    for item, each in changed.items()
+                ),
+            )
+            unit.index_words([*changed])
+
+    def documents(self, unit: Unit, item_ids: Sequence[int]) -> dict[int, Document]:
+        """Read documents back as they were entered; ids without one are absent."""
+        return {row["item_id"]: _document_from(row) for row in unit.all("words.document_of", ids=list(item_ids))}
+
+    def texts(self, unit: Unit, item_ids: Sequence[int]) -> dict[int, str]:
+        """Read the texts of documents; ids without one are absent."""
+        return {item: each.text for item, each in self.documents(unit, item_ids).items()}
+
+    def revive(self, unit: Unit, item_ids: Sequence[int], prepared: Prepared, at: datetime) -> None:
+        """Bring retired documents back into the present with their words and vectors, prepared in the order of ids."""
+        if not item_ids:
+            return
+        unit.unindex_words(item_ids)
+        unit.run("words.document_revive", ids=item_ids)
+        unit.index_words(item_ids)
+        for place, item in enumerate(item_ids):
+            self.revise(unit, item, self.complete(prepared, {place: prepared.documents[place]}), at)
 
     def retire(self, unit: Unit, item_ids: Sequence[int], by: int | None, at: datetime) -> None:
         """Take documents out of the present; questions about an earlier time still find them."""
@@ -140,14 +197,39 @@ class Index:
         unit.many("words.cover_add", ({"item": item, "cover": cover_id} for item in item_ids))
 
 
-def columns(document: Document, words: tuple[str, str], model_id: int) -> dict[str, Value]:
+def _around(document: Document) -> str:
+    """Read the words of the lighter field."""
+    return " ".join(analyse(document.around))
+
+
+def _dumped(labels: Sequence[str]) -> str:
+    return json.dumps(labels, ensure_ascii=False)
+
+
+def _document_from(row: Row) -> Document:
+    return Document(
+        kind=row["kind"],
+        title=row["title"],
+        text=row["text"],
+        context=row["context"],
+        details=row["details"],
+        labels=tuple(json.loads(row["labels"])),
+        standing=Standing(row["standing"]),
+        confidence=row["confidence"],
+        model_tier=row["model_tier"],
+        session_id=row["session_id"],
+        happened_at=from_micros(row["happened_at"]),
+    )
+
+
+def _columns(document: Document, words: tuple[str, str], model_id: int) -> dict[str, Value]:
     """Write a document as the values of its row."""
     return {
         "title": document.title,
         "text": document.text,
         "context": document.context,
         "details": document.details,
-        "labels": json.dumps(document.labels, ensure_ascii=False),
+        "labels": _dumped(document.labels),
         "standing": document.standing.value,
         "confidence": document.confidence,
         "model_tier": document.model_tier,

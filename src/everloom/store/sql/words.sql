@@ -46,6 +46,14 @@ UPDATE document SET title = :title, text = :text, context = :context, details = 
     context_words = :context_words, embedded_by = :embedded_by
 WHERE workspace_id = :workspace AND item_id = :id;
 
+-- name: document_relabel
+-- Give a document other labels, and the words of its lighter field with them.
+UPDATE document SET labels = :labels, context_words = :context_words WHERE workspace_id = :workspace AND item_id = :id;
+
+-- name: document_revive
+-- Bring retired documents back into the present.
+UPDATE document SET retired_at = NULL, retired_by = NULL WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
 -- name: document_retire
 UPDATE document SET retired_at = :at, retired_by = :by
 WHERE workspace_id = :workspace AND item_id IN (:*ids) AND retired_at IS NULL;
@@ -54,7 +62,7 @@ WHERE workspace_id = :workspace AND item_id IN (:*ids) AND retired_at IS NULL;
 DELETE FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: document_of
-SELECT item_id, kind, title, text, context, labels, standing, confidence, model_tier, session_id, happened_at, created_at,
+SELECT item_id, kind, title, text, context, details, labels, standing, confidence, model_tier, session_id, happened_at, created_at,
     retired_at, retired_by, words, context_words, embedded_by
 FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
