@@ -28,14 +28,13 @@ from everloom.kernel.spending import Ledger
 from everloom.kernel.tasks import Job, Outcome, Task, Work
 from everloom.kernel.upkeep import Upkeep
 from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
-from everloom.models import Budget, Meter, Recorder, Roles, estimate, make_embedder
+from everloom.models import Budget, Meter, ModelThinker, Roles, estimate, make_embedder
 from everloom.models.usage import DayBudget
 from everloom.settings import Settings, data_directory, load
 from everloom.store import Store, Unit, open_store
 from everloom.store.contract import FOREVER
 from everloom.wiring.policies import MIND_TASKS, access, day_of, later, mind_policy, notes_directory
 from everloom.wiring.ports import Neighbours, OneSoul
-from everloom.wiring.thinkers import GraphThinker, Thinker, ThinkingModel
 
 if TYPE_CHECKING:
     from everloom.episodic import Episodic, Patrol
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from everloom.graph import Graph, Graphs, Watcher
     from everloom.mind import Mind
     from everloom.mind.ground import Ground as MindGround
+    from everloom.models.ask import Thinker
     from everloom.models.talker import Talker
     from everloom.semantic import Ground, Semantic
     from everloom.semantic.consolidation.driver import Bounds, Planned
@@ -92,9 +92,9 @@ class Loom:
         info = self.workspaces.open(name or self.settings.workspace.name)
         return Workspace(self, info, session, model_tier)
 
-    def llms(self, workspace: WorkspaceInfo, recorder: Recorder | None = None) -> Roles:
-        """Hand out the language models; what they cost is recorded in the workspace, or by `recorder`."""
-        meter = Meter(clock=self.clock, recorder=recorder or Ledger(self.store, workspace.id), budget=self._budget)
+    def llms(self, workspace: WorkspaceInfo) -> Roles:
+        """Hand out the language models; what they cost is recorded in the workspace."""
+        meter = Meter(clock=self.clock, recorder=Ledger(self.store, workspace.id), budget=self._budget)
         day = DayBudget(self.settings.mind.dollars_a_day, lambda: self.spent_today(workspace))
         known = self.settings.llm
         return Roles(large=known.large, small=known.small, access=access(self.settings), meter=meter, day=day)
@@ -115,10 +115,10 @@ class Loom:
             seen_gap=timedelta(minutes=self.settings.semantic.seen_minutes),
         )
 
-    def thinker(self, workspace: WorkspaceInfo) -> ThinkingModel:
-        """Hand out the large language model as semantic memory asks it."""
-        ledger = Ledger(self.store, workspace.id)
-        return ThinkingModel(lambda recorder: self.llms(workspace, recorder), ledger, self._budget)
+    def thinker(self, workspace: WorkspaceInfo) -> Thinker | None:
+        """Hand out the language models as faculties ask them questions; None when none is configured."""
+        roles = self.llms(workspace)
+        return ModelThinker(roles) if roles.is_configured else None
 
     def consolidation(self, bounds: Bounds | None = None) -> Consolidation:
         """Make the task that consolidates with a language model."""
@@ -151,7 +151,7 @@ class Loom:
                 recall_threshold=known.recall_threshold,
                 cluster_threshold=known.cluster_threshold,
             ),
-            thinker=lambda info: Thinker(roles) if (roles := self.llms(info)).is_configured else None,
+            thinker=self.thinker,
             soul_prose=lambda info: self.soul(Workspace(self, info, None, None)).read(),
         )
 
@@ -177,7 +177,7 @@ class Loom:
             facts=ConversationFacts(self.ground(workspace, place.session)),
             policy=mind_policy(self.settings),
             talker=lambda: self.talker(workspace),
-            thinker=lambda: Thinker(roles) if (roles := self.llms(workspace)).is_configured else None,
+            thinker=lambda: self.thinker(workspace),
             tools=lambda: faculty_tools(self.settings.mind.faculties, place),
         )
 
@@ -204,7 +204,7 @@ class Loom:
         """Lay out the memory graphs of a workspace."""
         from everloom.graph import Graphs, Kernel, Options, Places  # noqa: PLC0415  a search alone does not need it
 
-        known, roles = self.settings.graph, self.llms(workspace)
+        known = self.settings.graph
         is_usual = workspace.name == self.settings.workspace.name
         return Graphs(
             Kernel(self.store, self.index, self.finder, self.embedding, self.clock),
@@ -212,7 +212,7 @@ class Loom:
             Places(data_directory() / "graphs", known.directory if is_usual else None),
             Options(known.known_projects, auto_commit=known.auto_commit, auto_edges=known.auto_edges),
             attend=attend,
-            thinker=lambda: GraphThinker(roles) if roles.is_configured else None,
+            thinker=lambda: self.thinker(workspace),
             followed=self._followed,
         )
 

@@ -214,7 +214,7 @@ def test_a_model_that_fails_leaves_proposals(graph: Graph, monkeypatch: pytest.M
     from everloom.errors import ProviderBusy
 
     class Failing:
-        def answer(self, system: str, text: str, shape: type[Insight]) -> Insight:
+        def answer(self, question: object, shape: type[Insight]) -> Insight:
             raise ProviderBusy("out of breath")
 
     similar(graph)

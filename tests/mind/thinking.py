@@ -14,8 +14,7 @@ from everloom.kernel.tasks import Outcome, Work
 from everloom.loom import Loom
 from everloom.mind.ground import Ground
 from everloom.mind.tasks import mind_tasks
-from everloom.models import Access, Meter, Patience, Roles
-from everloom.wiring.thinkers import Thinker
+from everloom.models import Access, Meter, ModelThinker, Patience, Roles
 from tests.scripted.claude import ClaudeServer, Refused
 
 SMALL = "anthropic:claude-haiku-4-5"
@@ -66,7 +65,7 @@ def thinking(ground: Ground, server: ClaudeServer) -> tuple[Ground, Answers]:
     server.shaped = answers
     meter = Meter(clock=ground.clock, recorder=Ledger(ground.store, ground.workspace.id))
     access = Access(anthropic_key="key", anthropic_base=server.url, chat=ONCE)
-    thinker = Thinker(Roles(small=SMALL, access=access, meter=meter))
+    thinker = ModelThinker(Roles(small=SMALL, access=access, meter=meter))
     return replace(ground, thinker=lambda: thinker), answers
 
 

@@ -13,11 +13,11 @@ import pytest
 from everloom.clock import ManualClock, from_micros
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
 from everloom.loom import Loom, Workspace
+from everloom.models.ask import Question
 from everloom.semantic import Semantic
 from everloom.semantic.consolidation import driver
 from everloom.semantic.consolidation.work import ConsolidationReport
 from everloom.semantic.results import Understanding
-from everloom.semantic.thinking import Question
 from tests.semantic.thinking import MARRIED, STEPS, Sage, dies, fill, of, part, run
 
 
@@ -167,7 +167,7 @@ def test_unchanged_and_trivial_stop_waiting_and_write_nothing(place: Workspace) 
 
 def is_session(question: Question) -> bool:
     """Say whether a question is about a session."""
-    return "one session" in question.instructions
+    return "one session" in question.task
 
 
 @pytest.mark.promise("consolidate.one-at-a-time")

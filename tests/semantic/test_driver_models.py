@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,11 +12,10 @@ from everloom.clock import ManualClock
 from everloom.kernel.spending import Ledger
 from everloom.kernel.tasks import Outcome
 from everloom.loom import Loom, Workspace, open_loom
-from everloom.models import Access, Budget, Meter, Roles, estimate
+from everloom.models import Access, Budget, Meter, ModelThinker, Roles, estimate
 from everloom.semantic.consolidation.driver import Bounds, Passed
 from everloom.semantic.consolidation.task import QUIET, Consolidation, Means
 from everloom.settings import Settings
-from everloom.wiring.thinkers import ThinkingModel
 from tests.models.conftest import NOWHERE, access_to
 from tests.scripted.server import ScriptedServer, says, too_many
 from tests.semantic.thinking import STEPS, fill
@@ -50,14 +48,10 @@ def ask_at(place: Workspace, url: str, tokens: int | None = None) -> tuple[Outco
     return outcome, task.passed
 
 
-def thinker_at(place: Workspace, access: Access, budget: Budget) -> ThinkingModel:
+def thinker_at(place: Workspace, access: Access, budget: Budget) -> ModelThinker:
     """Make a thinker of a model behind a server."""
-    ledger = Ledger(place.loom.store, place.info.id)
-
-    def roles(recorder: Any) -> Roles:
-        return Roles(large="openai:some-model", access=access, meter=Meter(recorder=recorder, budget=budget))
-
-    return ThinkingModel(roles, ledger, budget)
+    meter = Meter(recorder=Ledger(place.loom.store, place.info.id), budget=budget)
+    return ModelThinker(Roles(large="openai:some-model", access=access, meter=meter))
 
 
 def test_a_whole_pass_over_the_wire_quotes_what_is_remembered_as_data(place: Workspace, server: ScriptedServer) -> None:

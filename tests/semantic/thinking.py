@@ -13,10 +13,10 @@ from everloom.errors import ProviderError
 from everloom.kernel.tasks import Lease, Outcome
 from everloom.loom import Loom, Workspace
 from everloom.models import estimate
+from everloom.models.ask import Question, ShapeT, Spent
 from everloom.semantic import NewObservation
 from everloom.semantic.consolidation.driver import Bounds, Passed
 from everloom.semantic.consolidation.task import Consolidation, Means
-from everloom.semantic.thinking import Question, ShapeT, Spent
 from everloom.store import Unit
 
 IDS = re.compile(r"^\[(\d+)\]", re.MULTILINE)
@@ -47,7 +47,7 @@ class Sage:
     def refusal(self) -> ProviderError | None:
         return self.refuses
 
-    def think(self, question: Question, shape: type[ShapeT]) -> ShapeT:
+    def answer(self, question: Question, shape: type[ShapeT]) -> ShapeT:
         self.asked.append(question)
         self.spent_tokens += 100
         self.meanwhile(question)

@@ -12,7 +12,7 @@ from everloom.episodic.ground import Ground, Place, Policy, Thresholds
 from everloom.episodic.memory import Episodic, Patrolled
 from everloom.episodic.patrol.steps import PatrolReport, StepReport
 from everloom.episodic.patrol.task import Patrol
-from everloom.episodic.ports import Party, Question, Soul, Thinker
+from everloom.episodic.ports import Party, Soul
 from everloom.episodic.recall.context import Context
 from everloom.episodic.recall.recalling import ClusterMemory, Recall
 from everloom.episodic.recall.searching import Found, FoundScenes, Said
@@ -44,14 +44,12 @@ __all__ = [
     "Patrolled",
     "Place",
     "Policy",
-    "Question",
     "Recall",
     "RejectedScene",
     "Said",
     "Scene",
     "Soul",
     "StepReport",
-    "Thinker",
     "Thresholds",
     "When",
 ]

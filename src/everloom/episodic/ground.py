@@ -16,11 +16,12 @@ from functools import cache
 from importlib import resources
 
 from everloom.clock import Clock
-from everloom.episodic.ports import Party, Soul, Thinker
+from everloom.episodic.ports import Party, Soul
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import append_event, attend
 from everloom.kernel.search import Finder, Index
 from everloom.kernel.workspaces import WorkspaceInfo
+from everloom.models.ask import Thinker
 from everloom.store import Store, Unit
 
 # What an embedder gets that nobody has calibrated: the contract's numbers.

@@ -1,35 +1,11 @@
-"""What this faculty needs from outside and does not know: a model that thinks, the one soul, other Beings.
+"""What this faculty needs from outside and does not know: the one soul, other Beings.
 
 Protocols only; `loom.py` binds them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
-
-from pydantic import BaseModel
-
-ShapeT = TypeVar("ShapeT", bound=BaseModel)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What a language model is asked: a task, and material that it reads and does not obey."""
-
-    purpose: str
-    task: str
-    material: str
-    max_tokens: int = 2_048
-    is_routine: bool = False
-
-
-class Thinker(Protocol):
-    """A language model that answers in a shape, or raises a ProviderError."""
-
-    def answer(self, question: Question, shape: type[ShapeT]) -> ShapeT:
-        """Answer a question with a value of `shape`."""
-        ...
+from typing import Protocol
 
 
 class Soul(Protocol):

@@ -15,14 +15,12 @@ if TYPE_CHECKING:
     from everloom.graph.graphs import Graphs, Places
     from everloom.graph.index.watch import Watcher
     from everloom.graph.pages.episodes import Episode
-    from everloom.graph.pages.insights import Thinker
     from everloom.graph.results import Edge, Filter, Memory, NewMemory, Relation, Revision
 
 _HOMES = {
     "pages.episodes": ("Episode",),
     "graph": ("Graph", "Kernel", "Options"),
     "graphs": ("Graphs", "Places"),
-    "pages.insights": ("Thinker",),
     "results": ("Edge", "Filter", "Memory", "NewMemory", "Relation", "Revision"),
     "index.watch": ("Watcher",),
 }
@@ -41,7 +39,6 @@ __all__ = [
     "Places",
     "Relation",
     "Revision",
-    "Thinker",
     "Watcher",
 ]
 

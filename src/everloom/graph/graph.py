@@ -35,7 +35,7 @@ from everloom.graph.operations.merging import Merging
 from everloom.graph.operations.tags import checked_tags, counted, suggested, together
 from everloom.graph.pages.daily import Tending
 from everloom.graph.pages.episodes import Episode
-from everloom.graph.pages.insights import Reflecting, Thinker
+from everloom.graph.pages.insights import Reflecting
 from everloom.graph.results import (
     Brief,
     Changed,
@@ -60,6 +60,7 @@ from everloom.kernel.access import count_access
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.lifecycle import vigour
 from everloom.kernel.search import Finder, Index
+from everloom.models.ask import Thinker
 from everloom.store import Store
 
 

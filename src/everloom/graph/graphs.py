@@ -18,11 +18,11 @@ from everloom.graph.graph import Graph, Kernel, Options
 from everloom.graph.index.catalog import Ground
 from everloom.graph.kinds import GITIGNORE, MEMORIES
 from everloom.graph.operations.executor import Attend
-from everloom.graph.pages.insights import Thinker
 from everloom.graph.results import GraphInfo
 from everloom.kernel.journal import register
 from everloom.kernel.texts import checked_name, name_key
 from everloom.kernel.workspaces import WorkspaceInfo
+from everloom.models.ask import Thinker
 from everloom.store import Row
 
 DEFAULT = "default"

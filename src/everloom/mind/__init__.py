@@ -12,7 +12,7 @@ from everloom.mind.conversation.queue import Queue
 from everloom.mind.conversation.stream import Message
 from everloom.mind.faculty import Mind
 from everloom.mind.ground import Ground, Policy
-from everloom.mind.ports import AgentTool, Fact, Facts, Question, Soul, Thinker
+from everloom.mind.ports import AgentTool, Fact, Facts, Soul
 
 __all__ = [
     "AgentTool",
@@ -26,8 +26,6 @@ __all__ = [
     "Message",
     "Mind",
     "Policy",
-    "Question",
     "Queue",
     "Soul",
-    "Thinker",
 ]

@@ -14,7 +14,8 @@ from zoneinfo import ZoneInfo
 from everloom.clock import Clock, zone_named
 from everloom.kernel.search import Finder, Index
 from everloom.kernel.workspaces import WorkspaceInfo
-from everloom.mind.ports import AgentTool, Facts, Soul, Thinker
+from everloom.mind.ports import AgentTool, Facts, Soul
+from everloom.models.ask import Thinker
 from everloom.models.talker import Talker
 from everloom.store import Store
 

@@ -1,6 +1,6 @@
-"""What the mind asks of others: facts kept by semantic memory, the one soul, tools of other faculties, a light thinker.
+"""What the mind asks of others: facts kept by semantic memory, the one soul, tools of other faculties.
 
-Protocols only; `crossings.py` and `thinkers.py` bind them.
+Protocols only; `wiring` binds them.
 """
 
 from __future__ import annotations
@@ -8,14 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol, TypeVar
-
-from pydantic import BaseModel
+from typing import Any, Literal, Protocol
 
 from everloom.models.talk import Tool
 from everloom.store import Unit
-
-ShapeT = TypeVar("ShapeT", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +31,6 @@ class Change:
     text: str | None
     about: tuple[str, ...] = ()
     instead_of: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A small, separate question to a model: the task, and the material as quoted data."""
-
-    task: str
-    material: str
-    purpose: str
-    max_tokens: int = 1_024
-    is_routine: bool = True
-
-
-class Thinker(Protocol):
-    """Whoever answers small questions in a checked shape."""
-
-    def answer(self, question: Question, shape: type[ShapeT]) -> ShapeT:
-        """Answer, or fail with a ProviderError."""
-        ...
 
 
 class Facts(Protocol):

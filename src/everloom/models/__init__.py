@@ -8,7 +8,7 @@ from everloom.models.chain import Chain, Health
 from everloom.models.embedder import Embedder, Rows, Task, Traits, Vectors
 from everloom.models.llm import LLM, Ask, Message, Meter, Reply, Stop
 from everloom.models.patience import Patience
-from everloom.models.roles import Role, Roles
+from everloom.models.roles import ModelThinker, Role, Roles
 from everloom.models.talk import (
     Folded,
     Folding,
@@ -45,6 +45,7 @@ __all__ = [
     "Health",
     "Message",
     "Meter",
+    "ModelThinker",
     "Patience",
     "Recorder",
     "Reply",

@@ -8,17 +8,15 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Literal, Protocol, TypeVar
-
-from pydantic import BaseModel
+from typing import Literal, Protocol
 
 from everloom.clock import Clock, SystemClock
 from everloom.errors import MalformedReply, ProviderError
+from everloom.models.ask import ShapeT, Spent
 from everloom.models.shape import Misfit, Schema, fit, schema_notice, strict_schema
 from everloom.models.tokens import Calibration, estimate
 from everloom.models.usage import Budget, Recorder, Usage, UsageRecord, cost
 
-ShapeT = TypeVar("ShapeT", bound=BaseModel)
 TRIES = 2  # a misfit is sent back once
 MESSAGE_OVERHEAD = 4  # tokens that a turn's own framing takes
 
@@ -115,9 +113,18 @@ class LLM:
     def __init__(self, wire: Wire, *, role: str = "large", meter: Meter | None = None) -> None:
         self.name = wire.name
         self.role = role
+        self.spent = Spent()
         self.calibration = Calibration()
         self._wire = wire
         self._meter = meter or Meter()
+
+    def refusal(self) -> ProviderError | None:
+        """Say why the budget allows no question; None when it does."""
+        try:
+            self._meter.admit(self.name)
+        except ProviderError as error:
+            return error
+        return None
 
     def complete(self, ask: Ask) -> Reply:
         """Ask for text."""
@@ -158,6 +165,7 @@ class LLM:
     def _book(self, ask: Ask, usage: Usage, started: float, error: str | None = None) -> None:
         took = round((time.perf_counter() - started) * 1000)
         now, dollars = self._meter.clock.now(), cost(usage, self.name)
+        self.spent += Spent(1, usage.prompt, usage.output, dollars)
         self._meter.book(UsageRecord(now, self.name, self.role, ask.purpose, usage, dollars, took, error))
 
 

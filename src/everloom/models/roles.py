@@ -9,10 +9,12 @@ from enum import StrEnum
 from functools import cached_property
 from threading import Lock
 
-from everloom.errors import Rejected
+from everloom.errors import ProviderError, Rejected
+from everloom.models.ask import Passage, Question, ShapeT, Spent
 from everloom.models.build import Access, make_llm, make_talker
-from everloom.models.llm import LLM, Meter
+from everloom.models.llm import LLM, Ask, Message, Meter
 from everloom.models.talker import Talker
+from everloom.models.text import DATA_NOTICE, quoted
 from everloom.models.usage import DayBudget
 
 
@@ -77,3 +79,45 @@ def _configured(spec: str | None) -> str:
         hint = "set llm.large = 'ollama:…' or 'openai:…', or set ANTHROPIC_API_KEY and llm.large = 'anthropic:…'"
         raise Rejected("no language model is configured", hint=hint)
     return spec
+
+
+class ModelThinker:
+    """The language models as faculties ask them: the large one thinks, the small one does what is routine."""
+
+    def __init__(self, roles: Roles) -> None:
+        self._roles = roles
+
+    @property
+    def name(self) -> str:
+        """Say `"kind:model"` of the large model."""
+        return self._roles.large.name
+
+    @property
+    def tier(self) -> str:
+        """Say its role, which search knows as a tier."""
+        return self._roles.large.role
+
+    @property
+    def spent(self) -> Spent:
+        """Sum every question put to either model."""
+        return self._roles.large.spent + self._roles.small.spent
+
+    def refusal(self) -> ProviderError | None:
+        """Say why the budget allows no question; None when it does."""
+        return self._roles.large.refusal()
+
+    def answer(self, question: Question, shape: type[ShapeT]) -> ShapeT:
+        """Ask, with every passage quoted as data that cannot instruct."""
+        llm = self._roles.small if question.is_routine else self._roles.large
+        parts = [question.request, *map(_quoted, question.passages)]
+        ask = Ask(
+            system=f"{question.task}\n\n{DATA_NOTICE}",
+            messages=(Message("user", "\n\n".join(part for part in parts if part)),),
+            max_tokens=question.max_tokens,
+            purpose=question.purpose,
+        )
+        return llm.answer(ask, shape)[0]
+
+
+def _quoted(passage: Passage) -> str:
+    return f"{passage.label}:\n{quoted(passage.text, passage.label)}" if passage.label else quoted(passage.text)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, Field
 
-from everloom.episodic.ports import Question
 from everloom.episodic.scenes.node import Node
 from everloom.episodic.scenes.scene import Told, scene_text
+from everloom.models.ask import Passage, Question
 
 
 class Merge(BaseModel):
@@ -85,7 +85,7 @@ def to_consolidate(nodes: Iterable[Node]) -> Question:
             "scenes on clearly different topics apart. A fresh scene survives an older one; a dying scene is absorbed "
             "by an active one. Put a dying scene that has no partner into make_dead. Use only ids from the list."
         ),
-        material=lines(shown(node) for node in nodes),
+        passages=(Passage(lines(shown(node) for node in nodes)),),
     )
 
 
@@ -97,7 +97,9 @@ def to_split(nodes: Iterable[Node]) -> Question:
             "A cluster of a memory has grown too large. Name the topics in it and which scenes belong to each, at "
             "least two scenes a topic. Leave at least two scenes unnamed: they stay. Use only ids from the list."
         ),
-        material=lines({"id": node.id, "action": node.scene.action, "themes": node.themes} for node in nodes),
+        passages=(
+            Passage(lines({"id": node.id, "action": node.scene.action, "themes": node.themes} for node in nodes)),
+        ),
     )
 
 
@@ -106,7 +108,7 @@ def to_classify(actions: Sequence[str]) -> Question:
     return Question(
         purpose="episodic.classify",
         task="Which of these scenes are Private (people, feelings, home, health) and not Business (work, projects)?",
-        material=lines({"number": number, "action": action} for number, action in enumerate(actions)),
+        passages=(Passage(lines({"number": number, "action": action} for number, action in enumerate(actions))),),
         is_routine=True,
     )
 
@@ -119,7 +121,9 @@ def to_feel(nodes: Iterable[Node]) -> Question:
             "Say how each scene felt to whoever lived it, as six numbers from -1 to 1: valence, arousal, dominance, "
             "safety, novelty, trust. Use only ids from the list."
         ),
-        material=lines({"id": node.id, "action": node.scene.action, "feeling": node.feeling} for node in nodes),
+        passages=(
+            Passage(lines({"id": node.id, "action": node.scene.action, "feeling": node.feeling} for node in nodes)),
+        ),
         is_routine=True,
     )
 
@@ -133,7 +137,7 @@ def to_reflect(soul: str, scenes: Iterable[Told]) -> Question:
             "You are the Being whose soul and newest scenes are below. Write your diary of today (3 to 5 lines) and "
             "what you noticed or want to remember for the next session (3 to 7 short notes), in the scenes' language."
         ),
-        material=f"Soul:\n{soul or '(not written yet)'}\n\nScenes:\n{told}",
+        passages=(Passage(f"Soul:\n{soul or '(not written yet)'}\n\nScenes:\n{told}"),),
         max_tokens=1_024,
     )
 

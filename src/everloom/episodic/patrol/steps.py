@@ -12,9 +12,9 @@ from datetime import datetime
 
 from everloom.clock import from_micros
 from everloom.episodic.ground import Ground
-from everloom.episodic.ports import Question, ShapeT, Thinker
 from everloom.kernel.tasks import Lease
 from everloom.kernel.workspaces import WorkspaceInfo
+from everloom.models.ask import Question, ShapeT, Thinker
 from everloom.store import Row, Unit
 
 NO_MODEL = "no LLM configured"

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -25,6 +25,7 @@ from everloom.graph.pages.daily import Tending
 from everloom.graph.pages.episodes import Episode
 from everloom.graph.results import Brief, NewMemory, Proposal, Reflected
 from everloom.kernel.embedding import Embedding
+from everloom.models.ask import Passage, Question, Thinker
 
 ShapeT = TypeVar("ShapeT", bound=BaseModel)
 
@@ -49,14 +50,6 @@ class Insight(BaseModel):
     title: str = Field(min_length=1, max_length=200)
     content: str = Field(min_length=1, max_length=4_000)
     tags: list[str] = Field(default_factory=list, max_length=8)
-
-
-class Thinker(Protocol):
-    """A language model, as the graph needs one."""
-
-    def answer(self, system: str, text: str, shape: type[ShapeT]) -> ShapeT:
-        """Answer a question with a value of a shape."""
-        ...
 
 
 class Reflecting:
@@ -126,7 +119,7 @@ class Reflecting:
                 proposals.append(proposal(group))
                 continue
             try:
-                insight = thinker.answer(SYSTEM, quoted(group), Insight)
+                insight = thinker.answer(question_about(group), Insight)
             except ProviderError as error:
                 notices.append(f"no insight for {len(group)} memories: {error.message}")
                 proposals.append(proposal(group))
@@ -191,10 +184,11 @@ def proposal(group: Sequence[Brief]) -> Proposal:
     )
 
 
-def quoted(group: Sequence[Brief]) -> str:
-    """Write memories as data."""
+def question_about(group: Sequence[Brief]) -> Question:
+    """Ask what holds across a group of memories."""
     rows = [{"type": each.type, "title": each.title, "tags": each.tags, "text": each.preview} for each in group]
-    return json.dumps(rows[:MOST_SOURCES], ensure_ascii=False, indent=1)
+    memories = json.dumps(rows[:MOST_SOURCES], ensure_ascii=False, indent=1)
+    return Question(purpose="reflect", task=SYSTEM, passages=(Passage(memories),))
 
 
 def common_tags(group: Sequence[Brief]) -> tuple[str, ...]:

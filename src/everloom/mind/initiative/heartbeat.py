@@ -20,7 +20,8 @@ from everloom.mind.ground import Ground
 from everloom.mind.initiative.awareness import Awareness, Spoken, aware, reason_to_be_silent
 from everloom.mind.initiative.rhythm import slot_before
 from everloom.mind.notes.notes import Notes
-from everloom.mind.ports import Question, Thinker, Voice
+from everloom.mind.ports import Voice
+from everloom.models.ask import Passage, Question, Thinker
 from everloom.models.text import shortened
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
@@ -159,7 +160,9 @@ class Heartbeats:
             for each in view.said[-SHOWN:]
         )
         parts.append(f"The last messages:\n{said}")
-        return thinker.answer(Question(TASK, "\n\n".join(parts), "heartbeat", max_tokens=600), Wish)
+        material = (Passage("\n\n".join(parts)),)
+        question = Question(purpose="heartbeat", task=TASK, passages=material, max_tokens=600, is_routine=True)
+        return thinker.answer(question, Wish)
 
     def _view(self) -> View:
         with self._ground.store.read(self._ground.workspace.id) as unit:

@@ -26,8 +26,8 @@ from everloom.mind.learning.chunks import Line, is_trivial
 from everloom.mind.learning.facts import capture
 from everloom.mind.notes.daily import daily_name, heading
 from everloom.mind.notes.notes import Notes
-from everloom.mind.ports import Question
 from everloom.models import estimate
+from everloom.models.ask import Passage, Question
 from everloom.models.text import shortened
 from everloom.store import Unit
 from everloom.store.contract import FOREVER
@@ -103,7 +103,8 @@ class SelfAwareness:
         thinker = ground.thinker()
         if thinker is None:
             raise Conflict("no model is configured", hint="set llm.small or llm.large")
-        question = Question(PASS_TASK, self._material(night), "self_awareness", max_tokens=4_000, is_routine=False)
+        material = (Passage(self._material(night)),)
+        question = Question(purpose="self_awareness", task=PASS_TASK, passages=material, max_tokens=4_000)
         outcome = self._write(thinker.answer(question, Reflection), night)
         now = ground.clock.now()
         with ground.store.write(ground.workspace.id) as unit:
@@ -210,9 +211,15 @@ def hand_off(ground: Ground, notes: Notes, exchanges: Sequence[int]) -> None:
         said = [
             f"[{ground.local(line.at):%Y-%m-%d %H:%M}] {line.speaker}: {shortened(line.text, 1_000)}" for line in lines
         ]
-        material = "\n".join(newest_within(said, HAND_OFF_TOKENS))
+        question = Question(
+            purpose="hand_off",
+            task=HAND_OFF_TASK,
+            passages=(Passage("\n".join(newest_within(said, HAND_OFF_TOKENS))),),
+            max_tokens=1_200,
+            is_routine=True,
+        )
         try:
-            note = thinker.answer(Question(HAND_OFF_TASK, material, "hand_off", max_tokens=1_200), HandOff)
+            note = thinker.answer(question, HandOff)
         except ProviderError as error:
             log.warning("the hand-off note is an outline: %s", error)
     notes.append_today(told(note, lines, ground))

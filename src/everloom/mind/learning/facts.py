@@ -18,7 +18,8 @@ from everloom.mind.ground import Ground
 from everloom.mind.learning.archive import lines_of
 from everloom.mind.learning.chunks import Line, is_worth_keeping, told
 from everloom.mind.learning.proposal import Decision, Proposal, decide
-from everloom.mind.ports import Fact, Question, Thinker
+from everloom.mind.ports import Fact
+from everloom.models.ask import Passage, Question, Thinker
 from everloom.store import Unit
 
 log = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ def question_of(lines: Sequence[Line], shown: Sequence[Fact], ground: Ground) ->
     began = ground.local(lines[0].at)
     said = told(lines, ground.zone, LONGEST_MATERIAL)
     material = f"Facts:\n{facts or 'none yet'}\n\nExchange of {began:%Y-%m-%d, %A}:\n{said}"
-    return Question(TASK, material, "facts", max_tokens=1_500)
+    return Question(purpose="facts", task=TASK, passages=(Passage(material),), max_tokens=1_500, is_routine=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Literal
 
 from everloom.errors import Conflict, EverloomError, NotFound, ProviderBusy, ProviderError, Rejected, StoreBusy
 from everloom.kernel.tasks import LEASE, Lease, Progress
+from everloom.models.ask import Spent, Thinker
 from everloom.semantic.checks import MOST_IDS, names
 from everloom.semantic.consolidation import material
 from everloom.semantic.consolidation.material import Draft, Estimate, Material
@@ -26,7 +27,6 @@ from everloom.semantic.consolidation.work import SoulHint
 from everloom.semantic.evidence.subjects import need
 from everloom.semantic.faculty import Semantic
 from everloom.semantic.ground import Act, Ground, state_of
-from everloom.semantic.thinking import Spent, Thinker
 from everloom.store import Unit
 
 Outcome = Literal["written", "unchanged", "trivial", "skipped", "failed"]
@@ -271,7 +271,7 @@ class Pass:
         cited: dict[int, None] = {}
         for page in material.pages_of(found, self._ground.workspace.zone, self._estimate):
             with self._keeping_the_lease():
-                said = self._thinker.think(material.question_of(found, page, draft), Verdict)
+                said = self._thinker.answer(material.question_of(found, page, draft), Verdict)
             if said.is_written and (fresh := Draft(said.content, said.summary)) != draft:
                 draft, changed = fresh, True
             if verdict is None or said.is_written:
@@ -286,7 +286,7 @@ class Pass:
         draft = material.first_draft(found)
         for page in material.pages_of(found, self._ground.workspace.zone, self._estimate):
             with self._keeping_the_lease():
-                note = self._thinker.think(material.question_of(found, page, draft), Note)
+                note = self._thinker.answer(material.question_of(found, page, draft), Note)
             draft = Draft(note.content, note.summary)
         if draft is None:
             raise Rejected("there is nothing to read")

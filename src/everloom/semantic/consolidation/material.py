@@ -16,6 +16,7 @@ from everloom.clock import shown
 from everloom.errors import NotFound
 from everloom.kernel.journal import session_from
 from everloom.kernel.texts import name_key
+from everloom.models.ask import Passage, Question
 from everloom.semantic.consolidation.report import questionable
 from everloom.semantic.consolidation.steps import Step
 from everloom.semantic.ground import Ground, clock_id, state_of
@@ -23,7 +24,6 @@ from everloom.semantic.parts import BriefObservation
 from everloom.semantic.recall.records import observations_of, understandings_of
 from everloom.semantic.recall.sessions import ORIENT_SESSIONS, summaries
 from everloom.semantic.results import Observation, Understanding
-from everloom.semantic.thinking import Passage, Question
 from everloom.semantic.understanding.documents import default_text
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
@@ -112,7 +112,7 @@ def of_pair(unit: Unit, _ground: Ground, step: Step) -> Material | None:
     after = pair["settled_through"] if existing is not None else 0
     ids = unit.all("consolidation.pair_fresh", a=a, b=b, after=after)
     sides = [(row["name"], one_understanding(unit, row["single_understanding_id"])) for row in (one, other)]
-    views = [Passage("understanding", f"{name}: {text.content}") for name, text in sides if text is not None]
+    views = [Passage(f"{name}: {text.content}", "understanding") for name, text in sides if text is not None]
     context = [*views, *linked_passage(existing), *doubts_about(unit, existing)]
     return Material(step=step, as_of=0, existing=existing, context=tuple(context), evidence=evidence_of(unit, ids))
 
@@ -134,9 +134,9 @@ def of_orientation(unit: Unit, ground: Ground, step: Step) -> Material | None:
         return None
     news = "\n".join(f"- {row['title']}" for row in rows)
     context = [
-        Passage("news", news),
+        Passage(news, "news"),
         *recent_notes(unit),
-        Passage("now", shown(ground.clock.now(), ground.workspace.zone)),
+        Passage(shown(ground.clock.now(), ground.workspace.zone), "now"),
     ]
     return Material(step=step, as_of=0, existing=existing, context=tuple(context))
 
@@ -152,7 +152,7 @@ def recent_notes(unit: Unit) -> Iterator[Passage]:
     )
     told = [each for each in summaries(unit, [session_from(row) for row in latest]) if each.summary]
     if told:
-        yield Passage("sessions", "\n".join(f"- {each.latest_activity:%Y-%m-%d}: {each.summary}" for each in told))
+        yield Passage("\n".join(f"- {each.latest_activity:%Y-%m-%d}: {each.summary}" for each in told), "sessions")
 
 
 def subject_row(unit: Unit, name: str) -> Row:
@@ -176,13 +176,13 @@ def evidence_of(unit: Unit, rows: Sequence[Row]) -> tuple[Observation, ...]:
 def about_structure(note: Understanding | None) -> Iterator[Passage]:
     """Tell what is noted of a subject's identity."""
     if note is not None:
-        yield Passage("structure", note.content)
+        yield Passage(note.content, "structure")
 
 
 def linked_passage(existing: Understanding | None) -> Iterator[Passage]:
     """Tell which evidence was linked to an understanding since it was written."""
     if existing is not None and existing.linked_observations:
-        yield Passage("linked", "\n".join(linked_line(each) for each in existing.linked_observations))
+        yield Passage("\n".join(linked_line(each) for each in existing.linked_observations), "linked")
 
 
 def linked_line(each: BriefObservation) -> str:
@@ -196,7 +196,7 @@ def doubts_about(unit: Unit, existing: Understanding | None) -> Iterator[Passage
         return
     doubts = [each.reason or "no reason given" for each in questionable(unit) if each.id == existing.id]
     if doubts:
-        yield Passage("doubts", "\n".join(f"- {cut(doubt)}" for doubt in doubts))
+        yield Passage("\n".join(f"- {cut(doubt)}" for doubt in doubts), "doubts")
 
 
 def cut(text: str) -> str:
@@ -231,17 +231,18 @@ def pages_of(material: Material, zone: ZoneInfo, estimate: Estimate) -> list[str
 
 def question_of(material: Material, page: str, draft: Draft | None) -> Question:
     """Ask about one page of evidence, beside the text as it stands."""
-    passages = [Passage("name", material.step.title)] if material.step.names else []
+    passages = [Passage(material.step.title, "name")] if material.step.names else []
     if draft is not None:
-        passages.append(Passage("existing", f"{draft.summary}\n\n{draft.content}"))
+        passages.append(Passage(f"{draft.summary}\n\n{draft.content}", "existing"))
     passages += material.context
     if page:
-        passages.append(Passage("observations", page))
+        passages.append(Passage(page, "observations"))
     return Question(
-        instructions=prompt(material.step.kind),
+        purpose="consolidate",
+        task=prompt(material.step.kind),
         request=REQUESTS[material.step.kind],
         passages=tuple(passages),
-        longest_answer=LONGEST_ANSWER,
+        max_tokens=LONGEST_ANSWER,
     )
 
 

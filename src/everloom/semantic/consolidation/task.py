@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from everloom.clock import to_micros
+from everloom.errors import Rejected
 from everloom.kernel.tasks import Lease, Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
+from everloom.models.ask import Thinker
 from everloom.semantic.consolidation.driver import Bounds, Pass, Passed
 from everloom.semantic.consolidation.material import Estimate
 from everloom.semantic.consolidation.report import pending_count
 from everloom.semantic.ground import Ground, state_of
 from everloom.semantic.recall.stats import count
-from everloom.semantic.thinking import Thinker
 from everloom.store.contract import FOREVER
 
 # Whoever is still talking will say more: waiting costs nothing, consolidating twice does.
@@ -29,7 +30,7 @@ class Means:
     """How a task comes by what it needs: a workspace's ground, somebody who thinks, and a measure of texts."""
 
     ground: Callable[[WorkspaceInfo], Ground]
-    thinker: Callable[[WorkspaceInfo], Thinker]
+    thinker: Callable[[WorkspaceInfo], Thinker | None]
     estimate: Estimate
 
 
@@ -57,6 +58,8 @@ class Consolidation:
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
         """Make a pass, or go on with the one that is open; a model that is down is a failure, and the task rests."""
         thinker = self._means.thinker(workspace)
+        if thinker is None:
+            raise Rejected("no language model is configured", hint="set llm.large")
         going = Pass(self._means.ground(workspace), thinker, lease, self._means.estimate, self._bounds)
         self.passed = going.run(progress)
         if going.cause is not None:
