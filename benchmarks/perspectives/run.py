@@ -29,7 +29,7 @@ from benchmarks.perspectives.server import MODEL as SERVED
 from benchmarks.perspectives.systems import VECTORS_ONLY, Arrangement, Reranker, Shelf
 from everloom.bench.conversations import Conversation, read_conversations
 from everloom.bench.retrieval import DEPTH, Book, Timed
-from everloom.kernel.perspectives import DEFAULTS, GENERAL
+from everloom.kernel.embedding import DEFAULTS, GENERAL
 from everloom.kernel.search import DEFAULT, Hit
 from everloom.settings import EmbedSettings, ProviderSettings, Settings
 

@@ -16,10 +16,9 @@ import numpy as np
 from everloom.bench.conversations import Conversation
 from everloom.bench.retrieval import MEANS, in_context
 from everloom.clock import SystemClock
-from everloom.kernel.backfill import Backfill
-from everloom.kernel.embedding import Embedding, situated
+from everloom.kernel.embedding import DEFAULTS, GENERAL, Embedding, situated
 from everloom.kernel.journal import register
-from everloom.kernel.perspectives import DEFAULTS, GENERAL
+from everloom.kernel.maintenance import Backfill
 from everloom.kernel.search import DEFAULT, Document, Finder, Hit, Index, Recipe
 from everloom.kernel.search.fusion import z_scores
 from everloom.kernel.tasks import Work

@@ -17,16 +17,31 @@ from uuid import uuid4
 from everloom.clock import Clock, SystemClock
 from everloom.errors import Rejected
 from everloom.graph.tasks import daily_tasks
-from everloom.kernel.access import Verdict, count_access, judge, pin
-from everloom.kernel.backfill import Backfill
-from everloom.kernel.embedding import Coverage, Embedding
-from everloom.kernel.journal import Event, Session, append_event, attend, event_from, kind_of
-from everloom.kernel.perspectives import Perspective, add_perspective, perspective_from, perspectives_of
+from everloom.kernel.embedding import (
+    Coverage,
+    Embedding,
+    Perspective,
+    add_perspective,
+    perspective_from,
+    perspectives_of,
+)
+from everloom.kernel.journal import (
+    Event,
+    Session,
+    Verdict,
+    append_event,
+    attend,
+    count_access,
+    event_from,
+    judge,
+    kind_of,
+    pin,
+)
+from everloom.kernel.maintenance import Backfill, Upkeep
 from everloom.kernel.provenance import Reason, Shown, show, why
 from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findings, Hit, Index, Recipe, Scope
 from everloom.kernel.spending import Ledger
 from everloom.kernel.tasks import Job, Outcome, Task, Work
-from everloom.kernel.upkeep import Upkeep
 from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
 from everloom.models import Budget, Meter, ModelThinker, Roles, estimate, make_embedder
 from everloom.models.usage import DayBudget

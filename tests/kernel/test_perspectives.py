@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from everloom.clock import ManualClock
-from everloom.kernel.perspectives import DEFAULTS
+from everloom.kernel.embedding import DEFAULTS
 from everloom.loom import Loom, open_loom
 from everloom.settings import Settings
 from tests.scripted.server import ERROR, ScriptedServer

@@ -13,10 +13,10 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.errors import Conflict, ProviderBusy, ProviderError
-from everloom.kernel.backfill import BATCH, Backfill
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import register
 from everloom.kernel.lease import LEASE, Lease, Leases
+from everloom.kernel.maintenance import BATCH, Backfill
 from everloom.kernel.search import Finder, Index
 from everloom.kernel.tasks import FIRST_PAUSE, LONGEST_PAUSE, Progress, Report, Work, pause_after
 from everloom.kernel.workspaces import WorkspaceInfo

@@ -20,8 +20,7 @@ from typing import Any, NoReturn
 
 from everloom.clock import SystemClock
 from everloom.errors import EverloomError
-from everloom.kernel.access import count_access
-from everloom.kernel.journal import append_event
+from everloom.kernel.journal import append_event, count_access
 from everloom.kernel.search import Standing
 from everloom.loom import Loom, Workspace
 from everloom.models import static

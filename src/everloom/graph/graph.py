@@ -56,8 +56,8 @@ from everloom.graph.results import (
     Stored,
     TagCount,
 )
-from everloom.kernel.access import count_access
 from everloom.kernel.embedding import Embedding
+from everloom.kernel.journal import count_access
 from everloom.kernel.lifecycle import vigour
 from everloom.kernel.search import Finder, Index
 from everloom.models.ask import Thinker

@@ -1,7 +1,8 @@
-"""Vectors of documents and of questions: made inline when the embedder is fast, left to `backfill.py` when it is not.
+"""Vectors of documents and of questions: made inline when the embedder is fast, else left to `maintenance.py`.
 
 Knows which documents have which model's vectors; vectors of two models are never compared. A model that is down
-leaves documents and questions to their words.
+leaves documents and questions to their words. Owns the perspectives, too: the angles from which texts are embedded.
+Five come with every workspace; only a model that follows instructions can tell them apart, so any other has one.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from everloom.errors import ProviderError
-from everloom.kernel.perspectives import GENERAL, perspectives_of
+from everloom.errors import Conflict, ProviderError
+from everloom.kernel.journal import register
+from everloom.kernel.texts import checked, checked_name
 from everloom.models.chain import Chain
 from everloom.models.embedder import Task as Purpose
 from everloom.store import Row, Store, Unit
@@ -22,6 +24,24 @@ from everloom.store.contract import Probe
 
 # A text of so many characters, with its context, says what it is about: more around it would drown it.
 SITUATED = 800
+GENERAL = "general"
+DEFAULTS = {
+    GENERAL: "",
+    "technical": "Represent for retrieval about technical design and implementation:",
+    "relational": "Represent for retrieval about relationships, collaboration, and personal context:",
+    "temporal": "Represent for retrieval about decisions made, things that changed, and open questions:",
+    "project": "Represent for retrieval about project state and progress:",
+}
+LONGEST_INSTRUCTION = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Perspective:
+    """An angle: what it is called, and what a model is told before a text."""
+
+    id: int
+    name: str
+    instruction: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,3 +217,32 @@ def model_id(unit: Unit, name: str, dim: int) -> int:
         unit.run("vectors.model_add", id=fresh, name=name, dim=dim)
         (row,) = unit.all("vectors.model_get", name=name, dim=dim)
     return int(row["id"])
+
+
+def perspectives_of(unit: Unit, at: datetime) -> dict[str, Row]:
+    """Find the perspectives of a workspace by name, making the defaults on first use."""
+    rows = unit.all("vectors.perspective_all")
+    if not rows:
+        for (name, instruction), fresh in zip(
+            DEFAULTS.items(), register(unit, ["perspective"] * len(DEFAULTS), at), strict=True
+        ):
+            unit.run("vectors.perspective_add", id=fresh, name=name, instruction=instruction)
+        rows = unit.all("vectors.perspective_all")
+    return {row["name"]: row for row in rows}
+
+
+def add_perspective(unit: Unit, name: str, instruction: str, at: datetime) -> Perspective:
+    """Add an angle; every document waits for its vector from then on."""
+    wanted = checked_name(name, "the perspective's name")
+    text = checked(instruction, "the perspective's instruction", LONGEST_INSTRUCTION)
+    if wanted in perspectives_of(unit, at):
+        raise Conflict(f"there is a perspective {wanted!r} already", hint="choose another name")
+    (fresh,) = register(unit, "perspective", at)
+    unit.run("vectors.perspective_add", id=fresh, name=wanted, instruction=text)
+    unit.run("vectors.forget")
+    return Perspective(fresh, wanted, text)
+
+
+def perspective_from(row: Row) -> Perspective:
+    """Read a perspective from its row."""
+    return Perspective(row["id"], row["name"], row["instruction"])

@@ -12,7 +12,7 @@ from typing import Any
 
 from everloom.clock import from_micros
 from everloom.errors import NotFound
-from everloom.kernel.access import Signal, access_from, signal_from
+from everloom.kernel.journal import Signal, access_from, signal_from
 from everloom.kernel.lifecycle import Access
 from everloom.store import Row, Unit
 

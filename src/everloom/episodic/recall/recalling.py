@@ -15,7 +15,7 @@ from everloom.episodic.scenes.clusters import Cluster, cluster_named, clusters_o
 from everloom.episodic.scenes.node import KIND, Node, nodes_of
 from everloom.episodic.scenes.scene import Emotion, fields_of, folded
 from everloom.errors import Rejected
-from everloom.kernel.access import count_access
+from everloom.kernel.journal import count_access
 from everloom.kernel.texts import checked
 from everloom.store import Unit
 from everloom.store.contract import Probe, Reach

@@ -13,8 +13,7 @@ from everloom.episodic.scenes.merging import merged
 from everloom.episodic.scenes.node import Node, add_nodes, document_of, nodes_of
 from everloom.episodic.scenes.reading import LONGEST
 from everloom.errors import Conflict, NotFound, Rejected
-from everloom.kernel.access import pin
-from everloom.kernel.journal import answered_before, keep_receipt
+from everloom.kernel.journal import answered_before, keep_receipt, pin
 from everloom.kernel.search.index import Prepared
 from everloom.kernel.texts import checked
 from everloom.store import Unit

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from everloom.errors import NotFound, Rejected, StoreError
 from everloom.graph.kinds import MEMORIES, VAULT
 from everloom.graph.results import Problem
-from everloom.kernel.files import settle
+from everloom.store.files import settle
 
 HIDDEN = ".everloom"
 LARGEST = 5_000_000

@@ -18,8 +18,7 @@ from everloom.graph.files.reader import Seen, is_edge
 from everloom.graph.index.decay import document_from, revive, settle
 from everloom.graph.kinds import VAULT
 from everloom.graph.results import Edge, Memory, Problem, Relation
-from everloom.kernel.access import pin
-from everloom.kernel.journal import register
+from everloom.kernel.journal import pin, register
 from everloom.kernel.search import Document, Index, Prepared, Standing
 from everloom.store import Row, Unit
 from everloom.store.contract import Value

@@ -22,9 +22,9 @@ from everloom.graph.files.plan import Append, Change, Drop, Plan, Put, plan_from
 from everloom.graph.files.reader import is_followed
 from everloom.graph.index.catalog import Catalog, Ground
 from everloom.graph.index.decay import settle
-from everloom.kernel.files import locked
 from everloom.kernel.journal import append_event
 from everloom.store import Unit
+from everloom.store.files import locked
 
 # More files than this are made durable by one sync of the system instead of one each, and indexed in pieces.
 MANY = 200

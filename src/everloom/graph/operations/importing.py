@@ -17,8 +17,7 @@ from everloom.graph.kinds import EPISODES
 from everloom.graph.operations.desk import Desk
 from everloom.graph.operations.legacy import Remains, remains_of
 from everloom.graph.results import Edge, Imported, Memory, Problem
-from everloom.kernel.embedding import Embedding, Made
-from everloom.kernel.perspectives import GENERAL
+from everloom.kernel.embedding import GENERAL, Embedding, Made
 
 
 class Importing:

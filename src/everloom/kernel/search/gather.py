@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from everloom.kernel.access import access_from
+from everloom.kernel.journal import access_from
 from everloom.kernel.lifecycle import Access
 from everloom.kernel.search.fusion import Corpus, rarest
 from everloom.kernel.search.recipe import Recipe

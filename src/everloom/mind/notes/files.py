@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from everloom.errors import EverloomError, Rejected, StoreError
-from everloom.kernel.files import locked, settle, write_whole
 from everloom.kernel.texts import storable
 from everloom.mind.notes.names import DEEPEST, note_name
+from everloom.store.files import locked, settle, write_whole
 
 LARGEST = 1_000_000
 CORNER = ".everloom"

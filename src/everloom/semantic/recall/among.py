@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from everloom.clock import to_micros
-from everloom.kernel.access import access_from
+from everloom.kernel.journal import access_from
 from everloom.kernel.search import Findings, Recipe
 from everloom.kernel.search.find import LONGEST_CUE, described, ranked, terms_of
 from everloom.kernel.search.gather import Gathered, counted, grouped

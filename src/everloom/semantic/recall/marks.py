@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from everloom.errors import Rejected
-from everloom.kernel.access import Verdict, judge
-from everloom.kernel.journal import kind_of
+from everloom.kernel.journal import Verdict, judge, kind_of
 from everloom.semantic import checks
 from everloom.semantic.ground import Ground
 from everloom.semantic.parts import Source

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
-from everloom.kernel.access import count_access
+from everloom.kernel.journal import count_access
 from everloom.kernel.search import DEFAULT, Findings, Recipe, Scope
 from everloom.kernel.search import Hit as Found
 from everloom.kernel.texts import checked, checked_name, name_key

@@ -11,8 +11,7 @@ from datetime import datetime, timedelta
 
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, NotFound, Rejected
-from everloom.kernel.access import count_access
-from everloom.kernel.journal import Session, session_from
+from everloom.kernel.journal import Session, count_access, session_from
 from everloom.kernel.search import Document, Standing
 from everloom.kernel.texts import checked, checked_name
 from everloom.semantic import checks

@@ -1,4 +1,4 @@
-"""Background work: give every document the preferred model's vectors, newest first.
+"""The kernel's own background work: vectors that are missing, newest first, and the engine's upkeep.
 
 What waits is read off the documents themselves, so a worker that dies loses nothing. A text that the model refuses is
 remembered and not offered to it again.
@@ -6,20 +6,23 @@ remembered and not offered to it again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from everloom.clock import Clock
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
-from everloom.kernel.embedding import Embedding, Made, model_id, situated
-from everloom.kernel.perspectives import GENERAL, perspectives_of
+from everloom.kernel.embedding import GENERAL, Embedding, Made, model_id, perspectives_of, situated
 from everloom.kernel.tasks import Lease, Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.models.embedder import Embedder, Task
 from everloom.store import Row, Store, Unit
 
 BATCH = 256
+# Below so many new documents, or this share of all, indexes and statistics are as good as new.
+FEWEST = 1_000
+SHARE = 0.2
 
 
 class Backfill:
@@ -133,3 +136,31 @@ def keep(unit: Unit, angles: dict[str, Row], made: Made, accepted: Sequence[Row]
     taken = {row["item_id"] for row in accepted}
     unit.run("vectors.embedded", ids=[item for item in same if item in taken], model=model)
     unit.run("vectors.embedded", ids=[item for item in same if item not in taken], model=-model)
+
+
+class Upkeep:
+    """The task `tend`."""
+
+    name = "tend"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def due(self, workspace: WorkspaceInfo) -> int:
+        """Count the documents since the last upkeep, once they are many."""
+        with self._store.read(workspace.id) as unit:
+            tally, lease = unit.one("words.tally_get"), unit.one("kernel.lease_get", task=self.name)
+        documents = 0 if tally is None else int(tally["documents"])
+        tended = json.loads(lease["last_report"])["documents"] if lease is not None and lease["last_report"] else 0
+        grown = abs(documents - tended)
+        return grown if grown >= max(FEWEST, SHARE * tended) else 0
+
+    def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
+        """Let the engine tend the workspace; its steps are its own transactions."""
+        with self._store.write(workspace.id) as unit:
+            lease.guard(unit)
+            tally = unit.one("words.tally_get")
+        done = self._store.tend(workspace.id)
+        documents = 0 if tally is None else int(tally["documents"])
+        progress(documents)
+        return Report(len(done), {"documents": documents, "tended": done})
