@@ -1,7 +1,7 @@
 """Fixtures of every test: the engines, and how Hypothesis behaves.
 
 `store_url` runs a test once per engine. Without a PostgreSQL server its tests are skipped, or fail when the environment
-says EVERLOOM_TEST_REQUIRE_POSTGRES=1.
+says EVERLOOM_TEST_REQUIRE_POSTGRES=1. How long tests wait is said in `tests.patience`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from everloom.clock import SystemClock
 from everloom.models import static
 from everloom.store import open_store
 from tests.engines import Engines, EngineUnavailable, PostgresServer
+from tests.patience import FACTOR
 
 REQUIRE = "EVERLOOM_TEST_REQUIRE_POSTGRES"
 ENGINES = pytest.StashKey[Engines]()
@@ -57,9 +58,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs the server, so that `-m 'not postgresql'` leaves it out."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what needs the server, so that `-m 'not postgresql'` leaves it out; scale the time each test may take."""
+    allowed = float(config.getoption("timeout") or config.getini("timeout"))
     for item in items:
+        own = item.get_closest_marker("timeout")
+        seconds = own.args[0] if own else allowed
+        item.add_marker(pytest.mark.timeout(seconds * FACTOR), append=False)
         if isinstance(item, pytest.Function) and SERVER_FIXTURES.intersection(item.fixturenames):
             item.add_marker(pytest.mark.postgresql)
 

@@ -25,6 +25,8 @@ import psutil
 import psycopg
 from psycopg import sql
 
+from tests.patience import PATIENCE, wait_until
+
 ROLE = "loom"
 TEMPLATE = "everloom_template"
 PREFIX = "everloom-engines-"
@@ -71,14 +73,14 @@ class PostgresServer:
         fresh = not self.data.exists()
         if fresh:
             self._create_cluster()
-        self._pg_ctl("start", "-w", "-t", "60", "-l", str(self.log))
+        self._pg_ctl("start", "-w", "-t", f"{PATIENCE:.0f}", "-l", str(self.log))
         if fresh:
             self._create_template()
         return self
 
     def stop(self, mode: StopMode = "fast") -> None:
         """Stop it; `immediate` is a crash that the server knows of."""
-        self._pg_ctl("stop", "-w", "-t", "60", "-m", mode)
+        self._pg_ctl("stop", "-w", "-t", f"{PATIENCE:.0f}", "-m", mode)
 
     def restart(self, mode: StopMode = "fast") -> None:
         """Stop it and start it again: every connection breaks, nothing committed is lost."""
@@ -264,8 +266,9 @@ def _end(data: Path) -> None:
         return
     with suppress(psutil.NoSuchProcess):
         postmaster.send_signal(signal.SIGQUIT)
-        patience = time.monotonic() + 10
-        while _lives(postmaster) and time.monotonic() < patience:
+        # One that does not listen is killed below, so nothing depends on this wait.
+        grace = time.monotonic() + 10
+        while _lives(postmaster) and time.monotonic() < grace:
             time.sleep(0.005)
     _kill(data)
 
@@ -280,8 +283,7 @@ def _kill(data: Path) -> None:
         for process in processes:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-        while any(map(_lives, processes)):
-            time.sleep(0.005)
+        wait_until(lambda: not any(map(_lives, processes)), "the killed server to be gone", step=0.005)
         # Where orphans are not reaped at once the dead still have their numbers, and the next server would believe the
         # files that name them.
         for file in (data / "postmaster.pid", *data.parent.glob(".s.PGSQL.*.lock")):
@@ -320,7 +322,7 @@ def _run_as(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE + 10,
         check=False,
         **identity,
     )
