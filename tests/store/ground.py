@@ -27,6 +27,7 @@ from everloom.loom import Loom, Workspace, open_loom
 from everloom.settings import Settings
 from everloom.store.address import sqlite_path
 from everloom.store.postgresql.unit import impact
+from tests.patience import finish, reading
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
@@ -257,7 +258,8 @@ class Child:
 
     def line(self) -> str:
         """Wait for the next line that it prints."""
-        text = self._out.readline()
+        with reading(self._process, "a line from the child"):
+            text = self._out.readline()
         if not text:
             _, errors = self._process.communicate()
             raise AssertionError(f"the child ended before it spoke: {errors}")
@@ -271,14 +273,14 @@ class Child:
 
     def wait_until_dead(self) -> None:
         """Wait for a child that kills itself."""
-        self._process.communicate(timeout=60)
-        assert self._process.returncode == -signal.SIGKILL
+        _, errors = finish(self._process, "the child to kill itself")
+        assert self._process.returncode == -signal.SIGKILL, errors
 
-    def finish(self, seconds: float = 60.0) -> list[str]:
+    def finish(self) -> list[str]:
         """Wait until it ends well; the answer is what it printed."""
-        out, errors = self._process.communicate(timeout=seconds)
+        out, errors = finish(self._process, "the child to end well")
         assert self._process.returncode == 0, errors
-        return str(out).splitlines()
+        return out.splitlines()
 
     def __enter__(self) -> Child:
         return self

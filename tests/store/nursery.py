@@ -28,6 +28,7 @@ from everloom.models.embedder import Task
 from everloom.store import Unit, migrations
 from everloom.store.postgresql.unit import PostgresUnit
 from everloom.store.sqlite.unit import SqliteUnit
+from tests.patience import PATIENCE
 from tests.store.ground import NOW, Child, insight, note, open_at, retire, revise
 
 MEETING = 4
@@ -156,7 +157,7 @@ def meet(url: str, folder: str, me: int, items: int) -> None:
     with open_at(url, SystemClock()) as loom:
         place = loom.workspace("james")
         others = [heard(Path(folder, str(each))) for each in range(MEETING) if each != me]
-        looked, written, end = 0, 0, time.monotonic() + 60
+        looked, written, end = 0, 0, time.monotonic() + PATIENCE
         with Path(folder, str(me)).open("ab", buffering=0) as mine:
             while (written < items or looked < items * len(others)) and time.monotonic() < end:
                 if written < items:

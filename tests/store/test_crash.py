@@ -18,6 +18,7 @@ from everloom.clock import SystemClock
 from everloom.errors import StoreBusy
 from everloom.loom import Loom
 from tests.engines import PostgresServer
+from tests.patience import wait_until
 from tests.store.ground import NOW, asking, assert_agreement, fingerprint, note, open_at, rows_of
 from tests.store.nursery import Nursery
 
@@ -32,7 +33,7 @@ def kill_at_random(nursery: Nursery, url: str, seed: int) -> list[list[str]]:
     for writer in writers:
         if seed % 4:  # else they may well be killed before they have written anything
             nursery.hear(chance.randint(1, 8))
-        time.sleep(chance.uniform(0.0, 0.02))
+        time.sleep(chance.uniform(0.0, 0.02))  # killed at any moment, not only between two words
         os.kill(writer, signal.SIGKILL)
     return nursery.reap()
 
@@ -121,13 +122,14 @@ def test_a_server_that_restarts_in_mid_traffic_loses_nothing(private_postgres: P
         writers = [threading.Thread(target=write_on, args=(loom, acknowledged, stop)) for _ in range(4)]
         for writer in writers:
             writer.start()
-        wait_for(acknowledged, 20)
+        wait_until(lambda: len(acknowledged) >= 20, "20 notes to be written")
         if mode == "killed":
             private_postgres.kill()
             private_postgres.start()
         else:
             private_postgres.restart("immediate" if mode == "immediate" else "fast")
-        wait_for(acknowledged, len(acknowledged) + 40)
+        more = len(acknowledged) + 40
+        wait_until(lambda: len(acknowledged) >= more, "notes to be written after the restart")
         stop.set()
         for writer in writers:
             writer.join()
@@ -141,13 +143,6 @@ def write_on(loom: Loom, acknowledged: list[int], stop: threading.Event) -> None
     while not stop.is_set():
         with suppress(StoreBusy):
             acknowledged.extend(place.add([note("One more wave.", happened_at=NOW)]))
-
-
-def wait_for(acknowledged: list[int], count: int) -> None:
-    patience = time.monotonic() + 60
-    while len(acknowledged) < count:
-        assert time.monotonic() < patience, f"only {len(acknowledged)} of {count} were written"
-        time.sleep(0.01)
 
 
 @pytest.mark.promise("store.survives-a-restart-of-the-server")
@@ -167,7 +162,7 @@ def test_a_killed_first_opener_leaves_a_file_that_opens(nursery: Nursery, tmp_pa
     for number in range(12):
         url = f"sqlite:///{tmp_path}/{number}/loom.db"
         writer = nursery.start("write", url, number)
-        time.sleep(number * 0.002)
+        time.sleep(number * 0.002)  # a little later each time
         os.kill(writer, signal.SIGKILL)
         acknowledged = nursery.reap()
         with open_at(url) as loom:

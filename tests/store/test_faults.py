@@ -11,8 +11,7 @@ import shutil
 import signal
 import sqlite3
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from uuid import uuid4
@@ -26,6 +25,7 @@ from everloom.loom import Workspace
 from everloom.store import open_store
 from everloom.store.sqlite.store import SqliteStore
 from tests.engines import PostgresServer
+from tests.patience import wait_until
 from tests.store.ground import Child, as_superuser, assert_agreement, is_sqlite, note, open_at, rows_of
 
 PAGE = 4096
@@ -280,19 +280,13 @@ def test_a_wrong_or_missing_password_is_named(
         rules = server.data / "pg_hba.conf"
         rules.write_text(f"local all {name} scram-sha-256\n{rules.read_text()}")
         os.kill(server.pid, signal.SIGHUP)
-        wait_until(lambda: "password" in str(refusal(url.replace("loom@", f"{name}:wrong@"), clock)))
+        wrong = url.replace("loom@", f"{name}:wrong@")
+        wait_until(lambda: "password" in str(refusal(wrong, clock)), "the server to ask for a password")
         error = refusal(url.replace("loom@", f"{name}{given}@"), clock)
         assert reason in error.message
         assert "PGPASSWORD" in str(error.hint)
         assert "wrong@" not in str(error)
         assert ":right" not in str(error)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    patience = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < patience
-        time.sleep(0.05)
 
 
 @pytest.mark.promise("faults.missing-database")
