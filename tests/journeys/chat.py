@@ -86,7 +86,7 @@ def recorded(home: Path) -> str:
 def speak(home: Path, text: str) -> None:
     """Let the agent speak first, from another process than the terminal's."""
     settings = Settings.model_validate({"workspace": {"time_zone": "UTC"}, "mind": {"notes": home / "elsewhere"}})
-    with open_loom(f"sqlite://{home}/data/everloom/loom.db", settings=settings) as loom:
+    with open_loom(f"sqlite://{home}/data/everloom/everloom.db", settings=settings) as loom:
         loom.workspace().mind.conversation.speak(text, cause="heartbeat", channel="terminal")
 
 

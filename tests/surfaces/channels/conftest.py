@@ -11,6 +11,7 @@ import pytest
 
 from everloom.loom import Workspace, open_loom
 from everloom.settings import Settings
+from tests.patience import PATIENCE
 from tests.surfaces.channels.telegram_stub import TelegramStub
 
 Given = dict[str, Any]
@@ -68,14 +69,5 @@ def beside() -> Iterator[Callable[[Callable[[], object]], Event]]:
 
     yield run
     for thread in started:
-        thread.join(timeout=10)
-
-
-def eventually(claim: Callable[[], object], seconds: float = 10.0) -> None:
-    """Wait until something is so."""
-    tick = Event()
-    for _ in range(int(seconds / 0.02)):
-        if claim():
-            return
-        tick.wait(0.02)
-    assert claim()
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), "what ran beside the test did not end"

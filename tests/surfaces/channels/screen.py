@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
+from tests.patience import PATIENCE, give_up, wait_until
+
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
 
 
@@ -52,21 +54,21 @@ class Screen:
         """Press Ctrl-D."""
         os.write(self._leader, b"\x04")
 
-    def until(self, text: str, seconds: float = 20.0) -> str:
+    def until(self, text: str) -> str:
         """Read until a text has appeared after what was read before; give everything up to there."""
-        deadline = time.monotonic() + seconds
+        end = time.monotonic() + PATIENCE
         while (found := self.text.find(text, self._seen)) < 0:
-            if not self._read(deadline - time.monotonic()):
-                raise AssertionError(f"{text!r} did not appear after:\n{self.text[self._seen :]}")
+            if not self._read(end - time.monotonic()):
+                give_up(f"{text!r} on the screen", self.process, f"--- the screen\n{self.text[self._seen :]}")
         before, self._seen = self.text[self._seen : found + len(text)], found + len(text)
         return before
 
-    def ended(self, seconds: float = 20.0) -> int:
+    def ended(self) -> int:
         """Read to the end and say how the program exited."""
-        deadline = time.monotonic() + seconds
-        while self._read(deadline - time.monotonic()):
+        end = time.monotonic() + PATIENCE
+        while self._read(end - time.monotonic()):
             pass
-        return self.process.wait(max(deadline - time.monotonic(), 1.0))
+        return wait_until(lambda: self.process.poll() is not None, "the program to end") and self.process.wait()
 
     def _read(self, seconds: float) -> bool:
         if seconds <= 0 or not select.select([self._leader], [], [], seconds)[0]:

@@ -11,6 +11,7 @@ import pytest
 from everloom.loom import Workspace
 from everloom.surfaces.channels.terminal import CHANNEL, Terminal, read_message
 from everloom.surfaces.cli.commands.chat import write
+from tests.patience import PATIENCE
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
@@ -83,9 +84,9 @@ def test_whoever_has_the_floor_answers_and_the_terminal_shows_it(place: Workspac
         assert held is not None
         message = Terminal(mine.conversation, words.append).tell("Hello")
         found: list[Any] = []
-        ended = beside(lambda: found.append(Terminal(mine.conversation, words.append).hear(message, seconds=20)))
+        ended = beside(lambda: found.append(Terminal(mine.conversation, words.append).hear(message, seconds=PATIENCE)))
         assert not ended.wait(0.3)
-    assert ended.wait(10)
+    assert ended.wait(PATIENCE), "the terminal heard no answer"
     assert found[0].reply.text in "".join(words)
 
 

@@ -20,7 +20,8 @@ from everloom.errors import Forbidden, Rejected
 from everloom.loom import Workspace, open_loom
 from everloom.surfaces.channels.gateway import Gateway, Plan
 from everloom.surfaces.channels.signing import HEADER, signature
-from tests.surfaces.channels.conftest import eventually, settings_for
+from tests.patience import PATIENCE, finish, reading, wait_until
+from tests.surfaces.channels.conftest import settings_for
 from tests.surfaces.channels.telegram_stub import TOKEN, TelegramStub
 from tests.surfaces.channels.test_chat import environment
 
@@ -45,7 +46,9 @@ def gateway(home: Path, stub: TelegramStub, log: Path, **more: str) -> Iterator[
         process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
     assert process.stdout is not None
     try:
-        yield process, json.loads(process.stdout.readline() or log.read_text())
+        with reading(process, "the gateway to say what runs"):
+            line = process.stdout.readline()
+        yield process, json.loads(line or log.read_text())
     finally:
         process.kill()
         process.wait()
@@ -61,21 +64,21 @@ def test_a_gateway_that_is_killed_goes_on_where_it_was(tmp_path: Path, stub: Tel
         url = running["channels"]["http"]
         body = json.dumps({"text": "two", "key": "k"}).encode()
         header = {HEADER: signature(SECRET, body, int(time.time()))}
-        assert httpx2.post(f"{url}/webhook", content=body, headers=header).status_code == 202
-        eventually(lambda: stub.typed)
+        assert httpx2.post(f"{url}/webhook", content=body, headers=header, timeout=PATIENCE).status_code == 202
+        wait_until(lambda: stub.typed, "typing to show", process=process, output=log.read_text)
         # Both are kept and not answered: the window is a minute.
         process.kill()
     assert stub.sent == []
     with gateway(tmp_path, stub, log, EVERLOOM_MIND_GATHER_SECONDS="0") as (process, running):
         url = running["channels"]["http"]
-        found = httpx2.get(f"{url}/messages?wait=30", timeout=40).json()["messages"]
+        found = httpx2.get(f"{url}/messages?wait=30", timeout=PATIENCE).json()["messages"]
         assert len(found) == 1
         assert "one" in found[0]["text"]
         assert "two" in found[0]["text"]
         stub.say(FRIEND, "three")
-        eventually(lambda: stub.sent, 20)
+        wait_until(lambda: stub.sent, "an answer in Telegram", process=process, output=log.read_text)
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=30)
+        out, _ = finish(process, "the gateway to stop")
         assert (process.returncode, json.loads(out)["result"]["state"]) == (0, "stopped")
     ((chat, text),) = stub.sent
     assert (chat, "three" in text) == (str(FRIEND), True)
@@ -123,7 +126,7 @@ def test_what_was_being_sent_when_the_last_run_ended_is_not_sent_again(place: Wo
     try:
         assert "1 messages" in gate.start().notices[0]
         stub.say(FRIEND, "Are you there?")
-        eventually(lambda: stub.sent)
+        wait_until(lambda: stub.sent, "an answer in Telegram")
     finally:
         stub.stopped.set()
         gate.close()

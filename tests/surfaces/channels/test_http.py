@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Event, Thread
 
@@ -20,9 +21,10 @@ from everloom.surfaces.channels.delivery import Outbox
 from everloom.surfaces.channels.http import CHANNEL, Callback, Desk, server_of
 from everloom.surfaces.channels.signing import HEADER, WINDOW_SECONDS, is_signed, signature
 from everloom.surfaces.web.serving import bind
-from tests.surfaces.channels.conftest import eventually
+from tests.patience import PATIENCE, wait_until
 
 SECRET = "the-webhook-secret"
+get = partial(httpx2.get, timeout=PATIENCE)
 
 
 @contextmanager
@@ -47,7 +49,7 @@ def serving(place: Workspace, *, secret: str | None = SECRET, host: str = "127.0
 
 def post(url: str, body: object, path: str = "/messages", **headers: str) -> httpx2.Response:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return httpx2.post(url + path, content=content, headers=headers, timeout=30)
+    return httpx2.post(url + path, content=content, headers=headers, timeout=PATIENCE)
 
 
 def signed(url: str, body: object, *, secret: str = SECRET, at: float | None = None) -> httpx2.Response:
@@ -66,12 +68,12 @@ def test_a_message_is_kept_once_and_its_reply_can_be_waited_for_and_fetched(plac
         assert reply["address"] == "shop"
         again = post(url, {"text": "Hello", "key": "a"})
         assert again.json()["id"] == first.json()["id"]
-        assert [each["id"] for each in httpx2.get(f"{url}/messages").json()["messages"]] == [reply["id"]]
-        assert httpx2.get(f"{url}/messages?after={reply['id']}").json()["messages"] == []
-        assert httpx2.get(f"{url}/messages?address=other").json()["messages"] == []
+        assert [each["id"] for each in get(f"{url}/messages").json()["messages"]] == [reply["id"]]
+        assert get(f"{url}/messages?after={reply['id']}").json()["messages"] == []
+        assert get(f"{url}/messages?address=other").json()["messages"] == []
         second = post(url, {"text": "More"})
         assert (second.status_code, second.json()["reply"]) == (202, None)
-        fetched = httpx2.get(f"{url}/messages?after={reply['id']}&wait=20", timeout=30).json()["messages"]
+        fetched = get(f"{url}/messages?after={reply['id']}&wait=20").json()["messages"]
         assert len(fetched) == 1
     messages = place.mind.conversation.log()
     assert [each.state for each in messages] == ["sent", "answered", "sent", "answered"]
@@ -106,7 +108,7 @@ def test_a_bad_message_is_refused_and_nothing_is_kept(url: str, here: Workspace)
     for body, status in BAD:
         answer = post(url, body)
         assert (answer.status_code, bool(answer.json()["error"])) == (status, True), body
-    assert httpx2.get(f"{url}/messages?after=x").status_code == 422
+    assert get(f"{url}/messages?after=x").status_code == 422
     assert here.mind.conversation.log() == []
 
 
@@ -154,7 +156,7 @@ def test_beyond_this_machine_a_token_is_needed(here: Workspace) -> None:
         def status(token: str | None, body: object = None) -> int:
             headers = {} if token is None else {"authorization": f"Bearer {mine.get(token, token)}"}
             if body is None:
-                return httpx2.get(f"{url}/messages", headers=headers).status_code
+                return get(f"{url}/messages", headers=headers).status_code
             return post(url, body, **headers).status_code
 
         message = {"text": "Hello"}
@@ -162,8 +164,8 @@ def test_beyond_this_machine_a_token_is_needed(here: Workspace) -> None:
         assert (status("foreign"), status("foreign", message)) == (403, 403)
         assert (status("reader"), status("reader", message)) == (200, 403)
         assert (status("writer"), status("writer", message)) == (200, 202)
-        assert httpx2.get(f"{url}/messages", headers={"host": "evil.example"}).status_code == 421
-        assert httpx2.get(f"{url}/messages", headers={"host": "loom.example"}).status_code == 401
+        assert get(f"{url}/messages", headers={"host": "evil.example"}).status_code == 421
+        assert get(f"{url}/messages", headers={"host": "loom.example"}).status_code == 401
         # The signature stands in the token's place.
         assert signed(url, message).status_code == 202
         assert post(url, message, "/webhook").status_code == 401
@@ -207,7 +209,7 @@ def test_replies_are_posted_signed_and_again_until_they_arrive(here: Workspace) 
     with Receiver(500, 200) as receiver:
         outbox = Outbox(conversation, CHANNEL, Callback(receiver.url, SECRET, here.name).send, here.loom.clock)
         assert outbox.clear() == 0
-        eventually(lambda: outbox.clear() == 1)
+        wait_until(lambda: outbox.clear() == 1, "the message to be sent again")
     (body, header), (second, _) = receiver.heard
     assert is_signed(SECRET, body, header, int(time.time()))
     assert json.loads(body) == json.loads(second)

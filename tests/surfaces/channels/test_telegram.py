@@ -14,7 +14,7 @@ from everloom.loom import Workspace
 from everloom.mind import Conversation, Message
 from everloom.surfaces.channels.delivery import Outbox, Undelivered, Unsure
 from everloom.surfaces.channels.telegram import Bot, Telegram, pause_after
-from tests.surfaces.channels.conftest import eventually
+from tests.patience import PATIENCE, wait_until
 from tests.surfaces.channels.telegram_stub import TOKEN, Fault, TelegramStub
 
 FRIEND, STRANGER = 7, 666
@@ -176,7 +176,7 @@ def test_a_server_that_fails_is_tried_again_later_and_a_chat_that_is_gone_is_not
     stub.fail("sendMessage", Fault(502, "Bad Gateway"))
     line.outbox.clear()
     assert line.last().state == "unsent"
-    eventually(lambda: line.outbox.clear() == 1)
+    wait_until(lambda: line.outbox.clear() == 1, "the message to be sent again")
     stub.fail("sendMessage", Fault(403, "Forbidden: bot was blocked by the user"))
     line.says("Two")
     line.outbox.clear()
@@ -196,7 +196,7 @@ def test_it_types_while_a_turn_runs_and_not_while_one_rests(
     ended = beside(line.channel.typing)
     stub.say(FRIEND, "Hello")
     line.channel.look(1)
-    eventually(lambda: stub.typed)
+    wait_until(lambda: stub.typed, "typing to show")
     assert set(stub.typed) == {str(FRIEND)}
     line.conversation.step()
     Event().wait(0.2)
@@ -204,7 +204,7 @@ def test_it_types_while_a_turn_runs_and_not_while_one_rests(
     Event().wait(0.2)
     assert len(stub.typed) == typed
     line.stop.set()
-    assert ended.wait(5)
+    assert ended.wait(PATIENCE), "it did not stop"
 
 
 def test_a_second_poller_is_named_and_waits_long(here: Workspace, stub: TelegramStub, beside: Run) -> None:
@@ -213,14 +213,14 @@ def test_a_second_poller_is_named_and_waits_long(here: Workspace, stub: Telegram
 
     def poll() -> None:
         try:
-            first.bot.updates(None, 20)
+            first.bot.updates(None, int(PATIENCE))
         except EverloomError as error:
             caught.append(error)
 
     ended = beside(poll)
-    eventually(lambda: any(method == "getUpdates" for method, _ in stub.calls))
+    wait_until(lambda: any(method == "getUpdates" for method, _ in stub.calls), "the first poll")
     second.bot.updates(None, 0)
-    assert ended.wait(5)
+    assert ended.wait(PATIENCE), "it did not stop"
     (error,) = caught
     assert isinstance(error, Conflict)
     assert "another process polls" in str(error)
@@ -242,9 +242,9 @@ def test_the_poll_goes_on_after_every_kind_of_failure_and_stops_when_told(
     )
     stub.say(FRIEND, "Hello")
     ended = beside(lambda: line.channel.poll(1))
-    eventually(lambda: line.texts() == ["Hello"])
+    wait_until(lambda: line.texts() == ["Hello"], "the message to be read")
     line.stop.set()
-    assert ended.wait(5)
+    assert ended.wait(PATIENCE), "it did not stop"
     assert sum("telegram: " in record.getMessage() for record in caplog.records) == 5
     # What it took was confirmed when it left.
     assert stub.waiting == []

@@ -9,12 +9,13 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.patience import finish, reading, run
 from tests.surfaces.cli.conftest import Call, filled
 
 Start = Callable[..., subprocess.Popen[str]]
@@ -34,7 +35,7 @@ except SystemExit:
 )
 def test_help_loads_nothing_heavy(path: str) -> None:
     command = [sys.executable, "-c", LIGHT, *path.split(), "--help"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    ended = run(command, check=True)
     assert "Usage: everloom" in ended.stdout
     assert ended.stderr.strip() == "[]"
 
@@ -42,7 +43,7 @@ def test_help_loads_nothing_heavy(path: str) -> None:
 def test_help_takes_little_time() -> None:
     def cpu() -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-m", "everloom", "--help"], capture_output=True, check=True)
+        run([sys.executable, "-m", "everloom", "--help"], check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
 
@@ -57,7 +58,7 @@ def test_stdout_is_one_json_document_and_the_exit_code_tells(
     arguments: tuple[str, ...], code: int, start: Start
 ) -> None:
     process = start(*arguments, "--json", "--verbose")
-    out, err = process.communicate(timeout=60)
+    out, err = finish(process)
     assert process.returncode == code, err
     assert json.loads(out)["ok"] is (code == 0)
     assert "Traceback" not in err
@@ -69,7 +70,7 @@ def test_a_reader_that_leaves_early_is_no_disaster(start: Start, url: str) -> No
     os.close(gone)
     process = start("search", "sails", stdout=end)
     os.close(end)
-    _, err = process.communicate(timeout=60)
+    _, err = finish(process)
     assert process.returncode == 1
     assert err == ""
 
@@ -78,10 +79,10 @@ def wait_for(process: subprocess.Popen[str], words: str) -> str:
     """Read a process's log until it says something."""
     assert process.stderr is not None
     read = ""
-    while words not in read:
-        line = process.stderr.readline()
-        assert line, read
-        read += line
+    with reading(process, f"the words {words!r} in the log"):
+        while words not in read and (line := process.stderr.readline()):
+            read += line
+    assert words in read, read
     return read
 
 
@@ -92,7 +93,7 @@ def test_a_worker_stops_when_told(number: signal.Signals, start: Start, url: str
     log = wait_for(process, "default embed done 1 items")
     assert "working at" in log
     process.send_signal(number)
-    out, err = process.communicate(timeout=20)
+    out, err = finish(process)
     assert process.returncode == 0, err
     assert "stopped" in err
     assert json.loads(out)["result"] == {"looks": 1, "items": 1, "done": 1, "busy": 0, "resting": 0, "failed": 0}
@@ -101,11 +102,10 @@ def test_a_worker_stops_when_told(number: signal.Signals, start: Start, url: str
 def test_ctrl_c_exits_quietly_with_130(start: Start, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "never.toml")
     process = start("config", "--config", str(tmp_path / "never.toml"))
-    # Opening a pipe for writing waits until the command reads from it: then it is surely at work.
-    with (tmp_path / "never.toml").open("w"):
-        time.sleep(0.1)
+    # Opening a pipe for writing waits until the command has opened it too: then it is surely at work.
+    with reading(process, "the command to read its settings"), (tmp_path / "never.toml").open("w"):
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = finish(process)
     assert process.returncode == 130
     assert (out, err.strip()) == ("", "")
 
@@ -116,13 +116,13 @@ def on_a_terminal(start: Start, *arguments: str) -> tuple[int, str]:
     process = start(*arguments, stdout=theirs, stderr=theirs)
     os.close(theirs)
     read = b""
-    try:
+    # Linux gives an error when the other side is closed.
+    with reading(process, "the command to end"), suppress(OSError):
         while chunk := os.read(ours, 4096):
             read += chunk
-    except OSError:  # Linux says so when the other side is closed.
-        pass
     os.close(ours)
-    return process.wait(timeout=60), read.decode()
+    finish(process)
+    return process.returncode, read.decode()
 
 
 def test_a_terminal_gets_a_progress_bar(start: Start, url: str) -> None:

@@ -25,6 +25,7 @@ from everloom.settings import Settings
 from everloom.surfaces.mcp.identity import Process
 from everloom.surfaces.mcp.opening import Opening
 from everloom.surfaces.mcp.server import LoomServer
+from tests.patience import PATIENCE, give_up, reading, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 MODES = ["auto", "legacy"]
@@ -104,7 +105,7 @@ async def over_http(url: str, mode: str, **headers: str) -> AsyncIterator[Client
     """Connect a client to a server process; header names are written with underscores."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     async with (
-        httpx2.AsyncClient(headers=named, timeout=30) as http,
+        httpx2.AsyncClient(headers=named, timeout=PATIENCE) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
     ):
         yield client
@@ -130,15 +131,22 @@ class ServerProcess:
             for line in self.process.stdout:
                 self.lines.put(line)
 
+    def envelope(self) -> dict[str, Any]:
+        """Wait for the first line that the process writes: where it listens, or why it does not."""
+        try:
+            found: dict[str, Any] = json.loads(self.lines.get(timeout=PATIENCE))
+        except queue.Empty:
+            give_up("the server to say where it listens", self.process)
+        return found
+
     def wait_for_address(self) -> str:
         """Wait until the process says where it listens, then until it is ready."""
-        url: str = json.loads(self.lines.get(timeout=30))["serving"]
-        with httpx2.Client() as http:
-            for _ in range(300):
-                if http.get(f"{url}/ready").status_code == 200:
-                    return url
-                threading.Event().wait(0.05)
-        raise AssertionError("the server did not become ready")
+        url: str = self.envelope()["serving"]
+        with httpx2.Client(timeout=PATIENCE) as http:
+            wait_until(
+                lambda: http.get(f"{url}/ready").status_code == 200, "the server to be ready", process=self.process
+            )
+        return url
 
     def stop(self) -> tuple[int, str]:
         """Ask it to end; give its exit code and what it logged."""
@@ -148,8 +156,9 @@ class ServerProcess:
     def wait(self) -> tuple[int, str]:
         """Wait for its end; give its exit code and what it logged."""
         # The thread reads what is left of the output.
-        errors = self.process.stderr.read() if self.process.stderr else ""
-        code = self.process.wait(timeout=20)
+        with reading(self.process, "the server to end"):
+            errors = self.process.stderr.read() if self.process.stderr else ""
+            code = self.process.wait()
         for pipe in (self.process.stdout, self.process.stderr):
             if pipe is not None:
                 pipe.close()

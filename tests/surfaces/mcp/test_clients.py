@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import stat
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from everloom.errors import Rejected
 from everloom.surfaces.cli.commands.clients import CLIENTS, ClientConfig, configure
+from tests import patience
 from tests.surfaces.mcp.ground import PROGRAM, environment
 
 COMMAND = ["/opt/everloom/bin/everloom"]
@@ -146,9 +146,7 @@ def test_an_unknown_client_is_named(tmp_path: Path) -> None:
 def test_the_command_prints_enters_and_repeats_nothing(tmp_path: Path) -> None:
     def run(*flags: str) -> dict[str, Any]:
         command = [*PROGRAM, "init", "--json", "--client", "cursor", "--workspace", "james", *flags]
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=environment(tmp_path), timeout=60, check=True
-        )
+        done = patience.run(command, env=environment(tmp_path), check=True)
         found: dict[str, Any] = json.loads(done.stdout)["result"]
         return found
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 from mcp import Client
 
 from everloom.loom import open_loom
+from tests.patience import run
 from tests.surfaces.mcp.ground import PROGRAM, SETTINGS, call, environment, over_stdio, refusal
 from tests.surfaces.mcp.journey import walk_core, walk_tending
 
@@ -55,29 +55,14 @@ def test_nothing_but_the_protocol_is_written_to_stdout_and_the_end_of_input_ends
         "clientInfo": {"name": "t", "version": "1"},
     }
     lines = [json.dumps(request), '{"jsonrpc":"2.0","method":"notifications/initialized"}', "this is not JSON", "{}"]
-    done = subprocess.run(
-        [*PROGRAM, "mcp", "--json", "--store", f"sqlite://{store}"],
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        text=True,
-        env=environment(tmp_path),
-        timeout=60,
-        check=False,
-    )
+    command = [*PROGRAM, "mcp", "--json", "--store", f"sqlite://{store}"]
+    done = run(command, input="\n".join(lines) + "\n", env=environment(tmp_path))
     assert done.returncode == 0
     assert [json.loads(line)["jsonrpc"] for line in done.stdout.splitlines()].count("2.0") >= 1
 
 
 def test_an_unknown_toolset_ends_the_command_with_a_hint(tmp_path: Path, store: Path) -> None:
     command = [*PROGRAM, "mcp", "--tools", "everything", "--store", f"sqlite://{store}"]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        env=environment(tmp_path),
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
+    done = run(command, env=environment(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert "semantic-full" in done.stderr

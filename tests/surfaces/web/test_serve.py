@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from everloom.errors import Conflict, Rejected
 from everloom.kernel.tokens import Tokens
 from everloom.loom import open_loom
 from everloom.surfaces.web.serving import bind
+from tests.patience import PATIENCE, reading
 from tests.surfaces.mcp.ground import PROGRAM, SETTINGS, ServerProcess, environment, server_process
 
 pytestmark = pytest.mark.xdist_group("a server process")
@@ -39,6 +40,8 @@ HEADERS = {
     "mcp-method": "tools/list",
 }
 
+get = partial(httpx2.get, timeout=PATIENCE)
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -52,13 +55,13 @@ def url(home: Path) -> Iterator[str]:
 
 
 def post(url: str, body: Any = LIST, **headers: str) -> httpx2.Response:
-    return httpx2.post(f"{url}/mcp", json=body, headers={**HEADERS, **headers}, timeout=30)
+    return httpx2.post(f"{url}/mcp", json=body, headers={**HEADERS, **headers}, timeout=PATIENCE)
 
 
 @pytest.mark.promise("web.health")
 def test_a_running_server_is_up_and_ready(url: str) -> None:
-    assert httpx2.get(f"{url}/health").json() == {"status": "up"}
-    assert httpx2.get(f"{url}/ready").json() == {"status": "ready"}
+    assert get(f"{url}/health").json() == {"status": "up"}
+    assert get(f"{url}/ready").json() == {"status": "ready"}
 
 
 def test_this_machine_needs_no_token(url: str) -> None:
@@ -70,9 +73,9 @@ def test_this_machine_needs_no_token(url: str) -> None:
 @pytest.mark.promise("web.host-and-origin")
 @pytest.mark.parametrize("path", ["/health", "/ready", "/mcp", "/nowhere"])
 def test_a_foreign_host_or_origin_reaches_no_route(url: str, path: str) -> None:
-    assert httpx2.get(url + path, headers={"host": "evil.example"}).status_code == 421
-    assert httpx2.get(url + path, headers={"origin": "https://evil.example"}).status_code == 403
-    assert httpx2.post(url + path, headers={"origin": "null"}).status_code == 403
+    assert get(url + path, headers={"host": "evil.example"}).status_code == 421
+    assert get(url + path, headers={"origin": "https://evil.example"}).status_code == 403
+    assert httpx2.post(url + path, headers={"origin": "null"}, timeout=PATIENCE).status_code == 403
 
 
 def test_a_request_without_a_host_is_refused(url: str) -> None:
@@ -82,7 +85,7 @@ def test_a_request_without_a_host_is_refused(url: str) -> None:
 def raw(url: str, request: bytes) -> bytes:
     """Send bytes as they are, and read until the server has no more to say."""
     parts = httpx2.URL(url)
-    with socket.create_connection((parts.host, parts.port or 80), timeout=20) as connection:
+    with socket.create_connection((parts.host, parts.port or 80), timeout=PATIENCE) as connection:
         connection.sendall(request)
         received = b""
         while chunk := connection.recv(65536):
@@ -100,11 +103,11 @@ def test_a_body_over_four_mebibytes_is_refused_also_in_chunks(url: str) -> None:
             yield b" " * 2**16
 
     try:
-        answer = httpx2.post(f"{url}/mcp", content=chunks(), headers=HEADERS, timeout=30)
+        answer = httpx2.post(f"{url}/mcp", content=chunks(), headers=HEADERS, timeout=PATIENCE)
         assert answer.status_code == 413
     except (httpx2.WriteError, httpx2.ReadError):
         pass  # it closed the connection on the rest
-    assert httpx2.get(f"{url}/health").status_code == 200
+    assert get(f"{url}/health").status_code == 200
 
 
 def test_four_mebibytes_less_a_little_arrive(url: str) -> None:
@@ -113,16 +116,17 @@ def test_four_mebibytes_less_a_little_arrive(url: str) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 def test_the_protocol_takes_post_only(url: str, method: str) -> None:
-    answer = httpx2.request(method, f"{url}/mcp", headers={"accept": "text/event-stream"}, timeout=10)
+    answer = httpx2.request(method, f"{url}/mcp", headers={"accept": "text/event-stream"}, timeout=PATIENCE)
     assert answer.status_code == 405
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"\xff"', b"{}", b'{"jsonrpc":"2.0"}'])
 def test_what_is_not_the_protocol_is_refused_and_nothing_breaks(url: str, body: bytes) -> None:
     for headers in (HEADERS, {"accept": HEADERS["accept"]}):
-        answer = httpx2.post(f"{url}/mcp", content=body, headers={**headers, "content-type": "application/json"})
+        sent = {**headers, "content-type": "application/json"}
+        answer = httpx2.post(f"{url}/mcp", content=body, headers=sent, timeout=PATIENCE)
         assert 400 <= answer.status_code < 500
-    assert httpx2.get(f"{url}/ready").status_code == 200
+    assert get(f"{url}/ready").status_code == 200
 
 
 @pytest.mark.promise("tokens.at-the-door")
@@ -136,7 +140,7 @@ def test_a_wrong_token_is_refused_even_here(url: str) -> None:
 @pytest.mark.promise("web.other-addresses-need-tokens")
 def test_an_open_address_is_not_served_before_there_is_a_token(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path, tmp_path / "loom.db", "--port", "0", "--host", "0.0.0.0")
-    envelope = json.loads(server.lines.get(timeout=30))
+    envelope = server.envelope()
     assert server.wait()[0] == 1
     assert envelope["error"]["code"] == "forbidden"
     assert "everloom token create" in envelope["error"]["hint"]
@@ -151,9 +155,9 @@ def test_an_open_address_lets_nobody_in_without_a_token_that_is_in_force(tmp_pat
         good, gone = tokens.create("good", james).secret, tokens.create("gone", james).secret
         server = ServerProcess(tmp_path, store, "--port", "0", "--host", "0.0.0.0")
         try:
-            port = httpx2.URL(json.loads(server.lines.get(timeout=30))["serving"]).port
+            port = httpx2.URL(server.envelope()["serving"]).port
             url = f"http://127.0.0.1:{port}"
-            assert httpx2.get(f"{url}/health").status_code == 200
+            assert get(f"{url}/health").status_code == 200
             assert post(url).status_code == 401
             assert post(url, authorization=f"Bearer {good}x").status_code == 401
             assert post(url, authorization=f"Bearer {good}").status_code == 200
@@ -189,10 +193,11 @@ def test_the_server_says_how_to_connect_clients(tmp_path: Path) -> None:
     command = [*PROGRAM, "serve", "--port", "0", "--store", f"sqlite://{tmp_path}/loom.db"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(tmp_path)) as process:
         assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(3)]
-        process.terminate()
-        rest = process.stdout.read()
-        assert process.wait(timeout=20) == 0
+        with reading(process, "the server to say how to connect, and to stop"):
+            lines = [process.stdout.readline() for _ in range(3)]
+            process.terminate()
+            rest = process.stdout.read()
+            assert process.wait() == 0
     url = lines[0].split()[2]
     assert f"claude mcp add --transport http everloom {url}/mcp" in lines[1]
     assert "everloom init --client" in lines[2]
@@ -204,10 +209,10 @@ def test_a_server_whose_store_cannot_be_opened_is_up_but_not_ready(tmp_path: Pat
     (tmp_path / "loom.db").write_bytes(b"this is no database, and never was one" * 100)
     server = ServerProcess(tmp_path, tmp_path / "loom.db", "--port", "0")
     try:
-        url = json.loads(server.lines.get(timeout=30))["serving"]
-        assert httpx2.get(f"{url}/health").status_code == 200
-        assert httpx2.get(f"{url}/ready").status_code == 503
-        assert httpx2.get(f"{url}/ready").json()["status"] == "starting"
+        url = server.envelope()["serving"]
+        assert get(f"{url}/health").status_code == 200
+        assert get(f"{url}/ready").status_code == 503
+        assert get(f"{url}/ready").json()["status"] == "starting"
     finally:
         code, _ = server.stop()
     assert code == 0
