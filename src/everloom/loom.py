@@ -29,7 +29,6 @@ from everloom.kernel.journal import (
     Event,
     Session,
     Verdict,
-    append_event,
     attend,
     count_access,
     event_from,
@@ -38,6 +37,7 @@ from everloom.kernel.journal import (
     pin,
 )
 from everloom.kernel.maintenance import Backfill, Upkeep
+from everloom.kernel.operation import Operation
 from everloom.kernel.provenance import Reason, Shown, show, why
 from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findings, Hit, Index, Recipe, Scope
 from everloom.kernel.spending import Ledger
@@ -113,6 +113,21 @@ class Loom:
         day = DayBudget(self.settings.mind.dollars_a_day, lambda: self.spent_today(workspace))
         known = self.settings.llm
         return Roles(large=known.large, small=known.small, access=access(self.settings), meter=meter, day=day)
+
+    def operation(
+        self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None
+    ) -> Operation:
+        """Make what a verb runs in: one workspace, through which one session reads and writes."""
+        return Operation(
+            store=self.store,
+            index=self.index,
+            finder=self.finder,
+            embedding=self.embedding,
+            clock=self.clock,
+            workspace=workspace,
+            session=session,
+            model_tier=model_tier,
+        )
 
     def ground(self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None) -> Ground:
         """Lay what semantic memory stands on in a workspace."""
@@ -264,6 +279,11 @@ class Workspace:
         self.model_tier = model_tier
 
     @property
+    def op(self) -> Operation:
+        """Make what a verb runs in here."""
+        return self.loom.operation(self.info, self.session, self.model_tier)
+
+    @property
     def name(self) -> str:
         """Say what the workspace is called."""
         return self.info.name
@@ -336,21 +356,18 @@ class Workspace:
         """Say that an item was useful, or that it is questionable."""
         if verdict not in ("useful", "questionable"):
             raise Rejected(f"there is no verdict {verdict!r}", hint="say useful or questionable")
-        now = self.loom.clock.now()
-        with self.loom.store.write(self.info.id) as unit:
-            kind_of(unit, item_id)
-            session = self.attend(unit)
-            signal = judge(unit, item_id, verdict, reason, now, session)
-            append_event(unit, f"mark_{verdict}", {"id": item_id, "reason": reason}, now, session)
+        with self.op.write(f"mark_{verdict}") as write:
+            kind_of(write.unit, item_id)
+            signal = judge(write.unit, item_id, verdict, reason, write.at, write.session_id)
+            write.event(id=item_id, reason=reason)
         return signal
 
     def pin(self, item_id: int, pinned: bool = True) -> None:
         """Hold an item against fading, or let it go."""
-        now = self.loom.clock.now()
-        with self.loom.store.write(self.info.id) as unit:
-            kind_of(unit, item_id)
-            pin(unit, item_id, pinned, now)
-            append_event(unit, "pin" if pinned else "unpin", {"id": item_id}, now, self.attend(unit))
+        with self.op.write("pin" if pinned else "unpin") as write:
+            kind_of(write.unit, item_id)
+            pin(write.unit, item_id, pinned, write.at)
+            write.event(id=item_id)
 
     def attend(self, unit: Unit) -> int | None:
         """Note inside a unit of work that this workspace's session is active; None when it has none."""
@@ -361,11 +378,11 @@ class Workspace:
 
     def add(self, documents: Sequence[Document], *, operation: str = "add") -> Sequence[int]:
         """Enter documents as they are, without a faculty's rules: for imports and benchmarks."""
-        prepared = self.loom.index.prepare(documents)
-        now = self.loom.clock.now()
-        with self.loom.store.write(self.info.id) as unit:
-            ids = self.loom.index.add(unit, prepared, now)
-            append_event(unit, operation, {"count": len(ids)}, now, self.attend(unit))
+        op = self.op
+        prepared = op.index.prepare(documents)
+        with op.write(operation) as write:
+            ids = op.index.add(write.unit, prepared, write.at)
+            write.event(count=len(ids))
         return ids
 
     def events(self, *, limit: int = 50, before: int | None = None) -> list[Event]:
@@ -391,10 +408,9 @@ class Workspace:
 
     def add_perspective(self, name: str, instruction: str) -> Perspective:
         """Add an angle; `embed` then gives every document its vector, if the model follows instructions."""
-        now = self.loom.clock.now()
-        with self.loom.store.write(self.info.id) as unit:
-            added = add_perspective(unit, name, instruction, now)
-            append_event(unit, "add_perspective", {"name": added.name}, now, self.attend(unit))
+        with self.op.write("add_perspective") as write:
+            added = add_perspective(write.unit, name, instruction, write.at)
+            write.event(name=added.name)
         return added
 
     def coverage(self) -> Coverage:
