@@ -20,8 +20,10 @@ from zoneinfo import ZoneInfo
 
 from everloom.clock import ManualClock
 from everloom.loom import Loom, open_loom
-from everloom.mind import Compaction, Exchange, Message, Mind, Policy
+from everloom.mind import Exchange, Message, Mind
 from everloom.mind.conversation.blocks import validity
+from everloom.mind.conversation.compaction import Compaction
+from everloom.mind.ground import Policy
 from everloom.mind.initiative.heartbeat import Heartbeat
 from everloom.settings import Settings
 from tests.mind.thinking import Answers, thinking, worker
@@ -147,7 +149,7 @@ class Fortnight:
     @property
     def heartbeats(self) -> list[Heartbeat]:
         """Every heartbeat, oldest first."""
-        return self.mind.heartbeats.recent(10_000)[::-1]
+        return self.mind.pulse.recent(10_000)[::-1]
 
 
 def hours(start: datetime, end: datetime) -> Iterator[datetime]:

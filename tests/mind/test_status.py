@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everloom.errors import Conflict, Rejected
-from everloom.mind.notes.notes import status
+from everloom.mind.notes import status
 from everloom.mind.notes.tools import note_tools
 from tests.mind.notebook import Notebook
 

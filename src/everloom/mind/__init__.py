@@ -1,31 +1,34 @@
 """Mind and notes: one continuous conversation, the notes beside it, and the archive behind both.
 
 Owns what was said and what the agent sees of it. Refuses to know settings, surfaces and the other faculties: what it
-needs of them comes in through `ports`.
+needs of them comes in through `ports`. Names are loaded when they are first used: a list of verbs waits for no model.
 """
 
-from everloom.mind.conversation.compaction import Compaction
-from everloom.mind.conversation.conversation import Conversation
-from everloom.mind.conversation.exchange import Exchange
-from everloom.mind.conversation.means import Means
-from everloom.mind.conversation.queue import Queue
-from everloom.mind.conversation.stream import Message
-from everloom.mind.faculty import Mind
-from everloom.mind.ground import Ground, Policy
-from everloom.mind.ports import AgentTool, Fact, Facts, Soul
+from __future__ import annotations
 
-__all__ = [
-    "AgentTool",
-    "Compaction",
-    "Conversation",
-    "Exchange",
-    "Fact",
-    "Facts",
-    "Ground",
-    "Means",
-    "Message",
-    "Mind",
-    "Policy",
-    "Queue",
-    "Soul",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from everloom.mind.conversation.conversation import Conversation
+    from everloom.mind.conversation.exchange import Exchange
+    from everloom.mind.conversation.queue import Queue
+    from everloom.mind.conversation.stream import Message
+    from everloom.mind.verbs import Mind
+
+_HOME_OF = {
+    "Conversation": "conversation.conversation",
+    "Exchange": "conversation.exchange",
+    "Message": "conversation.stream",
+    "Mind": "verbs",
+    "Queue": "conversation.queue",
+}
+
+__all__ = ["Conversation", "Exchange", "Message", "Mind", "Queue"]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its home on first use."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'everloom.mind' has no attribute {name!r}")
+    return getattr(import_module(f"everloom.mind.{_HOME_OF[name]}"), name)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, get_args
-from zoneinfo import ZoneInfo
 
 from everloom.clock import MICROSECOND, from_micros, to_micros
 from everloom.errors import Conflict, NotFound, Rejected
@@ -31,7 +30,7 @@ MOST_WAITING = 100
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A message that waits for its time; `every` is empty when it is sent once."""
+    """A message that waits for its time, which is on the workspace's clock; `every` is empty when it is sent once."""
 
     id: int
     text: str
@@ -39,6 +38,10 @@ class Scheduled:
     address: str
     due_at: datetime
     every: str
+
+    def __str__(self) -> str:
+        again = f", {self.every.partition(' ')[0]}" if self.every else ""
+        return f"[{self.id}] {self.due_at:%Y-%m-%d %H:%M, %A}{again}: {shortened(self.text)}"
 
 
 class Schedule:
@@ -77,12 +80,12 @@ class Schedule:
                 at=to_micros(now),
             )
             append_event(unit, "schedule_message", {"id": fresh, "due_at": due.isoformat(), "every": every}, now, None)
-        return Scheduled(fresh, said, to["channel"], to["address"], due, rhythm)
+        return Scheduled(fresh, said, to["channel"], to["address"], ground.local(due), rhythm)
 
     def waiting(self) -> list[Scheduled]:
         """List what waits, the soonest first."""
         with self._ground.store.read(self._ground.workspace.id) as unit:
-            return [scheduled_from(row) for row in unit.all("archive.scheduled_waiting", limit=FOREVER)]
+            return [self._scheduled(row) for row in unit.all("archive.scheduled_waiting", limit=FOREVER)]
 
     def cancel(self, scheduled_id: int) -> None:
         """Take a planned message back."""
@@ -104,7 +107,7 @@ class Schedule:
         """List the messages whose time has come."""
         with self._ground.store.read(self._ground.workspace.id) as unit:
             rows = unit.all("archive.scheduled_due", now=to_micros(self._ground.clock.now()), limit=limit)
-        return [scheduled_from(row) for row in rows]
+        return [self._scheduled(row) for row in rows]
 
     def deliver(self, each: Scheduled, voice: Voice, guard: Callable[[Unit], None] = lambda _: None) -> None:
         """Say a message whose time has come; it is done, or due again, in the same transaction."""
@@ -123,16 +126,9 @@ class Schedule:
 
         voice.speak(each.text, cause="schedule", channel=each.channel, address=each.address, also=also)
 
-
-def scheduled_from(row: Row) -> Scheduled:
-    """Read a planned message from its row."""
-    return Scheduled(row["id"], row["text"], row["channel"], row["address"], from_micros(row["due_at"]), row["every"])
-
-
-def told(each: Scheduled, zone: ZoneInfo) -> str:
-    """Write a planned message on a line."""
-    again = f", {each.every.partition(' ')[0]}" if each.every else ""
-    return f"[{each.id}] {each.due_at.astimezone(zone):%Y-%m-%d %H:%M, %A}{again}: {shortened(each.text)}"
+    def _scheduled(self, row: Row) -> Scheduled:
+        due_at = self._ground.local(from_micros(row["due_at"]))
+        return Scheduled(row["id"], row["text"], row["channel"], row["address"], due_at, row["every"])
 
 
 def schedule_tools(ground: Ground) -> list[AgentTool]:
@@ -141,10 +137,10 @@ def schedule_tools(ground: Ground) -> list[AgentTool]:
 
     def plan(given: Mapping[str, Any]) -> str:
         planned = schedule.add(given.get("text", ""), given.get("at", ""), given.get("every") or "")
-        return f"Planned: {told(planned, ground.zone)}"
+        return f"Planned: {planned}"
 
     def show(_given: Mapping[str, Any]) -> str:
-        lines = [told(each, ground.zone) for each in schedule.waiting()]
+        lines = [str(each) for each in schedule.waiting()]
         return quoted("\n".join(lines), "scheduled") if lines else "No message is planned."
 
     def cancel(given: Mapping[str, Any]) -> str:

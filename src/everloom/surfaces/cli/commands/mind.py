@@ -115,7 +115,7 @@ def heartbeats(invocation: Invocation, limit: int) -> Answer:
     """Show when the agent wondered whether to speak first, and why it did or did not."""
     with invocation.open() as loom:
         place = invocation.take(loom)
-        found = place.mind.heartbeats.recent(limit)
+        found = place.mind.pulse.recent(limit)
     rows = [(shown(each.at, place.info.zone), each.outcome, each.reason) for each in found]
     return Answer({"heartbeats": found}, [Table(rows, ("at", "outcome", "reason"))])
 

@@ -1,0 +1,291 @@
+"""The mind of one workspace, and its verbs: the archive, the notes, the status, what is said at a later time.
+
+The class is the declaration that every surface reads. It composes the rooms and holds no rule itself. Talking is no
+verb: a conversation has channels for that. A result with words of its own (`__str__`) is told to the agent in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, verb
+
+if TYPE_CHECKING:
+    from everloom.mind.conversation.conversation import Conversation
+    from everloom.mind.ground import Ground
+    from everloom.mind.initiative.heartbeat import Heartbeats
+    from everloom.mind.initiative.schedule import Schedule, Scheduled
+    from everloom.mind.learning.archive import Archive
+    from everloom.mind.notes.notes import Notes
+    from everloom.mind.ports import AgentTool
+    from everloom.mind.prompt import Prompt
+    from everloom.mind.results import (
+        ArrayView,
+        Cancelled,
+        CompactionList,
+        ConversationLog,
+        FoundInArchive,
+        HeartbeatList,
+        NoteHistory,
+        NoteText,
+        NoteWritten,
+    )
+
+Query = Annotated[str, Says("what to look for, in specific words", metavar="WORDS")]
+Where = Annotated[Literal["conversations", "facts", "both"], Says("where to look", flag="--in")]
+Updates = Annotated[Mapping[str, Any], Says('the fields to set, such as {"water": {"glasses": 3}, "mood": "tired"}')]
+NoteName = Annotated[str, Says("such as MEMORY.md, daily/2026-11-16.md or projects/boat.md", metavar="NAME")]
+MaybeNote = Annotated[str | None, Says("such as MEMORY.md, daily/2026-11-16.md or projects/boat.md", metavar="NAME")]
+Body = Annotated[str, Says("the whole text of the note; never empty")]
+Addition = Annotated[str, Says("what to add; never empty")]
+Replace = Annotated[bool, Says("allow a cut of more than half")]
+Words = Annotated[str, Says("what the person will read")]
+DueAt = Annotated[str, Says("local: 2026-11-16T09:30, or 09:30 for the next time it is so", metavar="TIME")]
+Every = Annotated[Literal["daily", "weekdays", "weekly"] | None, Says("send it again at this rhythm")]
+ScheduledId = Annotated[int, Says("the number of the message", metavar="ID")]
+VersionNumber = Annotated[int, Says("the number of the version", metavar="VERSION")]
+Before = Annotated[int | None, Says("older than this message", metavar="ID")]
+Holding = Annotated[
+    str | None, Says("only messages that hold these words, however old", flag="--search", metavar="WORDS")
+]
+Limit = Annotated[int, Says("at most so many")]
+
+
+class Mind:
+    """One workspace's mind; keep it, for the system prompt is cached in it."""
+
+    def __init__(self, ground: Ground, holder: str) -> None:
+        self.ground = ground
+        self._holder = holder
+
+    @verb(
+        "Search memory",
+        READS,
+        tools=("mind",),
+        agent=True,
+        cli=False,
+        models="Past exchanges of the conversation and facts learnt from it, with dates and ids.",
+    )
+    def search_memory(self, query: Query, search_type: Where = "both") -> FoundInArchive:
+        """Search past exchanges and facts, as the agent does."""
+        from everloom.mind.results import FoundInArchive
+
+        return FoundInArchive(self.archive.search(query, search_type))
+
+    @verb(
+        "Update status",
+        ADDS_ONCE,
+        tools=("mind",),
+        agent=True,
+        cli=False,
+        models="Merge an object into status.json, deep; each changed field is stamped with the time, null removes one. "
+        "Answers the whole status.",
+    )
+    def update_status(self, updates: Updates) -> Mapping[str, Any]:
+        """Record what holds right now in status.json; each change is stamped with its time."""
+        return self.notes.update_status(updates)
+
+    @verb(
+        "List notes",
+        READS,
+        tools=("mind",),
+        cli=False,
+        models="The names of all notes that the person and the agent share.",
+    )
+    def list_notes(self) -> Sequence[str]:
+        """List the notes."""
+        return self.notes.names()
+
+    @verb(
+        "Read a note",
+        READS,
+        tools=("mind",),
+        agent=True,
+        cli=False,
+        models="One note whole; body is null when there is none. Without a name, body lists the notes.",
+    )
+    def read_note(self, name: MaybeNote = None) -> NoteText:
+        """Read a note."""
+        from everloom.mind.results import NoteText
+
+        if not name:
+            return NoteText(None, "\n".join(self.notes.names()))
+        return NoteText(name, self.notes.read(name))
+
+    @verb(
+        "Write a note",
+        DESTROYS,
+        tools=("mind",),
+        agent=True,
+        cli=False,
+        models="Write a note anew, whole. Every version is kept; an empty body is refused, and so is a text less than "
+        "half as long as the note, unless replace is true.",
+    )
+    def write_note(self, name: NoteName, body: Body, replace: Replace = False) -> NoteWritten:
+        """Write a note anew; earlier versions are kept."""
+        return _written(self.notes.write(name, body, replace=replace))
+
+    @verb(
+        "Append to a note",
+        ADDS,
+        tools=("mind",),
+        agent=True,
+        cli=False,
+        models="Add to the end of a note, making it on first use. Without a name, to today's page.",
+    )
+    def append_note(self, text: Addition, name: MaybeNote = None) -> NoteWritten:
+        """Add lines to the end of a note."""
+        return _written(self.notes.append(name, text) if name else self.notes.append_today(text))
+
+    @verb(
+        "Schedule a message",
+        ADDS,
+        tools=("mind",),
+        agent=True,
+        cli=False,
+        models="Have the agent send a message at a time to come, exactly as it is written here, where the person last "
+        "wrote from.",
+    )
+    def schedule_message(self, text: Words, at: DueAt, every: Every = None) -> Scheduled:
+        """Plan a message that the agent will send."""
+        return self.schedule.add(text, at, every or "")
+
+    @verb(
+        "List scheduled messages",
+        READS,
+        tools=("mind",),
+        agent=True,
+        cli=False,
+        models="What will be said, and when.",
+    )
+    def list_scheduled(self) -> Sequence[Scheduled]:
+        """List the messages that wait for their time."""
+        return self.schedule.waiting()
+
+    @verb(
+        "Cancel a scheduled message",
+        DESTROYS,
+        tools=("mind",),
+        agent=True,
+        cli=False,
+        models="Take a scheduled message back.",
+    )
+    def cancel_scheduled(self, id: ScheduledId) -> Cancelled:  # noqa: A002  the contract's name
+        """Take a planned message back."""
+        from everloom.mind.results import Cancelled
+
+        self.schedule.cancel(id)
+        return Cancelled(id)
+
+    @verb("Show the log", READS)
+    def log(self, *, query: Holding = None, before: Before = None, limit: Limit = 20) -> ConversationLog:
+        """Show the log of record, newest last: every message on every channel, and what became of it."""
+        from everloom.mind.results import ConversationLog
+
+        return ConversationLog(tuple(self.conversation.log(limit, before, query)[::-1]))
+
+    @verb("Show the array", READS)
+    def array(self) -> ArrayView:
+        """Show what the model sees now: the turns since the last compaction, after it."""
+        from everloom.mind.results import view_of
+
+        return view_of(self.conversation.turns())
+
+    @verb("List compactions", READS)
+    def compactions(self, *, limit: Limit = 20) -> CompactionList:
+        """Show when the oldest turns were folded, and what that took."""
+        from everloom.mind.results import CompactionList
+
+        return CompactionList(tuple(self.conversation.compactions(limit)))
+
+    @verb("List heartbeats", READS)
+    def heartbeats(self, *, limit: Limit = 20) -> HeartbeatList:
+        """Show when the agent wondered whether to speak first, and why it did or did not."""
+        from everloom.mind.results import HeartbeatList
+
+        return HeartbeatList(tuple(self.pulse.recent(limit)))
+
+    @verb("List the versions of a note", READS, cli=False)
+    def note_history(self, name: NoteName) -> NoteHistory:
+        """List the versions of a note, newest first."""
+        from everloom.mind.results import NoteHistory
+
+        return NoteHistory(tuple(self.notes.history(name)))
+
+    @verb("Restore a note", DESTROYS, cli=False)
+    def restore_note(self, name: NoteName, number: VersionNumber) -> NoteWritten:
+        """Make an earlier version of a note the newest one."""
+        return _written(self.notes.restore(name, number))
+
+    @cached_property
+    def notes(self) -> Notes:
+        """Reach the files that the person and the agent share."""
+        from everloom.mind.notes.notes import Notes
+
+        return Notes(self.ground)
+
+    @cached_property
+    def prompt(self) -> Prompt:
+        """Reach the system prompt."""
+        from everloom.mind.prompt import Prompt
+
+        return Prompt(self.notes, self.ground)
+
+    @cached_property
+    def archive(self) -> Archive:
+        """Reach what was said long ago, and what was learnt from it."""
+        from everloom.mind.learning.archive import Archive
+
+        return Archive(self.ground)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """Reach the messages that will be sent at a time."""
+        from everloom.mind.initiative.schedule import Schedule
+
+        return Schedule(self.ground)
+
+    @cached_property
+    def pulse(self) -> Heartbeats:
+        """Reach the times the agent wondered whether to speak first."""
+        from everloom.mind.initiative.heartbeat import Heartbeats
+
+        return Heartbeats(self.ground)
+
+    @cached_property
+    def conversation(self) -> Conversation:
+        """Reach the conversation."""
+        from everloom.mind.conversation.conversation import Conversation
+        from everloom.mind.conversation.means import Means
+        from everloom.mind.initiative.self_awareness import before_folding
+
+        means = Means(
+            system=self.prompt.text,
+            instructions=self.prompt.compaction_instructions,
+            tools=self.tools,
+            before_folding=before_folding(self.ground, self.notes),
+        )
+        return Conversation(self.ground, self._holder, means)
+
+    def tools(self) -> Sequence[AgentTool]:
+        """List the tools of the agent, always in the same order."""
+        from everloom.mind.initiative.schedule import schedule_tools
+        from everloom.mind.learning.archive import search_tool
+        from everloom.mind.notes.memory_tool import memory_tool
+        from everloom.mind.notes.tools import note_tools
+
+        return (
+            search_tool(self.ground),
+            *note_tools(self.notes),
+            *schedule_tools(self.ground),
+            *((memory_tool(self.notes),) if self.ground.policy.memory_tool else ()),
+            *self.ground.tools(),
+        )
+
+
+def _written(version: Any) -> NoteWritten:
+    from everloom.mind.results import NoteWritten
+
+    return NoteWritten(version.name, version.number, version.at)
