@@ -52,8 +52,9 @@ from everloom.wiring.policies import MIND_TASKS, access, day_of, later, mind_pol
 from everloom.wiring.ports import Neighbours, OneSoul
 
 if TYPE_CHECKING:
-    from everloom.episodic import Episodic, Patrol
-    from everloom.episodic import Ground as SceneGround
+    from everloom.episodic import Episodic
+    from everloom.episodic.ground import Ground as SceneGround
+    from everloom.episodic.patrol.task import Patrol
     from everloom.graph import Graph, Graphs, Watcher
     from everloom.mind import Mind
     from everloom.mind.ground import Ground as MindGround
@@ -158,14 +159,14 @@ class Loom:
 
     def patrol(self) -> Patrol:
         """Make the task that turns notes into scenes, and ages them."""
-        from everloom.episodic import Patrol  # noqa: PLC0415
+        from everloom.episodic.patrol.task import Patrol  # noqa: PLC0415
 
         return Patrol(self.scenes_ground())
 
     def scenes_ground(self) -> SceneGround:
         """Lay what episodic memory stands on."""
-        from everloom.episodic import Ground as SceneGround  # noqa: PLC0415
-        from everloom.episodic import Policy  # noqa: PLC0415
+        from everloom.episodic.ground import Ground as SceneGround  # noqa: PLC0415
+        from everloom.episodic.ground import Policy  # noqa: PLC0415
 
         known = self.settings.episodic
         return SceneGround(
@@ -298,7 +299,8 @@ class Workspace:
     @property
     def episodic(self) -> Episodic:
         """Reach what happened: scenes, clusters, notes, diary."""
-        from everloom.episodic import Episodic, Place  # noqa: PLC0415
+        from everloom.episodic import Episodic  # noqa: PLC0415
+        from everloom.episodic.ground import Place  # noqa: PLC0415
 
         ground = self.loom.scenes_ground()
         place = Place(

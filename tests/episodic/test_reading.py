@@ -138,7 +138,7 @@ def test_bad_scenes_are_kept_and_reported_and_good_ones_are_remembered(being: Ep
         7,
         None,
     ]
-    kept = being.update_notes(scenes=scenes)
+    kept = being.update_notes(scenes=scenes)  # type: ignore[arg-type]
     assert [each.index for each in kept.rejected] == [0, 1, 2, 6, 8, 9]
     assert all(each.reason for each in kept.rejected)
     remarks = "\n".join(kept.remarks)

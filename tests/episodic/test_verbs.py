@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -131,7 +132,7 @@ def test_notes_are_listed_changed_retyped_and_deleted(being: Episodic, loom: Loo
     with pytest.raises(Rejected):
         being.update_notes(notes=[{"content": "x", "type": "scene"}])
     with pytest.raises(Rejected):
-        being.update_notes(action="destroy")
+        being.update_notes(action="destroy")  # type: ignore[arg-type]
 
 
 def test_scenes_that_wait_can_be_replaced_and_taken_ones_cannot(being: Episodic) -> None:
@@ -146,7 +147,7 @@ def test_scenes_that_wait_can_be_replaced_and_taken_ones_cannot(being: Episodic)
 
 
 def test_a_repeated_call_is_answered_from_its_receipt(being: Episodic) -> None:
-    told = [scene("A lamp was lit"), "bad"]
+    told: list[dict[str, Any] | str] = [scene("A lamp was lit"), "bad"]
     first = being.update_notes(scenes=told, idempotency_key="k1")
     again = being.update_notes(scenes=told, idempotency_key="k1")
     assert (again.scene_ids, again.rejected) == (first.scene_ids, first.rejected)
@@ -271,7 +272,7 @@ def test_recall_can_be_asked_for_a_feeling(being: Episodic) -> None:
     assert being.show(joy).reactivation_count == 3
     for wrong in ([1, 2], {"anger": 1}, "sad"):
         with pytest.raises(Rejected):
-            being.recall(feeling=wrong)  # type: ignore[arg-type]
+            being.recall(feeling=wrong)
     with pytest.raises(Rejected):
         being.recall("  ")
 

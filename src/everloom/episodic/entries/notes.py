@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from everloom.clock import from_micros, to_micros
 from everloom.episodic.ground import Place
-from everloom.episodic.patrol.task import pending
 from everloom.episodic.scenes.reading import Read, Unreadable, read_scene
 from everloom.episodic.scenes.scene import Told
 from everloom.errors import Conflict, NotFound, Rejected
@@ -106,7 +105,7 @@ def as_object(told: Told) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class NotesRequest:
     """What `update_notes` was asked."""
 
     action: str
@@ -115,8 +114,30 @@ class Request:
     scene_ids: Sequence[int]
     note_type_updates: Sequence[Mapping[str, Any]]
 
+    @classmethod
+    def of(
+        cls,
+        action: str,
+        scenes: object,
+        notes: object,
+        scene_ids: Sequence[int],
+        note_type_updates: Sequence[Mapping[str, Any]],
+    ) -> NotesRequest:
+        """Take what a caller gave: one scene or one note alone is a list of one."""
+        return cls(
+            action=action,
+            scenes=_listed(scenes),
+            notes=_listed(notes),
+            scene_ids=list(scene_ids),
+            note_type_updates=list(note_type_updates),
+        )
 
-def update_notes(place: Place, request: Request, idempotency_key: str | None) -> NotesUpdated:
+
+def _listed(given: Any) -> list[object]:
+    return [given] if isinstance(given, str | Mapping) else list(given)
+
+
+def update_notes(place: Place, request: NotesRequest, idempotency_key: str | None) -> NotesUpdated:
     """Keep scenes and notes, in place of earlier ones if asked to."""
     if request.action not in ("append", "update"):
         raise Rejected(f"there is no action {request.action!r}", hint="say append or update")
@@ -144,7 +165,9 @@ def update_notes(place: Place, request: Request, idempotency_key: str | None) ->
         return answer(unit, outcome)
 
 
-def fingerprint_of(request: Request, written: Sequence[Written], noted: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def fingerprint_of(
+    request: NotesRequest, written: Sequence[Written], noted: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
     """Write a request so that the same one reads the same; scenes as they are kept, for they may be anything."""
     return {
         "action": request.action,
@@ -278,6 +301,12 @@ def note_from(row: Row) -> Note:
         problem=row["problem"],
         created_at=from_micros(row["created_at"]),
     )
+
+
+def pending(unit: Unit) -> int:
+    """Count the scene notes that wait for a patrol."""
+    (row,) = unit.all("episodic.note_pending")
+    return int(row["count"])
 
 
 def open_notes(unit: Unit) -> tuple[Note, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
 from everloom.clock import to_micros
 from everloom.episodic.entries import soul
@@ -26,23 +26,12 @@ from everloom.episodic.entries.entry import (
 )
 from everloom.episodic.entries.notes import Note, add_note, document_of, find_note, open_notes, problem_of, write_down
 from everloom.episodic.ground import Place
+from everloom.episodic.verbs import Action, Target
 from everloom.errors import NotFound, Rejected
+from everloom.kernel.journal import answered_before, keep_receipt
 from everloom.kernel.texts import checked, checked_name
 from everloom.store import Unit
 
-Target = Literal[
-    "preferences",
-    "knowledge",
-    "relationship",
-    "partner_tools",
-    "partner_map",
-    "diary",
-    "notes",
-    "party_message",
-    "partner_rules",
-    "souls",
-]
-Action = Literal["get", "append", "update", "delete"]
 TARGETS: tuple[Target, ...] = get_args(Target)
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
@@ -52,7 +41,7 @@ PREFERENCE_KEY = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class MemoryRequest:
     """What `update_memory` was asked."""
 
     target: Target
@@ -88,7 +77,7 @@ class MemoryUpdated:
     after: Entry | None = None
 
 
-def update_memory(place: Place, request: Request) -> MemoryUpdated:
+def update_memory(place: Place, request: MemoryRequest) -> MemoryUpdated:
     """Read or change one of the ten targets."""
     if request.target not in TARGETS:
         raise Rejected(f"there is no target {request.target!r}", hint=f"say one of {', '.join(TARGETS)}")
@@ -99,7 +88,7 @@ def update_memory(place: Place, request: Request) -> MemoryUpdated:
     return ROOMS.get(request.target, update_entries)(place, request)
 
 
-def told(request: Request, before: Entry | None, after: Entry | None) -> MemoryUpdated:
+def told(request: MemoryRequest, before: Entry | None, after: Entry | None) -> MemoryUpdated:
     """Say what was there before and what is there now."""
     key = (after or before or Entry(target="", key="", content="")).key
     verb = {"append": "added", "update": "updated", "delete": "deleted"}[request.action]
@@ -112,13 +101,13 @@ def told(request: Request, before: Entry | None, after: Entry | None) -> MemoryU
     )
 
 
-def listed(request: Request, entries: tuple[Entry, ...]) -> MemoryUpdated:
+def listed(request: MemoryRequest, entries: tuple[Entry, ...]) -> MemoryUpdated:
     """Show what was read."""
     count = f"{len(entries)} of {request.target}"
     return MemoryUpdated(target=request.target, action=request.action, message=count, entries=entries)
 
 
-def update_entries(place: Place, request: Request) -> MemoryUpdated:
+def update_entries(place: Place, request: MemoryRequest) -> MemoryUpdated:
     """Serve every target that is kept under keys."""
     if request.action == "get":
         with place.read() as unit:
@@ -131,7 +120,7 @@ def update_entries(place: Place, request: Request) -> MemoryUpdated:
         return told(request, before, None if request.action == "delete" else after)
 
 
-def found(unit: Unit, place: Place, request: Request) -> tuple[Entry, ...]:
+def found(unit: Unit, place: Place, request: MemoryRequest) -> tuple[Entry, ...]:
     """Read one entry, or all of a target; of the diary, the last days."""
     if request.key is not None:
         return (existing(unit, request.target, request.named),)
@@ -140,7 +129,7 @@ def found(unit: Unit, place: Place, request: Request) -> tuple[Entry, ...]:
     return entries_of(unit, request.target)
 
 
-def changed(unit: Unit, place: Place, request: Request) -> tuple[Entry | None, Entry]:
+def changed(unit: Unit, place: Place, request: MemoryRequest) -> tuple[Entry | None, Entry]:
     """Carry out an action on one entry; for a deletion the second is what was deleted."""
     if request.action == "append":
         entry = new_entry(place, request)
@@ -157,7 +146,7 @@ def changed(unit: Unit, place: Place, request: Request) -> tuple[Entry | None, E
     return before, put_entry(unit, place.ground, edited(before, request), place.now)
 
 
-def new_entry(place: Place, request: Request) -> Entry:
+def new_entry(place: Place, request: MemoryRequest) -> Entry:
     """Read the entry that is to be added; each target has its own default key."""
     text, target = request.text, request.target
     if target == "partner_rules":
@@ -180,7 +169,7 @@ def rule(text: str) -> Entry:
     return Entry(target="partner_rules", key=title, title=title, content=parts["body"].strip(), detail=detail)
 
 
-def edited(before: Entry, request: Request) -> Entry:
+def edited(before: Entry, request: MemoryRequest) -> Entry:
     """Write an entry anew under its key; a rule can also be enabled and disabled."""
     text = request.text
     location = {} if request.location is None else {"location": request.location}
@@ -202,7 +191,7 @@ def existing(unit: Unit, target: str, key: str) -> Entry:
     return entry
 
 
-def update_souls(place: Place, request: Request) -> MemoryUpdated:
+def update_souls(place: Place, request: MemoryRequest) -> MemoryUpdated:
     """Read the parts of the one soul, or write one of them anew into its prose."""
     prose = place.soul.read()
     parts = soul.parts_of(prose)
@@ -232,7 +221,7 @@ def part_named(key: str) -> str:
     return name
 
 
-def update_open_notes(place: Place, request: Request) -> MemoryUpdated:
+def update_open_notes(place: Place, request: MemoryRequest) -> MemoryUpdated:
     """Read, add, mend and delete notes; a scene that could not be read is read again after its edit."""
     if request.action == "get":
         with place.read() as unit:
@@ -291,7 +280,7 @@ def as_entry(note: Note) -> Entry:
     )
 
 
-def update_messages(place: Place, request: Request) -> MemoryUpdated:
+def update_messages(place: Place, request: MemoryRequest) -> MemoryUpdated:
     """Read messages of other Beings, send one, and edit or delete one's own copy."""
     if request.action != "append":
         return update_entries(place, request)
@@ -310,7 +299,46 @@ def update_messages(place: Place, request: Request) -> MemoryUpdated:
         return told(request, None, after)
 
 
-Room = Callable[[Place, Request], MemoryUpdated]
+def update_relation(place: Place, entity_name: str, relation_type: str, content: str | None, action: str) -> Entry:
+    """Write down who somebody or something is, or forget it."""
+    key = checked_name(entity_name, "the entity's name")
+    if action not in ("upsert", "delete"):
+        raise Rejected(f"there is no action {action!r}", hint="say upsert or delete")
+    with place.write() as unit:
+        known = find_entry(unit, "relationship", key)
+        place.log(unit, "update_relation", entity=key, action=action)
+        if action == "delete":
+            if known is None:
+                raise NotFound(f"no relationship with {key!r} is kept", hint="update_memory lists them")
+            drop_entry(unit, place.ground, known)
+            return known
+        text = checked(content, "the content") if content is not None else "" if known is None else known.content
+        detail = {"relation_type": checked_name(relation_type, "the type of relation")}
+        entry = Entry(target="relationship", key=key, title=key, content=text or key, detail=detail)
+        return put_entry(unit, place.ground, entry, place.now)
+
+
+def receive(place: Place, sender: str, text: str, key: str) -> None:
+    """Keep a message that another Being sent; the same key is kept once."""
+    asked = {"sender": sender, "text": text}
+    with place.write() as unit:
+        if answered_before(unit, key, "receive", asked) is not None:
+            return
+        entry_key = f"{sender}:{unit.ids(1)[0]}"
+        detail = {"from": sender, "to": place.info.name, "is_sent": False}
+        entry = Entry(
+            target="party_message",
+            key=entry_key,
+            title=f"from {sender}",
+            content=checked(text, "the message"),
+            detail=detail,
+        )
+        put_entry(unit, place.ground, entry, place.now)
+        place.log(unit, "receive", sender=sender, key=entry_key)
+        keep_receipt(unit, key, "receive", asked, {"key": entry_key}, place.now)
+
+
+Room = Callable[[Place, MemoryRequest], MemoryUpdated]
 ROOMS: dict[str, Room] = {
     "souls": update_souls,
     "notes": update_open_notes,

@@ -6,12 +6,14 @@ Each step runs in its own transaction, guarded by the lease, which also records 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
 
 from everloom.clock import from_micros, to_micros
-from everloom.episodic.ground import Ground
+from everloom.episodic.entries.notes import NotesUpdated, pending
+from everloom.episodic.ground import Ground, Place
 from everloom.episodic.patrol.ageing import age, flag_dying, revive
 from everloom.episodic.patrol.consolidate import consolidate
 from everloom.episodic.patrol.feel import feel
@@ -21,8 +23,9 @@ from everloom.episodic.patrol.reflect import reflect
 from everloom.episodic.patrol.split import split
 from everloom.episodic.patrol.steps import Bout, PatrolReport, Step, report_from
 from everloom.episodic.scenes.clusters import roots_of
+from everloom.errors import Rejected
 from everloom.kernel.journal import append_event, register
-from everloom.kernel.tasks import Lease, Progress, Report
+from everloom.kernel.tasks import Lease, Progress, Report, Work
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
@@ -30,6 +33,21 @@ from everloom.store.contract import FOREVER
 TASK = "patrol"
 
 Reason = Literal["asked", "pending", "schedule"]
+
+PATROL_SECONDS = 3600.0
+
+PatrolState = Literal["done", "already_running", "failed", "unfinished"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patrolled:
+    """What `trigger_patrol` answers: how it went, and the report as far as it came."""
+
+    status: PatrolState
+    scenes_created: int = 0
+    report: PatrolReport | None = None
+    error: str | None = None
+
 
 # In this order; ❶ to ❼ are the contract's.
 STEPS: dict[str, Step] = {
@@ -130,10 +148,51 @@ class Patrol:
                 append_event(unit, "patrol", {"id": bout.id, "number": bout.number}, now, None)
 
 
-def pending(unit: Unit) -> int:
-    """Count the scene notes that wait for a patrol."""
-    (row,) = unit.all("episodic.note_pending")
-    return int(row["count"])
+def run_patrol(
+    place: Place, work: Work, *, is_asked: bool, progress: Callable[[int], None] = lambda _: None
+) -> Patrolled:
+    """Run a patrol now, or go on with one that was interrupted; one that somebody asks for does not rest."""
+    (task,) = (each for each in work.tasks if each.name == TASK)
+    if is_asked:
+        work.retry_now(place.info, TASK)
+    outcome = work.run_one(place.info, task, PATROL_SECONDS, progress)
+    report = next(iter(patrol_report(place, 1)), None)
+    if outcome.state == "busy":
+        return Patrolled(status="already_running", report=report)
+    if outcome.state in ("failed", "resting"):
+        error = outcome.error or "it failed lately and rests: trigger_patrol tries again at once"
+        return Patrolled(status="failed", report=report, error=error)
+    is_through = report is not None and report.ended_at is not None
+    created = 0 if report is None else report.count("taken_in")
+    return Patrolled(status="done" if is_through else "unfinished", scenes_created=created, report=report)
+
+
+def patrol_if_many_wait(place: Place, work: Work, kept: NotesUpdated) -> NotesUpdated:
+    """Begin a patrol when enough scenes wait, or leave it to the worker."""
+    policy = place.ground.policy
+    if kept.pending_scenes < policy.patrol_at:
+        return kept
+    if not policy.starts_here:
+        return replace(kept, patrol="left to the worker")
+    patrolled = run_patrol(place, work, is_asked=False)
+    with place.read() as unit:
+        return replace(kept, patrol=patrolled.status, pending_scenes=pending(unit))
+
+
+def patrol_report(place: Place, limit: int) -> tuple[PatrolReport, ...]:
+    """Read the newest patrols with their steps."""
+    if not 1 <= limit <= 1000:
+        raise Rejected(f"cannot show {limit} patrols", hint="ask for 1 to 1000")
+    with place.read() as unit:
+        return reports(unit, unit.all("episodic.patrol_recent", limit=limit))
+
+
+def census(place: Place) -> dict[str, int]:
+    """Count scenes by how they are: active, dying, faded, absorbed; and clusters, and notes that wait."""
+    with place.read() as unit:
+        counts = {(row["death"] or row["status"]): row["count"] for row in unit.all("episodic.census")}
+        states = {state: counts.get(state, 0) for state in ("active", "dying", "faded", "absorbed")}
+        return {**states, "clusters": len(unit.all("episodic.cluster_counts")), "pending": pending(unit)}
 
 
 def reports(unit: Unit, rows: Iterable[Row]) -> tuple[PatrolReport, ...]:

@@ -13,7 +13,8 @@ from everloom.clock import to_micros
 from everloom.episodic.ground import Place
 from everloom.episodic.scenes.clusters import Cluster, cluster_named, clusters_of, refresh, vectors_of
 from everloom.episodic.scenes.node import KIND, Node, nodes_of
-from everloom.episodic.scenes.scene import Emotion, fields_of, folded
+from everloom.episodic.scenes.reading import Mended, emotion_of
+from everloom.episodic.scenes.scene import AXES, Emotion, fields_of, folded
 from everloom.errors import Rejected
 from everloom.kernel.journal import count_access
 from everloom.kernel.texts import checked
@@ -48,8 +49,9 @@ class ClusterMemory:
     nodes: tuple[Node, ...] = ()
 
 
-def recall(place: Place, message: str, feeling: Emotion | None, limit: int = RECALLED) -> Recall:
+def recall(place: Place, message: str, felt: object = None, limit: int = RECALLED) -> Recall:
     """Bring back fragments of the scenes that a message or a feeling touches."""
+    feeling = feeling_of(felt)
     if not message.strip() and feeling is None:
         raise Rejected("there is nothing to recall by", hint="give a message, a feeling, or both")
     cue = checked(message, "the message", LONGEST_CUE) if message.strip() else None
@@ -69,6 +71,23 @@ def recall(place: Place, message: str, feeling: Emotion | None, limit: int = REC
     reactivate(place, ids)
     fragments = shuffled([text for item in ids for text in (nodes[item].scene.action, nodes[item].feeling)], place)
     return Recall(text=f"{OPENING}\n{' / '.join(fragments)}\n{CLOSING}", fragments=fragments, node_ids=tuple(ids))
+
+
+def feeling_of(given: object) -> Emotion | None:
+    """Read a feeling that somebody asks for."""
+    if given is None or isinstance(given, Emotion):
+        return given
+    found = emotion_of(_by_name(given) if isinstance(given, str) else given, Mended())
+    if found is None:
+        raise Rejected("this is no feeling", hint="give six numbers from -1 to 1, or some of them by name: valence, …")
+    return found
+
+
+def _by_name(text: str) -> dict[str, str]:
+    """Read numbers that are written as text, `0.5,-0.2,0,0,0,0.9` or `valence=0.8,trust=0.5`."""
+    parts = (part.strip() for part in text.split(",") if part.strip())
+    pairs = (part.split("=", 1) if "=" in part else (axis, part) for axis, part in zip(AXES, parts, strict=False))
+    return {name.strip(): number for name, number in pairs}
 
 
 def shuffled(texts: Iterable[str], place: Place) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Merging scenes by hand, pinning them, and messages that arrive."""
+"""Merging scenes by hand, pinning them, and showing one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from everloom.episodic.entries.entry import Entry, put_entry
 from everloom.episodic.ground import Place
 from everloom.episodic.scenes.clusters import refresh
 from everloom.episodic.scenes.merging import merged
@@ -88,12 +87,24 @@ def mergeable(unit: Unit, ids: Sequence[int]) -> dict[int, Node]:
     return nodes
 
 
+def show_node(place: Place, node_id: int) -> Node:
+    """Show a scene with every field."""
+    with place.read() as unit:
+        return existing(unit, node_id)
+
+
+def existing(unit: Unit, node_id: int) -> Node:
+    """Find a scene that must be there."""
+    node = nodes_of(unit, [node_id]).get(node_id)
+    if node is None:
+        raise NotFound(f"no scene has the id {node_id}", hint="search_memory prints the ids of scenes")
+    return node
+
+
 def pin_node(place: Place, node_id: int, pinned: bool) -> Node:
     """Hold a scene against ageing and dying, or let it go; one that was on its way out is active again."""
     with place.write() as unit:
-        node = nodes_of(unit, [node_id]).get(node_id)
-        if node is None:
-            raise NotFound(f"no scene has the id {node_id}", hint="search_memory prints the ids of scenes")
+        node = existing(unit, node_id)
         if pinned and node.death == "absorbed":
             raise Conflict(f"scene {node_id} was absorbed", hint=f"pin {node.absorbed_into}, in which it lives on")
         pin(unit, node_id, pinned, place.now)
@@ -101,23 +112,3 @@ def pin_node(place: Place, node_id: int, pinned: bool) -> Node:
             refresh(unit, place.ground.embedding, [node.cluster_id])
         place.log(unit, "pin_node" if pinned else "unpin_node", id=node_id)
         return nodes_of(unit, [node_id])[node_id]
-
-
-def receive(place: Place, sender: str, text: str, key: str) -> None:
-    """Keep a message that another Being sent; the same key is kept once."""
-    asked = {"sender": sender, "text": text}
-    with place.write() as unit:
-        if answered_before(unit, key, "receive", asked) is not None:
-            return
-        entry_key = f"{sender}:{unit.ids(1)[0]}"
-        detail = {"from": sender, "to": place.info.name, "is_sent": False}
-        entry = Entry(
-            target="party_message",
-            key=entry_key,
-            title=f"from {sender}",
-            content=checked(text, "the message"),
-            detail=detail,
-        )
-        put_entry(unit, place.ground, entry, place.now)
-        place.log(unit, "receive", sender=sender, key=entry_key)
-        keep_receipt(unit, key, "receive", asked, {"key": entry_key}, place.now)

@@ -17,7 +17,9 @@ from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
 
 if TYPE_CHECKING:
-    from everloom.episodic import Entry, Episodic, Node
+    from everloom.episodic import Episodic
+    from everloom.episodic.entries.entry import Entry
+    from everloom.episodic.scenes.node import Node
     from everloom.loom import Workspace
 
 TARGETS = click.Choice(
@@ -157,7 +159,7 @@ def update_notes(invocation: Invocation, /, scenes: tuple[str, ...], file: Path 
     )
 
 
-def read_scenes(file: Path | None) -> list[object]:
+def read_scenes(file: Path | None) -> list[Any]:
     """Read scenes from a file: a JSON list, or one scene a line. What is no JSON is handed on as it is."""
     if file is None:
         return []

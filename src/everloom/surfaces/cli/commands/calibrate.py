@@ -17,7 +17,7 @@ from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
 
 if TYPE_CHECKING:
-    from everloom.episodic import Calibrated, Passage
+    from everloom.episodic.calibration import Calibrated, Passage
 
 ADVERSARIAL = 5
 DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
@@ -51,7 +51,7 @@ def lines(found: Calibrated) -> Iterator[str | Table]:
 
 def read_passages(file: Path) -> list[Passage]:
     """Read conversations in LoCoMo's shape, or paragraphs of a text file, which is one source."""
-    from everloom.episodic import Passage  # noqa: PLC0415  loads numpy
+    from everloom.episodic.calibration import Passage  # noqa: PLC0415  loads numpy
 
     text = file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".json":
@@ -67,7 +67,7 @@ def read_passages(file: Path) -> list[Passage]:
 
 def conversation(sample: dict[str, Any], source: str) -> list[Passage]:
     """Read the turns of one conversation as scenes are written, with the questions that each answers."""
-    from everloom.episodic import Passage  # noqa: PLC0415
+    from everloom.episodic.calibration import Passage  # noqa: PLC0415
 
     cues: dict[str, list[str]] = {}
     for question in sample.get("qa", ()):

@@ -15,7 +15,8 @@ from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, progress
 
 if TYPE_CHECKING:
-    from everloom.episodic import Patrolled, PatrolReport
+    from everloom.episodic.patrol.steps import PatrolReport
+    from everloom.episodic.patrol.task import Patrolled
 
 
 @click.command(cls=Command)
@@ -32,7 +33,7 @@ def run(invocation: Invocation) -> Answer:
     with invocation.open() as loom:
         workspace = invocation.take(loom)
         with progress(len(STEPS), "patrol") as advance:
-            answer = workspace.episodic.trigger_patrol(progress=advance)
+            answer = workspace.episodic.run_patrol(advance)
     lines = list(report_lines(answer.report, workspace.info.zone)) if answer.report else []
     return Answer(answer, lines, failure_of(answer))
 

@@ -1,0 +1,320 @@
+"""The verbs of episodic memory, declared once: every surface reads from this class what it offers.
+
+Holds no rule itself; each method names its room and loads it when it is called, so that a help page loads none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, verb
+
+if TYPE_CHECKING:
+    from everloom.episodic.calibration import Calibrated, Passage
+    from everloom.episodic.entries.entry import Entry
+    from everloom.episodic.entries.notes import NotesUpdated
+    from everloom.episodic.entries.updating import MemoryUpdated
+    from everloom.episodic.ground import Place
+    from everloom.episodic.patrol.steps import PatrolReport
+    from everloom.episodic.patrol.task import Patrolled
+    from everloom.episodic.recall.context import Context
+    from everloom.episodic.recall.recalling import ClusterMemory, Recall
+    from everloom.episodic.recall.searching import FoundScenes, Said
+    from everloom.episodic.scenes.editing import Merged
+    from everloom.episodic.scenes.node import Node
+    from everloom.kernel.tasks import Work
+
+Target = Literal[
+    "preferences",
+    "knowledge",
+    "relationship",
+    "partner_tools",
+    "partner_map",
+    "diary",
+    "notes",
+    "party_message",
+    "partner_rules",
+    "souls",
+]
+Action = Literal["get", "append", "update", "delete"]
+
+_TOOLS = ("episodic",)
+
+_Key = Annotated[str | None, Says("the same key never writes twice", is_plumbing=True)]
+_Limit = Annotated[int, Says("how many at most")]
+_NodeId = Annotated[int, Says("the id of a scene", metavar="ID")]
+_Feeling = Annotated[
+    Mapping[str, float] | Sequence[float] | str | None,
+    Says("recall by feeling: six numbers -1..1, or some by name: valence=0.8,trust=0.5", metavar="NUMBERS"),
+]
+_Scenes = Annotated[
+    Sequence[Mapping[str, Any] | str],
+    Says(
+        "each {action*, actors, when [YYYY-MM-DD], feeling, themes, setting, dialogue, sensory, importance 0-1, "
+        "emotion {valence, arousal, dominance, safety, novelty, trust: -1..1}}",
+        flag="--scene",
+        metavar="JSON",
+    ),
+]
+
+
+class Episodic:
+    """What happened to a Being, and how it felt."""
+
+    def __init__(self, place: Place, work: Work) -> None:
+        self._place = place
+        self._work = work
+
+    @verb(
+        "Get context",
+        READS,
+        tools=_TOOLS,
+        models="""Call at the start of a conversation: system_prompt (who you are), snapshot (notes, knowledge, diary,
+        scenes to mend), recent_nodes; metadata says what to cache.""",
+    )
+    def get_context(self) -> Context:
+        """Give the blocks that a conversation begins with."""
+        from everloom.episodic.recall.context import get_context
+
+        return get_context(self._place)
+
+    @verb(
+        "Recall",
+        READS,
+        tools=_TOOLS,
+        models="""Fragments of what a message, or a feeling, brings back; blurred on purpose. Call it when the past may
+        matter.""",
+    )
+    def recall(
+        self,
+        user_message: Annotated[str, Says("the message that may touch something", metavar="MESSAGE")] = "",
+        *,
+        feeling: _Feeling = None,
+    ) -> Recall:
+        """Bring back fragments of what a message or a feeling touches."""
+        from everloom.episodic.recall.recalling import recall
+
+        return recall(self._place, user_message, feeling)
+
+    @verb(
+        "Recall a cluster",
+        READS,
+        tools=_TOOLS,
+        agent=True,
+        models="Without cluster_id: all clusters. With it: that cluster's scenes, which grow stronger by it.",
+    )
+    def recall_memory(
+        self,
+        cluster_id: Annotated[int | None, Says("the cluster whose scenes are wanted", metavar="CLUSTER")] = None,
+        *,
+        limit: _Limit = 5,
+        query: Annotated[str | None, Says("only scenes that hold these words; of clusters, the nearest first")] = None,
+        no_nodes: Annotated[bool, Says("leave the scenes out")] = False,
+    ) -> ClusterMemory:
+        """List the clusters, or bring back one cluster's scenes."""
+        from everloom.episodic.recall.recalling import recall_memory
+
+        return recall_memory(self._place, cluster_id, limit, query, no_nodes=no_nodes)
+
+    @verb(
+        "Search memory",
+        READS,
+        tools=_TOOLS,
+        models="""Look for scenes on purpose, by meaning and by literal words, forgotten ones included; "and" wants
+        every word.""",
+    )
+    def search_memory(
+        self,
+        query: Annotated[str, Says("what to look for", metavar="QUERY")],
+        *,
+        mode: Annotated[Literal["or", "and"], Says("any word, or all of them")] = "or",
+        limit: _Limit = 10,
+    ) -> FoundScenes:
+        """Look for scenes on purpose, forgotten ones included."""
+        from everloom.episodic.recall.searching import search_memory
+
+        return search_memory(self._place, query, mode, limit)
+
+    @verb(
+        "Search history",
+        READS,
+        tools=_TOOLS,
+        models="Find what was said in conversations, by words and by date (YYYY-MM-DD).",
+    )
+    def search_history(
+        self,
+        query: Annotated[str | None, Says("what was said", metavar="QUERY")] = None,
+        *,
+        date_from: Annotated[datetime | None, Says("only what was said then or later", flag="--from")] = None,
+        date_to: Annotated[
+            datetime | None, Says("only what was said then or earlier", flag="--until", ends_day=True)
+        ] = None,
+        limit: _Limit = 10,
+    ) -> tuple[Said, ...]:
+        """Find what was said in conversations."""
+        from everloom.episodic.recall.searching import search_history
+
+        return search_history(self._place, query, date_from, date_to, limit)
+
+    @verb(
+        "Update notes",
+        ADDS,
+        tools=_TOOLS,
+        agent=True,
+        models="""Write down what happened (scenes) and what to do (notes). Says which scenes could not be read and why:
+        mend those with update_memory. A patrol makes memories of the scenes; ten that wait start one.""",
+    )
+    def update_notes(
+        self,
+        *,
+        action: Annotated[Literal["append", "update"], Says("add, or replace waiting scenes")] = "append",
+        scenes: _Scenes = (),
+        notes: Annotated[
+            Sequence[str | Mapping[str, Any]], Says("text, or {content, type: note or someday}", flag="--note")
+        ] = (),
+        scene_ids: Annotated[
+            Sequence[int], Says("with update: waiting scenes to replace", flag="--replace", metavar="ID")
+        ] = (),
+        note_type_updates: Annotated[
+            Sequence[Mapping[str, Any]], Says("{id, type}", flag="--retype", metavar="JSON")
+        ] = (),
+        idempotency_key: _Key = None,
+    ) -> NotesUpdated:
+        """Write down scenes and notes; ten waiting scenes start a patrol."""
+        from everloom.episodic.entries.notes import NotesRequest, update_notes
+        from everloom.episodic.patrol.task import patrol_if_many_wait
+
+        request = NotesRequest.of(action, scenes, notes, scene_ids, note_type_updates)
+        return patrol_if_many_wait(self._place, self._work, update_notes(self._place, request, idempotency_key))
+
+    @verb(
+        "Update memory",
+        DESTROYS,
+        tools=_TOOLS,
+        models="""Read or change what is kept under keys; answers with before and after. Change rules and souls
+        (personality, voice, values, backstory, inner_world, examples) only when the user asks for it.""",
+    )
+    def update_memory(
+        self,
+        target: Target,
+        action: Action,
+        content: Annotated[str | None, Says("partner_rules: [category] title: body", metavar="CONTENT")] = None,
+        *,
+        key: Annotated[str | None, Says("needed to update and delete")] = None,
+        location: Annotated[str | None, Says("where it is")] = None,
+        to: Annotated[str | None, Says("party_message: the Being it goes to")] = None,
+    ) -> MemoryUpdated:
+        """Read or change preferences, knowledge, diary, notes, rules, soul and the like."""
+        from everloom.episodic.entries.updating import MemoryRequest, update_memory
+
+        request = MemoryRequest(target=target, action=action, content=content, key=key, location=location, to=to)
+        return update_memory(self._place, request)
+
+    @verb(
+        "Update relation",
+        ADDS_ONCE,
+        tools=_TOOLS,
+        models="Write down who somebody or something is to you, or forget it.",
+    )
+    def update_relation(
+        self,
+        entity_name: Annotated[str, Says("who or what it is", metavar="NAME")],
+        relation_type: Annotated[str, Says("person, device, ai, organization, …", flag="--type")] = "person",
+        content: Annotated[str | None, Says("what to write down", metavar="CONTENT")] = None,
+        *,
+        action: Annotated[Literal["upsert", "delete"], Says("write it down, or forget it")] = "upsert",
+    ) -> Entry:
+        """Write down who somebody or something is, or forget it."""
+        from everloom.episodic.entries.updating import update_relation
+
+        return update_relation(self._place, entity_name, relation_type, content, action)
+
+    @verb(
+        "Merge nodes",
+        ADDS,
+        tools=_TOOLS,
+        models="Make one scene of several that are one; the originals stay, absorbed in it.",
+    )
+    def merge_nodes(
+        self,
+        node_ids: Annotated[Sequence[int], Says("the scenes that are one", metavar="ID")],
+        summary: Annotated[str, Says("what all of them say", flag="--summary")],
+        feeling: Annotated[str | None, Says("how it felt", flag="--feeling")] = None,
+        *,
+        idempotency_key: _Key = None,
+    ) -> Merged:
+        """Make one scene of several; the originals stay, absorbed."""
+        from everloom.episodic.scenes.editing import merge_nodes
+
+        return merge_nodes(self._place, node_ids, summary, feeling, idempotency_key)
+
+    @verb("Pin a node", ADDS_ONCE, tools=_TOOLS, models="Hold a scene for ever: it neither ages nor dies.")
+    def pin_node(self, node_id: _NodeId) -> Node:
+        """Hold a scene against ageing and dying."""
+        from everloom.episodic.scenes.editing import pin_node
+
+        return pin_node(self._place, node_id, pinned=True)
+
+    @verb("Unpin a node", ADDS_ONCE, tools=_TOOLS, models="Let a pinned scene age again.")
+    def unpin_node(self, node_id: _NodeId) -> Node:
+        """Let a pinned scene age again."""
+        from everloom.episodic.scenes.editing import pin_node
+
+        return pin_node(self._place, node_id, pinned=False)
+
+    @verb(
+        "Trigger a patrol",
+        ADDS,
+        tools=_TOOLS,
+        models="""Take the waiting scenes in now, age all others, merge, split, reflect; or go on with an interrupted
+        patrol.""",
+    )
+    def trigger_patrol(self) -> Patrolled:
+        """Run a patrol now, or go on with one that was interrupted."""
+        return self.run_patrol()
+
+    @verb(
+        "Patrol report",
+        READS,
+        tools=_TOOLS,
+        models="The newest patrols, step by step: counts, milliseconds, what was skipped and why.",
+    )
+    def patrol_report(self, *, limit: Annotated[int, Says("how many patrols")] = 1) -> tuple[PatrolReport, ...]:
+        """Show the newest patrols step by step."""
+        from everloom.episodic.patrol.task import patrol_report
+
+        return patrol_report(self._place, limit)
+
+    @verb("Show a node", READS)
+    def show(self, node_id: _NodeId) -> Node:
+        """Show a scene with every field; looking does not count as recalling."""
+        from everloom.episodic.scenes.editing import show_node
+
+        return show_node(self._place, node_id)
+
+    @verb("Census", READS)
+    def census(self) -> dict[str, int]:
+        """Count scenes by how they are, clusters, and notes that wait."""
+        from everloom.episodic.patrol.task import census
+
+        return census(self._place)
+
+    def run_patrol(self, progress: Callable[[int], None] = lambda _: None) -> Patrolled:
+        """Run a patrol now, telling somebody of each step."""
+        from everloom.episodic.patrol.task import run_patrol
+
+        return run_patrol(self._place, self._work, is_asked=True, progress=progress)
+
+    def receive(self, sender: str, text: str, key: str) -> None:
+        """Keep a message that another Being sent; the same key is kept once."""
+        from everloom.episodic.entries.updating import receive
+
+        receive(self._place, sender, text, key)
+
+    def calibrate(self, passages: Sequence[Passage] | None = None, *, keep: bool = True) -> Calibrated:
+        """Find this embedder's thresholds from real text: what is given, or what the Being remembers."""
+        from everloom.episodic.calibration import calibrate
+
+        return calibrate(self._place, passages, keep=keep)
