@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 from everloom import Document, Settings, open_loom
 from everloom.errors import Conflict, Rejected, StoreError
 from everloom.loom import Loom
+from tests.patience import PATIENCE, wait_until
 from tests.store.ground import NOW, SETTINGS, is_sqlite, note, open_at
 
 
@@ -99,15 +100,20 @@ def in_child(deed: Callable[[], object]) -> int:
             os._exit(0)
         except BaseException:  # noqa: BLE001  the exit code tells
             os._exit(1)
-    patience = time.monotonic() + 20
-    while time.monotonic() < patience:
+    ended: list[int] = []
+
+    def has_ended() -> bool:
         done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
-    os.kill(child, 9)
-    os.waitpid(child, 0)
-    return -9
+        ended.append(os.waitstatus_to_exitcode(status))
+        return bool(done)
+
+    try:
+        wait_until(has_ended, "the forked child to end")
+    except AssertionError:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    return ended[-1]
 
 
 @pytest.mark.promise("loom.fork")
@@ -136,7 +142,7 @@ def test_a_child_forked_while_another_thread_writes_is_never_stuck(store_url: st
         inside, leave = threading.Event(), threading.Event()
         writer = threading.Thread(target=hold, args=(loom, place.info.id, inside, leave))
         writer.start()
-        assert inside.wait(10)
+        assert inside.wait(PATIENCE), "the writer never began"
 
         def use() -> None:
             if not is_sqlite(store_url):
@@ -156,4 +162,4 @@ def hold(loom: Loom, place: int, inside: threading.Event, leave: threading.Event
     with loom.store.write(place) as unit:
         unit.ids(1)
         inside.set()
-        leave.wait(10)
+        leave.wait(PATIENCE)

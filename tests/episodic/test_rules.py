@@ -27,6 +27,7 @@ from tests.episodic.ground import (
     step,
     tell,
 )
+from tests.patience import PATIENCE
 
 # Rule 1
 
@@ -178,7 +179,7 @@ def test_two_patrols_cannot_overlap(store_url: str, clock: ManualClock, monkeypa
 
     def slow(bout: Any) -> Any:
         inside.set()
-        assert leave.wait(20)
+        assert leave.wait(PATIENCE), "nobody let the patrol go on"
         return original(bout)
 
     original = task.STEPS["age"]
@@ -189,7 +190,7 @@ def test_two_patrols_cannot_overlap(store_url: str, clock: ManualClock, monkeypa
         answers: list[str] = []
         runner = threading.Thread(target=lambda: answers.append(one.trigger_patrol().status))
         runner.start()
-        assert inside.wait(20)
+        assert inside.wait(PATIENCE), "the patrol never began"
         assert two.trigger_patrol().status == "already_running"
         late = tell(two, "A late scene")
         leave.set()

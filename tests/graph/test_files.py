@@ -22,6 +22,7 @@ from everloom.graph.index.watch import Watcher
 from everloom.graph.operations.executor import Carrier
 from everloom.loom import Loom, Workspace
 from tests.graph.ground import assert_agreement, commits, git, keep, memory_text, open_with, text_of, write
+from tests.patience import wait_until
 
 
 @pytest.mark.promise("graph.files-are-followed")
@@ -326,7 +327,7 @@ def let_three_write(store_url: str, directory: Path) -> None:
             file.write_text(file.read_text() + f"Line {lines}.\n")
             lines += 1
             graph.follow()
-            time.sleep(0.05)
+            time.sleep(0.05)  # as fast as a person saves, not as a loop does
         assert [writer.wait() for writer in writers] == [0, 0]
         graph.follow()
         assert len(graph.get(shared.id).relations) == 12
@@ -344,12 +345,13 @@ def test_a_watcher_follows_while_a_server_runs(
         monkeypatch.setattr("everloom.graph.index.watch.POLL_SECONDS", 0.05)
     watcher = Watcher(quick).start()
     try:
-        time.sleep(0.3)
-        write(quick, "graph/fixes/live.md", memory_text("live-id", "Live", "fix"))
-        patience = time.monotonic() + 15
-        while not quick.recent() and time.monotonic() < patience:
-            time.sleep(0.05)
-        assert [each.id for each in quick.recent()] == ["live-id"]
+
+        def followed() -> list[str]:
+            # Written anew each time: the thread may have begun to watch only after the first change.
+            write(quick, "graph/fixes/live.md", memory_text("live-id", "Live", "fix"))
+            return [each.id for each in quick.recent()]
+
+        assert wait_until(followed, "the file to be followed", step=0.1) == ["live-id"]
     finally:
         watcher.stop()
     assert not any(thread.name == "watch default" for thread in threading.enumerate())

@@ -11,12 +11,10 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -24,15 +22,13 @@ from everloom.episodic.patrol.task import STEPS
 from everloom.graph.results import NewMemory
 from everloom.loom import open_loom
 from everloom.settings import Settings
+from tests.patience import PATIENCE, wait_until
 from tests.store.ground import ROOT, asking, assert_agreement, note
-
-T = TypeVar("T")
 
 SCENES = 2
 DOCUMENTS = 2
 # Few workspaces have a graph: each is a directory of files.
 GRAPHS = 3
-PATIENCE = 120.0
 DONE = re.compile(r" (being\d+) (\S+) done (\d+) items")
 
 
@@ -92,7 +88,7 @@ def kill_in_a_patrol(process: subprocess.Popen[str], url: str) -> str:
             os.kill(process.pid, signal.SIGCONT)
             return None
 
-        place = wait_until(caught)
+        place = wait_until(caught, "a patrol that is half done", step=0.003)
     assert process.wait(timeout=PATIENCE) == -signal.SIGKILL
     return place
 
@@ -108,16 +104,8 @@ WHERE l.task = 'patrol' AND l.holder LIKE ? AND l.held_until > 0"""
 def wait_for_a_patrol(url: str) -> None:
     """Wait until somebody came to the end of a patrol."""
     with asking(url) as ask:
-        wait_until(lambda: ask("SELECT id FROM patrol WHERE ended_at IS NOT NULL"))
-
-
-def wait_until(look: Callable[[], T | None], seconds: float = PATIENCE) -> T:
-    """Look again and again until there is something."""
-    patience = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < patience, f"nothing came in {seconds:.0f} seconds"
-        time.sleep(0.003)
-    return found
+        ended = "SELECT id FROM patrol WHERE ended_at IS NOT NULL"
+        wait_until(lambda: ask(ended), "the end of a patrol", step=0.003)
 
 
 def let_leases_run_out(url: str, holder: int) -> None:

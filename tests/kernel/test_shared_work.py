@@ -13,7 +13,6 @@ from everloom.kernel.tasks import Work
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.loom import Loom
 from tests.kernel.crew import (
-    PATIENCE,
     assert_each_was_done_once,
     at_home,
     crew,
@@ -23,9 +22,9 @@ from tests.kernel.crew import (
     settle,
     told,
     wait_for_a_patrol,
-    wait_until,
 )
 from tests.kernel.test_tasks import Chore
+from tests.patience import PATIENCE, wait_until
 
 pytestmark = pytest.mark.xdist_group("crash")
 
@@ -57,7 +56,7 @@ def share(url: str, count: int, kills: int) -> None:
             _, log = written.result(PATIENCE)
             assert told(log)[place, "patrol"] == 0
             let_leases_run_out(url, victim.pid)
-        wait_until(lambda: is_all_done(url, count), PATIENCE + count)
+        wait_until(lambda: is_all_done(url, count), "all the work to be done", process=survivor)
         survivor.send_signal(signal.SIGTERM)
         out, log = survived.result(PATIENCE)
     assert survivor.returncode == 0, log

@@ -23,6 +23,7 @@ from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.loom import Loom, Workspace
 from everloom.models import Chain, static
 from everloom.models.embedder import Embedder, Task, Traits, Vectors, unit
+from tests.patience import PATIENCE
 from tests.store.ground import NOW, Child, assert_agreement, note, open_at, retire, revise, rows_of
 
 
@@ -72,11 +73,11 @@ def test_of_many_workers_that_ask_at_once_one_gets_the_lease(loom: Loom) -> None
     together, turned_away = threading.Barrier(6), threading.Event()
 
     def wait(_place: WorkspaceInfo, _lease: Lease) -> None:
-        assert turned_away.wait(10)
+        assert turned_away.wait(PATIENCE), "the others were not turned away"
 
     def ask(number: int) -> str:
         work = worker(loom, f"worker {number}", Chore(deed=wait))
-        together.wait()
+        together.wait(PATIENCE)
         return states(work, james)[0]
 
     with ThreadPoolExecutor(6) as pool:

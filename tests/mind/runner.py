@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import sys
-import time
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -21,6 +21,7 @@ from everloom.mind.conversation.queue import Queue
 from everloom.models import static
 from everloom.models.embedder import Task
 from tests.mind.worlds import conversation_in, ground_of, open_place
+from tests.patience import wait_until
 from tests.scripted.claude import ClaudeServer
 from tests.store.ground import Child
 from tests.store.nursery import say
@@ -106,8 +107,7 @@ class Runners:
         for number in self._running:
             os.kill(number, signal.SIGKILL)
         for number in self._running:
-            while is_alive(number):
-                time.sleep(0.005)
+            wait_until(partial(has_gone, number), "a killed process to be gone", step=0.005)
         self._running.clear()
 
     def close(self) -> None:
@@ -116,10 +116,10 @@ class Runners:
         self._child.__exit__()
 
 
-def is_alive(number: int) -> bool:
-    """Say whether a process is there."""
+def has_gone(number: int) -> bool:
+    """Say whether a process is there no more."""
     try:
         os.kill(number, 0)
     except ProcessLookupError:
-        return False
-    return True
+        return True
+    return False

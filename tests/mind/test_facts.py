@@ -19,6 +19,7 @@ from everloom.semantic.results import Observation
 from tests.episodic.ground import Killed, killed_after
 from tests.mind.thinking import Answers, thinking, worker
 from tests.mind.worlds import NOW, World
+from tests.patience import PATIENCE
 
 PARIS, LYON = "James lives in Paris.", "James lives in Lyon."
 KNOWN = (Fact(7, PARIS, ("James",), NOW), Fact(9, "James sails.", ("James",), NOW))
@@ -312,7 +313,7 @@ def test_two_that_learn_from_one_exchange_learn_once(ready: Ready) -> None:
         nearest = staticmethod(facts.nearest)
 
         def learn(self, *given: Any, **named: Any) -> Any:
-            together.wait(10)
+            together.wait(PATIENCE)
             return facts.learn(*given, **named)
 
     both = replace(ground, facts=Together())
@@ -320,7 +321,7 @@ def test_two_that_learn_from_one_exchange_learn_once(ready: Ready) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE)
     assert len(present(world)) == 1
     assert states(world) == ["settled"]
 

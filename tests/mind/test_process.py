@@ -23,6 +23,7 @@ from everloom.mind.conversation.blocks import validity
 from everloom.mind.conversation.conversation import Conversation
 from tests.mind.runner import CHANNELS, COMPACT_AT, Runners
 from tests.mind.worlds import NOW, World, conversation_in, ground_of, open_place
+from tests.patience import wait_until
 from tests.scripted.claude import ClaudeServer, words_of
 from tests.scripted.speech import Step, drops, fails, says, uses
 
@@ -55,13 +56,17 @@ def send(talk: Conversation, chance: random.Random, number: int) -> None:
         talk.receive(text, channel=channel, key=str(number), is_whole=chance.random() < 0.5)
 
 
-def settle(talk: Conversation, seconds: float) -> None:
+def wait_for_answers(talk: Conversation) -> None:
     """Wait until everything is answered, letting nothing rest for long."""
-    stop_at = time.monotonic() + seconds
-    while talk.waiting():
-        assert time.monotonic() < stop_at, [each.last_error for each in talk.waiting()]
+
+    def is_answered() -> bool:
         talk.retry()
-        time.sleep(0.05)
+        return not talk.waiting()
+
+    def errors() -> str:
+        return str([each.last_error for each in talk.waiting()])
+
+    wait_until(is_answered, "everything to be answered", output=errors, step=0.05)
 
 
 def check(talk: Conversation, server: ClaudeServer, count: int, screen: Path) -> None:
@@ -114,7 +119,7 @@ def survive(runners: Runners, url: str, folder: Path, rounds: int, seed: int) ->
             runners.kill()
         talk.recover()
         runners.start(*place)
-        settle(talk, 60.0)
+        wait_for_answers(talk)
         runners.kill()
         talk.recover()
         conversation_in(ground_of(loom, folder, server.url, compact_at=COMPACT_AT), []).settle()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -16,22 +15,15 @@ from everloom.mind.conversation.conversation import Conversation
 from everloom.mind.conversation.exchange import Exchange
 from everloom.mind.conversation.queue import Queue
 from tests.mind.worlds import World, conversation_in
+from tests.patience import PATIENCE, wait_until
 from tests.scripted.claude import words_of
-from tests.scripted.speech import fails, says, uses
+from tests.scripted.speech import Body, Step, fails, says, uses
 
 
 @pytest.fixture
 def world(room: World) -> World:
     """A conversation in a workspace of its own."""
     return room
-
-
-def until(is_so: Callable[[], object], seconds: float = 10.0) -> None:
-    """Wait for something to become so."""
-    stop_at = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < stop_at, "it never came"
-        time.sleep(0.01)
 
 
 @contextmanager
@@ -45,8 +37,8 @@ def running(queue: Queue) -> Iterator[Event]:
     finally:
         stop.set()
         queue.wake()
-        thread.join(10)
-        assert not thread.is_alive()
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), "the queue did not stop"
 
 
 def in_real_time(world: World, **policy: float) -> Conversation:
@@ -59,16 +51,22 @@ def in_real_time(world: World, **policy: float) -> Conversation:
 
 @pytest.mark.promise("mind.gathers")
 def test_three_quick_messages_become_one_turn_and_what_comes_during_it_the_next(world: World) -> None:
-    talk = in_real_time(world, gather_seconds=0.3)
-    world.server.reply = lambda body: says("Yes." if "four" in words_of(body) else "Well.", delay=0.3)
+    talk, has_four = in_real_time(world, gather_seconds=1.0), Event()
+
+    def reply(body: Body) -> Step:
+        assert has_four.wait(PATIENCE), "the fourth message never came"
+        return says("Yes." if "four" in words_of(body) else "Well.")
+
+    world.server.reply = reply
     with running(queue := Queue(talk)):
         for text in ("one", "two", "three"):
             talk.receive(text, channel="telegram")
             queue.wake()
-        until(lambda: world.server.talks)
+        wait_until(lambda: world.server.talks, "the model to be asked")
         talk.receive("four", channel="telegram", is_whole=True)
+        has_four.set()
         queue.wake()
-        until(lambda: not talk.waiting())
+        wait_until(lambda: not talk.waiting(), "the message to be answered")
     assert [each.heard.split("\n\n") for each in talk.exchanges()] == [["four"], ["one", "two", "three"]]
     world.assert_valid()
 
@@ -78,7 +76,7 @@ def test_a_message_of_another_process_is_seen_without_being_told(world: World) -
     heard: list[Exchange] = []
     with running(Queue(talk, answered=heard.append)):
         conversation_in(world.ground, []).receive("Hello from afar.", channel="web", is_whole=True)
-        until(lambda: heard)
+        wait_until(lambda: heard, "the message to be heard")
     assert heard[0].heard == "Hello from afar."
 
 
@@ -89,14 +87,14 @@ def test_a_failure_is_told_once_and_the_message_is_answered_later(world: World) 
     with running(queue := Queue(talk, failed=troubles.append)):
         talk.receive("Hello there.", channel="web", is_whole=True)
         queue.wake()
-        until(lambda: troubles)
+        wait_until(lambda: troubles, "the failure to be told")
         talk.retry()
         queue.wake()
-        until(lambda: len(world.server.talks) == 2)
-        until(lambda: [each.attempts for each in talk.waiting()] == [2])
+        wait_until(lambda: len(world.server.talks) == 2, "the second question")
+        wait_until(lambda: [each.attempts for each in talk.waiting()] == [2], "the second attempt to fail")
         talk.retry()
         queue.wake()
-        until(lambda: not talk.waiting())
+        wait_until(lambda: not talk.waiting(), "the message to be answered")
     assert len(troubles) == 1
     assert talk.exchanges()[0].reply == "There you are."
 
@@ -107,7 +105,7 @@ def test_stopping_in_the_middle_of_a_turn_loses_nothing(world: World) -> None:
     with running(queue := Queue(talk)):
         talk.receive("Look everything up.", channel="web", is_whole=True)
         queue.wake()
-        until(lambda: world.server.talks)
+        wait_until(lambda: world.server.talks, "the model to be asked")
     assert [each.attempts for each in talk.waiting()] == [0]
     assert talk.turns() == ()
     world.server.reply = None
@@ -124,8 +122,8 @@ def test_a_defect_does_not_end_the_queue(world: World, monkeypatch: pytest.Monke
             patch.setattr("everloom.mind.conversation.conversation.document_of", lambda *_: 1 / 0)
             talk.receive("Hello there, my friend.", channel="web", is_whole=True)
             queue.wake()
-            until(lambda: troubles)
+            wait_until(lambda: troubles, "the failure to be told")
         talk.retry()
-        until(lambda: not talk.waiting())
+        wait_until(lambda: not talk.waiting(), "the message to be answered")
     assert isinstance(troubles[0], ZeroDivisionError)
     assert isinstance(talk.exchanges()[0].ended_at, datetime)

@@ -15,10 +15,11 @@ from everloom.loom import Loom
 from everloom.mind.ground import Ground
 from everloom.mind.tasks import mind_tasks
 from everloom.models import Access, Meter, ModelThinker, Patience, Roles
+from tests.patience import PATIENCE
 from tests.scripted.claude import ClaudeServer, Refused
 
 SMALL = "anthropic:claude-haiku-4-5"
-ONCE = Patience(attempts=1, connect=2.0, timeout=20.0, deadline=20.0)
+ONCE = Patience(attempts=1, connect=PATIENCE, timeout=PATIENCE, deadline=PATIENCE)
 # Moments of five years, changes of the clocks among them.
 INSTANTS = st.timedeltas(timedelta(), timedelta(days=5 * 365)).map(lambda span: datetime(2025, 1, 1, tzinfo=UTC) + span)
 ASKED = {

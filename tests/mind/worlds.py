@@ -27,13 +27,14 @@ from everloom.models.patience import Patience
 from everloom.models.talk import Tool
 from everloom.models.talker import Talker
 from everloom.settings import Settings
+from tests.patience import PATIENCE
 from tests.scripted.claude import ClaudeServer
 from tests.store.ground import rows_of
 
 NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
 MODEL = "claude-sonnet-5-5"
 # A failure is a failure at once: how often a wire tries again is tested with the wires.
-ONCE = Patience(attempts=1, connect=2.0, timeout=20.0, deadline=20.0)
+ONCE = Patience(attempts=1, connect=PATIENCE, timeout=PATIENCE, deadline=PATIENCE)
 HOLDER = f"{socket.gethostname()}:{os.getpid()}:test"
 
 

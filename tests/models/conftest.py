@@ -9,12 +9,16 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.models import LLM, Access, Chain, Patience, make_embedder, make_llm
+from tests.patience import PATIENCE
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.server import ScriptedServer
 from tests.scripted.streams import StreamServer
 
 KEY = "sk-very-secret-0123456789"
-IMPATIENT = Patience(attempts=3, first_wait=0.001, longest_wait=2.0, connect=0.5, timeout=0.3, deadline=5.0)
+# Soon through with its attempts, but not with a server that is slow only because the machine is busy.
+IMPATIENT = Patience(
+    attempts=3, first_wait=0.001, longest_wait=2.0, connect=PATIENCE, timeout=PATIENCE, deadline=PATIENCE
+)
 NOWHERE = "http://127.0.0.1:9"  # the discard port: nothing listens there
 
 LLMS = ["anthropic:claude-haiku-5-5", "openai:some-model", "ollama:some-model"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +17,7 @@ from everloom.semantic import Semantic
 from everloom.semantic.consolidation import driver
 from everloom.semantic.consolidation.work import ConsolidationReport
 from everloom.semantic.results import Understanding
+from tests.patience import wait_until
 from tests.semantic.thinking import MARRIED, STEPS, Sage, dies, fill, of, part, run
 
 
@@ -205,7 +205,7 @@ def test_a_model_that_thinks_longer_than_a_lease_lasts_keeps_it(
         if part(question, "name") == "James":
             for _ in range(4):
                 clock.advance(timedelta(minutes=1))
-                assert wait_until(lambda: lease_left(place, clock) > timedelta(seconds=90))
+                wait_until(lambda: lease_left(place, clock) > timedelta(seconds=90), "the lease to be extended")
             seen.append(run(place, Sage())[0].state)
 
     outcome, _ = run(place, Sage(meanwhile=meanwhile))
@@ -219,15 +219,6 @@ def lease_left(place: Workspace, clock: ManualClock) -> timedelta:
         row = unit.one("kernel.lease_get", task="consolidate")
     assert row is not None
     return from_micros(row["held_until"]) - clock.now()
-
-
-def wait_until(holds: Callable[[], bool]) -> bool:
-    """Wait for another thread, not for long."""
-    for _ in range(1000):
-        if holds():
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def test_a_text_that_a_model_only_repeats_is_not_written_again(place: Workspace) -> None:
