@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 from everloom.errors import Rejected
 
 PREFIX = "EVERLOOM_"
-FILE_NAME = "everloom.toml"
+_FILE_NAME = "everloom.toml"
 
 
 def local_zone() -> str:
@@ -101,7 +101,7 @@ class EpisodicSettings(Section):
     cluster_threshold: float | None = Field(default=None, ge=-1, le=1, description="cosine; else what calibrate found")
 
 
-def parted(value: object) -> object:
+def _parted(value: object) -> object:
     """Take a list as one text, parted by commas."""
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
@@ -112,7 +112,7 @@ class GraphSettings(Section):
     directory: Path | None = Field(
         default=None, description="the default graph's directory; else one in the data directory, for each workspace"
     )
-    known_projects: Annotated[tuple[str, ...], BeforeValidator(parted)] = Field(
+    known_projects: Annotated[tuple[str, ...], BeforeValidator(_parted)] = Field(
         default=(), description="tags that name projects: reflection looks for patterns across them"
     )
     auto_commit: bool = Field(default=True, description="commit each operation where the directory is a git repository")
@@ -141,7 +141,7 @@ class MindSettings(Section):
     dollars_a_day: float | None = Field(
         default=None, ge=0, description="from here on the smaller model converses until the next day"
     )
-    faculties: Annotated[tuple[Literal["semantic", "being", "graph"], ...], BeforeValidator(parted)] = Field(
+    faculties: Annotated[tuple[Literal["semantic", "being", "graph"], ...], BeforeValidator(_parted)] = Field(
         default=(), description="whose verbs the agent may use in conversation: semantic, being, graph"
     )
     memory_tool: bool = Field(
@@ -152,7 +152,7 @@ class MindSettings(Section):
 class TelegramSettings(Section):
     """Who may talk over Telegram."""
 
-    chats: Annotated[tuple[int, ...], BeforeValidator(parted)] = Field(
+    chats: Annotated[tuple[int, ...], BeforeValidator(_parted)] = Field(
         default=(), description="chat ids that are let in; nobody else is"
     )
     base: str = Field(default="https://api.telegram.org", description="where Telegram's bot API answers")
@@ -210,7 +210,7 @@ class Origin:
 
 def default_file() -> Path:
     """Say where the settings file is when nobody names one."""
-    return Path(platformdirs.user_config_dir("everloom")) / FILE_NAME
+    return Path(platformdirs.user_config_dir("everloom")) / _FILE_NAME
 
 
 def load(
@@ -230,7 +230,7 @@ def load(
         merged |= values
         sources |= dict.fromkeys(values, source)
     settings = validated(merged, sources)
-    return settings, origins(settings, sources)
+    return settings, _origins(settings, sources)
 
 
 def from_file(path: Path, *, must_exist: bool) -> dict[str, Any]:
@@ -303,7 +303,7 @@ def validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings
         raise Rejected(f"{name}: {first['msg']}", hint=f"it is set in {sources.get(name, 'the defaults')}") from None
 
 
-def origins(settings: Settings, sources: Mapping[str, str]) -> list[Origin]:
+def _origins(settings: Settings, sources: Mapping[str, str]) -> list[Origin]:
     """Tell every value and where it came from; secrets only say whether they are set."""
     found = []
     for name in known_names():

@@ -14,7 +14,7 @@ from everloom.kernel.encode import as_data
 from everloom.kernel.verbs import ADDS_ONCE, READS, REQUIRED, Effect, Says, verb, verbs_of
 
 if TYPE_CHECKING:
-    from nowhere import Answer  # type: ignore[import-not-found]  a result's type is never resolved
+    from nowhere import Answer  # type: ignore[import-not-found]
 
 Names = Annotated[Sequence[str], Says("what it is about", flag="--about", metavar="SUBJECT")]
 Key = Annotated[str | None, Says("makes it safe to repeat", is_plumbing=True)]

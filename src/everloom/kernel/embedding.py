@@ -32,7 +32,7 @@ DEFAULTS = {
     "temporal": "Represent for retrieval about decisions made, things that changed, and open questions:",
     "project": "Represent for retrieval about project state and progress:",
 }
-LONGEST_INSTRUCTION = 500
+_LONGEST_INSTRUCTION = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +196,11 @@ class Embedding:
 def situated(title: str, text: str, context: str) -> str:
     """Write a document as a model reads it: its title and text, then as much around it as a short text lacks."""
     whole = f"{title}. {text}" if title else text
-    near = within(context, SITUATED - len(whole))
+    near = _within(context, SITUATED - len(whole))
     return f"{whole}\n{near}" if near else whole
 
 
-def within(text: str, room: int) -> str:
+def _within(text: str, room: int) -> str:
     """Cut a text to its room, between words where it has any."""
     if len(text) <= room:
         return text
@@ -234,7 +234,7 @@ def perspectives_of(unit: Unit, at: datetime) -> dict[str, Row]:
 def add_perspective(unit: Unit, name: str, instruction: str, at: datetime) -> Perspective:
     """Add an angle; every document waits for its vector from then on."""
     wanted = checked_name(name, "the perspective's name")
-    text = checked(instruction, "the perspective's instruction", LONGEST_INSTRUCTION)
+    text = checked(instruction, "the perspective's instruction", _LONGEST_INSTRUCTION)
     if wanted in perspectives_of(unit, at):
         raise Conflict(f"there is a perspective {wanted!r} already", hint="choose another name")
     (fresh,) = register(unit, "perspective", at)

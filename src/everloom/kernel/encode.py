@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 # Fields that say something only by being there.
-ABSENT_WHEN_EMPTY = frozenset({"workspace_activity"})
+_ABSENT_WHEN_EMPTY = frozenset({"workspace_activity"})
 
 
 def as_data(value: object, digits: int | None = None) -> Any:
@@ -30,7 +30,7 @@ def as_data(value: object, digits: int | None = None) -> Any:
             return [as_data(each, digits) for each in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
-        return {name: as_data(each, digits) for name, each in fields if each or name not in ABSENT_WHEN_EMPTY}
+        return {name: as_data(each, digits) for name, each in fields if each or name not in _ABSENT_WHEN_EMPTY}
     dump = getattr(value, "model_dump", None)
     return dump(mode="json") if dump else _scalar(value, digits)
 

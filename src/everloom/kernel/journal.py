@@ -115,7 +115,7 @@ def answered_before(unit: Unit, key: str | None, operation: str, request: Mappin
     row = unit.one("kernel.receipt_get", key=checked_name(key, "the idempotency key"))
     if row is None:
         return None
-    if row["operation"] != operation or row["request_hash"] != fingerprint(request):
+    if row["operation"] != operation or row["request_hash"] != _fingerprint(request):
         raise Conflict(f"the idempotency key {key!r} was used for another request", hint="make a fresh key")
     answer: dict[str, Any] = json.loads(row["answer"])
     return answer
@@ -131,14 +131,14 @@ def keep_receipt(
         "kernel.receipt_add",
         key=checked_name(key, "the idempotency key"),
         operation=operation,
-        request_hash=fingerprint(request),
+        request_hash=_fingerprint(request),
         answer=json.dumps(answer, ensure_ascii=False),
         at=to_micros(at),
     )
     unit.run("kernel.receipt_expire", before=to_micros(at - RECEIPTS_KEPT))
 
 
-def fingerprint(request: Mapping[str, Any]) -> str:
+def _fingerprint(request: Mapping[str, Any]) -> str:
     """Hash a request so that only the same request has the same fingerprint."""
     return hashlib.sha256(json.dumps(request, sort_keys=True, default=str).encode()).hexdigest()
 

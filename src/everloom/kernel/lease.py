@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 # Long enough that a busy machine keeps its leases, short enough that another one takes over from a dead one soon.
 LEASE = timedelta(minutes=2)
 # How often somebody who waits for a lease looks again.
-GLANCE_SECONDS = 0.1
+_GLANCE_SECONDS = 0.1
 
 
 class Lease:
@@ -110,7 +110,7 @@ class Leases:
         while (token := self._token(workspace, task, lasting)) is None:
             if time.monotonic() >= stop_at:
                 return None
-            time.sleep(GLANCE_SECONDS)
+            time.sleep(_GLANCE_SECONDS)
         return Lease(self, workspace, task, token, lasting)
 
     @contextmanager

@@ -15,8 +15,8 @@ DYING = 0.05
 PATROLS_TO_FADE = 30.0
 
 # Graph: e^(-0.03 d) halves every 23.1 days.
-FADE_PER_DAY = 0.03
-UNUSED_FACTOR = 0.5
+_FADE_PER_DAY = 0.03
+_UNUSED_FACTOR = 0.5
 VAULT_STRENGTH = 999.0
 
 
@@ -47,8 +47,8 @@ def strength_after_patrols(importance: float, patrols: int, reactivations: int) 
 
 def strength_after_days(importance: float, days: float, accesses: int, type_weight: float) -> float:
     """Weigh a graph memory that was last read some days ago."""
-    use = math.log2(accesses + 1) if accesses else UNUSED_FACTOR
-    return importance * math.exp(-FADE_PER_DAY * days) * use * type_weight
+    use = math.log2(accesses + 1) if accesses else _UNUSED_FACTOR
+    return importance * math.exp(-_FADE_PER_DAY * days) * use * type_weight
 
 
 def vigour(strength: float) -> Vigour:

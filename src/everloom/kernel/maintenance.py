@@ -21,8 +21,8 @@ from everloom.store import Row, Store, Unit
 
 BATCH = 256
 # Below so many new documents, or this share of all, indexes and statistics are as good as new.
-FEWEST = 1_000
-SHARE = 0.2
+_FEWEST = 1_000
+_SHARE = 0.2
 
 
 class Backfill:
@@ -52,7 +52,7 @@ class Backfill:
             made, accepted = self._made(angles, rows)
             with self._store.write(workspace.id) as unit:
                 lease.guard(unit)
-                keep(unit, angles, made, accepted, rows)
+                _keep(unit, angles, made, accepted, rows)
             embedded, refused = embedded + len(accepted), refused + len(rows) - len(accepted)
             progress(len(rows))
         return Report(embedded + refused, {"embedded": embedded, "refused": refused})
@@ -100,7 +100,7 @@ class Backfill:
         link = self._preferred
         texts = [situated(row["title"], row["text"], row["context"]) for row in rows]
         made = {
-            name: link.embed(instructed(angle["instruction"], texts), Task.DOCUMENT) for name, angle in angles.items()
+            name: link.embed(_instructed(angle["instruction"], texts), Task.DOCUMENT) for name, angle in angles.items()
         }
         return Made(link.traits.name, {name: vectors.rows for name, vectors in made.items()})
 
@@ -113,12 +113,12 @@ class Backfill:
             return None
 
 
-def instructed(instruction: str, texts: Sequence[str]) -> list[str]:
+def _instructed(instruction: str, texts: Sequence[str]) -> list[str]:
     """Write a perspective's instruction before each text."""
     return [f"{instruction} {text}" if instruction else text for text in texts]
 
 
-def keep(unit: Unit, angles: dict[str, Row], made: Made, accepted: Sequence[Row], offered: Sequence[Row]) -> None:
+def _keep(unit: Unit, angles: dict[str, Row], made: Made, accepted: Sequence[Row], offered: Sequence[Row]) -> None:
     """Write vectors for the documents that are still there and unchanged, and note which texts were refused."""
     model = model_id(unit, made.model, made.dim)
     texts = {row["item_id"]: row["text"] for row in offered}
@@ -153,7 +153,7 @@ class Upkeep:
         documents = 0 if tally is None else int(tally["documents"])
         tended = json.loads(lease["last_report"])["documents"] if lease is not None and lease["last_report"] else 0
         grown = abs(documents - tended)
-        return grown if grown >= max(FEWEST, SHARE * tended) else 0
+        return grown if grown >= max(_FEWEST, _SHARE * tended) else 0
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
         """Let the engine tend the workspace; its steps are its own transactions."""

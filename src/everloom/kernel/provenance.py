@@ -17,7 +17,7 @@ from everloom.kernel.lifecycle import Access
 from everloom.store import Row, Unit
 
 DEEPEST = 12
-WIDEST = 200
+_WIDEST = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +70,12 @@ def show(unit: Unit, item_id: int) -> Shown:
         sources=tuple(row["source_id"] for row in unit.all("kernel.source_of", ids=[item_id])),
         access=Access() if counts is None else access_from(counts),
         signals=tuple(signal_from(row) for row in unit.all("kernel.signal_of", ids=[item_id])),
-        **({} if document is None else document_fields(unit, document)),
-        detail=own_detail(unit, item["kind"], item_id),
+        **({} if document is None else _document_fields(unit, document)),
+        detail=_own_detail(unit, item["kind"], item_id),
     )
 
 
-def document_fields(unit: Unit, row: Row) -> dict[str, Any]:
+def _document_fields(unit: Unit, row: Row) -> dict[str, Any]:
     """Read what a document's row tells about its item."""
     return {
         "title": row["title"],
@@ -84,14 +84,14 @@ def document_fields(unit: Unit, row: Row) -> dict[str, Any]:
         "standing": row["standing"],
         "confidence": row["confidence"],
         "model_tier": row["model_tier"],
-        "session": session_label(unit, row["session_id"]),
+        "session": _session_label(unit, row["session_id"]),
         "happened_at": from_micros(row["happened_at"]),
         "retired_at": None if row["retired_at"] is None else from_micros(row["retired_at"]),
         "retired_by": row["retired_by"],
     }
 
 
-def own_detail(unit: Unit, kind: str, item_id: int) -> dict[str, Any]:
+def _own_detail(unit: Unit, kind: str, item_id: int) -> dict[str, Any]:
     """Describe the kernel's own kinds, which have no document."""
     if kind == "session":
         (row,) = unit.all("kernel.session_get", id=item_id)
@@ -102,7 +102,7 @@ def own_detail(unit: Unit, kind: str, item_id: int) -> dict[str, Any]:
     return {}
 
 
-def session_label(unit: Unit, session_id: int | None) -> str | None:
+def _session_label(unit: Unit, session_id: int | None) -> str | None:
     """Find what a client called a session."""
     row = None if session_id is None else unit.one("kernel.session_get", id=session_id)
     return None if row is None else str(row["label"])
@@ -113,13 +113,13 @@ def why(unit: Unit, item_id: int) -> Reason:
     kinds = {row["id"]: row["kind"] for row in unit.all("kernel.item_kinds", ids=[item_id])}
     if not kinds:
         raise NotFound(f"nothing in this workspace has the id {item_id}", hint="search prints the ids of what it finds")
-    return reason(unit, item_id, {item_id}, DEEPEST)
+    return _reason(unit, item_id, {item_id}, DEEPEST)
 
 
-def reason(unit: Unit, item_id: int, met: set[int], depth: int) -> Reason:
+def _reason(unit: Unit, item_id: int, met: set[int], depth: int) -> Reason:
     """Tell one link and, below it, the links it rests on."""
     shown = show(unit, item_id)
-    fresh = [source for source in shown.sources if source not in met][:WIDEST]
+    fresh = [source for source in shown.sources if source not in met][:_WIDEST]
     met.update(fresh)
     return Reason(
         id=item_id,
@@ -127,6 +127,6 @@ def reason(unit: Unit, item_id: int, met: set[int], depth: int) -> Reason:
         text=shown.title or shown.text or str(shown.detail.get("label", "")),
         session=shown.session,
         at=shown.happened_at or shown.created_at,
-        because=tuple(reason(unit, source, met, depth - 1) for source in fresh) if depth else (),
+        because=tuple(_reason(unit, source, met, depth - 1) for source in fresh) if depth else (),
         is_cut=bool(fresh) and not depth,
     )

@@ -15,9 +15,9 @@ from everloom.kernel.journal import register
 from everloom.models.usage import UsageRecord
 from everloom.store import Row, Store
 
-MICRO = 1_000_000
+_MICRO = 1_000_000
 # Every zone's midnight falls on one.
-QUARTER = 15 * 60 * MICRO
+_QUARTER = 15 * 60 * _MICRO
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Ledger:
                 output=record.usage.output,
                 cache_read=record.usage.cached_read,
                 cache_write=record.usage.cached_written,
-                micro_dollars=None if record.dollars is None else round(record.dollars * MICRO),
+                micro_dollars=None if record.dollars is None else round(record.dollars * _MICRO),
                 milliseconds=record.milliseconds,
                 error=record.error,
             )
@@ -81,7 +81,7 @@ class Ledger:
         """Sum what was spent in a span of time, by model, role and purpose."""
         with self._store.read(self._workspace) as unit:
             rows = unit.all("kernel.usage_sum", **{"from": to_micros(since), "until": to_micros(until)})
-        return [spent_from(row) for row in rows]
+        return [_spent_from(row) for row in rows]
 
     def daily(self, since: datetime, until: datetime, zone: ZoneInfo) -> list[tuple[date, Spent]]:
         """Sum what was spent on each day of a zone, by model, role and purpose; days without any are left out."""
@@ -89,12 +89,12 @@ class Ledger:
             rows = unit.all("kernel.usage_quarters", **{"from": to_micros(since), "until": to_micros(until)})
         found: dict[tuple[date, str, str, str], list[Spent]] = {}
         for row in rows:
-            day = from_micros(row["quarter"] * QUARTER).astimezone(zone).date()
-            found.setdefault((day, row["model"], row["role"], row["purpose"]), []).append(spent_from(row))
+            day = from_micros(row["quarter"] * _QUARTER).astimezone(zone).date()
+            found.setdefault((day, row["model"], row["role"], row["purpose"]), []).append(_spent_from(row))
         return [(key[0], added(parts)) for key, parts in sorted(found.items())]
 
 
-def spent_from(row: Row) -> Spent:
+def _spent_from(row: Row) -> Spent:
     """Read a sum."""
     return Spent(
         row["model"],
@@ -106,7 +106,7 @@ def spent_from(row: Row) -> Spent:
         int(row["output_tokens"]),
         int(row["cache_read_tokens"]),
         int(row["cache_write_tokens"]),
-        None if row["micro_dollars"] is None else float(row["micro_dollars"]) / MICRO,
+        None if row["micro_dollars"] is None else float(row["micro_dollars"]) / _MICRO,
         row["unpriced"],
     )
 
@@ -116,9 +116,9 @@ def added(parts: Iterable[Spent]) -> Spent:
     all_parts = list(parts)
     prices = [each.dollars for each in all_parts if each.dollars is not None]
     return Spent(
-        one_of(each.model for each in all_parts),
-        one_of(each.role for each in all_parts),
-        one_of(each.purpose for each in all_parts),
+        _one_of(each.model for each in all_parts),
+        _one_of(each.role for each in all_parts),
+        _one_of(each.purpose for each in all_parts),
         sum(each.calls for each in all_parts),
         sum(each.failures for each in all_parts),
         sum(each.input_tokens for each in all_parts),
@@ -130,7 +130,7 @@ def added(parts: Iterable[Spent]) -> Spent:
     )
 
 
-def one_of(names: Iterable[str]) -> str:
+def _one_of(names: Iterable[str]) -> str:
     """Say the one name that all share, or nothing."""
     found = set(names)
     return found.pop() if len(found) == 1 else ""

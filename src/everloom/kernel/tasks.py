@@ -190,7 +190,7 @@ class Work:
         with self._store.read(workspace.id) as unit:
             leases = {row["task"]: row for row in unit.all("kernel.lease_all")}
         now = to_micros(self._clock.now())
-        return [job_from(workspace.name, task, task.due(workspace), leases.get(task.name), now) for task in self.tasks]
+        return [_job_from(workspace.name, task, task.due(workspace), leases.get(task.name), now) for task in self.tasks]
 
 
 def pause_after(failures: int) -> timedelta:
@@ -199,7 +199,7 @@ def pause_after(failures: int) -> timedelta:
     return min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
 
 
-def job_from(workspace: str, task: Task, due: int, row: Row | None, now: int) -> Job:
+def _job_from(workspace: str, task: Task, due: int, row: Row | None, now: int) -> Job:
     """Join a task with what its lease row tells."""
     if row is None:
         return Job(workspace, task.name, due, None, None, 0, None, None, None, {})

@@ -12,8 +12,8 @@ from everloom.errors import Rejected
 LONGEST_TEXT = 200_000
 LONGEST_NAME = 200
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-SPACES = re.compile(r"\s+")
-NAME_BREAKS = re.compile(r"[\s_\-]+")
+_SPACES = re.compile(r"\s+")
+_NAME_BREAKS = re.compile(r"[\s_\-]+")
 
 
 def checked(text: object, what: str, longest: int = LONGEST_TEXT) -> str:
@@ -39,7 +39,7 @@ def checked_name(name: object, what: str) -> str:
     text = checked(name, what, LONGEST_NAME)
     if any(unicodedata.category(char) == "Cc" for char in text):
         raise Rejected(f"{what} holds a control character", hint="write it on one line")
-    folded = SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
+    folded = _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
     if not name_key(folded):
         raise Rejected(f"{what} {text!r} has no letters", hint="give it a name that can be said")
     return folded
@@ -47,10 +47,10 @@ def checked_name(name: object, what: str) -> str:
 
 def name_key(name: str) -> str:
     """Fold a name to the key under which it is found: case, and runs of space, `_` and `-`, do not matter."""
-    return NAME_BREAKS.sub(" ", unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())).strip()
+    return _NAME_BREAKS.sub(" ", unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())).strip()
 
 
 def content_hash(text: str) -> str:
     """Hash a text so that only composition and white space may differ between equals; case is kept."""
-    folded = SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
+    folded = _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
     return hashlib.sha256(folded.encode()).hexdigest()

@@ -19,11 +19,11 @@ from everloom.kernel.workspaces import NOWHERE, WorkspaceInfo
 from everloom.store import Row, Store
 
 # Marks a secret in logs and to secret scanners; the rest is 256 random bits.
-PREFIX = "everloom_"
-SECRET_BYTES = 32
-LONGEST_DAYS = 36_500
+_PREFIX = "everloom_"
+_SECRET_BYTES = 32
+_LONGEST_DAYS = 36_500
 
-State = Literal["valid", "expired", "revoked"]
+_State = Literal["valid", "expired", "revoked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Token:
     read_only: bool
     created_at: datetime
     expires_at: datetime | None
-    state: State
+    state: _State
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class Tokens:
     ) -> Issued:
         """Make a token for one workspace; only its hash is kept."""
         wanted = checked_name(name, "the token's name")
-        if days is not None and not 0 < days <= LONGEST_DAYS:
-            raise Rejected(f"a token cannot last {days} days", hint=f"say 1 to {LONGEST_DAYS:,}, or leave it out")
-        secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+        if days is not None and not 0 < days <= _LONGEST_DAYS:
+            raise Rejected(f"a token cannot last {days} days", hint=f"say 1 to {_LONGEST_DAYS:,}, or leave it out")
+        secret = _PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
         now = self._clock.now()
         expires = None if days is None else now + timedelta(days=days)
         with self._store.write(NOWHERE) as unit:
@@ -82,7 +82,7 @@ class Tokens:
         """List every token, oldest first, revoked ones included."""
         with self._store.read(NOWHERE) as unit:
             rows = unit.all("tokens.every")
-        return [token_from(row, self._clock.now()) for row in rows]
+        return [_token_from(row, self._clock.now()) for row in rows]
 
     def has_valid(self) -> bool:
         """Say whether anybody could come in with a token now."""
@@ -98,7 +98,7 @@ class Tokens:
                 raise NotFound(f"no token in force is called {wanted!r}", hint="`everloom token list` shows them")
             unit.run("tokens.revoke", digest=row["digest"], at=to_micros(now))
             after = unit.one("tokens.by_digest", digest=row["digest"])
-        return token_from(after or row, now)
+        return _token_from(after or row, now)
 
     def verify(self, secret: str) -> Token | None:
         """Find the valid token that a secret belongs to."""
@@ -107,7 +107,7 @@ class Tokens:
             row = unit.one("tokens.by_digest", digest=digest)
         if row is None or not hmac.compare_digest(str(row["digest"]), digest):
             return None
-        token = token_from(row, self._clock.now())
+        token = _token_from(row, self._clock.now())
         return token if token.state == "valid" else None
 
 
@@ -116,10 +116,10 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 
-def token_from(row: Row, now: datetime) -> Token:
+def _token_from(row: Row, now: datetime) -> Token:
     """Read a token from its row, as of now."""
     expires = None if row["expires_at"] is None else from_micros(row["expires_at"])
-    state: State = "valid"
+    state: _State = "valid"
     if row["revoked_at"] is not None:
         state = "revoked"
     elif expires is not None and expires <= now:

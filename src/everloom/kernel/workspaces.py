@@ -57,12 +57,12 @@ class Workspaces:
             row = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
         if row is None:
             raise NotFound(f"no workspace is called {wanted!r}", hint="`everloom workspace list` shows what there is")
-        return info_from(row)
+        return _info_from(row)
 
     def list(self) -> list[WorkspaceInfo]:
         """List every workspace, oldest first."""
         with self._store.read(NOWHERE) as unit:
-            return [info_from(row) for row in unit.all("kernel.workspace_all")]
+            return [_info_from(row) for row in unit.all("kernel.workspace_all")]
 
     def create(
         self, name: str, *, description: str = "", time_zone: str | None = None, if_missing: bool = False
@@ -86,7 +86,7 @@ class Workspaces:
             raise Conflict(f"a workspace is called {wanted!r} already", hint="choose another name", current=row)
         if row is None:
             raise NotFound(f"the workspace {wanted!r} was removed at the same moment", hint="try again")
-        return info_from(row)
+        return _info_from(row)
 
     def change(
         self, name: str, *, new_name: str | None = None, description: str | None = None, time_zone: str | None = None
@@ -113,6 +113,6 @@ class Workspaces:
             unit.run("kernel.workspace_drop")
 
 
-def info_from(row: Row) -> WorkspaceInfo:
+def _info_from(row: Row) -> WorkspaceInfo:
     """Read a workspace from its row."""
     return WorkspaceInfo(row["id"], row["name"], row["description"], row["time_zone"], from_micros(row["created_at"]))

@@ -53,12 +53,12 @@ def factors(cases: Circumstances, bias: Bias) -> dict[str, Column]:
     found = {
         "synthesis": np.where(raised, bias.synthesis, 1.0),
         "recency": np.where(raised, 1.0, fresh),
-        **penalties(cases, bias),
+        **_penalties(cases, bias),
     }
-    return found if cases.usage is None else found | verdicts(cases.usage, bias)
+    return found if cases.usage is None else found | _verdicts(cases.usage, bias)
 
 
-def penalties(cases: Circumstances, bias: Bias) -> dict[str, Column]:
+def _penalties(cases: Circumstances, bias: Bias) -> dict[str, Column]:
     """Lower evidence that nobody used or that something covers; good provenance softens each penalty."""
     soft = 1.0 - bias.softening * worth(cases)
     forgotten = 1.0 - bias.unreinforced * (1.0 - np.exp(-cases.idle_days / bias.unreinforced_days))
@@ -68,7 +68,7 @@ def penalties(cases: Circumstances, bias: Bias) -> dict[str, Column]:
     }
 
 
-def verdicts(usage: Usage, bias: Bias) -> dict[str, Column]:
+def _verdicts(usage: Usage, bias: Bias) -> dict[str, Column]:
     """Raise what was useful or pinned, lower what is questionable; many verdicts weigh little more than a few."""
     return {
         "useful": 1.0 + bias.useful * (1.0 - 0.5**usage.useful),

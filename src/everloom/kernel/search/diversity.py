@@ -20,7 +20,7 @@ def fold(ranked: Sequence[Candidate], limit: int, same: float) -> dict[int, tupl
     kept: list[Candidate] = []
     under: dict[int, list[int]] = {}
     for candidate in ranked:
-        home = home_of(candidate, kept, same)
+        home = _home_of(candidate, kept, same)
         if home is not None:
             under[home].append(candidate.id)
         elif len(kept) < limit:
@@ -29,7 +29,7 @@ def fold(ranked: Sequence[Candidate], limit: int, same: float) -> dict[int, tupl
     return {identity: tuple(ids) for identity, ids in under.items()}
 
 
-def home_of(candidate: Candidate, kept: Sequence[Candidate], same: float) -> int | None:
+def _home_of(candidate: Candidate, kept: Sequence[Candidate], same: float) -> int | None:
     """Find a higher hit that already says this: a synthesis that covers it, or a near-duplicate.
 
     Evidence that outranks its own synthesis, in spite of the penalty, has something particular to say and stays.

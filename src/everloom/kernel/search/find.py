@@ -30,13 +30,13 @@ from everloom.kernel.texts import checked
 from everloom.store import Row, Store, Unit
 
 LONGEST_CUE = 20_000
-MOST_HITS = 1_000
+_MOST_HITS = 1_000
 # What stands further down than this many times the page is not looked at for folding.
-FOLDING_DEPTH = 4
-WIDENING = 4
+_FOLDING_DEPTH = 4
+_WIDENING = 4
 
 # Says which of some items may be answered.
-Where = Callable[[Unit, Sequence[int]], AbstractSet[int]]
+_Where = Callable[[Unit, Sequence[int]], AbstractSet[int]]
 
 
 class Kept(NamedTuple):
@@ -84,7 +84,7 @@ class Finder:
         recipe: Recipe = DEFAULT,
         leaving_out: AbstractSet[int] = frozenset(),
         among: Sequence[int] | None = None,
-        where: Where | None = None,
+        where: _Where | None = None,
         nearer_than: float | None = None,
     ) -> Findings:
         """Bring back what `cue` touches, strongest first; looks past what may not be answered until the page is full.
@@ -92,8 +92,8 @@ class Finder:
         `among` ranks exactly these documents, which a search over everything might not get to. `where` is asked, inside
         the unit of work, which of some candidates may be answered. `nearer_than` demands a cosine.
         """
-        if not 1 <= limit <= MOST_HITS:
-            raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {MOST_HITS}")
+        if not 1 <= limit <= _MOST_HITS:
+            raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {_MOST_HITS}")
         question = checked(cue, "the question", LONGEST_CUE)
         now = within.as_of or self._clock.now()
         vectors = self._embedding.probe(question, workspace) if recipe.vectors else None
@@ -110,7 +110,7 @@ class Finder:
                 ranking = ranked(gathered, asked, limit, recipe, barred)
                 if len(ranking.kept) == limit or gathered.is_all:
                     break
-                depth = max(depth, recipe.word_candidates) * WIDENING
+                depth = max(depth, recipe.word_candidates) * _WIDENING
             hits = described(unit, ranking, question)
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
         return Findings(hits, probe is not None, degraded, ranking.kinds(barred))
@@ -135,7 +135,7 @@ class Finder:
         return tuple(anchor.span(each.row["happened_at"]) for each in found), question
 
 
-def _refused(unit: Unit, gathered: Gathered, where: Where | None, nearer_than: float | None) -> AbstractSet[int]:
+def _refused(unit: Unit, gathered: Gathered, where: _Where | None, nearer_than: float | None) -> AbstractSet[int]:
     """Find the candidates that may not be answered."""
     refused: set[int] = set()
     ids = [row["item_id"] for row in gathered.rows]
@@ -152,7 +152,7 @@ def ranked(
 ) -> Ranking:
     """Rank the candidates, and keep a page."""
     scores, rows, covers = scored(gathered, asked, recipe), gathered.rows, gathered.covers
-    best = [place for place in scores.order if rows[place]["item_id"] not in leaving_out][: limit * FOLDING_DEPTH]
+    best = [place for place in scores.order if rows[place]["item_id"] not in leaving_out][: limit * _FOLDING_DEPTH]
     nothing: frozenset[int] = frozenset()
     top = {rows[place]["item_id"]: place for place in best}
     candidates = [
@@ -192,8 +192,8 @@ def described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
             bias=applied(scores.bias, place),
             similarity=None if near is None else near.similarity,
             matched_perspective=None if near is None else angles.get(near.perspective_id),
-            matched_words=distinct(words, scores.holds[place]),
-            words_around=distinct(words, scores.near[place] & ~scores.holds[place]),
+            matched_words=_distinct(words, scores.holds[place]),
+            words_around=_distinct(words, scores.near[place] & ~scores.holds[place]),
             is_covered=item in gathered.covers,
             also=also,
             sources=tuple(sorted(sources.get(item, ()))),
@@ -205,6 +205,6 @@ def described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
     return tuple(hits)
 
 
-def distinct(words: Sequence[str], chosen: Claims) -> tuple[str, ...]:
+def _distinct(words: Sequence[str], chosen: Claims) -> tuple[str, ...]:
     """Take the chosen words, each once: two terms may be written as one word."""
     return tuple(dict.fromkeys(compress(words, chosen)))

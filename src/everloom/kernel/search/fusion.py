@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 # Short texts want little correction for their length: what is said in more words is not said less.
-K1 = 0.9
-B = 0.4
+_K1 = 0.9
+_B = 0.4
 # The best candidates stand several deviations out: without it they would all be near one, and factors alone decide.
 SPREAD = 1.5
 # Values that differ by less than this share of their mean are nearly alike, and the one that differs is not far out.
-ALIKE = 0.2
+_ALIKE = 0.2
 # A text of many pages may be the question; the table of its terms and the candidates must stay small.
 MOST_TERMS = 500
 
@@ -70,8 +70,8 @@ class Field:
 
     def bm25(self, mean_length: float, weights: Column) -> Column:
         """Score every candidate by the terms that it holds, each weighed by its rarity."""
-        norm = K1 * (1 - B + B * self.lengths / mean_length)
-        return (self.counts * (K1 + 1) / (self.counts + norm[:, None])) @ weights
+        norm = _K1 * (1 - _B + _B * self.lengths / mean_length)
+        return (self.counts * (_K1 + 1) / (self.counts + norm[:, None])) @ weights
 
 
 def read_field(texts: Sequence[str], terms: Sequence[str]) -> Field:
@@ -96,7 +96,7 @@ def z_scores(values: Column) -> Column:
     spread = math.sqrt(float(apart @ apart) / values.size)
     if spread < 1e-9 * max(1.0, abs(mean)):
         return np.zeros_like(values)
-    scores: Column = apart / max(spread, ALIKE * abs(mean))
+    scores: Column = apart / max(spread, _ALIKE * abs(mean))
     return scores
 
 

@@ -48,7 +48,7 @@ def gather(
     found = unit.word_candidates(weights, by_words, reach) if weights else []
     near = unit.nearest(probe, by_vectors, reach) if probe else []
     is_all = len(found) < by_words and len(near) < by_vectors
-    if len(spans) == 1 and (then := within(reach, spans[0])):
+    if len(spans) == 1 and (then := _within(reach, spans[0])):
         found = [*dict.fromkeys([*found, *(unit.word_candidates(weights, depth, then) if weights else ())])]
         near = [*near, *(unit.nearest(probe, depth, then) if probe else ())]
     nearness = {hit.item_id: hit for hit in near}
@@ -87,7 +87,7 @@ def _described(
     )
 
 
-def within(reach: Reach, span: Span) -> Reach | None:
+def _within(reach: Reach, span: Span) -> Reach | None:
     """Narrow a reach to a span; None when they do not meet."""
     begin, end = max(reach.happened_from, span.begin), min(reach.happened_until, span.end)
     return replace(reach, happened_from=begin, happened_until=end) if begin < end else None

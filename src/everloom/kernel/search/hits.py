@@ -18,7 +18,7 @@ REASONS = {
     "questionable": "it was marked questionable",
     "pinned": "it is pinned",
 }
-TOLD = {
+_REASONS = {
     "names": "the question says a name under which it is known",
     "time": "it is from the time that the question speaks of",
 }
@@ -88,7 +88,7 @@ class Hit:
         if self.similarity is not None and self.similarity > 0.0 and self.signals.get("vectors", 0.0) >= 0.0:
             angle = f", seen as {self.matched_perspective}" if self.matched_perspective not in (None, "general") else ""
             said.append(f"similar in meaning: {self.similarity:.2f}{angle}")
-        said += [reason for name, reason in TOLD.items() if self.signals.get(name, 0.0) > 0.0]
+        said += [reason for name, reason in _REASONS.items() if self.signals.get(name, 0.0) > 0.0]
         if not said:
             said.append("little speaks for it, and nothing better was found")
         said += [f"{REASONS[name]}: × {factor:.2f}" for name, factor in self.bias.items()]

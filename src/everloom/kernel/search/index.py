@@ -22,7 +22,7 @@ from everloom.store import Row, Unit
 from everloom.store.contract import Value
 
 # So many documents are read and written at a time when labels change.
-RELABELLED_AT_ONCE = 500
+_RELABELLED_AT_ONCE = 500
 
 
 class Standing(StrEnum):
@@ -142,8 +142,8 @@ class Index:
     def relabel(self, unit: Unit, labels: Mapping[int, Sequence[str]]) -> None:
         """Give documents other labels, and let the word index follow; their vectors do not depend on labels."""
         every = list(labels)
-        for start in range(0, len(every), RELABELLED_AT_ONCE):
-            found = self.documents(unit, every[start : start + RELABELLED_AT_ONCE])
+        for start in range(0, len(every), _RELABELLED_AT_ONCE):
+            found = self.documents(unit, every[start : start + _RELABELLED_AT_ONCE])
             changed = {
                 item: replace(document, labels=tuple(labels[item]))
                 for item, document in found.items()

@@ -13,20 +13,20 @@ from everloom.kernel.search.bias import Claims
 from everloom.kernel.search.fusion import Column
 from everloom.kernel.search.words import analyse
 
-UNLABELLED = "[]"
+_UNLABELLED = "[]"
 
 
 def names_in(labels: Iterable[str], terms: AbstractSet[str]) -> frozenset[frozenset[str]]:
     """Find the names that a question says: labels, which are JSON, whose every word is among its terms."""
     return frozenset(
-        words for each in set(labels) if each != UNLABELLED for words in label_words(each) if words <= terms
+        words for each in set(labels) if each != _UNLABELLED for words in _label_words(each) if words <= terms
     )
 
 
 def bearing(labels: Sequence[str], names: AbstractSet[frozenset[str]], terms: Sequence[str], holds: Claims) -> Column:
     """Say which documents bear one of the names; one without labels bears those whose words its text holds."""
-    bears = {each: not names.isdisjoint(label_words(each)) for each in set(labels)}
-    is_labelled = np.array([each != UNLABELLED for each in labels], np.bool_)
+    bears = {each: not names.isdisjoint(_label_words(each)) for each in set(labels)}
+    is_labelled = np.array([each != _UNLABELLED for each in labels], np.bool_)
     says = np.zeros(len(labels), np.bool_)
     for name in names:
         says |= holds[:, [terms.index(word) for word in name]].all(axis=1)
@@ -34,6 +34,6 @@ def bearing(labels: Sequence[str], names: AbstractSet[frozenset[str]], terms: Se
 
 
 @lru_cache(maxsize=20_000)
-def label_words(labels: str) -> Sequence[frozenset[str]]:
+def _label_words(labels: str) -> Sequence[frozenset[str]]:
     """Read the words of each label; one without words names nothing."""
     return tuple(words for label in json.loads(labels) if (words := frozenset(analyse(label))))

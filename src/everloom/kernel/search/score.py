@@ -24,9 +24,9 @@ from everloom.kernel.search.when import Moments, Span, credit
 from everloom.store import Row
 from everloom.store.contract import FOREVER
 
-MICROS_A_DAY = 86_400_000_000
-UNUSED = Access()
-NEVER = -FOREVER
+_MICROS_A_DAY = 86_400_000_000
+_UNUSED = Access()
+_NEVER = -FOREVER
 
 
 class Asked(NamedTuple):
@@ -63,17 +63,17 @@ def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> Scores:
     around = read_field([row["context_words"] for row in rows], terms)
     weights = {"words": recipe.words, "context": recipe.context, "vectors": recipe.vectors}
     holds = own.counts > 0
-    signals = weighed(measured(gathered, terms, own, around), weights) | told(rows, holds, asked, recipe)
+    signals = weighed(_measured(gathered, terms, own, around), weights) | _credited(rows, holds, asked, recipe)
     signals["context"] *= lacking(own.lengths, recipe.short)
     base = relevance(signals.values())
-    bias = factors(circumstances(gathered, asked, recipe.bias), recipe.bias)
+    bias = factors(_circumstances(gathered, asked, recipe.bias), recipe.bias)
     score = base * math.prod(bias.values())
     ids = np.fromiter((row["item_id"] for row in rows), np.int64, len(rows))
     order = np.lexsort((-ids, -score)).tolist()
     return Scores(terms, order, score, base, signals, bias, holds, around.counts > 0)
 
 
-def measured(gathered: Gathered, terms: Sequence[str], own: Field, around: Field) -> dict[str, Column]:
+def _measured(gathered: Gathered, terms: Sequence[str], own: Field, around: Field) -> dict[str, Column]:
     """Measure each candidate by its words, by the words around it, and by its nearness."""
     corpus, rows, near = gathered.corpus, gathered.rows, gathered.nearness
     weights = np.array([corpus.rarity(term) for term in terms])
@@ -87,7 +87,7 @@ def measured(gathered: Gathered, terms: Sequence[str], own: Field, around: Field
     return signals
 
 
-def told(rows: Sequence[Row], holds: Claims, asked: Asked, recipe: Recipe) -> dict[str, Column]:
+def _credited(rows: Sequence[Row], holds: Claims, asked: Asked, recipe: Recipe) -> dict[str, Column]:
     """Credit what the question itself tells of the answer: by which name it is known, and when it was."""
     signals = {}
     labels = [row["labels"] for row in rows] if recipe.names else []
@@ -99,18 +99,18 @@ def told(rows: Sequence[Row], holds: Claims, asked: Asked, recipe: Recipe) -> di
     return signals
 
 
-def circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstances:
+def _circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstances:
     """Collect what is known beside the words; who asks about a time is not told that something is old."""
     rows, accesses, covers = gathered.rows, gathered.accesses, gathered.covers
     happened = np.array([row["happened_at"] for row in rows], np.int64)
-    used = [accesses.get(row["item_id"], UNUSED) for row in rows] if accesses else []
+    used = [accesses.get(row["item_id"], _UNUSED) for row in rows] if accesses else []
     tiers = {tier: strength(tier, bias) for tier in {row["model_tier"] for row in rows}}
     if asked.spans:
         age, idle = np.full(len(rows), math.inf), np.zeros(len(rows))
     else:
-        touched = [to_micros(each.last_at) if each.last_at else NEVER for each in used]
-        age = days(asked.now, happened)
-        idle = days(asked.now, np.maximum(happened, touched)) if used else age
+        touched = [to_micros(each.last_at) if each.last_at else _NEVER for each in used]
+        age = _days(asked.now, happened)
+        idle = _days(asked.now, np.maximum(happened, touched)) if used else age
     return Circumstances(
         is_synthesis=np.array([row["standing"] == Standing.SYNTHESIS for row in rows], np.bool_),
         is_covered=np.array([row["item_id"] in covers for row in rows], np.bool_),
@@ -122,9 +122,9 @@ def circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstances
     )
 
 
-def days(now: int, moments: Moments) -> Column:
+def _days(now: int, moments: Moments) -> Column:
     """Say how many days ago each moment was; what is still to come is now."""
-    ago: Column = np.maximum(0, now - moments) / MICROS_A_DAY
+    ago: Column = np.maximum(0, now - moments) / _MICROS_A_DAY
     return ago
 
 

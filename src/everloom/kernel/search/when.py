@@ -18,24 +18,24 @@ from everloom.kernel.search.fusion import Column
 
 Moments = npt.NDArray[np.int64]
 
-MONTHS = (
+_MONTHS = (
     "january february march april may june july august september october november december".split()
 )  # fmt: skip
-DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "couple of": 2, "a couple of": 2, "three": 3, "a few": 3, "few": 3}
-COUNTS |= {"four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+_DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "couple of": 2, "a couple of": 2, "three": 3, "a few": 3, "few": 3}
+_COUNTS |= {"four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 # How many years back a month without a year may mean.
-YEARS_MEANT = 8
-DAY = timedelta(days=1)
+_YEARS_MEANT = 8
+_DAY = timedelta(days=1)
 
-_MONTH = "|".join([*MONTHS, *(month[:3] for month in MONTHS), "sept"])
-_COUNT = "|".join([r"\d{1,3}", *sorted(COUNTS, key=len, reverse=True)])
+_MONTH = "|".join([*_MONTHS, *(month[:3] for month in _MONTHS), "sept"])
+_COUNT = "|".join([r"\d{1,3}", *sorted(_COUNTS, key=len, reverse=True)])
 _YEAR = r"(?:19|20)\d\d"
 _ORDINAL = r"(\d{1,2})(?:st|nd|rd|th)?"
 # One look that most questions do not pass: everything below costs more.
 _HINT = re.compile(
-    rf"\b(?:{_MONTH}|{'|'.join(DAYS)}|{'|'.join(SEASONS)}|today|tonight|yesterday|ago|weekend|"
+    rf"\b(?:{_MONTH}|{'|'.join(_DAYS)}|{'|'.join(_SEASONS)}|today|tonight|yesterday|ago|weekend|"
     rf"(?:last|past|this|previous|before|after) |{_YEAR}\b|\d{{4}}-\d\d)",
     re.IGNORECASE,
 )
@@ -109,7 +109,7 @@ def anchor_in(question: str) -> Anchor | None:
     )
 
 
-_UNITS = {"day": DAY, "weekend": 3 * DAY, "week": 7 * DAY, "month": 31 * DAY, "year": 366 * DAY}
+_UNITS = {"day": _DAY, "weekend": 3 * _DAY, "week": 7 * _DAY, "month": 31 * _DAY, "year": 366 * _DAY}
 _ANCHOR = re.compile(
     rf"\b(?:the )?(?:(?P<count>{_COUNT}) )?(?P<unit>day|week|weekend|month|year)s? (?P<side>before|after) "
     r"(?P<event>(?:the|my|our|his|her|their|\w+'s) [^?.!]{3,60}|[A-Z][^?.!]{2,60})",
@@ -118,7 +118,7 @@ _ANCHOR = re.compile(
 
 
 def _count(word: str) -> int:
-    return int(word) if word.isdigit() else COUNTS[word.casefold()]
+    return int(word) if word.isdigit() else _COUNTS[word.casefold()]
 
 
 def _span(begin: datetime, end: datetime) -> Span:
@@ -138,10 +138,10 @@ def _moved(month: datetime, by: int) -> datetime:
 def _ago(match: re.Match[str], now: datetime) -> Iterator[Span]:
     count, unit, today = _count(match[1]), match[2], _midnight(now)
     if unit == "day":
-        yield _span(today - count * DAY, today - (count - 1) * DAY)
+        yield _span(today - count * _DAY, today - (count - 1) * _DAY)
     elif unit in ("week", "weekend"):
         # Nobody means it to the day.
-        yield _span(today - (count * 7 + 3) * DAY, today - (count * 7 - 4) * DAY)
+        yield _span(today - (count * 7 + 3) * _DAY, today - (count * 7 - 4) * _DAY)
     elif unit == "month":
         yield _span(_moved(today, -count), _moved(today, 1 - count))
     elif now.year - count > 0:
@@ -149,33 +149,33 @@ def _ago(match: re.Match[str], now: datetime) -> Iterator[Span]:
 
 
 def _past(match: re.Match[str], now: datetime) -> Iterator[Span]:
-    yield _span(_midnight(now) - _count(match[1]) * _UNITS[match[2]], now + DAY)
+    yield _span(_midnight(now) - _count(match[1]) * _UNITS[match[2]], now + _DAY)
 
 
 def _near_day(match: re.Match[str], now: datetime) -> Iterator[Span]:
     back = {"today": 0, "tonight": 0, "this morning": 0, "yesterday": 1, "last night": 1, "day before yesterday": 2}
-    begin = _midnight(now) - back[match[1]] * DAY
-    yield _span(begin, begin + DAY)
+    begin = _midnight(now) - back[match[1]] * _DAY
+    yield _span(begin, begin + _DAY)
 
 
 def _near(match: re.Match[str], now: datetime) -> Iterator[Span]:
     back, unit, today = 0 if match[1] == "this" else 1, match[2], _midnight(now)
-    monday = today - today.weekday() * DAY
+    monday = today - today.weekday() * _DAY
     if unit == "week":
-        yield _span(monday - 7 * back * DAY, monday + 7 * (1 - back) * DAY)
+        yield _span(monday - 7 * back * _DAY, monday + 7 * (1 - back) * _DAY)
     elif unit == "weekend":
-        saturday = monday + 5 * DAY - 7 * DAY * (1 if back and today.weekday() < 5 else 0)
-        yield _span(saturday - DAY, saturday + 2 * DAY)
+        saturday = monday + 5 * _DAY - 7 * _DAY * (1 if back and today.weekday() < 5 else 0)
+        yield _span(saturday - _DAY, saturday + 2 * _DAY)
     elif unit == "month":
         yield _span(_moved(today, -back), _moved(today, 1 - back))
     elif unit == "year":
         yield _span(_moved(today.replace(month=1), -12 * back), _moved(today.replace(month=1), 12 - 12 * back))
-    elif unit in DAYS:
-        behind = (today.weekday() - DAYS.index(unit)) % 7 or (7 if back else 0)
-        yield _span(today - behind * DAY, today - (behind - 1) * DAY)
+    elif unit in _DAYS:
+        behind = (today.weekday() - _DAYS.index(unit)) % 7 or (7 if back else 0)
+        yield _span(today - behind * _DAY, today - (behind - 1) * _DAY)
     else:
-        months = 3 if unit in SEASONS else 1
-        first = SEASONS.get(unit) or _month(unit)
+        months = 3 if unit in _SEASONS else 1
+        first = _SEASONS.get(unit) or _month(unit)
         begin = _moved(today.replace(month=1), first - 1)
         while begin > now or (back and _moved(begin, months) > now):
             begin = _moved(begin, -12)
@@ -183,18 +183,18 @@ def _near(match: re.Match[str], now: datetime) -> Iterator[Span]:
 
 
 def _month(word: str) -> int:
-    return next(place for place, month in enumerate(MONTHS, 1) if month.startswith(word[:3]))
+    return next(place for place, month in enumerate(_MONTHS, 1) if month.startswith(word[:3]))
 
 
 def _dates(day: str | None, month: int, year: str | None, now: datetime, months: int = 1) -> Iterator[Span]:
-    years = [int(year)] if year else range(now.year, now.year - YEARS_MEANT, -1)
+    years = [int(year)] if year else range(now.year, now.year - _YEARS_MEANT, -1)
     for each in years:
         try:
             begin = _midnight(now).replace(year=each, month=month, day=int(day or 1))
         except ValueError:
             continue
         if year or begin <= now:
-            yield _span(begin, begin + DAY if day else _moved(begin, months))
+            yield _span(begin, begin + _DAY if day else _moved(begin, months))
 
 
 def _iso(match: re.Match[str], now: datetime) -> Iterator[Span]:
@@ -214,7 +214,7 @@ def _in_month(match: re.Match[str], now: datetime) -> Iterator[Span]:
 
 
 def _season(match: re.Match[str], now: datetime) -> Iterator[Span]:
-    yield from _dates(None, SEASONS[match[1]], match[2], now, months=3)
+    yield from _dates(None, _SEASONS[match[1]], match[2], now, months=3)
 
 
 def _year(match: re.Match[str], now: datetime) -> Iterator[Span]:
@@ -222,7 +222,7 @@ def _year(match: re.Match[str], now: datetime) -> Iterator[Span]:
 
 
 _FROM_NOW = (_near_day, _ago, _past, _near)
-_LAST = "|".join(["week", "weekend", "month", "year", *DAYS, *MONTHS, *SEASONS])
+_LAST = "|".join(["week", "weekend", "month", "year", *_DAYS, *_MONTHS, *_SEASONS])
 _OF = r"(?: of)? "
 # The first that finds anything counts, so the most exact come first.
 _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Iterator[Span]]], ...] = (
@@ -234,7 +234,7 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Itera
     (re.compile(rf"\b(?:last|past|previous) ({_COUNT}) (day|week|month|year)s?\b"), _past),
     (re.compile(rf"\b(last|this|previous) ({_LAST})\b(?! (?:19|20)\d\d)"), _near),
     (re.compile(rf"\b({_MONTH})\b{_OF}({_YEAR})\b"), _in_month),
-    (re.compile(rf"\b(?:in|during|since|early|mid|late|of) ({'|'.join(MONTHS)})\b()"), _in_month),
-    (re.compile(rf"\b({'|'.join(SEASONS)})\b{_OF}({_YEAR})\b"), _season),
+    (re.compile(rf"\b(?:in|during|since|early|mid|late|of) ({'|'.join(_MONTHS)})\b()"), _in_month),
+    (re.compile(rf"\b({'|'.join(_SEASONS)})\b{_OF}({_YEAR})\b"), _season),
     (re.compile(rf"\b(?:in|during|of|since|by) ({_YEAR})\b"), _year),
 )

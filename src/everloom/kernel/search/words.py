@@ -16,23 +16,23 @@ from snowballstemmer.english_stemmer import EnglishStemmer
 LONGEST_WORD = 64
 
 # Han, kana, Thai, Lao, Khmer, Myanmar: written without spaces between words.
-UNSPACED = (
+_UNSPACED = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0003ffff"
 )
 # Vowel points of Hebrew and Arabic, which are mostly left out in writing: left out here too.
-POINTS = (
+_POINTS = (
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
 )
 # Signs that are written on or around a letter and belong to its word: accents, and the vowels of Indian scripts.
-SIGNS = rf"\u0300-\u036f\u0483-\u0487\u0900-\u0963\u0966-\u0dff{POINTS}"
-LETTER = rf"(?![{UNSPACED}_])[\w{SIGNS}]"
-TOKEN = re.compile(rf"[{UNSPACED}]+|(?:{LETTER})+(?:['\u2019](?:{LETTER})+)*")
-POINT = re.compile(f"[{POINTS}]")
-UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
-APOSTROPHE = re.compile("['\u2019]")
-TAILS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
-ASCII_WORD = re.compile(r"[a-z]+\Z")
+_SIGNS = rf"\u0300-\u036f\u0483-\u0487\u0900-\u0963\u0966-\u0dff{_POINTS}"
+_LETTER = rf"(?![{_UNSPACED}_])[\w{_SIGNS}]"
+_TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:{_LETTER})+(?:['\u2019](?:{_LETTER})+)*")
+_POINT = re.compile(f"[{_POINTS}]")
+_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
+_APOSTROPHE = re.compile("['\u2019]")
+_TAILS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
+_ASCII_WORD = re.compile(r"[a-z]+\Z")
 
 STOP_WORDS = frozenset(
     """a about above after again against all am an and any are as at be because been before being below between both
@@ -52,28 +52,28 @@ _stemmer_turn = Lock()
 def analyse(text: str) -> list[str]:
     """Read the words of a text, in order."""
     found: list[str] = []
-    for token in TOKEN.findall(unicodedata.normalize("NFKC", text).casefold()):
-        if UNSPACED_RUN.match(token):
+    for token in _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold()):
+        if _UNSPACED_RUN.match(token):
             found += [token[i : i + 2] for i in range(max(1, len(token) - 1))]
         else:
-            found += read_token(token)
+            found += _read_token(token)
     return found
 
 
 def spellings(text: str) -> dict[str, str]:
     """Find how a text itself writes each of its words, the first time."""
     found: dict[str, str] = {}
-    for token in TOKEN.findall(unicodedata.normalize("NFKC", text)):
+    for token in _TOKEN.findall(unicodedata.normalize("NFKC", text)):
         for word in analyse(token):
-            found.setdefault(word, word if UNSPACED_RUN.match(token) else token)
+            found.setdefault(word, word if _UNSPACED_RUN.match(token) else token)
     return found
 
 
 @lru_cache(maxsize=100_000)
-def read_token(token: str) -> tuple[str, ...]:
+def _read_token(token: str) -> tuple[str, ...]:
     """Reduce a token to its words: a possessive or a contraction loses its tail, a stop word everything."""
-    head = APOSTROPHE.split(POINT.sub("", token))
-    kept = head[:-1] if len(head) > 1 and head[-1] in TAILS else head
+    head = _APOSTROPHE.split(_POINT.sub("", token))
+    kept = head[:-1] if len(head) > 1 and head[-1] in _TAILS else head
     return tuple(word for part in kept if (word := stem(part[:LONGEST_WORD])))
 
 
@@ -81,7 +81,7 @@ def stem(word: str) -> str:
     """Reduce a word to its stem; a stop word to nothing."""
     if word in STOP_WORDS:
         return ""
-    if not ASCII_WORD.match(word):
+    if not _ASCII_WORD.match(word):
         return word
     # The stemmer keeps the word it works on in itself.
     with _stemmer_turn:
