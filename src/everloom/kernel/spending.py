@@ -21,7 +21,7 @@ _QUARTER = 15 * 60 * _MICRO
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Expense:
     """What one model took in one role for one purpose; `dollars` is None when its price is not known.
 
     `unpriced` counts the calls that `dollars` leaves out because nobody has written down what they cost.
@@ -77,26 +77,26 @@ class Ledger:
                 error=record.error,
             )
 
-    def spent(self, since: datetime, until: datetime) -> list[Spent]:
+    def spent(self, since: datetime, until: datetime) -> list[Expense]:
         """Sum what was spent in a span of time, by model, role and purpose."""
         with self._store.read(self._workspace) as unit:
             rows = unit.all("kernel.usage_sum", **{"from": to_micros(since), "until": to_micros(until)})
         return [_spent_from(row) for row in rows]
 
-    def daily(self, since: datetime, until: datetime, zone: ZoneInfo) -> list[tuple[date, Spent]]:
+    def daily(self, since: datetime, until: datetime, zone: ZoneInfo) -> list[tuple[date, Expense]]:
         """Sum what was spent on each day of a zone, by model, role and purpose; days without any are left out."""
         with self._store.read(self._workspace) as unit:
             rows = unit.all("kernel.usage_quarters", **{"from": to_micros(since), "until": to_micros(until)})
-        found: dict[tuple[date, str, str, str], list[Spent]] = {}
+        found: dict[tuple[date, str, str, str], list[Expense]] = {}
         for row in rows:
             day = from_micros(row["quarter"] * _QUARTER).astimezone(zone).date()
             found.setdefault((day, row["model"], row["role"], row["purpose"]), []).append(_spent_from(row))
         return [(key[0], added(parts)) for key, parts in sorted(found.items())]
 
 
-def _spent_from(row: Row) -> Spent:
+def _spent_from(row: Row) -> Expense:
     """Read a sum."""
-    return Spent(
+    return Expense(
         row["model"],
         row["role"],
         row["purpose"],
@@ -111,11 +111,11 @@ def _spent_from(row: Row) -> Spent:
     )
 
 
-def added(parts: Iterable[Spent]) -> Spent:
+def added(parts: Iterable[Expense]) -> Expense:
     """Add sums up; a name that is not the same in all of them is left empty."""
     all_parts = list(parts)
     prices = [each.dollars for each in all_parts if each.dollars is not None]
-    return Spent(
+    return Expense(
         _one_of(each.model for each in all_parts),
         _one_of(each.role for each in all_parts),
         _one_of(each.purpose for each in all_parts),

@@ -18,7 +18,7 @@ Claims = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class UseCounts:
     """How often each candidate was used, and what was said of it."""
 
     count: Column
@@ -40,7 +40,7 @@ class Circumstances:
     idle_days: Column
     confidence: Column
     tier: Column
-    usage: Usage | None
+    usage: UseCounts | None
 
 
 def factors(cases: Circumstances, bias: Bias) -> dict[str, Column]:
@@ -68,7 +68,7 @@ def _penalties(cases: Circumstances, bias: Bias) -> dict[str, Column]:
     }
 
 
-def _verdicts(usage: Usage, bias: Bias) -> dict[str, Column]:
+def _verdicts(usage: UseCounts, bias: Bias) -> dict[str, Column]:
     """Raise what was useful or pinned, lower what is questionable; many verdicts weigh little more than a few."""
     return {
         "useful": 1.0 + bias.useful * (1.0 - 0.5**usage.useful),

@@ -39,7 +39,7 @@ _WIDENING = 4
 _Where = Callable[[Unit, Sequence[int]], AbstractSet[int]]
 
 
-class Kept(NamedTuple):
+class RankedDocument(NamedTuple):
     """A candidate that is answered: its row, its place among the scores, and the ids of what it stands for."""
 
     row: Row
@@ -52,7 +52,7 @@ class Ranking(NamedTuple):
 
     gathered: Gathered
     scores: Scores
-    kept: Sequence[Kept]
+    kept: Sequence[RankedDocument]
 
     def kinds(self, leaving_out: AbstractSet[int]) -> dict[str, int]:
         """Count by kind what was kept and what shares a word with the question, most first."""
@@ -160,7 +160,9 @@ def ranked(
         for item, place in top.items()
     ]
     folded = fold(candidates, limit, recipe.same)
-    return Ranking(gathered, scores, [Kept(rows[top[item]], top[item], also) for item, also in folded.items()])
+    return Ranking(
+        gathered, scores, [RankedDocument(rows[top[item]], top[item], also) for item, also in folded.items()]
+    )
 
 
 def terms_of(question: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from everloom.clock import to_micros
 from everloom.kernel.lifecycle import Access
-from everloom.kernel.search.bias import Circumstances, Claims, Usage, factors, strength
+from everloom.kernel.search.bias import Circumstances, Claims, UseCounts, factors, strength
 from everloom.kernel.search.fusion import Column, Field, centred, lacking, read_field, relevance, telling, weighed
 from everloom.kernel.search.gather import Gathered
 from everloom.kernel.search.index import Standing
@@ -128,9 +128,9 @@ def _days(now: int, moments: Moments) -> Column:
     return ago
 
 
-def usage(accesses: Sequence[Access]) -> Usage:
+def usage(accesses: Sequence[Access]) -> UseCounts:
     """Read the counts into columns."""
-    return Usage(
+    return UseCounts(
         count=np.array([each.count for each in accesses], np.float64),
         useful=np.array([each.useful for each in accesses], np.float64),
         questionable=np.array([each.questionable for each in accesses], np.float64),

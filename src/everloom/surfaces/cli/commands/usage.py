@@ -16,7 +16,7 @@ from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
 
 if TYPE_CHECKING:
-    from everloom.kernel.spending import Spent
+    from everloom.kernel.spending import Expense
     from everloom.loom import Workspace
     from everloom.mind import Exchange
 
@@ -53,18 +53,18 @@ def by_sum(place: Workspace, days: int, by: str) -> tuple[list[dict[str, Any]], 
     calendar, zone = span(place, days), place.info.zone
     until = begins(calendar[-1] + timedelta(days=1), zone)
     found = Ledger(place.loom.store, place.info.id).daily(begins(calendar[0], zone), until, zone)
-    names: dict[str, Callable[[date, Spent], str]] = {
+    names: dict[str, Callable[[date, Expense], str]] = {
         "day": lambda day, _: day.isoformat(),
         "purpose": lambda _, spent: spent.purpose,
         "model": lambda _, spent: spent.model,
     }
-    groups: dict[str, list[Spent]] = {each.isoformat(): [] for each in calendar} if by == "day" else {}
+    groups: dict[str, list[Expense]] = {each.isoformat(): [] for each in calendar} if by == "day" else {}
     for day, spent in found:
         groups.setdefault(names[by](day, spent), []).append(spent)
     return [fields(name, parts) for name, parts in groups.items()], fields("total", [spent for _, spent in found])
 
 
-def fields(name: str, parts: Iterable[Spent]) -> dict[str, Any]:
+def fields(name: str, parts: Iterable[Expense]) -> dict[str, Any]:
     """Write a sum as programs get it."""
     from everloom.kernel.spending import added  # noqa: PLC0415
 
@@ -107,13 +107,13 @@ def by_turn(place: Workspace, days: int) -> tuple[list[dict[str, Any]], dict[str
     return rows, fields("total", [spent for _, spent in parts])
 
 
-def spent_in(turn: Exchange) -> Spent:
+def spent_in(turn: Exchange) -> Expense:
     """Write what a turn took as a sum of one."""
-    from everloom.kernel.spending import Spent  # noqa: PLC0415
+    from everloom.kernel.spending import Expense  # noqa: PLC0415
 
     used = turn.usage
     tokens = (used.input, used.output, used.cached_read, used.cached_written)
-    return Spent(turn.model, "", turn.cause, turn.rounds, 0, *tokens, turn.dollars, int(turn.dollars is None))
+    return Expense(turn.model, "", turn.cause, turn.rounds, 0, *tokens, turn.dollars, int(turn.dollars is None))
 
 
 def money_of(place: Workspace) -> dict[str, float | None]:
