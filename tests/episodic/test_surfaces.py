@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from mcp import Client
 
 from everloom.surfaces.cli.runtime.root import root
-from everloom.surfaces.mcp.toolsets import toolset_named
+from everloom.surfaces.mcp.tools import tools_of
 from tests.episodic.ground import BILLING, SAILING, scene
 from tests.surfaces.mcp.ground import call, serving
 
@@ -59,52 +59,53 @@ def run(tmp_path: Path) -> Run:
 def test_ten_scenes_are_written_patrolled_recalled_and_reported(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "scenes.jsonl"
     file.write_text("\n".join(json.dumps(scene(each)) for each in SAILING[:5]) + "\nnot JSON\n")
-    kept = run("being", "update-notes", "--scenes", file, "--note", "Buy rope", "--someday", "Learn Finnish")
+    kept = run("episodic", "update-notes", "--scenes", file, "--note", "Buy rope", "--someday", "Learn Finnish")
     assert (len(kept["scene_ids"]), len(kept["rejected"]), kept["pending_scenes"]) == (5, 1, 5)
     more = [word for each in BILLING[:5] for word in ("--scene", json.dumps(scene(each)))]
-    kept = run("being", "update-notes", *more)
+    kept = run("episodic", "update-notes", *more)
     assert (kept["patrol"], kept["pending_scenes"]) == ("done", 0)
-    said = run("being", "recall", "Who", "repaired", "the", "mast?", text=True)
+    said = run("episodic", "recall", "Who", "repaired", "the", "mast?", text=True)
     assert "<memory-recall>" in said
     assert "James repaired the mast" in said
-    (report,) = run("being", "patrol-report")["patrols"]
+    (report,) = run("episodic", "patrol-report")["patrols"]
     assert report["steps"][0]["step"] == "take_in"
-    printed = run("being", "patrol-report", text=True)
+    printed = run("episodic", "patrol-report", text=True)
     assert "no LLM configured" in printed
     assert "taken_in 10" in printed
-    assert run("being", "census")["active"] == 10
-    assert run("being", "get-context")["snapshot"].count("PARSE_FAILED") == 1
+    assert run("episodic", "census")["active"] == 10
+    assert run("episodic", "get-context")["snapshot"].count("PARSE_FAILED") == 1
 
 
 @pytest.mark.promise("episodic.surfaces")
 def test_every_verb_is_a_command(run: Run) -> None:
     scenes = [word for each in SAILING for word in ("--scene", json.dumps(scene(each, emotion=[0.5, 0, 0, 0, 0, 0])))]
-    run("being", "update-notes", *scenes)
+    run("episodic", "update-notes", *scenes)
     done = run("patrol")
     assert (done["status"], done["scenes_created"]) == ("done", len(SAILING))
-    assert run("being", "trigger-patrol")["report"]["number"] == 2
+    assert run("episodic", "trigger-patrol")["report"]["number"] == 2
     assert "patrol 3" in run("patrol", text=True)
-    hits = run("being", "search-memory", "boat", "mast", "--mode", "and")["hits"]
+    hits = run("episodic", "search-memory", "boat", "mast", "--mode", "and")["hits"]
     item = hits[0]["node"]["id"]
-    assert run("being", "pin-node", item)["pinned"] is True
-    assert run("being", "unpin-node", item)["pinned"] is False
-    assert "importance" in run("being", "show", item, text=True)
-    others = [hit["node"]["id"] for hit in run("being", "search-memory", "boat")["hits"]][:2]
-    merged = run("being", "merge-nodes", *others, "--summary", "The boat was made ready")
+    assert run("episodic", "pin-node", item)["pinned"] is True
+    assert run("episodic", "unpin-node", item)["pinned"] is False
+    assert "importance" in run("episodic", "show", item, text=True)
+    others = [hit["node"]["id"] for hit in run("episodic", "search-memory", "boat")["hits"]][:2]
+    merged = run("episodic", "merge-nodes", *others, "--summary", "The boat was made ready")
     assert merged["absorbed_ids"] == others
-    assert run("being", "recall", "--feeling", "valence=0.5")["node_ids"]
-    assert run("being", "recall-memory")["clusters"]
-    run("being", "recall-memory", run("being", "recall-memory")["clusters"][0]["id"], "--limit", 2)
+    assert run("episodic", "recall", "--feeling", "valence=0.5")["node_ids"]
+    assert run("episodic", "recall-memory")["clusters"]
+    run("episodic", "recall-memory", run("episodic", "recall-memory")["clusters"][0]["id"], "--limit", 2)
     assert (
-        run("being", "update-memory", "knowledge", "append", "An", "island.", "--key", "Elba")["after"]["key"] == "Elba"
+        run("episodic", "update-memory", "knowledge", "append", "An", "island.", "--key", "Elba")["after"]["key"]
+        == "Elba"
     )
-    assert "An island." in run("being", "update-memory", "knowledge", "get", text=True)
-    assert run("being", "update-relation", "Audrey", "James'", "wife")["key"] == "Audrey"
-    assert run("being", "search-history", "--from", "2026-01-01")["messages"] == []
-    assert run("being", "update-memory", "knowledge", "delete", code=2)["code"] == "rejected"
-    assert run("being", "show", 999_999, code=3)["code"] == "not_found"
-    assert run("being", "recall", "--feeling", "sad", code=2)["code"] == "rejected"
-    group = root.get_command(None, "being")  # type: ignore[arg-type]
+    assert "An island." in run("episodic", "update-memory", "knowledge", "get", text=True)
+    assert run("episodic", "update-relation", "Audrey", "James'", "wife")["key"] == "Audrey"
+    assert run("episodic", "search-history", "--from", "2026-01-01")["messages"] == []
+    assert run("episodic", "update-memory", "knowledge", "delete", code=2)["code"] == "rejected"
+    assert run("episodic", "show", 999_999, code=3)["code"] == "not_found"
+    assert run("episodic", "recall", "--feeling", "sad", code=2)["code"] == "rejected"
+    group = root.get_command(None, "episodic")  # type: ignore[arg-type]
     assert {name.replace("-", "_") for name in group.commands} >= VERBS  # type: ignore[union-attr]
 
 
@@ -139,18 +140,18 @@ def test_calibrate_reads_files_and_reports_numbers(run: Run, tmp_path: Path) -> 
 @pytest.mark.promise("episodic.surfaces")
 def test_every_verb_is_a_tool_and_two_are_renamed_among_all() -> None:
     def names(toolset: str) -> list[str]:
-        return [tool.name for each in toolset_named(toolset) for tool in each.tools(lambda *_: None)]  # type: ignore[arg-type]
+        return [tool.name for tool in tools_of(toolset)]
 
-    assert set(names("being")) == VERBS
+    assert set(names("episodic")) == VERBS
     everything = names("all")
     assert len(everything) == len(set(everything))
-    assert {"being_recall", "being_search_memory", "recall"} <= set(everything)
+    assert {"episodic_recall", "episodic_search_memory", "recall"} <= set(everything)
 
 
 @pytest.mark.promise("episodic.surfaces")
 def test_a_being_lives_through_its_tools(tmp_path: Path) -> None:
     async def journey() -> None:
-        with serving(tmp_path / "loom.db", "being") as server:
+        with serving(tmp_path / "loom.db", "episodic") as server:
             async with Client(server) as client:
                 kept = await call(client, "update_notes", scenes=[scene(each) for each in SAILING], notes=["Buy rope"])
                 assert len(kept["scene_ids"]) == len(SAILING)

@@ -10,21 +10,21 @@ from tests.surfaces.cli.conftest import Call
 
 # {first}, {second}: scenes; {folder}: a place for files.
 BEING = {
-    "being census": "",
-    "being get-context": "",
-    "being merge-nodes": "{first} {second} --summary Both.",
-    "being patrol-report": "",
-    "being pin-node": "{first}",
-    "being recall": "boat",
-    "being recall-memory": "",
-    "being search-history": "boat",
-    "being search-memory": "boat",
-    "being show": "{first}",
-    "being trigger-patrol": "",
-    "being unpin-node": "{first}",
-    "being update-memory": "knowledge append Boats float.",
-    "being update-notes": "--note Buy-paint.",
-    "being update-relation": "Audrey Wife. --type person",
+    "episodic census": "",
+    "episodic get-context": "",
+    "episodic merge-nodes": "{first} {second} --summary Both.",
+    "episodic patrol-report": "",
+    "episodic pin-node": "{first}",
+    "episodic recall": "boat",
+    "episodic recall-memory": "",
+    "episodic search-history": "boat",
+    "episodic search-memory": "boat",
+    "episodic show": "{first}",
+    "episodic trigger-patrol": "",
+    "episodic unpin-node": "{first}",
+    "episodic update-memory": "knowledge append Boats float.",
+    "episodic update-notes": "--note Buy-paint.",
+    "episodic update-relation": "Audrey Wife. --type person",
     "calibrate": "--dry-run {folder}/boats.txt {folder}/towns.txt",
     "patrol": "",
 }
@@ -74,9 +74,9 @@ def lived(call: Call, folder: Path) -> dict[str, str]:
     (folder / "scenes.json").write_text(json.dumps(SCENES))
     for name, text in (("boats", "James painted boat number {}."), ("towns", "Audrey likes the old town of Nr. {}.")):
         (folder / f"{name}.txt").write_text("\n\n".join(text.format(each) for each in range(40)))
-    assert call("being", "update-notes", "--scenes", f"{folder}/scenes.json", "--json").result
+    assert call("episodic", "update-notes", "--scenes", f"{folder}/scenes.json", "--json").result
     assert call("patrol", "--json").result
-    found = call("being", "search-memory", "boat", "--json").result
+    found = call("episodic", "search-memory", "boat", "--json").result
     first, second = (str(each["node"]["id"]) for each in found["hits"][:2])
     return {"first": first, "second": second}
 

@@ -32,7 +32,7 @@ def test_sleep_does_everything_that_is_due_and_tells_it(
     (tmp_path / "scenes.json").write_text(SCENE)
     call("config", "set", "episodic.patrol", "worker")
     call("config", "set", "episodic.patrol_at", "1")
-    call("being", "update-notes", "--scenes", f"{tmp_path}/scenes.json")
+    call("episodic", "update-notes", "--scenes", f"{tmp_path}/scenes.json")
     call("graph", "store", "--type", "fix", "--title", "Patch", "--content", "Mended.")
     planned = told(call, "--dry-run")
     assert {task: each["state"] for (_, task), each in planned.items()} == dict.fromkeys(

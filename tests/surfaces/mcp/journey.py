@@ -69,7 +69,7 @@ async def revise(walk: Walk, orientation: dict[str, Any]) -> None:
     assert revised["old_understanding_id"] == orientation["id"]
 
 
-async def walk_tending(client: Client) -> set[str]:
+async def walk_upkeep(client: Client) -> set[str]:
     """Use every tool that only the full toolset has, as a consolidation would; give their names."""
     walk = Walk(client)
     made = await walk(

@@ -10,9 +10,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
-from everloom.surfaces.mcp import semantic as semantic_tools
-from everloom.surfaces.mcp import tending
 from everloom.surfaces.mcp.prompts import CONSOLIDATE, REFLECT
+from everloom.surfaces.mcp.tools import tools_of
 from tests.surfaces.mcp.ground import call, everything_in, serving
 
 pytestmark = pytest.mark.anyio
@@ -77,7 +76,7 @@ async def test_the_prompts_teach_consolidation_and_reflection(store: Path, mode:
 
 
 def test_the_prompts_name_only_tools_that_exist_and_in_the_right_order() -> None:
-    tools = {verb.name for verb in [*semantic_tools.TOOLS.verbs, *tending.TOOLS.verbs]}
+    tools = {tool.name for tool in tools_of("semantic-full")}
     steps = [
         "begin_consolidation",
         "describe_session",

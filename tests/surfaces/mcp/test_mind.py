@@ -10,7 +10,7 @@ from mcp import Client
 
 from everloom.loom import open_loom
 from everloom.settings import Settings
-from everloom.surfaces.mcp.toolsets import toolset_named
+from everloom.surfaces.mcp.tools import tools_of
 from tests.surfaces.mcp.ground import call, refusal, serving
 
 pytestmark = pytest.mark.anyio
@@ -73,6 +73,6 @@ async def test_a_status_is_an_object_and_a_note_is_not_lost_by_accident(store: P
 
 @pytest.mark.promise("mind.tools")
 def test_among_all_tools_the_minds_keep_their_names() -> None:
-    names = [tool.name for each in toolset_named("all") for tool in each.tools(lambda *_: None)]  # type: ignore[arg-type]
+    names = [tool.name for tool in tools_of("all")]
     assert len(names) == len(set(names))
-    assert {*TOOLS, "being_search_memory"} <= set(names)
+    assert {*TOOLS, "episodic_search_memory"} <= set(names)

@@ -11,7 +11,7 @@ from mcp import Client
 from everloom.loom import open_loom
 from tests.patience import run
 from tests.surfaces.mcp.ground import PROGRAM, SETTINGS, call, environment, over_stdio, refusal
-from tests.surfaces.mcp.journey import walk_core, walk_tending
+from tests.surfaces.mcp.journey import walk_core, walk_upkeep
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 async def test_every_tool_works_over_stdio(tmp_path: Path, store: Path, mode: str) -> None:
     async with Client(over_stdio(tmp_path, store, "--tools", "semantic-full"), mode=mode) as client:
         listed = {tool.name for tool in (await client.list_tools()).tools}
-        assert await walk_core(client) | await walk_tending(client) == listed
+        assert await walk_core(client) | await walk_upkeep(client) == listed
 
 
 @pytest.mark.promise("mcp.session-order")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +15,10 @@ from mcp.types import RequestParamsMeta
 from everloom.errors import Conflict
 from everloom.loom import open_loom
 from everloom.semantic import Semantic
-from everloom.surfaces.mcp import semantic as semantic_tools
-from everloom.surfaces.mcp import tending
 from everloom.surfaces.mcp.answers import INTERNAL
 from everloom.surfaces.mcp.server import LoomServer
 from tests.surfaces.mcp.ground import SETTINGS, call, everything_in, make_server, refusal, serving
-from tests.surfaces.mcp.journey import walk_core, walk_tending
+from tests.surfaces.mcp.journey import walk_core, walk_upkeep
 
 pytestmark = pytest.mark.anyio
 
@@ -61,7 +58,7 @@ async def test_every_tool_of_the_full_list_is_there_and_answers(store_url: str, 
         async with Client(server, mode=mode) as client:
             listed = [tool.name for tool in (await client.list_tools()).tools]
             assert sorted(listed) == sorted(CORE + REST)
-            assert await walk_core(client) | await walk_tending(client) == set(listed)
+            assert await walk_core(client) | await walk_upkeep(client) == set(listed)
 
 
 @pytest.mark.promise("mcp.small-list")
@@ -93,15 +90,6 @@ async def test_each_tool_says_what_it_may_change(store: Path) -> None:
     }
     assert {name for name, hint in hints.items() if hint and hint.open_world_hint is not False} == set()
     assert [name for name, tool in tools.items() if not (tool.title and tool.description)] == []
-
-
-def test_tools_have_the_names_and_arguments_of_the_operations() -> None:
-    for verb in [*semantic_tools.TOOLS.verbs, *tending.TOOLS.verbs]:
-        operation = inspect.signature(getattr(Semantic, verb.name)).parameters
-        strange = [each.name for each in verb.parameters if each.name not in operation]
-        assert strange == [], verb.name
-        needed = [name for name, each in operation.items() if each.default is each.empty and name != "self"]
-        assert [each.name for each in verb.parameters if each.default is each.empty] == needed, verb.name
 
 
 @pytest.mark.parametrize("toolset", ["", "semantics", "minds"])

@@ -12,7 +12,7 @@ from mcp import Client
 from everloom.kernel.tokens import Tokens
 from everloom.loom import open_loom
 from tests.surfaces.mcp.ground import SETTINGS, call, over_http, refusal, server_process
-from tests.surfaces.mcp.journey import walk_core, walk_tending
+from tests.surfaces.mcp.journey import walk_core, walk_upkeep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("protocol over http")]
 
@@ -36,7 +36,7 @@ async def remember(client: Client, text: str) -> None:
 async def test_every_tool_works_over_http(url: str, mode: str) -> None:
     async with over_http(url, mode, x_memory_workspace=f"walk {mode}") as client:
         listed = {tool.name for tool in (await client.list_tools()).tools}
-        assert await walk_core(client) | await walk_tending(client) == listed
+        assert await walk_core(client) | await walk_upkeep(client) == listed
 
 
 @pytest.mark.promise("mcp.session-order")

@@ -5,13 +5,14 @@ Reading one belongs to no session: nothing counts as seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.resources import FunctionResource
 
 from everloom.clock import shown
+from everloom.surfaces.mcp.prompts import add_prompts
 
 if TYPE_CHECKING:
     from everloom.loom import Workspace
@@ -20,16 +21,19 @@ if TYPE_CHECKING:
 MARKDOWN = "text/markdown"
 
 
-def add_resources(server: MCPServer[Any], workspace: Callable[[], Workspace]) -> None:
-    """Offer orientation and subjects; `workspace` finds the one of whoever reads."""
+def offer_documents(server: MCPServer[Any], workspace: Callable[[], Workspace], faculties: Set[str]) -> None:
+    """Offer what these faculties have to read, and the prompts; `workspace` finds the one of whoever reads."""
+    if "semantic" in faculties:
+        _offer_orientation(server, workspace)
+        _offer_subjects(server, workspace)
+        add_prompts(server)
+    if "graph" in faculties:
+        _offer_core(server, workspace)
 
+
+def _offer_orientation(server: MCPServer[Any], workspace: Callable[[], Workspace]) -> None:
     def orientation() -> str:
         return written_orientation(workspace().semantic.orient())
-
-    def subject(name: str) -> str:
-        taken = workspace()
-        (known,) = taken.semantic.get_subjects([name])
-        return written_subject(cast("SubjectRecall", taken.semantic.recall(known.name)), taken)
 
     server.add_resource(
         FunctionResource(
@@ -41,12 +45,36 @@ def add_resources(server: MCPServer[Any], workspace: Callable[[], Workspace]) ->
             fn=orientation,
         )
     )
+
+
+def _offer_subjects(server: MCPServer[Any], workspace: Callable[[], Workspace]) -> None:
+    def subject(name: str) -> str:
+        taken = workspace()
+        (known,) = taken.semantic.get_subjects([name])
+        return written_subject(cast("SubjectRecall", taken.semantic.recall(known.name)), taken)
+
     server.resource(
         "memory://subject/{name}",
         title="Subject",
         description="What is understood of a subject, and its latest observations.",
         mime_type=MARKDOWN,
     )(subject)
+
+
+def _offer_core(server: MCPServer[Any], workspace: Callable[[], Workspace]) -> None:
+    def core() -> str:
+        return workspace().graph.core(refresh=False).text
+
+    server.add_resource(
+        FunctionResource(
+            uri="memory://core",
+            name="core",
+            title="Memory core",
+            description="The memories that are most alive, on one page.",
+            mime_type=MARKDOWN,
+            fn=core,
+        )
+    )
 
 
 def written_orientation(found: Orientation) -> str:

@@ -7,17 +7,11 @@ annotations` here: the SDK reads the parameters' types, and only results are quo
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from mcp.server.mcpserver.resources import FunctionResource
 from pydantic import Field
 
 from everloom.surfaces.mcp.toolset import ADDS, DESTROYS, READS, Effect, Toolset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from mcp.server import MCPServer
-
     from everloom.graph import Graph, results
     from everloom.loom import Workspace
 
@@ -42,24 +36,6 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Tags = list[str] | str
 Few = Annotated[int, Field(ge=1, le=100)]
 CHANGES = Effect(repeats=True)
-
-
-def offer(server: "MCPServer[Any]", workspace: "Callable[[], Workspace]") -> None:
-    """Add CORE.md as a resource."""
-
-    def core() -> str:
-        return workspace().graph.core(refresh=False).text
-
-    server.add_resource(
-        FunctionResource(
-            uri="memory://core",
-            name="core",
-            title="Memory core",
-            description="The memories that are most alive, on one page.",
-            mime_type="text/markdown",
-            fn=core,
-        )
-    )
 
 
 def opened(ws: "Workspace", name: str | None) -> "Graph":

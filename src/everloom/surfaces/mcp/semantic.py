@@ -9,26 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from everloom.clock import read_instant
-from everloom.surfaces.mcp.documents import add_resources
-from everloom.surfaces.mcp.prompts import add_prompts
 from everloom.surfaces.mcp.toolset import ADDS, ADDS_ONCE, READS, Toolset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from mcp.server import MCPServer
-
     from everloom.loom import Workspace
     from everloom.semantic import results
 
 TOOLS = Toolset()
-
-
-def offer(server: "MCPServer[Any]", workspace: "Callable[[], Workspace]") -> None:
-    """Add resources and prompts to a server."""
-    add_resources(server, workspace)
-    add_prompts(server)
 
 
 @TOOLS.verb("Orient", READS)

@@ -12,21 +12,21 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from anyio import to_thread
 from mcp.server import MCPServer
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ResourceError, ToolError
-from mcp.types import CallToolResult, InputRequiredResult
-from mcp.types import Tool as Listed
-from pydantic import ValidationError
+from mcp.server.mcpserver.exceptions import ResourceError
+from mcp.types import CallToolResult, InputRequiredResult, Tool
 from pydantic.networks import AnyUrl
 
 from everloom import __version__
 from everloom.errors import EverloomError
-from everloom.surfaces.mcp.answers import UNANSWERED, explained, failed, misread
+from everloom.surfaces.mcp.answers import INTERNAL, UNANSWERED, answered, explained, failed
+from everloom.surfaces.mcp.documents import offer_documents
 from everloom.surfaces.mcp.identity import Caller, Clues, Pass, Process, caller_of, refuse_write
 from everloom.surfaces.mcp.opening import Opening
-from everloom.surfaces.mcp.toolsets import DEFAULT, toolset_named
+from everloom.surfaces.mcp.tools import DEFAULT, VerbTool, tools_of
 
 if TYPE_CHECKING:
     from everloom.loom import Workspace
@@ -52,28 +52,23 @@ class LoomServer(MCPServer[dict[str, Any]]):
     def __init__(self, opening: Opening, process: Process, toolset: str = DEFAULT) -> None:
         self._opening = opening
         self._process = process
-        offered = toolset_named(toolset)
-        tools = [tool for each in offered for tool in each.tools(self.enter)]
+        self._tools = {tool.name: tool for tool in tools_of(toolset)}
         super().__init__(
             "everloom",
             title="everloom",
             instructions=INSTRUCTIONS,
             version=__version__,
-            tools=tools,
             log_level="WARNING",
             # Nothing is announced, and a stream that stays open would outlive every time limit.
             subscriptions=False,
         )
-        self._accepted = {tool.name: frozenset(tool.parameters.get("properties", ())) for tool in tools}
-        for each in offered:
-            each.offer(self, self.workspace)
+        offer_documents(self, self.workspace, {tool.faculty.name for tool in self._tools.values()})
 
-    def enter(self, context: Context[Any, Any], name: str, writes: bool, session: str | None) -> Workspace:
+    def _enter(self, tool: VerbTool, clues: Clues) -> Workspace:
         """Find the workspace of a call; refuse one that may not write."""
-        clues = clues_of(context, session)
         caller = caller_of(clues, self._process)
-        if writes and caller.read_only:
-            raise refuse_write(name, clues, self._process)
+        if tool.verb.effect.writes and caller.read_only:
+            raise refuse_write(tool.name, clues, self._process)
         return self._taken(caller)
 
     def workspace(self) -> Workspace:
@@ -86,27 +81,34 @@ class LoomServer(MCPServer[dict[str, Any]]):
             loom.workspaces.get(caller.workspace)
         return loom.workspace(caller.workspace, session=caller.session)
 
-    async def list_tools(self) -> list[Listed]:
+    async def list_tools(self) -> list[Tool]:
         """List the tools, and begin to open the memory that a call will need."""
         self._opening.warm_after(WARM_SECONDS)
-        return await super().list_tools()
+        return [tool.listed() for tool in self._tools.values()]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; whatever goes wrong becomes a text that says what to do next."""
-        accepted = self._accepted.get(name)
-        if accepted is None:
-            return failed(f"not_found: there is no tool {name!r}. Next: the tools are {', '.join(self._accepted)}.")
-        if unknown := sorted(arguments.keys() - accepted):
-            known = ", ".join(sorted(accepted)) or "none"
-            return failed(f"rejected: {name} takes no {', '.join(unknown)[:200]}. Next: its arguments are {known}.")
+        tool = self._tools.get(name)
+        if tool is None:
+            return failed(f"not_found: there is no tool {name!r}. Next: the tools are {', '.join(self._tools)}.")
+        return await to_thread.run_sync(self._call, tool, arguments, context)
+
+    def _call(self, tool: VerbTool, given: dict[str, Any], context: Context[Any, Any] | None) -> CallToolResult:
         try:
-            return await super().call_tool(name, arguments, context)
-        except ToolError as error:
-            if isinstance(error.__cause__, ValidationError):
-                return failed(misread(error.__cause__))
-            log.exception("no answer of the tool %s", name)
+            clues = clues_of(context, tool.session_in(given))
+            value = tool.run(self._enter(tool, clues), given, clues.meta)
+        except EverloomError as error:
+            return failed(explained(error))
+        except Exception:
+            log.exception("the tool %s failed", tool.name)
+            return failed(INTERNAL)
+        try:
+            return answered(value)
+        except Exception:
+            # The verb did its work: who takes this for a failure may write the same thing twice.
+            log.exception("no answer of the tool %s", tool.name)
             return failed(UNANSWERED)
 
     async def read_resource(

@@ -41,7 +41,7 @@ def run(invocation: Invocation) -> Answer:
 def failure_of(answer: Patrolled) -> EverloomError | None:
     """Name what kept a patrol from being through."""
     if answer.status == "already_running":
-        return Conflict("a patrol is running already", hint="`everloom being patrol-report` shows how far it is")
+        return Conflict("a patrol is running already", hint="`everloom episodic patrol-report` shows how far it is")
     if answer.status == "failed":
         return EverloomError(f"the patrol failed: {answer.error}", hint="run it again: it goes on where it stopped")
     return None

@@ -18,7 +18,7 @@ tools_option = click.option(
     default="semantic",
     show_default=True,
     metavar="TOOLSET",
-    help="semantic, semantic-full, being, graph, mind, all.",
+    help="semantic, semantic-full, episodic, graph, mind or all.",
 )
 
 

@@ -44,7 +44,7 @@ COMMANDS = {
         "consolidate:consolidate",
         "Let a language model turn new observations into understandings.",
     ),
-    "being": ("being:being", "Use every verb of episodic memory: scenes, notes, diary, patrols."),
+    "episodic": ("episodic:episodic", "Use every verb of episodic memory: scenes, notes, diary, patrols."),
     "patrol": (
         "patrol:patrol",
         "Take in waiting scenes, age the others, let them fade or come back.",

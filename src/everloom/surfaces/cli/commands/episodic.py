@@ -1,4 +1,4 @@
-"""`everloom being …`: every verb of episodic memory as a command of the same name."""
+"""`everloom episodic …`: every verb of episodic memory as a command of the same name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AXES = ("valence", "arousal", "dominance", "safety", "novelty", "trust")
 
 
 @click.group(cls=Group)
-def being() -> None:
+def episodic() -> None:
     """Use every verb of episodic memory: scenes, notes, diary, patrols."""
 
 
@@ -43,7 +43,7 @@ def asked(
     return Answer(value, lines(value))
 
 
-@being.command
+@episodic.command
 @click.pass_obj
 def get_context(invocation: Invocation) -> Answer:
     """Give the blocks that a conversation begins with."""
@@ -54,7 +54,7 @@ def get_context(invocation: Invocation) -> Answer:
     )
 
 
-@being.command
+@episodic.command
 @click.argument("message", nargs=-1)
 @click.option("--feeling", metavar="NUMBERS", help="Six numbers from -1 to 1, or valence=0.8,trust=0.5.")
 @click.pass_obj
@@ -78,7 +78,7 @@ def read_feeling(text: str) -> dict[str, float]:
         raise Rejected(f"cannot read the feeling {text!r}", hint="write 0.5,-0.2,0,0,0,0.9 or valence=0.8") from error
 
 
-@being.command
+@episodic.command
 @click.argument("cluster_id", metavar="[CLUSTER]", type=ItemId, required=False)
 @click.option("--limit", type=int, default=5, show_default=True, help="How many scenes at most.")
 @click.option("--query", help="Only scenes that hold these words; of all clusters, the nearest first.")
@@ -95,7 +95,7 @@ def recall_memory(
     )
 
 
-@being.command
+@episodic.command
 @click.argument("query", nargs=-1, required=True)
 @click.option("--mode", type=click.Choice(["or", "and"]), default="or", show_default=True, help="Any word, or all.")
 @click.option("--limit", type=int, default=10, show_default=True, help="How many scenes at most.")
@@ -109,7 +109,7 @@ def search_memory(invocation: Invocation, query: tuple[str, ...], mode: Any, lim
     )
 
 
-@being.command
+@episodic.command
 @click.argument("query", nargs=-1)
 @click.option("--from", "begin", metavar="DATE", help="Only what was said then or later.")
 @click.option("--until", "end", metavar="DATE", help="Only what was said then or earlier.")
@@ -134,7 +134,7 @@ def span(workspace: Workspace, begin: str | None, end: str | None) -> dict[str, 
     }
 
 
-@being.command
+@episodic.command
 @click.option("--scene", "scenes", multiple=True, metavar="JSON", help="A scene; may be repeated.")
 @click.option(
     "--scenes", "file", type=click.Path(path_type=Path), help="A file of scenes: JSON, or one a line; - is stdin."
@@ -183,7 +183,7 @@ def noted_lines(kept: Any) -> list[str | Table]:
     return [*lines, f"{kept.pending_scenes} scenes wait for a patrol{state}"]
 
 
-@being.command
+@episodic.command
 @click.argument("target", type=TARGETS)
 @click.argument("action", type=ACTIONS)
 @click.argument("content", nargs=-1)
@@ -211,7 +211,7 @@ def changed_lines(found: Any) -> Iterator[str | Table]:
             yield f"{name}: {entry.content}"
 
 
-@being.command
+@episodic.command
 @click.argument("entity_name", metavar="NAME")
 @click.argument("content", nargs=-1)
 @click.option(
@@ -236,7 +236,7 @@ def update_relation(
     )
 
 
-@being.command
+@episodic.command
 @click.argument("node_ids", metavar="ID...", type=ItemId, nargs=-1, required=True)
 @click.option("--summary", required=True, help="What all of them say.")
 @click.option("--feeling", help="How it felt.")
@@ -250,7 +250,7 @@ def merge_nodes(invocation: Invocation, node_ids: tuple[int, ...], summary: str,
     )
 
 
-@being.command
+@episodic.command
 @click.argument("node_id", metavar="ID", type=ItemId)
 @click.pass_obj
 def pin_node(invocation: Invocation, node_id: int) -> Answer:
@@ -258,7 +258,7 @@ def pin_node(invocation: Invocation, node_id: int) -> Answer:
     return asked(invocation, lambda memory: memory.pin_node(node_id), node_lines)
 
 
-@being.command
+@episodic.command
 @click.argument("node_id", metavar="ID", type=ItemId)
 @click.pass_obj
 def unpin_node(invocation: Invocation, node_id: int) -> Answer:
@@ -266,7 +266,7 @@ def unpin_node(invocation: Invocation, node_id: int) -> Answer:
     return asked(invocation, lambda memory: memory.unpin_node(node_id), node_lines)
 
 
-@being.command
+@episodic.command
 @click.argument("node_id", metavar="ID", type=ItemId)
 @click.pass_obj
 def show(invocation: Invocation, node_id: int) -> Answer:
@@ -290,7 +290,7 @@ def node_lines(node: Node) -> list[str | Table]:
     return [node.text, Table([(name, value) for name, value in facts if value not in ("", ())])]
 
 
-@being.command
+@episodic.command
 @click.option("--limit", type=int, default=1, show_default=True, help="How many patrols.")
 @click.pass_obj
 def patrol_report(invocation: Invocation, limit: int) -> Answer:
@@ -304,7 +304,7 @@ def patrol_report(invocation: Invocation, limit: int) -> Answer:
     return Answer({"patrols": found}, lines or ["there was no patrol yet"])
 
 
-@being.command
+@episodic.command
 @click.pass_obj
 def trigger_patrol(invocation: Invocation) -> Answer:
     """Run a patrol now, or go on with one that was interrupted."""
@@ -313,7 +313,7 @@ def trigger_patrol(invocation: Invocation) -> Answer:
     return run(invocation)
 
 
-@being.command
+@episodic.command
 @click.pass_obj
 def census(invocation: Invocation) -> Answer:
     """Count scenes by how they are, clusters, and notes that wait."""

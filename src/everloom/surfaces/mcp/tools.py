@@ -1,0 +1,145 @@
+"""The tools: verbs of the faculties as a client sees them, in the toolsets that it may ask for.
+
+A tool's name, texts, schema and hints are read from the verb; nothing is listed here. Refuses to know any faculty.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mcp.types import Tool, ToolAnnotations
+
+from everloom.errors import Rejected
+from everloom.kernel.verbs import Effect, Parameter, Says, Verb
+from everloom.wiring.arguments import Arguments
+from everloom.wiring.faculties import FACULTIES, Faculty
+
+if TYPE_CHECKING:
+    from everloom.loom import Workspace
+
+DEFAULT = "semantic"
+EVERYTHING = "all"
+# Toolset: the faculties whose verbs it has. Only these are loaded.
+TOOLSETS = {
+    "semantic": ("semantic",),
+    "semantic-full": ("semantic",),
+    "episodic": ("episodic",),
+    "graph": ("graph",),
+    "mind": ("mind",),
+    EVERYTHING: tuple(FACULTIES),
+}
+# Where two faculties use one name (recall, search_memory), this one's tool is told apart by its faculty's name.
+_YIELDING = "episodic"
+# Where a client may put a key that makes a write safe to repeat; models do not see it.
+KEY_META = "everloom/idempotency-key"
+_KEY = "idempotency_key"
+# A caller may name its conversation, unless the verb has that argument for something else.
+_SESSION = Parameter("session_id", str | None, Says(), None, is_positional=False)
+
+
+@dataclass(frozen=True)
+class VerbTool:
+    """One verb as a tool, under the name that it has in its toolset."""
+
+    name: str
+    faculty: Faculty
+    verb: Verb
+
+    @cached_property
+    def names_session(self) -> bool:
+        """Say whether `session_id` names the caller's conversation here."""
+        return all(each.name != _SESSION.name for each in self.verb.parameters)
+
+    @cached_property
+    def arguments(self) -> Arguments:
+        """Read what a client may give."""
+        session = (_SESSION,) if self.names_session else ()
+        return Arguments(self.name, (*self.verb.parameters, *self.faculty.selectors, *session))
+
+    def listed(self) -> Tool:
+        """Describe it to a client."""
+        return Tool(
+            name=self.name,
+            title=self.verb.title,
+            description=self.verb.description,
+            input_schema=self.arguments.schema,
+            annotations=_annotations(self.verb.effect),
+        )
+
+    def session_in(self, given: Mapping[str, Any]) -> str | None:
+        """Find the conversation that a caller names."""
+        named = given.get(_SESSION.name) if self.names_session else None
+        if named is not None and not isinstance(named, str):
+            raise Rejected(f"{_SESSION.name}: Input should be a valid string", hint="leave it out, or write a label")
+        return named
+
+    def run(self, workspace: Workspace, given: Mapping[str, Any], meta: Mapping[str, object]) -> object:
+        """Call the verb with what a client gave."""
+        keyed = dict(given)
+        if KEY_META in meta and any(each.name == _KEY for each in self.verb.parameters):
+            keyed.setdefault(_KEY, meta[KEY_META])
+        read = self.arguments.read(keyed, workspace.info.zone)
+        if self.names_session:
+            read.pop(_SESSION.name, None)
+        chosen = {each.name: read.pop(each.name, None) for each in self.faculty.selectors}
+        return self.verb.method(self.faculty.reach(workspace, chosen), **read)
+
+
+# Until a faculty declares its verbs: the files that list its tools.
+_LISTED = {
+    "semantic": ("everloom.surfaces.mcp.semantic", "everloom.surfaces.mcp.tending"),
+    "episodic": ("everloom.surfaces.mcp.being",),
+    "graph": ("everloom.surfaces.mcp.graph",),
+    "mind": ("everloom.surfaces.mcp.mind",),
+}
+
+
+def _faculty(name: str) -> Faculty:
+    if name not in _LISTED:
+        return FACULTIES[name]
+    found = Faculty(name, "", "", open=lambda workspace, _: workspace)
+    verbs = []
+    for number, module in enumerate(_LISTED[name]):
+        for old in import_module(module).TOOLS.verbs:
+            effect = Effect(old.effect.writes, old.effect.destroys, old.effect.repeats)
+            tools = (f"{name}-full",) if number else (name, f"{name}-full")
+            verb = Verb(old.run, old.title, effect, tools, old.name, old.description, False, False)
+            shown = list(inspect.signature(old.run).parameters.values())[1:]
+            vars(verb)["parameters"] = tuple(
+                Parameter(each.name, each.annotation, Says(), each.default, False) for each in shown
+            )
+            verbs.append(verb)
+    vars(found)["verbs"] = tuple(verbs)
+    return found
+
+
+def tools_of(toolset: str) -> list[VerbTool]:
+    """List the tools of a toolset, in the order in which clients see them."""
+    if toolset not in TOOLSETS:
+        raise Rejected(f"there is no toolset {toolset!r}", hint=f"say one of {', '.join(TOOLSETS)}")
+    offered = [
+        (faculty, verb)
+        for faculty in map(_faculty, TOOLSETS[toolset])
+        for verb in faculty.verbs
+        if toolset in verb.tools or (toolset == EVERYTHING and verb.tools)
+    ]
+    count = Counter(verb.tool for _, verb in offered)
+    return [
+        VerbTool(f"{_YIELDING}_{verb.tool}" if count[verb.tool] > 1 and faculty.name == _YIELDING else verb.tool,
+                 faculty, verb)
+        for faculty, verb in offered
+    ]  # fmt: skip
+
+
+def _annotations(effect: Effect) -> ToolAnnotations:
+    """Say it in the protocol's words; what is left out has the meaning that the protocol gives it."""
+    if not effect.writes:
+        return ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    repeats = True if effect.repeats else None
+    return ToolAnnotations(destructive_hint=effect.destroys, idempotent_hint=repeats, open_world_hint=False)

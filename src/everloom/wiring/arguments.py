@@ -1,0 +1,178 @@
+"""How the arguments of a verb are read from JSON, and how they are described to whoever writes it.
+
+One reader for the command line, MCP and the agent's own tools: unknown names are refused, times are read in the
+workspace's zone, and objects become the faculty's own dataclasses. Refuses to know any faculty.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cached_property, reduce
+from operator import or_
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+from zoneinfo import ZoneInfo
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    create_model,
+)
+
+from everloom.clock import read_instant
+from everloom.errors import Rejected
+from everloom.kernel.verbs import REQUIRED, Parameter, Says
+
+# So many faults are told at once; who mends five arguments reads the schema anyway.
+_MOST_FAULTS = 5
+_EMPTY: tuple[object, ...] = (None, [], {})
+
+
+class Arguments:
+    """What callers may give one verb as JSON: its schema, and the way from what was given to what the verb takes."""
+
+    def __init__(self, name: str, parameters: Sequence[Parameter]) -> None:
+        self._name = name
+        self._parameters = {each.name: each for each in parameters}
+        self._model = _model_of(name, {each.name: (each.type, each.says, each.default) for each in parameters})
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """Describe what may be given, in as few words as possible; plumbing is not shown."""
+        known: dict[str, Any] = lean(self._model.model_json_schema())
+        known.pop("additionalProperties", None)
+        shown = {
+            name: each
+            for name, each in known.get("properties", {}).items()
+            if not self._parameters[name].says.is_plumbing
+        }
+        return {**known, "properties": shown}
+
+    def read(self, given: Mapping[str, Any], zone: ZoneInfo) -> dict[str, Any]:
+        """Check what was given and turn it into what the verb takes; what was not given is left to its defaults."""
+        if unknown := sorted(given.keys() - self._parameters.keys()):
+            known = ", ".join(sorted(self.schema["properties"])) or "none"
+            raise Rejected(f"{self._name} takes no {', '.join(unknown)[:200]}", hint=f"its arguments are {known}")
+        unpacked = {name: _unpack(value, self._parameters[name].type) for name, value in given.items()}
+        try:
+            read = self._model.model_validate(unpacked, context=zone)
+        except ValidationError as error:
+            # Says which arguments do not fit without repeating what was in them: it may be long, or private.
+            faults = error.errors(include_url=False, include_input=False)[:_MOST_FAULTS]
+            text = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
+            raise Rejected(text, hint="call again with arguments that fit the schema") from None
+        return {name: getattr(read, name) for name in read.model_fields_set}
+
+
+def alternatives(kind: Any) -> tuple[Any, ...]:
+    """List the types that a parameter may have, None left out."""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    members = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
+    return tuple(each for each in members if each is not NoneType)
+
+
+def is_list(kind: Any) -> bool:
+    """Say whether a type is a list of things."""
+    return get_origin(kind) in {Sequence, list, tuple}
+
+
+def _model_of(name: str, fields: Mapping[str, tuple[Any, Says, Any]], text: str | None = None) -> type[BaseModel]:
+    shapes: dict[str, Any] = {}
+    for field, (kind, says, default) in fields.items():
+        given = ... if default is REQUIRED else default
+        text_of: dict[str, Any] = {"description": says.text} if says.text else {}
+        shapes[field] = (_readable(kind, says), Field(given, **text_of))
+    return create_model(name, __config__=ConfigDict(extra="forbid"), __doc__=text, **shapes)
+
+
+def _readable(kind: Any, says: Says) -> Any:
+    """Rewrite a type so that pydantic reads JSON into it."""
+    if kind is datetime:
+        return Annotated[datetime, BeforeValidator(_instant_reader(says)), WithJsonSchema({"type": "string"})]
+    if dataclasses.is_dataclass(kind):
+        return _record(kind)
+    members = get_args(kind)
+    match get_origin(kind):
+        case origin if origin in {Union, UnionType}:
+            kind = reduce(or_, (_readable(each, says) for each in members))
+        case origin if origin is Sequence:
+            kind = list.__class_getitem__(_readable(members[0], says))
+        case origin if origin is Mapping:
+            kind = dict.__class_getitem__(members)
+        case origin if origin is tuple and Ellipsis not in members:
+            # As a list of so many, which every client understands; not all understand JSON Schema's own tuples.
+            size = Field(min_length=len(members), max_length=len(members))
+            kind = Annotated[list.__class_getitem__(members[0]), size, AfterValidator(tuple)]
+    return kind
+
+
+def _record(kind: Any) -> Any:
+    """Read an object into a dataclass of a faculty."""
+    hints = get_type_hints(kind, include_extras=True)
+    fields: dict[str, tuple[Any, Says, Any]] = {}
+    for each in dataclasses.fields(kind):
+        bare, *notes = get_args(hints[each.name]) if get_origin(hints[each.name]) is Annotated else (hints[each.name],)
+        says = next((note for note in notes if isinstance(note, Says)), Says())
+        is_required = each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
+        fields[each.name] = (bare, says, REQUIRED if is_required else None)
+    model = _model_of(kind.__name__, fields, kind.__doc__)
+
+    def build(read: BaseModel) -> Any:
+        return kind(**{name: getattr(read, name) for name in read.model_fields_set})
+
+    return Annotated[model, AfterValidator(build)]
+
+
+def _instant_reader(says: Says) -> Any:
+    def read(value: object, info: ValidationInfo) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        if not isinstance(value, str):
+            raise ValueError("Input should be a valid string")
+        return read_instant(value, cast("ZoneInfo", info.context), end_of_day=says.ends_day)
+
+    return read
+
+
+def _unpack(value: Any, kind: Any) -> Any:
+    """Read JSON in a string where some clients put it: in place of a list.
+
+    A string stays what it is wherever one is allowed (the note "null" would be lost), unless it is a list of strings.
+    """
+    allowed = alternatives(kind)
+    if not isinstance(value, str) or not any(is_list(each) for each in allowed):
+        return value
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    if str in allowed:
+        return found if isinstance(found, list) and all(isinstance(each, str) for each in found) else value
+    return found if isinstance(found, list | dict | NoneType) else value
+
+
+def lean(schema: Any) -> Any:
+    """Take out of a schema what tells a model nothing: titles, and that what may be left out may be null."""
+    if isinstance(schema, list):
+        return [lean(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {
+        key: {name: lean(each) for name, each in value.items()} if key in {"properties", "$defs"} else lean(value)
+        for key, value in schema.items()
+        if key != "title" and not (key == "default" and value in _EMPTY)
+    }
+    choices = [each for each in kept.pop("anyOf", ()) if each != {"type": "null"}]
+    if len(choices) == 1:
+        return {**choices[0], **kept}
+    return {**kept, "anyOf": choices} if choices else kept

@@ -1,0 +1,80 @@
+"""The faculties, and how a surface reaches each: the list from which groups of commands, toolsets and tools are made.
+
+Light: a faculty's class is loaded when its verbs are asked for, and that loads neither a store nor a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from everloom.errors import Rejected
+from everloom.kernel.verbs import Parameter, Says, Verb, verbs_of
+
+_GRAPH = Parameter("graph", str | None, Says("which graph; memory_graphs lists them"), None, is_positional=False)
+
+
+@dataclass(frozen=True)
+class Faculty:
+    """One faculty: where its verbs are declared, and how they are reached in a workspace."""
+
+    name: str
+    # "module:class"; loaded when it is needed.
+    declaration: str
+    summary: str
+    # Parameters that every verb has beside its own, because they choose whose verb it is.
+    selectors: tuple[Parameter, ...] = ()
+    open: Callable[[Any, Mapping[str, Any]], Any] | None = None
+
+    @cached_property
+    def verbs(self) -> tuple[Verb, ...]:
+        """List its verbs, in the order in which they are declared."""
+        module, _, name = self.declaration.partition(":")
+        return verbs_of(getattr(import_module(module), name))
+
+    def verb(self, name: str) -> Verb:
+        """Find one verb by its name in Python."""
+        return next(each for each in self.verbs if each.name == name)
+
+    def reach(self, workspace: Any, chosen: Mapping[str, Any]) -> Any:
+        """Reach the faculty of a workspace whose verbs are meant."""
+        return getattr(workspace, self.name) if self.open is None else self.open(workspace, chosen)
+
+
+FACULTIES = {
+    each.name: each
+    for each in (
+        Faculty(
+            "semantic",
+            "everloom.semantic.verbs:Semantic",
+            "Use every verb of semantic memory: subjects, observations, understandings.",
+        ),
+        Faculty(
+            "episodic",
+            "everloom.episodic.verbs:Episodic",
+            "Use every verb of episodic memory: scenes, notes, diary, patrols.",
+        ),
+        Faculty(
+            "graph",
+            "everloom.graph.verbs:Graph",
+            "Use the memory graph: typed markdown memories in a directory, under git if you like.",
+            selectors=(_GRAPH,),
+            open=lambda workspace, chosen: workspace.graphs.open(chosen.get("graph")),
+        ),
+        Faculty(
+            "mind",
+            "everloom.mind.verbs:Mind",
+            "Look at the conversation: log, array, compactions, heartbeats, what is scheduled.",
+        ),
+    )
+}
+
+
+def faculty_named(name: str) -> Faculty:
+    """Find a faculty by its name."""
+    if name not in FACULTIES:
+        raise Rejected(f"there is no faculty {name!r}", hint=f"say one of {', '.join(FACULTIES)}")
+    return FACULTIES[name]
