@@ -6,7 +6,8 @@ WORKERS ?= 2
 PYTEST_ARGS ?=
 
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+# Unbuffered and not quiet: a first installation takes a minute or two, and shows package by package that it goes on.
+PIP := PYTHONUNBUFFERED=1 $(BIN)/python -m pip --disable-pip-version-check
 INPUTS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
@@ -72,11 +73,11 @@ $(VENV)/bin/python:
 	  && $(PYTHON) -m pip -qq --python $(VENV)/bin/python install pip; } || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.ready-all: $(INPUTS) | $(VENV)/bin/python
-	@echo "installing everloom into $(VENV)"
+	@echo "installing everloom into $(VENV), once; this takes a minute or two"
 	@$(PIP) install -c constraints.txt -e '.[all]'
 	@touch $@
 
 $(VENV)/.ready-dev: $(INPUTS) | $(VENV)/bin/python
-	@echo "installing everloom and its development tools into $(VENV)"
+	@echo "installing everloom and its development tools into $(VENV), once; this takes a minute or two"
 	@$(PIP) install -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.ready-all
