@@ -1,4 +1,4 @@
-"""Fixtures of every test: the engines, and how Hypothesis behaves.
+"""Fixtures of every test: the engines, a store and a loom on each, and how Hypothesis behaves.
 
 `store_url` runs a test once per engine. Without a PostgreSQL server its tests are skipped, or fail when the environment
 says EVERLOOM_TEST_REQUIRE_POSTGRES=1. How long tests wait is said in `tests.patience`.
@@ -18,11 +18,13 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
-from everloom.clock import SystemClock
+from everloom.clock import ManualClock, SystemClock
+from everloom.loom import Loom, Workspace
 from everloom.models import static
-from everloom.store import open_store
+from everloom.store import Store, open_store
 from tests.engines import Engines, EngineUnavailable, PostgresServer
 from tests.patience import FACTOR
+from tests.store.ground import NOW, open_at
 
 REQUIRE = "EVERLOOM_TEST_REQUIRE_POSTGRES"
 ENGINES = pytest.StashKey[Engines]()
@@ -178,3 +180,30 @@ def lend_file(parent: Path, like: Path | None = None) -> Iterator[str]:
         if like is not None:
             shutil.copy(like, directory)
         yield f"sqlite:///{directory}/loom.db"
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """A clock that the test moves."""
+    return ManualClock(NOW)
+
+
+@pytest.fixture
+def store(store_url: str, clock: ManualClock) -> Iterator[Store]:
+    """An empty store, on each engine."""
+    opened = open_store(store_url, clock)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def loom(store_url: str, clock: ManualClock) -> Iterator[Loom]:
+    """An empty loom, on each engine."""
+    with open_at(store_url, clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def workspace(loom: Loom) -> Workspace:
+    """A workspace of that loom."""
+    return loom.workspace("james")

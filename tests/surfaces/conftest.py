@@ -1,4 +1,4 @@
-"""Fixtures of the protocol's tests: each era, and a place for the store."""
+"""Fixtures of the surfaces: each era of the protocol, and a place for the store."""
 
 from __future__ import annotations
 
