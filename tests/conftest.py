@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, settings
 
 from everloom.clock import ManualClock, SystemClock
 from everloom.loom import Loom, Workspace
-from everloom.models import static
+from everloom.models.static import embed as static
 from everloom.store import Store, open_store
 from tests.engines import Engines, EngineUnavailable, PostgresServer
 from tests.patience import FACTOR

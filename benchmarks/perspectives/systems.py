@@ -23,9 +23,8 @@ from everloom.kernel.search import DEFAULT, Document, Finder, Hit, Index, Recipe
 from everloom.kernel.search.fusion import z_scores
 from everloom.kernel.tasks import Work
 from everloom.kernel.workspaces import Workspaces
-from everloom.models import Task, make_embedder
-from everloom.models.chain import Chain
-from everloom.models.embedder import Embedder, Rows, Traits, Vectors
+from everloom.models import EmbeddingTask, make_embedder
+from everloom.models.embed import Embedder, EmbedderChain, Rows, TextVectors, Traits
 from everloom.settings import Settings
 from everloom.store import Unit, open_store
 from everloom.wiring.policies import access
@@ -48,7 +47,7 @@ class Instructed:
         """Tell what the model tells, and that it follows instructions."""
         return replace(self._inner.traits, follows_instructions=True)
 
-    def embed(self, texts: Sequence[str], task: Task) -> Vectors:
+    def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
         """Let the model do it."""
         return self._inner.embed(texts, task)
 
@@ -61,13 +60,13 @@ class Arrangement:
     settings: Settings
     angles: tuple[str, ...] = (GENERAL,)
 
-    def embedders(self) -> Chain:
+    def embedders(self) -> EmbedderChain:
         """Build the embedders; from several angles only one that follows instructions is asked."""
         clock = SystemClock()
         chain = make_embedder(self.settings.embed.models, access=access(self.settings), clock=clock)
         if self.angles == (GENERAL,):
             return chain
-        return Chain([Instructed(chain.link(traits.name)) for traits in chain.links], clock)
+        return EmbedderChain([Instructed(chain.link(traits.name)) for traits in chain.links], clock)
 
 
 class Shelf:
@@ -115,7 +114,7 @@ class Reranker:
         self._shelf = shelf
         self._with_context = with_context
         texts = [self._text(document) for document in shelf.documents]
-        self._rows: Rows = embedder.embed(texts, Task.DOCUMENT).rows
+        self._rows: Rows = embedder.embed(texts, EmbeddingTask.DOCUMENT).rows
         self._places = {item: place for place, item in enumerate(shelf.turns)}
 
     def _text(self, document: Document) -> str:
@@ -126,7 +125,7 @@ class Reranker:
         found = self._shelf.hits(question, RERANKED)
         if not found:
             return []
-        asked = self._embedder.embed([question], Task.QUERY).rows[0]
+        asked = self._embedder.embed([question], EmbeddingTask.QUERY).rows[0]
         near = self._rows[[self._places[hit.id] for hit in found]] @ asked
         # The score is squashed into (0, 1) for factors to multiply; stretched again, it is a sum like any other.
         first = z_scores(np.array([stretched(hit.score) for hit in found]))

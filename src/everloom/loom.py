@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from everloom.mind import Mind
     from everloom.mind.ground import Ground as MindGround
     from everloom.models.ask import Thinker
-    from everloom.models.talker import Talker
+    from everloom.models.talk import Talker
     from everloom.semantic import Ground, Semantic
     from everloom.semantic.consolidation.driver import Bounds, Planned
     from everloom.semantic.consolidation.task import Consolidation

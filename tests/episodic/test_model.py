@@ -18,8 +18,9 @@ from everloom.episodic.patrol.split import plan_by_model
 from everloom.episodic.scenes.clusters import Cluster
 from everloom.errors import ProviderBusy
 from everloom.loom import Loom
-from everloom.models import Reply, Usage
-from everloom.models.scripted import ScriptedChat
+from everloom.models import TokenUsage
+from everloom.models.ask import AskReply
+from everloom.models.scripted.ask import ScriptedAsk
 from tests.episodic.ground import (
     ASKED,
     BILLING,
@@ -206,15 +207,17 @@ Answering = Callable[[Any, list[int]], Any]
 
 def answer_by(monkeypatch: pytest.MonkeyPatch, answering: Answering) -> list[Any]:
     """Let a function answer instead of the script where it wants to; it gets the question and the ids in it."""
-    original = ScriptedChat.send
+    original = ScriptedAsk.send
     asked: list[Any] = []
 
-    def send(self: ScriptedChat, ask: Any, schema: Any) -> Any:
+    def send(self: ScriptedAsk, ask: Any, schema: Any) -> Any:
         asked.append(ask)
         said = answering(ask, [int(found) for found in re.findall(r'"id": (\d+)', ask.messages[0].text)])
-        return original(self, ask, schema) if said is None else Reply(json.dumps(said), Usage(), "scripted:test")
+        return (
+            original(self, ask, schema) if said is None else AskReply(json.dumps(said), TokenUsage(), "scripted:test")
+        )
 
-    monkeypatch.setattr(ScriptedChat, "send", send)
+    monkeypatch.setattr(ScriptedAsk, "send", send)
     return asked
 
 
@@ -328,10 +331,10 @@ def test_a_model_fills_in_the_emotions_that_are_missing(being: Episodic, monkeyp
 def test_a_model_that_is_down_leaves_the_mechanical_steps_working(
     being: Episodic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def down(self: ScriptedChat, ask: Any, schema: Any) -> Any:
+    def down(self: ScriptedAsk, ask: Any, schema: Any) -> Any:
         raise ProviderBusy("the model is down")
 
-    monkeypatch.setattr(ScriptedChat, "send", down)
+    monkeypatch.setattr(ScriptedAsk, "send", down)
     item, *_ = remember(
         being, scene("A lamp was lit", importance=0.05), *BILLING, *(f"{each} again" for each in BILLING)
     )

@@ -256,12 +256,12 @@ def test_without_any_embedder_memories_are_found_by_words(
     loom: Loom, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from everloom.errors import ProviderBusy
-    from everloom.models.chain import Chain
+    from everloom.models.embed import EmbedderChain
 
     def fail(*_: object, **__: object) -> None:
         raise ProviderBusy("down")
 
-    monkeypatch.setattr(Chain, "embed", fail)
+    monkeypatch.setattr(EmbedderChain, "embed", fail)
     stored = keep(graph, "Tide tables", tags=("tide",))
     found = graph.recall("tide")
     assert [each.id for each in found.memories] == [stored.id]

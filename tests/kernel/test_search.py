@@ -20,8 +20,8 @@ from everloom.kernel.search import DEFAULT, Finder, Index, Recipe, Scope
 from everloom.kernel.search.fusion import SPREAD
 from everloom.kernel.search.hits import REASONS
 from everloom.loom import Loom, Workspace
-from everloom.models import Chain
-from everloom.models.embedder import Task, Traits, Vectors
+from everloom.models import EmbedderChain
+from everloom.models.embed import EmbeddingTask, TextVectors, Traits
 from tests.store.ground import NOW, cover, days_ago, insight, note, open_at, retire
 
 OPERATORS = (
@@ -403,12 +403,12 @@ class Down:
 
     traits = Traits("test:down", 256, is_fast=True)
 
-    def embed(self, texts: Sequence[str], task: Task) -> Vectors:
+    def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
         raise ProviderBusy("the model is not there")
 
 
 def chained(loom: Loom, *links: Any) -> tuple[Index, Finder]:
-    embedding = Embedding(loom.store, Chain(list(links), loom.clock))
+    embedding = Embedding(loom.store, EmbedderChain(list(links), loom.clock))
     return Index(embedding), Finder(loom.store, embedding, loom.clock)
 
 

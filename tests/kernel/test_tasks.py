@@ -21,8 +21,9 @@ from everloom.kernel.search import Finder, Index
 from everloom.kernel.tasks import FIRST_PAUSE, LONGEST_PAUSE, Progress, Report, Work, pause_after
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.loom import Loom, Workspace
-from everloom.models import Chain, static
-from everloom.models.embedder import Embedder, Task, Traits, Vectors, unit
+from everloom.models import EmbedderChain
+from everloom.models.embed import Embedder, EmbeddingTask, TextVectors, Traits, unit
+from everloom.models.static import embed as static
 from tests.patience import PATIENCE
 from tests.store.ground import NOW, Child, assert_agreement, note, open_at, retire, revise, rows_of
 
@@ -225,7 +226,7 @@ class Bags:
     def traits(self) -> Traits:
         return Traits(self.name, self.dim, is_fast=self.is_fast)
 
-    def embed(self, texts: Sequence[str], task: Task) -> Vectors:
+    def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
         rows = np.zeros((len(texts), self.dim), np.float32)
         for row, text in zip(rows, texts, strict=True):
             if self.refuses in text:
@@ -233,13 +234,13 @@ class Bags:
             self.seen.append(text)
             for char in text:
                 row[ord(char) % self.dim] += 1
-        return Vectors(self.name, unit(rows))
+        return TextVectors(self.name, unit(rows))
 
 
 def with_models(place: Workspace, *links: Embedder) -> tuple[Index, Finder, Work]:
     """Give a workspace other embedders."""
     loom = place.loom
-    embedding = Embedding(loom.store, Chain(links, loom.clock))
+    embedding = Embedding(loom.store, EmbedderChain(links, loom.clock))
     work = Work(loom.store, loom.clock, "worker")
     work.add(Backfill(loom.store, embedding, loom.clock))
     return Index(embedding), Finder(loom.store, embedding, loom.clock), work
@@ -294,7 +295,7 @@ def test_a_refused_text_is_remembered_and_the_rest_goes_on(workspace: Workspace)
     (outcome,) = work.run_due([workspace.info])
     assert outcome.report is not None
     assert outcome.report.detail == {"embedded": 2, "refused": 1}
-    coverage = Embedding(workspace.loom.store, Chain([picky], workspace.loom.clock)).coverage(workspace.info.id)
+    coverage = Embedding(workspace.loom.store, EmbedderChain([picky], workspace.loom.clock)).coverage(workspace.info.id)
     assert (coverage.embedded, coverage.refused, coverage.waiting) == (2, 1, 0)
     assert work.run_due([workspace.info]) == []
     other = Bags("test:other")
@@ -339,7 +340,7 @@ def test_a_revised_text_is_offered_again(workspace: Workspace) -> None:
 @pytest.mark.promise("backfill.busy-loses-nothing")
 def test_a_model_that_is_busy_loses_nothing(workspace: Workspace, clock: ManualClock) -> None:
     class Busy(Bags):
-        def embed(self, texts: Sequence[str], task: Task) -> Vectors:
+        def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
             raise ProviderBusy("too many requests", retry_after=5)
 
     index, _, work = with_models(workspace, Busy())
@@ -355,7 +356,7 @@ def test_a_document_that_changed_meanwhile_keeps_no_old_vector(workspace: Worksp
     ids: list[int] = []
 
     class Interrupted(Bags):
-        def embed(self, texts: Sequence[str], task: Task) -> Vectors:
+        def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
             if not self.seen and ids:
                 revise(workspace, ids[0], note("A canoe drifted."))
                 retire(workspace, ids[1])
@@ -381,7 +382,7 @@ def test_the_preferred_model_catches_up_what_a_fallback_did(workspace: Workspace
     class Sick(Bags):
         is_well = False
 
-        def embed(self, texts: Sequence[str], task: Task) -> Vectors:
+        def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
             if not self.is_well:
                 raise ProviderBusy("not now")
             return super().embed(texts, task)

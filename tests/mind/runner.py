@@ -18,8 +18,8 @@ from typing import NoReturn
 from everloom.clock import SystemClock
 from everloom.mind.conversation.conversation import Conversation
 from everloom.mind.conversation.queue import Queue
-from everloom.models import static
-from everloom.models.embedder import Task
+from everloom.models.embed import EmbeddingTask
+from everloom.models.static import embed as static
 from tests.mind.worlds import conversation_in, ground_of, open_place
 from tests.patience import wait_until
 from tests.scripted.claude import ClaudeServer
@@ -62,7 +62,7 @@ def warm(server_url: str) -> None:
 def main() -> None:
     """Fork a process for each command, and say its process id."""
     embedder = static.StaticEmbedder()
-    embedder.embed(["warm"], Task.DOCUMENT)
+    embedder.embed(["warm"], EmbeddingTask.DOCUMENT)
     static.StaticEmbedder = lambda: embedder  # type: ignore[assignment, misc]
     warm(sys.argv[1])
     # Nobody asks how they ended, and the dead are to be seen as dead at once.

@@ -19,27 +19,27 @@ from everloom.mind.conversation.blocks import (
     without_thoughts,
     written,
 )
-from everloom.models.talk import Block, Folded, Text, Thought, ToolResult, ToolUse, Turn
+from everloom.models.talk import Block, Compacted, TextBlock, Thought, ToolResult, ToolUse, Turn
 
 texts = st.text(alphabet="ab \n", max_size=4)
 ids = st.sampled_from(["a", "b", "c"])
 blocks: st.SearchStrategy[Block] = st.one_of(
-    st.builds(Text, texts),
+    st.builds(TextBlock, texts),
     st.builds(ToolUse, ids, st.just("look_up"), st.just({"what": "x"})),
     st.builds(ToolResult, ids, texts, st.booleans()),
 )
 turns = st.lists(
     st.builds(Turn, st.sampled_from(["user", "assistant"]), st.lists(blocks, max_size=4).map(tuple)), max_size=8
 )
-FOLDED = Turn("assistant", (Folded("what was", {"type": "compaction", "content": "what was"}),))
+FOLDED = Turn("assistant", (Compacted("what was", {"type": "compaction", "content": "what was"}),))
 
 
 def user(*given: Block | str) -> Turn:
-    return Turn("user", tuple(Text(each) if isinstance(each, str) else each for each in given))
+    return Turn("user", tuple(TextBlock(each) if isinstance(each, str) else each for each in given))
 
 
 def agent(*given: Block | str) -> Turn:
-    return Turn("assistant", tuple(Text(each) if isinstance(each, str) else each for each in given))
+    return Turn("assistant", tuple(TextBlock(each) if isinstance(each, str) else each for each in given))
 
 
 def use(name: str) -> ToolUse:
@@ -57,8 +57,12 @@ def test_whatever_the_past_left_the_array_is_one_that_a_strict_model_takes(given
 @given(turns)
 def test_mending_keeps_every_word_and_every_use(given: list[Turn]) -> None:
     made = rendered(given)
-    said = [block.text for turn in given for block in turn.blocks if isinstance(block, Text) and block.text.strip()]
-    kept = [block.text for turn in made for block in turn.blocks if isinstance(block, Text) and block.text != OPENER]
+    said = [
+        block.text for turn in given for block in turn.blocks if isinstance(block, TextBlock) and block.text.strip()
+    ]
+    kept = [
+        block.text for turn in made for block in turn.blocks if isinstance(block, TextBlock) and block.text != OPENER
+    ]
     assert sorted(kept) == sorted(said)
 
 
@@ -108,8 +112,8 @@ def test_reasoning_has_no_written_form() -> None:
         Thought({"type": "thinking", "thinking": "secret"}),
         Thought({"type": "redacted_thinking", "data": "x"}),
     ]
-    assert json.loads(written([*thoughts, Text("hello")])) == [{"type": "text", "text": "hello"}]
-    assert without_thoughts(Turn("assistant", (*thoughts, Text("hello")))) == agent("hello")
+    assert json.loads(written([*thoughts, TextBlock("hello")])) == [{"type": "text", "text": "hello"}]
+    assert without_thoughts(Turn("assistant", (*thoughts, TextBlock("hello")))) == agent("hello")
 
 
 @given(turns, st.booleans())
@@ -133,11 +137,11 @@ def test_a_tool_loop_at_the_end_is_told_in_words() -> None:
 
 def test_blocks_come_back_as_they_were_written() -> None:
     every = (
-        Text("é\u2028"),
+        TextBlock("é\u2028"),
         use("a"),
         ToolResult("a", "x", is_error=True),
-        Folded("y", {"type": "compaction"}),
-        Folded("z"),
+        Compacted("y", {"type": "compaction"}),
+        Compacted("z"),
     )
     assert read(written(every)) == every
     assert read('[{"type": "thinking", "thinking": "x"}, {"type": "text"}, {"kind": 1}]') == ()

@@ -17,8 +17,8 @@ from everloom.mind.conversation.compaction import LEAST_KEPT, bound_of, cut_at
 from everloom.mind.conversation.conversation import Conversation
 from everloom.mind.conversation.outline import HEADING, outline, transcript
 from everloom.mind.ground import Ground
-from everloom.models.talk import Folded, Text, ToolResult, ToolUse, Turn
-from everloom.models.tokens import estimate
+from everloom.models.talk import Compacted, TextBlock, ToolResult, ToolUse, Turn
+from everloom.models.text import estimate
 from tests.mind.worlds import HOLDER, NOW, World, conversation_in, ground_of, tool
 from tests.scripted.speech import fails, says, uses
 
@@ -167,7 +167,7 @@ def test_any_other_model_folds_with_the_same_instructions_and_reads_the_past_as_
     assert "Hold on to the course" in summaries[0]
     assert "<conversation-" in summaries[0]
     turns = world.conversation.turns()
-    assert turns[0] == Turn("assistant", (Folded("They sailed to the island."),))
+    assert turns[0] == Turn("assistant", (Compacted("They sailed to the island."),))
     assert "They sailed to the island." in summaries[-1] or len(made) == 1
     world.exchange("And what now, my friend?")
     assert "Part 0" not in json.dumps(world.server.talks[-1])
@@ -284,7 +284,7 @@ def test_a_cut_never_divides_an_exchange_and_keeps_the_newest(parts: list[tuple[
     sizes: list[int] = []
     for number, (length, size) in enumerate(parts):
         for _ in range(length + 1):
-            made.append(Entry(len(made), number, Turn("user", (Text("x"),)), NOW))
+            made.append(Entry(len(made), number, Turn("user", (TextBlock("x"),)), NOW))
             sizes.append(size)
     cut = cut_at(made, sizes, bound)
     assert 0 <= cut <= len(made)
@@ -296,8 +296,8 @@ def test_a_cut_never_divides_an_exchange_and_keeps_the_newest(parts: list[tuple[
 
 
 def test_there_is_nothing_to_fold_in_a_compaction_alone() -> None:
-    folded = Entry(1, None, Turn("assistant", (Folded("x"),)), NOW)
-    small = Entry(2, 7, Turn("user", (Text("x"),)), NOW)
+    folded = Entry(1, None, Turn("assistant", (Compacted("x"),)), NOW)
+    small = Entry(2, 7, Turn("user", (TextBlock("x"),)), NOW)
     assert cut_at([], [], 100) == 0
     assert cut_at([folded], [9_000], 100) == 0
     assert cut_at([folded, small], [9_000, 1], 100) == 0
@@ -306,8 +306,8 @@ def test_there_is_nothing_to_fold_in_a_compaction_alone() -> None:
 
 def test_an_outline_is_made_of_what_was_said_and_fits() -> None:
     turns = [
-        Turn("assistant", (Folded("The summary before."),)),
-        *(Turn("user" if n % 2 else "assistant", (Text(f"Sentence {n}. And more of it."),)) for n in range(200)),
+        Turn("assistant", (Compacted("The summary before."),)),
+        *(Turn("user" if n % 2 else "assistant", (TextBlock(f"Sentence {n}. And more of it."),)) for n in range(200)),
     ]
     text = outline(turns, 400)
     assert estimate(text) < 500
@@ -320,11 +320,11 @@ def test_an_outline_is_made_of_what_was_said_and_fits() -> None:
 
 def test_a_transcript_keeps_what_was_folded_before_and_the_newest_lines() -> None:
     loop = (
-        Turn("assistant", (Folded("Long ago."),)),
-        Turn("user", (Text("Old words."),)),
+        Turn("assistant", (Compacted("Long ago."),)),
+        Turn("user", (TextBlock("Old words."),)),
         Turn("assistant", (ToolUse("a", "look_up", {"what": "x"}),)),
         Turn("user", (ToolResult("a", "found x"),)),
-        Turn("assistant", (Text("New words."),)),
+        Turn("assistant", (TextBlock("New words."),)),
     )
     whole = transcript(loop, 1_000)
     assert whole.splitlines() == [

@@ -14,12 +14,12 @@ from everloom.kernel.tasks import Outcome, Work
 from everloom.loom import Loom
 from everloom.mind.ground import Ground
 from everloom.mind.tasks import mind_tasks
-from everloom.models import Access, Meter, ModelThinker, Patience, Roles
+from everloom.models import Meter, ModelThinker, ProviderAccess, RetryPolicy, Roles
 from tests.patience import PATIENCE
 from tests.scripted.claude import ClaudeServer, Refused
 
 SMALL = "anthropic:claude-haiku-4-5"
-ONCE = Patience(attempts=1, connect=PATIENCE, timeout=PATIENCE, deadline=PATIENCE)
+ONCE = RetryPolicy(attempts=1, connect=PATIENCE, timeout=PATIENCE, deadline=PATIENCE)
 # Moments of five years, changes of the clocks among them.
 INSTANTS = st.timedeltas(timedelta(), timedelta(days=5 * 365)).map(lambda span: datetime(2025, 1, 1, tzinfo=UTC) + span)
 ASKED = {
@@ -65,7 +65,7 @@ def thinking(ground: Ground, server: ClaudeServer) -> tuple[Ground, Answers]:
     answers = Answers()
     server.shaped = answers
     meter = Meter(clock=ground.clock, recorder=Ledger(ground.store, ground.workspace.id))
-    access = Access(anthropic_key="key", anthropic_base=server.url, chat=ONCE)
+    access = ProviderAccess(anthropic_key="key", anthropic_base=server.url, chat=ONCE)
     thinker = ModelThinker(Roles(small=SMALL, access=access, meter=meter))
     return replace(ground, thinker=lambda: thinker), answers
 

@@ -20,12 +20,10 @@ from everloom.mind.conversation.exchange import Exchange
 from everloom.mind.conversation.means import Means
 from everloom.mind.ground import Ground, Policy
 from everloom.mind.ports import AgentTool
-from everloom.models.claude import ClaudeTalk
-from everloom.models.endpoint import Endpoint
-from everloom.models.llm import Meter
-from everloom.models.patience import Patience
-from everloom.models.talk import Tool
-from everloom.models.talker import Talker
+from everloom.models.anthropic.talk import AnthropicTalk
+from everloom.models.talk import Talker, ToolSpec
+from everloom.models.transport import Endpoint, RetryPolicy
+from everloom.models.usage import Meter
 from everloom.settings import Settings
 from tests.patience import PATIENCE
 from tests.scripted.claude import ClaudeServer
@@ -34,7 +32,7 @@ from tests.store.ground import rows_of
 NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
 MODEL = "claude-sonnet-5-5"
 # A failure is a failure at once: how often a wire tries again is tested with the wires.
-ONCE = Patience(attempts=1, connect=PATIENCE, timeout=PATIENCE, deadline=PATIENCE)
+ONCE = RetryPolicy(attempts=1, connect=PATIENCE, timeout=PATIENCE, deadline=PATIENCE)
 HOLDER = f"{socket.gethostname()}:{os.getpid()}:test"
 
 
@@ -101,7 +99,7 @@ def open_place(url: str, clock: Clock) -> Loom:
 def talker_of(server_url: str, meter: Meter | None = None) -> Talker:
     """Make a model that talks to the scripted server and never tries twice."""
     endpoint = Endpoint("anthropic", server_url, "key", "ANTHROPIC_API_KEY", needs_key=True)
-    return Talker(ClaudeTalk(endpoint, MODEL, ONCE), meter=meter)
+    return Talker(AnthropicTalk(endpoint, MODEL, ONCE), meter=meter)
 
 
 def ground_of(
@@ -134,7 +132,7 @@ def tool(name: str, use: Callable[[Mapping[str, Any]], str], *required: str) -> 
         "required": [*required],
         "additionalProperties": False,
     }
-    return AgentTool(Tool(name, f"The tool {name} of these tests.", schema), use)
+    return AgentTool(ToolSpec(name, f"The tool {name} of these tests.", schema), use)
 
 
 def _reject(_: Mapping[str, Any]) -> str:

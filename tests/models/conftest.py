@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from everloom.clock import ManualClock
-from everloom.models import LLM, Access, Chain, Patience, make_embedder, make_llm
+from everloom.models import LLM, EmbedderChain, ProviderAccess, RetryPolicy, make_embedder, make_llm
 from tests.patience import PATIENCE
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.server import ScriptedServer
@@ -16,7 +16,7 @@ from tests.scripted.streams import StreamServer
 
 KEY = "sk-very-secret-0123456789"
 # Soon through with its attempts, but not with a server that is slow only because the machine is busy.
-IMPATIENT = Patience(
+IMPATIENT = RetryPolicy(
     attempts=3, first_wait=0.001, longest_wait=2.0, connect=PATIENCE, timeout=PATIENCE, deadline=PATIENCE
 )
 NOWHERE = "http://127.0.0.1:9"  # the discard port: nothing listens there
@@ -33,7 +33,7 @@ def server() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
-def access(server: ScriptedServer) -> Access:
+def access(server: ScriptedServer) -> ProviderAccess:
     """The way to the scripted server."""
     return access_to(server.url)
 
@@ -44,9 +44,9 @@ def clock() -> ManualClock:
     return ManualClock(datetime(2026, 11, 15, 9, 30, tzinfo=UTC))
 
 
-def access_to(url: str, key: str | None = KEY) -> Access:
+def access_to(url: str, key: str | None = KEY) -> ProviderAccess:
     """Say that every provider answers at one url."""
-    return Access(
+    return ProviderAccess(
         openai_key=key,
         openai_base=f"{url}/v1",
         ollama_base=url,
@@ -58,19 +58,19 @@ def access_to(url: str, key: str | None = KEY) -> Access:
 
 
 @pytest.fixture(params=LLMS)
-def llm(request: pytest.FixtureRequest, access: Access) -> LLM:
+def llm(request: pytest.FixtureRequest, access: ProviderAccess) -> LLM:
     """Each language model in turn, asking the scripted server."""
     return make_llm(request.param, access=access)
 
 
 @pytest.fixture
-def chain_of(access: Access, clock: ManualClock) -> Callable[..., Chain]:
+def chain_of(access: ProviderAccess, clock: ManualClock) -> Callable[..., EmbedderChain]:
     """Build a chain that asks the scripted server."""
     return lambda *specs: make_embedder(specs, access=access, clock=clock)
 
 
 @pytest.fixture(params=EMBEDDERS)
-def embedder(request: pytest.FixtureRequest, chain_of: Callable[..., Chain]) -> Chain:
+def embedder(request: pytest.FixtureRequest, chain_of: Callable[..., EmbedderChain]) -> EmbedderChain:
     """Each remote embedder in turn, as the only link of a chain."""
     return chain_of(request.param)
 

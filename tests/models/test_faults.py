@@ -13,24 +13,25 @@ import pytest
 
 from everloom.clock import SystemClock
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
-from everloom.models import Access, Ask, Chain, Message, Patience, Task, make_embedder, make_llm
-from everloom.models.patience import persist, read_retry_after
+from everloom.models import EmbedderChain, EmbeddingTask, ProviderAccess, RetryPolicy, make_embedder, make_llm
+from everloom.models.ask import AskMessage, AskRequest
+from everloom.models.transport import persist, read_retry_after
 from tests.models.conftest import EMBEDDERS, IMPATIENT, KEY, LLMS, NOWHERE, access_to
 from tests.scripted.server import CUT, DROP, ERROR, OK, OVERLOADED, ScriptedServer, Step, fails, slow, too_many
 
-ASK = Ask("Be brief.", (Message("user", "How are you?"),), max_tokens=50, purpose="test")
+ASK = AskRequest("Be brief.", (AskMessage("user", "How are you?"),), max_tokens=50, purpose="test")
 NAMES = ["500", "529", "dropped", "429 with a wait", "429"]
 Call = Callable[[], object]
 
 
-def call_of(spec: str, access: Access) -> Call:
+def call_of(spec: str, access: ProviderAccess) -> Call:
     """Make one call to a provider; embedders are asked without their chain, which would hide the error."""
     if spec in LLMS:
         llm = make_llm(spec, access=access)
         return lambda: llm.complete(ASK)
-    chain: Chain = make_embedder([spec], access=access, clock=SystemClock())
+    chain: EmbedderChain = make_embedder([spec], access=access, clock=SystemClock())
     link = chain._links[spec]
-    return lambda: link.embed(["How are you?"], Task.QUERY)
+    return lambda: link.embed(["How are you?"], EmbeddingTask.QUERY)
 
 
 @pytest.fixture(params=[*LLMS, *EMBEDDERS])
@@ -41,7 +42,7 @@ def spec(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def call(spec: str, access: Access) -> Call:
+def call(spec: str, access: ProviderAccess) -> Call:
     """One call to each provider in turn."""
     return call_of(spec, access)
 
@@ -165,7 +166,7 @@ def test_no_key_is_ever_logged(spec: str, call: Call, server: ScriptedServer, ca
 
 @pytest.mark.parametrize("spec", ["openai:gpt-x", "anthropic:claude-x"])
 def test_nothing_is_sent_to_a_paid_provider_without_a_key(spec: str) -> None:
-    llm = make_llm(spec, access=Access())
+    llm = make_llm(spec, access=ProviderAccess())
     with pytest.raises(ProviderRefused, match="_API_KEY"):
         llm.complete(ASK)
 
@@ -182,7 +183,7 @@ def test_a_garbled_key_is_refused_and_not_shown(spec: str, server: ScriptedServe
 @pytest.mark.parametrize("base", ["localhost:11434", "http://[half", "", "http://", "http://host:99999", "ftp://host"])
 def test_a_base_url_that_is_none_is_rejected(base: str) -> None:
     with pytest.raises(Rejected, match="base URL of ollama"):
-        make_llm("ollama:m", access=Access(ollama_base=base))
+        make_llm("ollama:m", access=ProviderAccess(ollama_base=base))
 
 
 def test_the_deadline_bounds_all_attempts_together() -> None:
@@ -192,7 +193,7 @@ def test_the_deadline_bounds_all_attempts_together() -> None:
         waits.append(timeout)
         raise ProviderBusy("busy", retry_after=3)
 
-    patience = Patience(attempts=100, deadline=2, timeout=10)
+    patience = RetryPolicy(attempts=100, deadline=2, timeout=10)
     with pytest.raises(ProviderBusy):
         persist(attempt, patience, sleep=waits.append)
     assert len(waits) == 1
@@ -200,7 +201,7 @@ def test_the_deadline_bounds_all_attempts_together() -> None:
 
 
 def test_waits_grow_with_jitter_up_to_the_longest() -> None:
-    patience = Patience(first_wait=1, longest_wait=10)
+    patience = RetryPolicy(first_wait=1, longest_wait=10)
     assert 0.5 <= patience.wait(1, None) <= 1
     assert 2 <= patience.wait(3, None) <= 4
     assert patience.wait(9, None) == 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +12,12 @@ from pydantic import BaseModel
 
 from everloom.clock import ManualClock
 from everloom.errors import MalformedReply, ProviderBusy, ProviderRefused, Rejected
-from everloom.models import (
-    LLM,
-    Access,
-    Ask,
-    Budget,
-    Message,
-    Meter,
-    Roles,
-    Stop,
-    Usage,
-    UsageRecord,
-    make_embedder,
-    make_llm,
-)
+from everloom.models import LLM, Budget, Meter, ProviderAccess, Roles, TokenUsage, UsageRecord, make_embedder, make_llm
+from everloom.models.ask import AskMessage, AskRequest, StopReason
 from tests.models.conftest import LLMS
 from tests.scripted.server import ERROR, ScriptedServer, fails, says
 
-ASK = Ask("Be brief.", (Message("user", "What did James do?"),), max_tokens=50, purpose="recall")
+ASK = AskRequest("Be brief.", (AskMessage("user", "What did James do?"),), max_tokens=50, purpose="recall")
 
 
 class Deed(BaseModel):
@@ -60,13 +49,14 @@ def schema_sent(body: dict[str, Any]) -> Any:
 def test_a_completion_says_text_usage_model_and_why_it_ended(llm: LLM, server: ScriptedServer) -> None:
     server.script(says("He sailed."), says("He sai", stop="cut"))
     reply, cut = llm.complete(ASK), llm.complete(ASK)
-    assert (reply.text, reply.stop, reply.model) == ("He sailed.", Stop.END, llm.name)
+    assert (reply.text, reply.stop, reply.model) == ("He sailed.", StopReason.END, llm.name)
     assert (reply.usage.prompt, reply.usage.output) == (30, 7)
-    assert cut.stop is Stop.CUT
+    assert cut.stop is StopReason.CUT
 
 
 def test_the_question_reaches_the_server_as_it_was_asked(llm: LLM, server: ScriptedServer) -> None:
-    llm.complete(ASK.followed_by(Message("assistant", "Sail\ud800."), Message("user", "Where?")))
+    more = AskMessage("assistant", "Sail\ud800."), AskMessage("user", "Where?")
+    llm.complete(replace(ASK, messages=ASK.messages + more))
     body = server.heard[0].body
     turns = [turn for turn in body["messages"] if turn["role"] != "system"]
     system = body.get("system") or body["messages"][0]["content"]
@@ -78,7 +68,7 @@ def test_the_question_reaches_the_server_as_it_was_asked(llm: LLM, server: Scrip
 
 
 def test_a_question_without_a_system_text_sends_none(llm: LLM, server: ScriptedServer) -> None:
-    llm.complete(Ask("", ASK.messages))
+    llm.complete(AskRequest("", ASK.messages))
     assert "system" not in server.heard[0].body
     assert [turn["role"] for turn in server.heard[0].body["messages"]] == ["user"]
 
@@ -119,13 +109,13 @@ def test_an_answer_that_was_cut_off_is_not_asked_for_again(llm: LLM, server: Scr
 
 
 @pytest.mark.parametrize("spec", LLMS[:2])
-def test_a_refusal_is_refused(spec: str, access: Access, server: ScriptedServer) -> None:
+def test_a_refusal_is_refused(spec: str, access: ProviderAccess, server: ScriptedServer) -> None:
     server.script(says("", stop="refused"))
     with pytest.raises(ProviderRefused, match="declined"):
         make_llm(spec, access=access).complete(ASK)
 
 
-def test_a_server_without_a_strict_mode_is_asked_in_words(access: Access, server: ScriptedServer) -> None:
+def test_a_server_without_a_strict_mode_is_asked_in_words(access: ProviderAccess, server: ScriptedServer) -> None:
     llm = make_llm("openai:plain", access=access)
     server.script(fails(400, "This response_format type is unavailable now"), says(GOOD), says(GOOD))
     assert llm.answer(ASK, Deed)[0] == llm.answer(ASK, Deed)[0] == DEED
@@ -133,14 +123,16 @@ def test_a_server_without_a_strict_mode_is_asked_in_words(access: Access, server
     assert '"required": ["who", "what"]' in server.heard[1].body["messages"][0]["content"]
 
 
-def test_ollama_is_given_room_for_a_long_question(access: Access, server: ScriptedServer) -> None:
+def test_ollama_is_given_room_for_a_long_question(access: ProviderAccess, server: ScriptedServer) -> None:
     llm = make_llm("ollama:some-model", access=access)
     llm.complete(ASK)
-    llm.complete(Ask("", (Message("user", "a long story " * 5_000),)))
+    llm.complete(AskRequest("", (AskMessage("user", "a long story " * 5_000),)))
     assert [heard.body["options"]["num_ctx"] for heard in server.heard] == [4_096, 32_768]
 
 
-def test_every_try_is_booked_also_those_that_fail(access: Access, server: ScriptedServer, clock: ManualClock) -> None:
+def test_every_try_is_booked_also_those_that_fail(
+    access: ProviderAccess, server: ScriptedServer, clock: ManualClock
+) -> None:
     notes = Notes()
     roles = Roles(large=LLMS[0], small=LLMS[2], access=access, meter=Meter(notes, clock=clock))
     roles.large.complete(ASK)
@@ -157,11 +149,11 @@ def test_every_try_is_booked_also_those_that_fail(access: Access, server: Script
         (LLMS[0], "large", "recall", "ProviderBusy"),
     ]
     assert notes.records[0].dollars == pytest.approx((20 * 0.1 + 10 * 0.01 + 7 * 0.5) / 1e6)
-    assert notes.records[3].usage == Usage()
+    assert notes.records[3].usage == TokenUsage()
     assert all(record.at == clock.now() and record.milliseconds >= 0 for record in notes.records)
 
 
-def test_a_spent_budget_refuses_before_anything_is_sent(access: Access, server: ScriptedServer) -> None:
+def test_a_spent_budget_refuses_before_anything_is_sent(access: ProviderAccess, server: ScriptedServer) -> None:
     llm = make_llm(LLMS[1], access=access, meter=Meter(budget=Budget(tokens=30)))
     llm.complete(ASK)
     with pytest.raises(ProviderRefused, match="budget"):
@@ -169,22 +161,14 @@ def test_a_spent_budget_refuses_before_anything_is_sent(access: Access, server: 
     assert len(server.heard) == 1
 
 
-def test_estimates_follow_what_replies_report(access: Access) -> None:
-    llm = make_llm(LLMS[1], access=access)
-    before = llm.estimate("word " * 1_000)
-    for _ in range(60):
-        llm.complete(Ask("", (Message("user", "word " * 200),)))  # the server reports 30 tokens, whatever it is sent
-    assert llm.estimate("word " * 1_000) < before
-
-
 def test_each_role_stands_in_for_the_other() -> None:
-    assert Roles(large="scripted:echo", access=Access()).small.name == "scripted:echo"
-    roles = Roles(small="scripted:echo", access=Access())
+    assert Roles(large="scripted:echo", access=ProviderAccess()).small.name == "scripted:echo"
+    roles = Roles(small="scripted:echo", access=ProviderAccess())
     assert (roles.large.name, roles.large.role, roles.is_configured) == ("scripted:echo", "large", True)
 
 
 def test_without_a_language_model_the_error_says_what_to_set() -> None:
-    roles = Roles(access=Access())
+    roles = Roles(access=ProviderAccess())
     assert not roles.is_configured
     with pytest.raises(Rejected, match=r"no language model is configured.*llm\.large"):
         _ = roles.small
@@ -193,14 +177,14 @@ def test_without_a_language_model_the_error_says_what_to_set() -> None:
 @pytest.mark.parametrize("spec", ["gpt-x", "grok:x", "anthropic:", ":x", ""])
 def test_an_unknown_kind_is_rejected_with_the_known_ones(spec: str, clock: ManualClock) -> None:
     with pytest.raises(Rejected, match="anthropic:…, ollama:…, openai:…, scripted:…"):
-        make_llm(spec, access=Access())
+        make_llm(spec, access=ProviderAccess())
     with pytest.raises(Rejected, match="ollama:…, openai:…, static:…"):
-        make_embedder([spec], access=Access(), clock=clock)
+        make_embedder([spec], access=ProviderAccess(), clock=clock)
 
 
 def test_an_unknown_static_embedder_is_rejected(clock: ManualClock) -> None:
     with pytest.raises(Rejected, match="static:wordllama-256"):
-        make_embedder(["static:other"], access=Access(), clock=clock)
+        make_embedder(["static:other"], access=ProviderAccess(), clock=clock)
 
 
 def test_a_script_replies_by_its_first_matching_rule_else_echoes(tmp_path: Path) -> None:
@@ -208,10 +192,10 @@ def test_a_script_replies_by_its_first_matching_rule_else_echoes(tmp_path: Path)
     file.write_text(
         json.dumps([{"match": "(?i)james", "reply": DEED.model_dump()}, {"match": "brief", "reply": "Yes."}])
     )
-    llm = make_llm(f"scripted:{file}", access=Access())
+    llm = make_llm(f"scripted:{file}", access=ProviderAccess())
     assert llm.answer(ASK, Deed)[0] == DEED
-    assert llm.complete(Ask("Be brief.", (Message("user", "Well?"),))).text == "Yes."
-    echoed = llm.complete(Ask("", (Message("user", "Well?"),)))
+    assert llm.complete(AskRequest("Be brief.", (AskMessage("user", "Well?"),))).text == "Yes."
+    echoed = llm.complete(AskRequest("", (AskMessage("user", "Well?"),)))
     assert echoed.text == "Well?"
     assert echoed.usage.output > 0
     assert llm.complete(ASK) == llm.complete(ASK)
@@ -223,4 +207,4 @@ def test_a_script_that_cannot_be_read_is_rejected(tmp_path: Path, content: str |
     if content is not None:
         file.write_text(content)
     with pytest.raises(Rejected, match="script"):
-        make_llm(f"scripted:{file}", access=Access())
+        make_llm(f"scripted:{file}", access=ProviderAccess())

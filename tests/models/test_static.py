@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from everloom.errors import ProviderError
-from everloom.models.embedder import Rows, Task
-from everloom.models.static import DIM, StaticEmbedder
+from everloom.models.embed import EmbeddingTask, Rows
+from everloom.models.static.embed import DIM, StaticEmbedder
 
 SENTENCES = [
     "James went sailing on the lake with his brother.",
@@ -28,7 +28,7 @@ def static() -> StaticEmbedder:
 
 
 def rows_of(static: StaticEmbedder, *texts: str) -> Rows:
-    return static.embed(texts, Task.DOCUMENT).rows
+    return static.embed(texts, EmbeddingTask.DOCUMENT).rows
 
 
 def test_similar_sentences_are_closer_than_unrelated_ones(static: StaticEmbedder) -> None:
@@ -37,7 +37,7 @@ def test_similar_sentences_are_closer_than_unrelated_ones(static: StaticEmbedder
 
 
 def test_rows_are_unit_float32_and_say_who_made_them(static: StaticEmbedder) -> None:
-    vectors = static.embed(SENTENCES, Task.QUERY)
+    vectors = static.embed(SENTENCES, EmbeddingTask.QUERY)
     assert vectors.model == static.traits.name == "static:wordllama-256"
     assert vectors.rows.dtype == np.float32
     assert vectors.rows.shape == (3, vectors.dim) == (3, DIM)
@@ -98,15 +98,15 @@ np.save(sys.argv[1], library.embed(sys.argv[2:], norm=True))
 def test_loading_is_lazy_silent_and_imports_no_library() -> None:
     program = """
 import os, sys, logging
-from everloom.models.static import StaticEmbedder
-from everloom.models.embedder import Task
+from everloom.models.static.embed import StaticEmbedder
+from everloom.models.embed import EmbeddingTask
 embedder = StaticEmbedder()
 assert embedder.traits.dim == 256 and "tokenizers" not in sys.modules and "safetensors" not in sys.modules
-embedder.embed(["one", "two"], Task.DOCUMENT)
+embedder.embed(["one", "two"], EmbeddingTask.DOCUMENT)
 assert not {"wordllama", "requests", "httpx2", "anthropic"} & set(sys.modules), "too much is imported"
 assert not logging.getLogger().handlers
 child = os.fork()
-embedder.embed(["three", "four"], Task.DOCUMENT)
+embedder.embed(["three", "four"], EmbeddingTask.DOCUMENT)
 if child:
     assert os.waitpid(child, 0)[1] == 0
 """
@@ -131,6 +131,6 @@ def test_threads_may_share_it() -> None:
 
 def test_a_missing_file_is_named_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match=r"l2_supercat_256\.safetensors") as caught:
-        StaticEmbedder(tmp_path).embed(["x"], Task.QUERY)
+        StaticEmbedder(tmp_path).embed(["x"], EmbeddingTask.QUERY)
     assert caught.value.hint is not None
     assert "wordllama" in caught.value.hint

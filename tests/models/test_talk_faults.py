@@ -9,26 +9,15 @@ from dataclasses import replace
 import pytest
 
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
-from everloom.models import (
-    Access,
-    Meter,
-    Patience,
-    Talk,
-    Talker,
-    Text,
-    Tool,
-    ToolResult,
-    Turn,
-    UsageRecord,
-    make_talker,
-)
+from everloom.models import Meter, ProviderAccess, RetryPolicy, Talker, UsageRecord, make_talker
+from everloom.models.talk import TalkRequest, TextBlock, ToolResult, ToolSpec, Turn
 from tests.models.conftest import IMPATIENT, KEY, LLMS, NOWHERE, access_to
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.speech import Step, drops, errs, fails, garbles, refuses, says, uses
 from tests.scripted.streams import StreamServer
 
-HI = Talk("Be kind.", (Turn("user", (Text("Hi."),)),))
-LOOK = Tool("look", "Look.", {"type": "object", "properties": {}})
+HI = TalkRequest("Be kind.", (Turn("user", (TextBlock("Hi."),)),))
+LOOK = ToolSpec("look", "Look.", {"type": "object", "properties": {}})
 SPOKEN = 6  # events after which every provider has said a word
 Scripted = ClaudeServer | StreamServer
 
@@ -49,13 +38,13 @@ def scripted(spec: str) -> Iterator[Scripted]:
 
 
 @pytest.fixture
-def access(scripted: Scripted) -> Access:
+def access(scripted: Scripted) -> ProviderAccess:
     """The way there."""
     return access_to(scripted.url)
 
 
 @pytest.fixture
-def talker(spec: str, access: Access) -> Talker:
+def talker(spec: str, access: ProviderAccess) -> Talker:
     """A model that converses."""
     return make_talker(spec, access=access)
 
@@ -81,7 +70,7 @@ def test_a_server_that_is_slow_once_is_asked_again(spec: str, scripted: Scripted
     # On a busy machine the second answer may be late too, and the third.
     patience = replace(IMPATIENT, attempts=100, timeout=0.4)
     talker = make_talker(spec, access=replace(access_to(scripted.url), chat=patience))
-    _ = talker.window, talker.folds
+    _ = talker.window, talker.compacts
     scripted.script(says("Late.", delay=0.8), *[says("In time.")] * 100)
     assert talker.talk(HI).turn.text == "In time."
 
@@ -178,9 +167,9 @@ def test_nobody_there_is_busy(spec: str) -> None:
 
 
 def test_a_stream_that_trickles_on_is_given_up(spec: str, scripted: Scripted) -> None:
-    patience = Patience(attempts=1, timeout=0.4, deadline=0.4, longest_wait=0.1)
+    patience = RetryPolicy(attempts=1, timeout=0.4, deadline=0.4, longest_wait=0.1)
     talker = make_talker(spec, access=replace(access_to(scripted.url), chat=patience))
-    _ = talker.window, talker.folds
+    _ = talker.window, talker.compacts
     scripted.script(says("word " * 100, piece=2, pause=0.05))
     started = time.monotonic()
     # The whole stream would take twelve seconds. A very busy machine does not even begin in time.
@@ -189,7 +178,7 @@ def test_a_stream_that_trickles_on_is_given_up(spec: str, scripted: Scripted) ->
     assert time.monotonic() - started < 12
 
 
-def test_each_round_is_booked_also_one_that_failed(spec: str, access: Access, scripted: Scripted) -> None:
+def test_each_round_is_booked_also_one_that_failed(spec: str, access: ProviderAccess, scripted: Scripted) -> None:
     records: list[UsageRecord] = []
 
     class Book:

@@ -8,16 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from everloom.errors import ProviderRefused, Rejected
-from everloom.models import Access, Budget, DayBudget, Meter, Role, Roles, Talk, Text, Turn
+from everloom.models import Budget, DayBudget, Meter, ProviderAccess, Roles
+from everloom.models.providers import Role
+from everloom.models.talk import TalkRequest, TextBlock, Turn
 from tests.models.conftest import access_to
 from tests.scripted.claude import ClaudeServer
 
 LARGE, SMALL = "anthropic:claude-opus-5-5", "anthropic:claude-haiku-5-5"
-HI = Talk("", (Turn("user", (Text("Hi."),)),))
+HI = TalkRequest("", (Turn("user", (TextBlock("Hi."),)),))
 
 
 def roles(spent: Callable[[], float], *, large: str = LARGE, small: str | None = SMALL, dollars: float = 1.0) -> Roles:
-    return Roles(large=large, small=small, access=Access(), day=DayBudget(dollars, spent))
+    return Roles(large=large, small=small, access=ProviderAccess(), day=DayBudget(dollars, spent))
 
 
 @pytest.mark.promise("mind.day-budget")
@@ -56,9 +58,9 @@ def test_without_a_budget_nothing_is_asked() -> None:
     def fail() -> float:
         raise AssertionError
 
-    unlimited = Roles(large=LARGE, small=SMALL, access=Access(), day=DayBudget(None, fail))
+    unlimited = Roles(large=LARGE, small=SMALL, access=ProviderAccess(), day=DayBudget(None, fail))
     assert unlimited.talker().name == LARGE
-    assert Roles(large=LARGE, access=Access()).talker(Role.SMALL).name == LARGE
+    assert Roles(large=LARGE, access=ProviderAccess()).talker(Role.SMALL).name == LARGE
 
 
 def test_each_role_has_one_talker_whoever_asks() -> None:
@@ -70,7 +72,7 @@ def test_each_role_has_one_talker_whoever_asks() -> None:
 
 def test_no_model_is_said_with_what_to_set() -> None:
     with pytest.raises(Rejected, match=r"llm\.large"):
-        Roles(access=Access()).talker()
+        Roles(access=ProviderAccess()).talker()
 
 
 def test_the_budget_of_the_process_stops_a_conversation(claude: ClaudeServer) -> None:

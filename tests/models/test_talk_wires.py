@@ -9,38 +9,36 @@ from pathlib import Path
 import pytest
 
 from everloom.errors import ProviderError
-from everloom.models import (
-    Access,
-    Folded,
-    Folds,
-    Halt,
-    Talk,
-    Talker,
-    Text,
+from everloom.models import ProviderAccess, Talker, make_talker
+from everloom.models.ask import StopReason
+from everloom.models.ollama.talk import WINDOW
+from everloom.models.talk import (
+    Compacted,
+    CompactionMode,
+    TalkRequest,
+    TextBlock,
     Thought,
-    Tool,
     ToolResult,
+    ToolSpec,
     ToolUse,
     Turn,
-    make_talker,
 )
-from everloom.models.local import WINDOW
-from everloom.models.settled import settle
+from everloom.models.wire import sendable_turns
 from tests.models.conftest import LLMS, access_to
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.speech import says, uses
 from tests.scripted.streams import StreamServer
 
 OPENAI, OLLAMA = "openai:some-model", "ollama:some-model"
-LOOK = Tool("look", "Look something up.", {"type": "object", "properties": {"q": {"type": "string"}}})
+LOOK = ToolSpec("look", "Look something up.", {"type": "object", "properties": {"q": {"type": "string"}}})
 
 
 def user(text: str) -> Turn:
-    return Turn("user", (Text(text),))
+    return Turn("user", (TextBlock(text),))
 
 
-def talk_of(*turns: Turn) -> Talk:
-    return Talk("Be kind.", turns, (LOOK,))
+def talk_of(*turns: Turn) -> TalkRequest:
+    return TalkRequest("Be kind.", turns, (LOOK,))
 
 
 @pytest.fixture(params=[OPENAI, OLLAMA])
@@ -56,7 +54,7 @@ def test_words_are_heard_in_order_as_they_arrive(streams: StreamServer, talker: 
     said = talker.talk(talk_of(user("Count.")), heard.append)
     assert "".join(heard) == said.turn.text == text
     assert len(heard) > 5
-    assert said.halt is Halt.END
+    assert said.stop is StopReason.END
     assert streams.talks[-1]["messages"][0] == {"role": "system", "content": "Be kind."}
 
 
@@ -66,7 +64,7 @@ def test_a_tool_goes_round_and_comes_back(streams: StreamServer, talker: Talker,
     wishes = (("look", {"q": "sails", "deep": {"n": [1, 2]}}), ("look", {"q": "ü\u2028"}))
     streams.script(uses(*wishes, text="Let me see."), says("A boat."))
     first = talker.talk(talk_of(user("What?")))
-    assert first.halt is Halt.TOOLS
+    assert first.stop is StopReason.TOOLS
     assert [use.input for use in first.turn.uses] == [given for _, given in wishes]
     assert len({use.id for use in first.turn.uses}) == 2
     results = Turn("user", (ToolResult(first.turn.uses[0].id, "a boat"), ToolResult(first.turn.uses[1].id, "?", True)))
@@ -131,13 +129,13 @@ def test_what_was_cached_is_told_apart(streams: StreamServer) -> None:
 
 def test_a_reply_that_is_cut_short_says_so(streams: StreamServer, talker: Talker) -> None:
     streams.script(says("All is", stop="max_tokens"))
-    assert talker.talk(talk_of(user("Hi."))).halt is Halt.CUT
+    assert talker.talk(talk_of(user("Hi."))).stop is StopReason.CUT
 
 
 def test_nobody_compacts(streams: StreamServer, talker: Talker) -> None:
-    assert talker.folds is Folds.NEVER
+    assert talker.compacts is CompactionMode.NEVER
     with pytest.raises(ProviderError, match="does not compact"):
-        talker.fold(talk_of(user("Hi.")), "Keep.")
+        talker.compact(talk_of(user("Hi.")), "Keep.")
 
 
 def test_windows_are_known_by_name_or_by_asking(streams: StreamServer) -> None:
@@ -178,10 +176,10 @@ def test_a_conversation_goes_on_with_another_provider(streams: StreamServer, cla
     block = {"type": "compaction", "content": "They sail."}
     past = (
         user("gone"),
-        Turn("assistant", (Folded("They sail.", block), Text("Aye."))),
+        Turn("assistant", (Compacted("They sail.", block), TextBlock("Aye."))),
         user("Look."),
         Turn("assistant", (ToolUse("call|1.2", "look", {"q": "x"}),)),
-        Turn("user", (ToolResult("call|1.2", "a boat"), Text("And now?"))),
+        Turn("user", (ToolResult("call|1.2", "a boat"), TextBlock("And now?"))),
     )
     server: ClaudeServer | StreamServer = claude if spec.startswith("anthropic") else streams
     assert make_talker(spec, access=access_to(server.url)).talk(talk_of(*past)).turn.text == "All is well."
@@ -194,18 +192,18 @@ def test_turns_are_settled_from_the_last_compaction_on() -> None:
     thought = Thought({"type": "thinking"})
     turns = [
         user("1"),
-        Turn("assistant", (Folded("old"),)),
+        Turn("assistant", (Compacted("old"),)),
         user("2"),
-        Turn("assistant", (Text("before"), Folded("new"), thought, Text("after"))),
+        Turn("assistant", (TextBlock("before"), Compacted("new"), thought, TextBlock("after"))),
         user("3"),
         user("4"),
     ]
-    settled = settle(turns)
+    settled = sendable_turns(turns)
     assert [turn.role for turn in settled] == ["user", "assistant", "user"]
     assert settled[0].text.endswith("new")
-    assert settled[1].blocks == (Text("after"),)
-    assert settled[2].blocks == (Text("3"), Text("4"))
-    assert settle(turns, keeps_thoughts=True)[1].blocks == (thought, Text("after"))
+    assert settled[1].blocks == (TextBlock("after"),)
+    assert settled[2].blocks == (TextBlock("3"), TextBlock("4"))
+    assert sendable_turns(turns, keeps_thoughts=True)[1].blocks == (thought, TextBlock("after"))
 
 
 @pytest.mark.promise("mind.scripted-talks")
@@ -216,21 +214,21 @@ def test_a_script_converses_and_uses_tools_the_same_each_time(tmp_path: Path) ->
         {"match": "sloop", "reply": "It is a sloop."},
     ]
     script.write_text(json.dumps(rules), encoding="utf-8")
-    talker = make_talker(f"scripted:{script}", access=Access())
+    talker = make_talker(f"scripted:{script}", access=ProviderAccess())
     heard: list[str] = []
     asked = user("What boat?")
     first = talker.talk(talk_of(asked), heard.append)
     assert "".join(heard) == "Let me see."
     assert len(heard) > 1
-    assert (first.halt, first.turn.uses[0].input) == (Halt.TOOLS, {"q": "boat"})
+    assert (first.stop, first.turn.uses[0].input) == (StopReason.TOOLS, {"q": "boat"})
     assert first == talker.talk(talk_of(asked))
     result = Turn("user", (ToolResult(first.turn.uses[0].id, "a boat: a sloop"),))
     second = talker.talk(talk_of(asked, first.turn, result))
-    assert (second.turn.text, second.halt) == ("It is a sloop.", Halt.END)
+    assert (second.turn.text, second.stop) == ("It is a sloop.", StopReason.END)
     assert talker.talk(talk_of(user("Unheard of."))).turn.text == "Unheard of."
-    assert (talker.folds, talker.cost(second.usage)) == (Folds.NEVER, 0)
+    assert (talker.compacts, talker.cost(second.usage)) == (CompactionMode.NEVER, 0)
 
 
 def test_an_echo_converses_without_a_file() -> None:
-    talker = make_talker("scripted:echo", access=Access())
+    talker = make_talker("scripted:echo", access=ProviderAccess())
     assert talker.talk(replace(talk_of(user("Hello.")), tools=())).turn.text == "Hello."

@@ -12,7 +12,7 @@ from everloom.clock import ManualClock
 from everloom.kernel.spending import Ledger
 from everloom.kernel.tasks import Outcome
 from everloom.loom import Loom, Workspace, open_loom
-from everloom.models import Access, Budget, Meter, ModelThinker, Roles, estimate
+from everloom.models import Budget, Meter, ModelThinker, ProviderAccess, Roles, estimate
 from everloom.semantic.consolidation.driver import Bounds, Passed
 from everloom.semantic.consolidation.task import QUIET, Consolidation, Means
 from everloom.settings import Settings
@@ -48,7 +48,7 @@ def ask_at(place: Workspace, url: str, tokens: int | None = None) -> tuple[Outco
     return outcome, task.passed
 
 
-def thinker_at(place: Workspace, access: Access, budget: Budget) -> ModelThinker:
+def thinker_at(place: Workspace, access: ProviderAccess, budget: Budget) -> ModelThinker:
     """Make a thinker of a model behind a server."""
     meter = Meter(recorder=Ledger(place.loom.store, place.info.id), budget=budget)
     return ModelThinker(Roles(large="openai:some-model", access=access, meter=meter))

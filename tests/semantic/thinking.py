@@ -13,7 +13,8 @@ from everloom.errors import ProviderError
 from everloom.kernel.tasks import Lease, Outcome
 from everloom.loom import Loom, Workspace
 from everloom.models import estimate
-from everloom.models.ask import Question, ShapeT, Spent
+from everloom.models.ask import Question, ShapeT
+from everloom.models.usage import Spent
 from everloom.semantic import NewObservation
 from everloom.semantic.consolidation.driver import Bounds, Passed
 from everloom.semantic.consolidation.task import Consolidation, Means

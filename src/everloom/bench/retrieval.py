@@ -22,7 +22,7 @@ from everloom.bench.conversations import Conversation, Turn
 from everloom.kernel.search import DEFAULT, Document, Recipe
 from everloom.kernel.search.words import STOP_WORDS
 from everloom.loom import Workspace, open_loom
-from everloom.models import Task
+from everloom.models import EmbeddingTask
 from everloom.settings import Settings
 
 DEPTH = 20
@@ -190,15 +190,15 @@ def with_words(conversation: Conversation, folder: Path) -> Timed:
 def with_vectors(conversation: Conversation, folder: Path) -> Timed:
     """The default embedder alone, by cosine."""
     del folder
-    from everloom.models.static import StaticEmbedder  # noqa: PLC0415
+    from everloom.models.static.embed import StaticEmbedder  # noqa: PLC0415
 
     embedder = StaticEmbedder()
     turns = conversation.turns
     start = time.perf_counter()
-    rows = embedder.embed([spoken(turn) for turn in turns], Task.DOCUMENT).rows
+    rows = embedder.embed([spoken(turn) for turn in turns], EmbeddingTask.DOCUMENT).rows
 
     def ask(question: str) -> list[str]:
-        order = np.argsort(-(rows @ embedder.embed([question], Task.QUERY).rows[0]), kind="stable")[:DEPTH]
+        order = np.argsort(-(rows @ embedder.embed([question], EmbeddingTask.QUERY).rows[0]), kind="stable")[:DEPTH]
         return [turns[int(place)].id for place in order]
 
     return Timed(ask, time.perf_counter() - start)

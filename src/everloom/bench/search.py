@@ -24,8 +24,8 @@ from everloom.bench.texts import Memory, memories
 from everloom.kernel.search import Document
 from everloom.kernel.search.words import analyse
 from everloom.loom import Loom, Workspace, open_loom
-from everloom.models import Task
-from everloom.models.static import StaticEmbedder
+from everloom.models import EmbeddingTask
+from everloom.models.static.embed import StaticEmbedder
 from everloom.settings import Settings
 
 BATCH = 1000
@@ -156,7 +156,9 @@ def baselines(items: int, asked: Sequence[Memory]) -> list[Timing]:
     words.execute("CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'porter unicode61')")
     words.executemany("INSERT INTO words VALUES (?)", ((text,) for text in texts))
     embedder = StaticEmbedder()
-    rows = np.concatenate([embedder.embed(texts[at : at + BATCH], Task.DOCUMENT).rows for at in range(0, items, BATCH)])
+    rows = np.concatenate(
+        [embedder.embed(texts[at : at + BATCH], EmbeddingTask.DOCUMENT).rows for at in range(0, items, BATCH)]
+    )
 
     def by_words(question: str) -> list[str]:
         query = " OR ".join(f'"{word}"' for word in analyse(question))
@@ -164,7 +166,7 @@ def baselines(items: int, asked: Sequence[Memory]) -> list[Timing]:
         return [row[0] for row in found]
 
     def by_vectors(question: str) -> list[str]:
-        near = rows @ embedder.embed([question], Task.QUERY).rows[0]
+        near = rows @ embedder.embed([question], EmbeddingTask.QUERY).rows[0]
         best = np.argpartition(-near, LIMIT)[:LIMIT] if items > LIMIT else range(items)
         return [texts[int(place)] for place in best]
 

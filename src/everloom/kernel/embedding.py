@@ -17,8 +17,8 @@ import numpy.typing as npt
 from everloom.errors import Conflict, ProviderError
 from everloom.kernel.journal import register
 from everloom.kernel.texts import checked, checked_name
-from everloom.models.chain import Chain
-from everloom.models.embedder import Task as Purpose
+from everloom.models.embed import EmbedderChain
+from everloom.models.embed import EmbeddingTask as Purpose
 from everloom.store import Row, Store, Unit
 from everloom.store.contract import Probe
 
@@ -88,12 +88,12 @@ class Coverage:
 class Embedding:
     """What turns documents and questions into vectors, and keeps them."""
 
-    def __init__(self, store: Store, chain: Chain) -> None:
+    def __init__(self, store: Store, chain: EmbedderChain) -> None:
         self._store = store
         self._chain = chain
 
     @property
-    def chain(self) -> Chain:
+    def chain(self) -> EmbedderChain:
         """Give access to the embedders themselves, for their health."""
         return self._chain
 

@@ -16,7 +16,7 @@ from everloom.errors import MalformedReply, ProviderBusy, ProviderError, Provide
 from everloom.kernel.embedding import GENERAL, Embedding, Made, model_id, perspectives_of, situated
 from everloom.kernel.tasks import Lease, Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
-from everloom.models.embedder import Embedder, Task
+from everloom.models.embed import Embedder, EmbeddingTask
 from everloom.store import Row, Store, Unit
 
 BATCH = 256
@@ -100,7 +100,8 @@ class Backfill:
         link = self._preferred
         texts = [situated(row["title"], row["text"], row["context"]) for row in rows]
         made = {
-            name: link.embed(_instructed(angle["instruction"], texts), Task.DOCUMENT) for name, angle in angles.items()
+            name: link.embed(_instructed(angle["instruction"], texts), EmbeddingTask.DOCUMENT)
+            for name, angle in angles.items()
         }
         return Made(link.traits.name, {name: vectors.rows for name, vectors in made.items()})
 

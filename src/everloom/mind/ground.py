@@ -16,7 +16,7 @@ from everloom.kernel.search import Finder, Index
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.mind.ports import AgentTool, Facts, Soul
 from everloom.models.ask import Thinker
-from everloom.models.talker import Talker
+from everloom.models.talk import Talker
 from everloom.store import Store
 
 

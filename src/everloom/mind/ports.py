@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from everloom.models.talk import Tool
+from everloom.models.talk import ToolSpec
 from everloom.store import Unit
 
 
@@ -85,5 +85,5 @@ class Soul(Protocol):
 class AgentTool:
     """A tool that the agent may use in conversation; it answers with text, or fails with a EverloomError."""
 
-    tool: Tool
+    tool: ToolSpec
     use: Callable[[Mapping[str, Any]], str]

@@ -1,76 +1,66 @@
-"""Everything that asks a model: embedders and language models, behind two contracts.
+"""Everything that asks a model: language models that answer or converse, and embedders.
 
-Knows no store, no settings and no environment; keys, addresses, clocks and recorders are arguments.
+The vocabulary of questions is in `ask`, of conversations in `talk`, of vectors in `embed`, of costs in `usage`; each
+provider has a folder, and `providers` turns `"kind:model"` into something that works. Refuses to know stores, settings
+and the environment: keys, addresses, clocks and recorders are arguments. Names are loaded when they are first used, so
+that whoever needs a type loads no provider.
 """
 
-from everloom.models.build import Access, make_embedder, make_llm, make_talker
-from everloom.models.chain import Chain, Health
-from everloom.models.embedder import Embedder, Rows, Task, Traits, Vectors
-from everloom.models.llm import LLM, Ask, Message, Meter, Reply, Stop
-from everloom.models.patience import Patience
-from everloom.models.roles import ModelThinker, Role, Roles
-from everloom.models.talk import (
-    Folded,
-    Folding,
-    Folds,
-    Halt,
-    Said,
-    Talk,
-    Text,
-    Thought,
-    Tool,
-    ToolResult,
-    ToolUse,
-    Turn,
-)
-from everloom.models.talker import Talker
-from everloom.models.text import DATA_NOTICE, quoted
-from everloom.models.tokens import Calibration, estimate
-from everloom.models.usage import Budget, DayBudget, Recorder, Usage, UsageRecord, cost
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from everloom.models.ask import LLM
+    from everloom.models.embed import EmbedderChain, EmbeddingTask
+    from everloom.models.providers import (
+        ModelThinker,
+        ProviderAccess,
+        Roles,
+        make_embedder,
+        make_llm,
+        make_talker,
+    )
+    from everloom.models.talk import Talker
+    from everloom.models.text import estimate
+    from everloom.models.transport import RetryPolicy
+    from everloom.models.usage import Budget, DayBudget, Meter, TokenUsage, UsageRecord
+
+_HOMES = {
+    "ask": ("LLM",),
+    "embed": ("EmbedderChain", "EmbeddingTask"),
+    "providers": ("ModelThinker", "ProviderAccess", "Roles", "make_embedder", "make_llm", "make_talker"),
+    "talk": ("Talker",),
+    "text": ("estimate",),
+    "transport": ("RetryPolicy",),
+    "usage": ("Budget", "DayBudget", "Meter", "TokenUsage", "UsageRecord"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "DATA_NOTICE",
     "LLM",
-    "Access",
-    "Ask",
     "Budget",
-    "Calibration",
-    "Chain",
     "DayBudget",
-    "Embedder",
-    "Folded",
-    "Folding",
-    "Folds",
-    "Halt",
-    "Health",
-    "Message",
+    "EmbedderChain",
+    "EmbeddingTask",
     "Meter",
     "ModelThinker",
-    "Patience",
-    "Recorder",
-    "Reply",
-    "Role",
+    "ProviderAccess",
+    "RetryPolicy",
     "Roles",
-    "Rows",
-    "Said",
-    "Stop",
-    "Talk",
     "Talker",
-    "Task",
-    "Text",
-    "Thought",
-    "Tool",
-    "ToolResult",
-    "ToolUse",
-    "Traits",
-    "Turn",
-    "Usage",
+    "TokenUsage",
     "UsageRecord",
-    "Vectors",
-    "cost",
     "estimate",
     "make_embedder",
     "make_llm",
     "make_talker",
-    "quoted",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its home on first use."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -1,19 +1,27 @@
-"""What a faculty asks a language model: one question at a time, an answer in a checked shape.
+"""Asking a language model one question at a time, for text or for an answer in a checked shape.
 
-Owns `Question` and the port `Thinker`. Knows no provider and loads none: types that faculties can import cheaply.
+Owns `Question` and the port `Thinker`, which faculties use, and `LLM`, which puts a request to a provider's `AskWire`.
+Knows no provider and loads none; importing it is cheap.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+import json
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+from everloom.errors import MalformedReply, ProviderError
+from everloom.models.text import estimate
+from everloom.models.usage import Meter, MeteredModel, Spent, TokenUsage
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from everloom.errors import ProviderError
-
 ShapeT = TypeVar("ShapeT", bound="BaseModel")
+Schema = dict[str, Any]
+MESSAGE_OVERHEAD = 4  # tokens that a turn's own framing takes
+_TRIES = 2  # a misfit is sent back once
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,30 +52,6 @@ class Question:
         return "\n".join([self.task, self.request, *(each.text for each in self.passages)])
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What asking took so far; `dollars` is None when a price is not known."""
-
-    questions: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    dollars: float | None = 0.0
-
-    def __add__(self, other: Spent) -> Spent:
-        unknown = self.dollars is None or other.dollars is None
-        return Spent(
-            self.questions + other.questions,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0),
-        )
-
-    @property
-    def tokens(self) -> int:
-        """Count every token."""
-        return self.input_tokens + self.output_tokens
-
-
 class Thinker(Protocol):
     """Whoever answers questions; nothing is half answered."""
 
@@ -93,3 +77,109 @@ class Thinker(Protocol):
     def answer(self, question: Question, shape: type[ShapeT]) -> ShapeT:
         """Answer a question with a value of `shape`, or raise a ProviderError."""
         ...
+
+
+class StopReason(StrEnum):
+    """Why a model stopped: it was done, was cut off at its limit, wants tools used, or compacted the conversation."""
+
+    END = "end"
+    CUT = "cut"
+    TOOLS = "tools"
+    COMPACTED = "compacted"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class AskMessage:
+    """One message of a request."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskRequest:
+    """What goes over the wire; `purpose` is what its cost is booked under."""
+
+    system: str
+    messages: tuple[AskMessage, ...]
+    max_tokens: int = 2_000
+    purpose: str = "other"
+
+    def chat_messages(self, schema: Schema | None) -> list[dict[str, str]]:
+        """Write it as chat messages, the system's first; a schema is also said in words: not every server obeys it."""
+        order = "Answer with one JSON value that follows this JSON schema, and nothing else:"
+        notice = f"{order}\n{json.dumps(schema)}" if schema else ""
+        system = "\n\n".join(part for part in (self.system, notice) if part)
+        opening = [{"role": "system", "content": system}] if system else []
+        return opening + [{"role": message.role, "content": message.text} for message in self.messages]
+
+    def estimate(self) -> int:
+        """Guess how many tokens the request is."""
+        texts = (self.system, *(message.text for message in self.messages))
+        return sum(estimate(text) + MESSAGE_OVERHEAD for text in texts)
+
+
+@dataclass(frozen=True, slots=True)
+class AskReply:
+    """What a model said, and what it took."""
+
+    text: str
+    usage: TokenUsage
+    model: str
+    stop: StopReason = StopReason.END
+
+
+class AskWire(Protocol):
+    """One provider's way of being asked."""
+
+    @property
+    def name(self) -> str:
+        """Say `"kind:model"`."""
+        ...
+
+    def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
+        """Carry one request there and its reply back; with a schema, ask for JSON that follows it."""
+        ...
+
+
+class LLM(MeteredModel):
+    """A language model that completes text, or answers in a shape; each try is booked."""
+
+    def __init__(self, wire: AskWire, *, role: str = "large", meter: Meter | None = None) -> None:
+        super().__init__(wire.name, role, meter)
+        self._wire = wire
+
+    def complete(self, request: AskRequest) -> AskReply:
+        """Ask for text."""
+        return self._send(request, None)
+
+    def answer(self, request: AskRequest, shape: type[ShapeT]) -> tuple[ShapeT, TokenUsage]:
+        """Ask for a value of `shape`; a misfit is sent back once, a second one is a `MalformedReply`."""
+        from everloom.models.shape import Misfit, fit, strict_schema  # noqa: PLC0415  loads pydantic
+
+        schema, usage, complaint = strict_schema(shape), TokenUsage(), ""
+        for _ in range(_TRIES):
+            reply = self._send(request, schema)
+            usage += reply.usage
+            try:
+                return fit(reply.text, shape), usage
+            except Misfit as misfit:
+                complaint = str(misfit)
+            if reply.stop is StopReason.CUT:
+                hint = f"allow more than {request.max_tokens} tokens"
+                raise MalformedReply(f"{self.name} was cut off before its answer was whole", hint=hint)
+            request = _corrected(request, reply.text, complaint)
+        raise MalformedReply(f"{self.name} did not answer in the shape of {shape.__name__}: {complaint}")
+
+    def _send(self, request: AskRequest, schema: Schema | None) -> AskReply:
+        return self._booked(request.purpose, lambda: self._wire.send(request, schema))
+
+
+def _corrected(request: AskRequest, answered: str, complaint: str) -> AskRequest:
+    """Ask again, with the misfit and what is wrong with it; an empty message would be refused by some providers."""
+    order = "Answer again with one JSON value that follows the schema, and nothing else."
+    said = AskMessage("assistant", answered or "(nothing)")
+    return replace(
+        request, messages=(*request.messages, said, AskMessage("user", f"That does not fit: {complaint}. {order}"))
+    )

@@ -1,18 +1,43 @@
-"""What is known about embedding models by name: prefixes, instructions, context and calibrated thresholds.
+"""What is known about models by name: prices of language models, and how embedding models want to be asked.
 
-One table of facts; knows neither wires nor where a model runs.
+One module of facts, to be mended when a provider changes them; knows neither wires nor where a model runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-
-from everloom.models.embedder import Traits
+from typing import TypeVar
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
-    """The facts about one family of models; `context` is in tokens."""
+class Price:
+    """Dollars per million tokens."""
+
+    input: float
+    output: float
+    cached_read: float
+    cached_written: float
+
+
+def _anthropic(dollars_in: float, dollars_out: float) -> Price:
+    # A five-minute cache entry costs a quarter more to write and a tenth to read.
+    return Price(dollars_in, dollars_out, cached_read=dollars_in / 10, cached_written=dollars_in * 1.25)
+
+
+FREE = Price(0, 0, 0, 0)
+_FREE_KINDS = frozenset({"ollama", "scripted"})
+_PRICES = {  # November 2026
+    "claude-opus-5-5": _anthropic(4, 20),
+    "claude-sonnet-5-5": _anthropic(2, 10),
+    "claude-haiku-5-5": _anthropic(0.10, 0.50),
+    "claude-fable-5-1": _anthropic(10, 50),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """The facts about one family of embedding models; `context` is in tokens, thresholds are cosines."""
 
     document: str = ""
     query: str = ""
@@ -22,44 +47,64 @@ class Card:
     cluster: float | None = None
 
 
-UNKNOWN = Card()
-CARDS = {  # the longest name that a model begins with counts
+_UNKNOWN = ModelCard()
+_CARDS = {
     # Episodic memory's original thresholds, 0.35 and 0.45, were tuned on this model.
-    "text-embedding-3-small": Card(context=8_000, recall=0.35, cluster=0.45),
-    "text-embedding-3-large": Card(context=8_000),
-    "nomic-embed-text": Card("search_document: ", "search_query: ", follows_instructions=True),
-    "mxbai-embed-large": Card("", "Represent this sentence for searching relevant passages: ", context=500),
-    "snowflake-arctic-embed": Card("", "Represent this sentence for searching relevant passages: ", context=500),
-    "snowflake-arctic-embed2": Card("", "query: ", context=8_000),
-    "embeddinggemma": Card("title: none | text: ", "task: search result | query: "),
-    "qwen3-embedding": Card(
+    "text-embedding-3-small": ModelCard(context=8_000, recall=0.35, cluster=0.45),
+    "text-embedding-3-large": ModelCard(context=8_000),
+    "nomic-embed-text": ModelCard("search_document: ", "search_query: ", follows_instructions=True),
+    "mxbai-embed-large": ModelCard("", "Represent this sentence for searching relevant passages: ", context=500),
+    "snowflake-arctic-embed": ModelCard("", "Represent this sentence for searching relevant passages: ", context=500),
+    "snowflake-arctic-embed2": ModelCard("", "query: ", context=8_000),
+    "embeddinggemma": ModelCard("title: none | text: ", "task: search result | query: "),
+    "qwen3-embedding": ModelCard(
         "",
         "Instruct: Given a question, find the memories that answer it\nQuery: ",
         follows_instructions=True,
         context=8_000,
     ),
-    "multilingual-e5": Card("passage: ", "query: ", context=500),
-    "e5": Card("passage: ", "query: ", context=500),
-    "bge-m3": Card(context=8_000),
-    "all-minilm": Card(context=250),
+    "multilingual-e5": ModelCard("passage: ", "query: ", context=500),
+    "e5": ModelCard("passage: ", "query: ", context=500),
+    "bge-m3": ModelCard(context=8_000),
+    "all-minilm": ModelCard(context=250),
 }
+_OPENAI_WINDOWS = {  # tokens, November 2026
+    "gpt-4o": 128_000,
+    "gpt-4.1": 1_000_000,
+    "gpt-5": 400_000,
+    "o3": 200_000,
+    "o4": 200_000,
+}
+_OTHER_WINDOW = 128_000
 
 
-def card_of(model: str) -> Card:
-    """Find the facts about a model, whatever namespace or tag its name carries."""
-    bare = model.rpartition("/")[2].partition(":")[0].lower()
-    known = [name for name in CARDS if bare.startswith(name)]
-    return CARDS[max(known, key=len)] if known else UNKNOWN
+def price_of(model: str) -> Price | None:
+    """Look up what `"kind:model"` costs; None when nobody has written it down."""
+    kind, _, name = model.partition(":")
+    if kind in _FREE_KINDS:
+        return FREE
+    # A dated name costs what its family does, but claude-sonnet-5 is another family than claude-sonnet-5-5.
+    family = _longest(listed for listed in _PRICES if name == listed or name.startswith(listed + "-"))
+    return _PRICES.get(family)
 
 
-def traits_of(name: str, card: Card, dim: int | None) -> Traits:
-    """Turn a card into the traits of a remote embedder called `name`."""
-    return Traits(
-        name,
-        dim,
-        follows_instructions=card.follows_instructions,
-        document_prefix=card.document,
-        query_prefix=card.query,
-        recall_threshold=card.recall,
-        cluster_threshold=card.cluster,
-    )
+def card_of(model: str) -> ModelCard:
+    """Find the facts about an embedding model, whatever namespace or tag its name carries."""
+    return _find(_CARDS, model.rpartition("/")[2].partition(":")[0].lower()) or _UNKNOWN
+
+
+def openai_window(model: str) -> int:
+    """Say how many tokens the context of a model behind OpenAI's wire holds: these servers do not tell."""
+    return _find(_OPENAI_WINDOWS, model) or _OTHER_WINDOW
+
+
+_FactT = TypeVar("_FactT")
+
+
+def _find(facts: Mapping[str, _FactT], name: str) -> _FactT | None:
+    """Look a model up; the longest listed name that it begins with counts."""
+    return facts.get(_longest(listed for listed in facts if name.startswith(listed)))
+
+
+def _longest(names: Iterable[str]) -> str:
+    return max(names, key=len, default="")

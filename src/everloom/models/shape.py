@@ -9,14 +9,12 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from everloom.models.ask import Schema, ShapeT
 from everloom.models.text import shortened
-
-ShapeT = TypeVar("ShapeT", bound=BaseModel)
-Schema = dict[str, Any]
 
 _FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _OPENING = re.compile(r"[{\[]")
@@ -61,11 +59,6 @@ def _closed(node: Schema) -> Schema:
     if "properties" in node:
         node |= {"required": list(node["properties"]), "additionalProperties": False}
     return node
-
-
-def schema_notice(schema: Schema) -> str:
-    """Say in words what shape an answer must have, for servers that ignore or lack a strict mode."""
-    return f"Answer with one JSON value that follows this JSON schema, and nothing else:\n{json.dumps(schema)}"
 
 
 def fit(text: str, shape: type[ShapeT]) -> ShapeT:

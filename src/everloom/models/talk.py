@@ -1,4 +1,4 @@
-"""The contract of a conversation with a model: turns made of blocks, tools it may use, text that arrives as it is said.
+"""Conversing with a language model: turns made of blocks, tools it may use, text that arrives as it is said.
 
 Knows no provider: a `TalkWire` carries one round. What is kept of a conversation, and where, is not known here.
 """
@@ -9,17 +9,18 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil
 from typing import Any, Literal, Protocol
 
-from everloom.models.llm import MESSAGE_OVERHEAD
-from everloom.models.tokens import estimate
-from everloom.models.usage import Usage
+from everloom.models.ask import MESSAGE_OVERHEAD, StopReason
+from everloom.models.text import Calibration, estimate
+from everloom.models.usage import Meter, MeteredModel, TokenUsage
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextBlock:
     """Words."""
 
     text: str
@@ -55,14 +56,14 @@ class Thought:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
-    """A compaction: what is left of everything before it. `raw` is the provider's own block, sent back as it is."""
+class Compacted:
+    """The summary that stands for everything before it. `raw` is the provider's own block, sent back as it is."""
 
     text: str
     raw: Mapping[str, Any] | None = None
 
 
-Block = Text | ToolUse | ToolResult | Thought | Folded
+Block = TextBlock | ToolUse | ToolResult | Thought | Compacted
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Turn:
     @property
     def text(self) -> str:
         """Read its words alone."""
-        return "\n\n".join(block.text for block in self.blocks if isinstance(block, Text))
+        return "\n\n".join(block.text for block in self.blocks if isinstance(block, TextBlock))
 
     @property
     def uses(self) -> tuple[ToolUse, ...]:
@@ -84,7 +85,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class ToolSpec:
     """A tool as a model sees it; `schema` is the JSON schema of its input.
 
     `native` is the type under which a provider knows the tool by itself; every other one is told the schema.
@@ -96,34 +97,24 @@ class Tool:
     native: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Folding:
-    """How a provider that compacts by itself shall do it: from how many input tokens on, and what to hold on to."""
-
-    instructions: str
-    trigger: int
-
-
-class Folds(StrEnum):
-    """What a provider can do about a conversation that grows too long."""
+class CompactionMode(StrEnum):
+    """How a provider compacts a conversation that grows too long: when it is told to, by itself, or not at all."""
 
     ON_DEMAND = "on_demand"
     THRESHOLD = "threshold"
     NEVER = "never"
 
 
-class Halt(StrEnum):
-    """Why a model stopped speaking."""
+@dataclass(frozen=True, slots=True)
+class AutoCompaction:
+    """For a provider that compacts by itself: from how many input tokens on, and what to hold on to."""
 
-    END = "end"
-    CUT = "cut"
-    TOOLS = "tools"
-    FOLDED = "folded"
-    OTHER = "other"
+    instructions: str
+    trigger: int
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class TalkRequest:
     """One round of a conversation; `purpose` is what its cost is booked under.
 
     Tools that were used before must be told in every round; `may_use` says whether they may be used in this one.
@@ -131,30 +122,18 @@ class Talk:
 
     system: str
     turns: tuple[Turn, ...]
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
     may_use: bool = True
     max_tokens: int = 4_096
     purpose: str = "conversation"
-    folding: Folding | None = None
+    compaction: AutoCompaction | None = None
 
     def estimate(self) -> int:
         """Guess how many tokens the round takes in."""
-        tools = (
-            json.dumps([[tool.name, tool.description, dict(tool.schema)] for tool in self.tools]) if self.tools else ""
-        )
+        tools = [[tool.name, tool.description, dict(tool.schema)] for tool in self.tools]
+        told = estimate(self.system) + (estimate(json.dumps(tools)) if tools else 0)
         texts = (_readable(block) for turn in self.turns for block in turn.blocks)
-        return estimate(self.system) + estimate(tools) + sum(estimate(text) + MESSAGE_OVERHEAD for text in texts)
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a model said. `usage` is everything it took, compaction included; `context` is how full its window was."""
-
-    turn: Turn
-    usage: Usage
-    model: str
-    halt: Halt = Halt.END
-    context: int = 0
+        return told + sum(estimate(text) + MESSAGE_OVERHEAD for text in texts)
 
 
 def _readable(block: Block) -> str:
@@ -167,6 +146,17 @@ def _readable(block: Block) -> str:
             return block.text
 
 
+@dataclass(frozen=True, slots=True)
+class TalkReply:
+    """What a model said. `usage` is everything it took, compaction included; `context` is how full its window was."""
+
+    turn: Turn
+    usage: TokenUsage
+    model: str
+    stop: StopReason = StopReason.END
+    context: int = 0
+
+
 class TalkWire(Protocol):
     """One provider's way of conversing."""
 
@@ -176,7 +166,7 @@ class TalkWire(Protocol):
         ...
 
     @property
-    def folds(self) -> Folds:
+    def compacts(self) -> CompactionMode:
         """Say what it can do about a long conversation; may ask the provider once."""
         ...
 
@@ -185,10 +175,43 @@ class TalkWire(Protocol):
         """Say how many tokens its context holds."""
         ...
 
-    def talk(self, talk: Talk, say: Say) -> Said:
+    def talk(self, request: TalkRequest, say: Say) -> TalkReply:
         """Carry one round there and back; `say` hears words as they arrive. Nothing is said twice, also on a retry."""
         ...
 
-    def fold(self, talk: Talk, instructions: str) -> Said:
-        """Ask for a compaction of all turns; the answer's turn holds one `Folded`. Only where it folds on demand."""
+    def compact(self, request: TalkRequest, instructions: str) -> TalkReply:
+        """Ask for a compaction of all turns; the reply's turn holds one `Compacted`. Only where it is on demand."""
         ...
+
+
+class Talker(MeteredModel):
+    """A language model that converses; retries belong to its wire, turns and tools to whoever converses."""
+
+    def __init__(self, wire: TalkWire, *, role: str = "large", meter: Meter | None = None) -> None:
+        super().__init__(wire.name, role, meter)
+        self._calibration = Calibration()
+        self._wire = wire
+
+    @property
+    def compacts(self) -> CompactionMode:
+        """Say what the provider can do about a long conversation."""
+        return self._wire.compacts
+
+    @property
+    def window(self) -> int:
+        """Say how many tokens its context holds."""
+        return self._wire.window
+
+    def talk(self, request: TalkRequest, say: Say = lambda _: None) -> TalkReply:
+        """Take one round; `say` hears words as they arrive."""
+        reply = self._booked(request.purpose, lambda: self._wire.talk(request, say))
+        self._calibration.observe(request.estimate(), reply.usage.prompt)
+        return reply
+
+    def estimate(self, request: TalkRequest) -> int:
+        """Guess how many tokens a round takes in, from what earlier ones have reported."""
+        return ceil(request.estimate() * self._calibration.factor)
+
+    def compact(self, request: TalkRequest, instructions: str) -> TalkReply:
+        """Have the provider compact all turns, where it does so on demand."""
+        return self._booked("compaction", lambda: self._wire.compact(request, instructions))

@@ -1,80 +1,203 @@
-"""JSON over HTTP: one question, one validated answer or a stream, with timeouts, retries and our own errors.
+"""Reaching a provider over HTTP: where it answers, how long and how often it is tried, and how its failures are named.
 
-Knows no provider's paths or bodies; a reply's shape is the caller's argument.
+Knows no provider's paths or bodies; a reply's shape is the caller's argument. Never lets a key into a text.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import cache
+from http import HTTPStatus
 from ssl import SSLContext
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from urllib.parse import urlsplit
 
 from everloom.clock import Clock, SystemClock
-from everloom.errors import MalformedReply, ProviderError
-from everloom.models.endpoint import Endpoint
-from everloom.models.events import bounded
-from everloom.models.patience import Patience, Sleep, persist, read_retry_after
+from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
+from everloom.models.text import shortened
 
 if TYPE_CHECKING:
     import httpx2
+    from pydantic import BaseModel
 
-ReplyT = TypeVar("ReplyT", bound=BaseModel)
-Read = TypeVar("Read")
-_HURRY = 10.0  # seconds
+ReplyT = TypeVar("ReplyT", bound="BaseModel")
+T = TypeVar("T")
+Sleep = Callable[[float], None]
+_SHORTEST = 0.001  # seconds; a timeout may not be zero
+_HURRY = 10.0  # seconds for what can be done without
+_REFUSALS = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_LATER = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One provider's address; `needs_key` says that nothing may be sent there without a key.
+
+    Knows no HTTP library, so that Anthropic's SDK and our own transport fail alike.
+    """
+
+    provider: str
+    base: str
+    key: str | None = field(default=None, repr=False)
+    key_name: str = ""
+    needs_key: bool = False
+
+    def __post_init__(self) -> None:
+        if not _is_web_address(self.base):
+            hint = "write it like http://127.0.0.1:11434"
+            raise Rejected(f"the base URL of {self.provider} is not a web address", hint=hint)
+
+    @property
+    def who(self) -> str:
+        """Name the provider and its host, never its credentials."""
+        return f"{self.provider} at {urlsplit(self.base).hostname}"
+
+    def url(self, path: str) -> str:
+        """Say the full address of a path."""
+        return self.base.rstrip("/") + path
+
+    def credential(self) -> str | None:
+        """Hand out the key, after checking that it can be one."""
+        if self.key is None and self.needs_key:
+            raise ProviderRefused(f"there is no API key for {self.provider}", hint=f"set {self.key_name}")
+        if self.key is not None and not (self.key.isascii() and self.key.isprintable() and " " not in self.key):
+            raise ProviderRefused(f"the API key for {self.provider} is garbled", hint=f"check {self.key_name}")
+        return self.key
+
+    def unreachable(self, reason: str) -> ProviderBusy:
+        """Name a provider that did not answer at all."""
+        return ProviderBusy(f"{self.who} did not answer: {reason}", hint="check that it is running and reachable")
+
+    def fault(self, status: int, said: str, retry_after: float | None = None) -> ProviderError:
+        """Turn a status that is not success into the error that says what the caller can do."""
+        if status in _REFUSALS:
+            hint = f"set {self.key_name} to a key that is valid there" if self.key_name else "check its access rules"
+            return ProviderRefused(f"{self.who} does not let us in (HTTP {status})", hint=hint)
+        # Some servers repeat the key that they were sent.
+        said = shortened(said.replace(self.key, "[key]") if self.key else said)
+        if status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            reason = "asks us to slow down" if status == HTTPStatus.TOO_MANY_REQUESTS else "cannot answer now"
+            hint = f"try again in {retry_after:.0f} s" if retry_after is not None else "try again later"
+            return ProviderBusy(f"{self.who} {reason} (HTTP {status}): {said}", hint=hint, retry_after=retry_after)
+        return ProviderError(f"{self.who} rejected the request (HTTP {status}): {said}")
+
+
+def _is_web_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Seconds and attempts that one call may take; `deadline` bounds them all together."""
+
+    attempts: int = 4
+    first_wait: float = 0.5
+    longest_wait: float = 30.0
+    connect: float = 5.0
+    timeout: float = 300.0
+    deadline: float = 600.0
+
+    def wait(self, tried: int, asked: float | None) -> float:
+        """Say how long to wait after `tried` attempts, with jitter; the provider's own wish is the least."""
+        backoff = self.first_wait * 2.0 ** (tried - 1) * random.uniform(0.5, 1.0)
+        return max(min(backoff, self.longest_wait), asked or 0.0)
+
+
+def persist(
+    attempt: Callable[[float], T],
+    policy: RetryPolicy,
+    *,
+    sleep: Sleep = time.sleep,
+    may_retry: Callable[[], bool] = lambda: True,
+) -> T:
+    """Try until it works, the policy is exhausted, or trying again cannot help; `attempt` is told its seconds."""
+    ends = time.monotonic() + policy.deadline
+    tried = 0
+    while True:
+        tried += 1
+        try:
+            return attempt(max(_SHORTEST, min(policy.timeout, ends - time.monotonic())))
+        except ProviderBusy as busy:
+            wait = policy.wait(tried, busy.retry_after)
+            # A wait that is longer than we are willing to wait is not begun: failing at once is kinder.
+            too_long = wait > min(policy.longest_wait, ends - time.monotonic())
+            if too_long or tried >= policy.attempts or not may_retry():
+                raise
+        sleep(wait)
+
+
+def read_retry_after(header: str | None, now: datetime) -> float | None:
+    """Read a Retry-After header, in seconds or as a date; None when it says nothing usable."""
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        return _seconds_until(header, now)
+    return max(0.0, seconds) if seconds < float("inf") else None
+
+
+def _seconds_until(header: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (aware - now).total_seconds())
 
 
 class Transport:
-    """A way to one endpoint; safe to share between threads, and closed when nobody holds it any more."""
+    """JSON over HTTP to one endpoint; safe to share between threads, and closed when nobody holds it any more."""
 
     def __init__(
-        self, endpoint: Endpoint, patience: Patience, *, sleep: Sleep = time.sleep, clock: Clock | None = None
+        self, endpoint: Endpoint, policy: RetryPolicy, *, sleep: Sleep = time.sleep, clock: Clock | None = None
     ) -> None:
         self.endpoint = endpoint
-        self._patience = patience
+        self._policy = policy
         self._sleep = sleep
         self._clock = clock or SystemClock()
         self._client: httpx2.Client | None = None
         self._lock = Lock()
 
     def post(self, path: str, body: Mapping[str, object], shape: type[ReplyT]) -> ReplyT:
-        """Send a body and read the reply as `shape`, trying again while patience lasts."""
-        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        reply = persist(lambda timeout: self._attempt(path, content, timeout), self._patience, sleep=self._sleep)
-        return read_reply(reply, shape, self.endpoint)
+        """Send a body and read the reply as `shape`, trying again as the policy allows."""
+        content = _encoded(body)
+
+        def attempt(timeout: float) -> bytes:
+            with self._sent(path, content, timeout) as response:
+                return response.read()
+
+        return read_reply(persist(attempt, self._policy, sleep=self._sleep), shape, self.endpoint)
 
     def stream(
-        self,
-        path: str,
-        body: Mapping[str, object],
-        read: Callable[[Iterator[bytes]], Read],
-        may_retry: Callable[[], bool],
-    ) -> Read:
-        """Send a body and hand what arrives to `read`, trying again while patience lasts and `may_retry` allows it."""
-        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        self, path: str, body: Mapping[str, object], read: Callable[[Iterator[bytes]], T], may_retry: Callable[[], bool]
+    ) -> T:
+        """Send a body and hand what arrives to `read`, trying again as the policy and `may_retry` allow."""
+        content = _encoded(body)
 
-        def attempt(timeout: float) -> Read:
+        def attempt(timeout: float) -> T:
             with self._sent(path, content, timeout) as response:
-                return read(bounded(response.iter_bytes(), self.endpoint, self._patience.deadline))
+                return read(bounded(response.iter_bytes(), self.endpoint, self._policy.deadline))
 
-        return persist(attempt, self._patience, sleep=self._sleep, may_retry=may_retry)
+        return persist(attempt, self._policy, sleep=self._sleep, may_retry=may_retry)
 
     def hurried(self) -> Transport:
         """Make a way to the same endpoint that tries once and not for long, for what can be done without."""
-        timeout = min(self._patience.timeout, _HURRY)
-        return Transport(self.endpoint, replace(self._patience, attempts=1, timeout=timeout), sleep=self._sleep)
-
-    def _attempt(self, path: str, content: bytes, timeout: float) -> bytes:
-        with self._sent(path, content, timeout) as response:
-            return response.read()
+        timeout = min(self._policy.timeout, _HURRY)
+        return Transport(self.endpoint, replace(self._policy, attempts=1, timeout=timeout), sleep=self._sleep)
 
     @contextmanager
     def _sent(self, path: str, content: bytes, timeout: float) -> Iterator[httpx2.Response]:
@@ -82,7 +205,7 @@ class Transport:
 
         key = self.endpoint.credential()
         headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
-        url, limits = self.endpoint.url(path), within(timeout, self._patience)
+        url, limits = self.endpoint.url(path), limits_within(timeout, self._policy)
         try:
             with self._open().stream("POST", url, content=content, headers=headers, timeout=limits) as response:
                 if not response.is_success:
@@ -96,35 +219,50 @@ class Transport:
 
     def _fault(self, response: httpx2.Response) -> ProviderError:
         retry_after = read_retry_after(response.headers.get("retry-after"), self._clock.now())
-        return self.endpoint.fault(response.status_code, message_in(response.text), retry_after)
+        return self.endpoint.fault(response.status_code, _message_in(response.text), retry_after)
 
     def _open(self) -> httpx2.Client:
         import httpx2  # noqa: PLC0415 - slow to import
 
         with self._lock:
             if self._client is None:
-                self._client = httpx2.Client(verify=trusted())
+                self._client = httpx2.Client(verify=trusted_certificates())
                 weakref.finalize(self, self._client.close)
             return self._client
 
 
+def _encoded(body: Mapping[str, object]) -> bytes:
+    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+
+
 @cache
-def trusted() -> SSLContext:
+def trusted_certificates() -> SSLContext:
     """Load the machine's trusted certificates, once for all providers: it takes longer than most requests."""
     import httpx2  # noqa: PLC0415 - slow to import
 
     return httpx2.create_ssl_context()
 
 
-def within(timeout: float, patience: Patience) -> httpx2.Timeout:
+def limits_within(timeout: float, policy: RetryPolicy) -> httpx2.Timeout:
     """Bound one attempt; a host that cannot even be reached is given up sooner."""
     import httpx2  # noqa: PLC0415 - slow to import
 
-    return httpx2.Timeout(timeout, connect=min(timeout, patience.connect))
+    return httpx2.Timeout(timeout, connect=min(timeout, policy.connect))
+
+
+def bounded(chunks: Iterable[bytes], endpoint: Endpoint, seconds: float) -> Iterator[bytes]:
+    """Give up a stream that trickles on for longer than `seconds`: each chunk resets the client's own timeout."""
+    ends = time.monotonic() + seconds
+    for chunk in chunks:
+        yield chunk
+        if time.monotonic() > ends:
+            raise endpoint.unreachable(f"its stream took longer than {seconds:.0f} s")
 
 
 def read_reply(content: bytes, shape: type[ReplyT], endpoint: Endpoint) -> ReplyT:
     """Read a body as `shape`, or say where it is of another."""
+    from pydantic import ValidationError  # noqa: PLC0415 - slow to import
+
     try:
         return shape.model_validate_json(content)
     except ValidationError as error:
@@ -134,7 +272,7 @@ def read_reply(content: bytes, shape: type[ReplyT], endpoint: Endpoint) -> Reply
         raise MalformedReply(f"{endpoint.who} answered in another shape ({detail})") from error
 
 
-def message_in(text: str) -> str:
+def _message_in(text: str) -> str:
     """Find what a server's error body says, whatever dialect it speaks."""
     try:
         found: Any = json.loads(text)

@@ -1,23 +1,26 @@
-"""What asking a model costs: tokens, prices, records and budgets.
+"""What asking a model costs: tokens, records, budgets, and the meter that books every request.
 
 Knows no provider's wire and no store: whoever keeps the records implements `Recorder`.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Lock
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from everloom.errors import ProviderRefused
+from everloom.clock import Clock, SystemClock
+from everloom.errors import ProviderError, ProviderRefused
+from everloom.models.catalog import FREE, price_of
 
-MILLION = 1_000_000
+_MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """Tokens that one or more replies took; `input` counts what was neither read from nor written to a cache."""
 
     input: int = 0
@@ -25,8 +28,8 @@ class Usage:
     cached_read: int = 0
     cached_written: int = 0
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(
             self.input + other.input,
             self.output + other.output,
             self.cached_read + other.cached_read,
@@ -45,40 +48,30 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
-    """Dollars per million tokens."""
+class Spent:
+    """What asking took so far; `dollars` is None when a price is not known."""
 
-    input: float
-    output: float
-    cached_read: float
-    cached_written: float
+    questions: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    dollars: float | None = 0.0
 
+    def __add__(self, other: Spent) -> Spent:
+        prices = (self.dollars, other.dollars)
+        return Spent(
+            self.questions + other.questions,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            None if None in prices else sum(price or 0.0 for price in prices),
+        )
 
-def _anthropic(dollars_in: float, dollars_out: float) -> Price:
-    # A five-minute cache entry costs a quarter more to write and a tenth to read.
-    return Price(dollars_in, dollars_out, cached_read=dollars_in / 10, cached_written=dollars_in * 1.25)
-
-
-FREE = Price(0, 0, 0, 0)
-FREE_KINDS = frozenset({"ollama", "scripted"})
-PRICES = {  # November 2026; the longest name that a model begins with counts
-    "claude-opus-5-5": _anthropic(4, 20),
-    "claude-sonnet-5-5": _anthropic(2, 10),
-    "claude-haiku-5-5": _anthropic(0.10, 0.50),
-    "claude-fable-5-1": _anthropic(10, 50),
-}
-
-
-def price_of(model: str) -> Price | None:
-    """Look up what `"kind:model"` costs; None when nobody has written it down."""
-    kind, _, name = model.partition(":")
-    if kind in FREE_KINDS:
-        return FREE
-    known = [listed for listed in PRICES if name == listed or name.startswith(listed + "-")]
-    return PRICES[max(known, key=len)] if known else None
+    @property
+    def tokens(self) -> int:
+        """Count every token."""
+        return self.input_tokens + self.output_tokens
 
 
-def cost(usage: Usage, model: str) -> float | None:
+def cost(usage: TokenUsage, model: str) -> float | None:
     """Say what a usage costs in dollars; None when the model's price is not known."""
     price = price_of(model)
     if price is None:
@@ -89,18 +82,18 @@ def cost(usage: Usage, model: str) -> float | None:
         + usage.cached_read * price.cached_read
         + usage.cached_written * price.cached_written
     )
-    return dollars / MILLION
+    return dollars / _MILLION
 
 
 @dataclass(frozen=True, slots=True)
 class UsageRecord:
-    """One question put to a model: who, for what, and what it took; `error` names why there was no answer."""
+    """One request to a model: who, for what, and what it took; `error` names why there was no answer."""
 
     at: datetime
     model: str
     role: str
     purpose: str
-    usage: Usage
+    usage: TokenUsage
     dollars: float | None
     milliseconds: int
     error: str | None = None
@@ -149,23 +142,13 @@ class DayBudget:
         self.dollars = dollars
         self._spent_today = spent_today
 
-    @property
-    def spent(self) -> float:
-        """Say how many dollars today has taken."""
-        return self._spent_today()
-
-    @property
-    def is_spent(self) -> bool:
-        """Say whether today has taken all that it may."""
-        return self.dollars is not None and self.spent >= self.dollars
-
     def choose(self, large: str, small: str) -> str:
         """Choose the large model, or once the day is spent the small one; refuse when that would be no help."""
         if self.dollars is None or price_of(large) == FREE:
             return large
         if price_of(large) is None:
             raise _unpriced(large)
-        if not self.is_spent:
+        if self._spent_today() < self.dollars:
             return large
         if small == large or price_of(small) is None:
             reason = "there is no smaller model" if small == large else f"the price of {small} is not known"
@@ -174,10 +157,76 @@ class DayBudget:
         return small
 
 
+class _HasUsage(Protocol):
+    @property
+    def usage(self) -> TokenUsage: ...
+
+
+_ReplyT = TypeVar("_ReplyT", bound=_HasUsage)
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """Who is told what asking costs, and who may forbid it."""
+
+    recorder: Recorder | None = None
+    budget: Budget | None = None
+    clock: Clock = field(default_factory=SystemClock)
+
+
+class MeteredModel:
+    """A model whose every request is admitted by the budget, measured and booked, failures included."""
+
+    def __init__(self, name: str, role: str, meter: Meter | None) -> None:
+        self.name = name
+        self.role = role
+        self.spent = Spent()
+        self._meter = meter or Meter()
+        self._lock = Lock()
+
+    def refusal(self) -> ProviderError | None:
+        """Say why the budget allows no request; None when it does."""
+        try:
+            self._admit()
+        except ProviderError as error:
+            return error
+        return None
+
+    def cost(self, usage: TokenUsage) -> float | None:
+        """Say what a usage costs in dollars; None when the model's price is not known."""
+        return cost(usage, self.name)
+
+    def _admit(self) -> None:
+        if self._meter.budget:
+            self._meter.budget.admit(self.name)
+
+    def _booked(self, purpose: str, send: Callable[[], _ReplyT]) -> _ReplyT:
+        self._admit()
+        started = time.perf_counter()
+        try:
+            reply = send()
+        except ProviderError as error:
+            self._book(purpose, TokenUsage(), started, type(error).__name__)
+            raise
+        self._book(purpose, reply.usage, started)
+        return reply
+
+    def _book(self, purpose: str, usage: TokenUsage, started: float, error: str | None = None) -> None:
+        took, dollars = round((time.perf_counter() - started) * 1000), self.cost(usage)
+        record = UsageRecord(self._meter.clock.now(), self.name, self.role, purpose, usage, dollars, took, error)
+        with self._lock:
+            self.spent += Spent(1, usage.prompt, usage.output, dollars)
+        if self._meter.budget:
+            self._meter.budget.spend(record)
+        if self._meter.recorder:
+            self._meter.recorder.record(record)
+
+
 def _unpriced(model: str) -> ProviderRefused:
     hint = "limit tokens instead, or choose a model whose price is known"
     return ProviderRefused(f"a budget in dollars cannot be kept with {model}: its price is not known", hint=hint)
 
 
 def _spent(amount: str) -> ProviderRefused:
-    return ProviderRefused(f"the budget for language models is spent ({amount})", hint="raise it or wait for the next")
+    hint = "raise it, or wait for the next"
+    return ProviderRefused(f"the budget for language models is spent ({amount})", hint=hint)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from everloom.kernel.spending import begins
 from everloom.kernel.tasks import Lease, Progress, Report, Task
 from everloom.kernel.workspaces import WorkspaceInfo
-from everloom.models import Access
+from everloom.models import ProviderAccess
 from everloom.settings import Settings, data_directory
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ UNSAFE = re.compile(r"[^a-z0-9]+")
 MIND_TASKS = ("facts", "schedule", "heartbeat", "self_awareness")
 
 
-def access(settings: Settings) -> Access:
+def access(settings: Settings) -> ProviderAccess:
     """Write addresses and keys as the models take them."""
     secrets = settings.secrets
-    return Access(
+    return ProviderAccess(
         openai_key=None if secrets.openai_api_key is None else secrets.openai_api_key.get_secret_value(),
         openai_base=settings.provider.openai_base,
         ollama_base=settings.provider.ollama_base,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from everloom.errors import Rejected
 from everloom.mind.ports import AgentTool
-from everloom.models.talk import Tool
+from everloom.models.talk import ToolSpec
 
 if TYPE_CHECKING:
     from everloom.episodic import Episodic
@@ -184,7 +184,7 @@ def made(name: str, description: str, shape: type[GivenT], act: Callable[[GivenT
             raise Rejected(f"{name}: {place}: {first['msg']}", hint="change the arguments") from None
         return written(act(known))
 
-    return AgentTool(Tool(name, description, shape.model_json_schema()), use)
+    return AgentTool(ToolSpec(name, description, shape.model_json_schema()), use)
 
 
 def written(value: object) -> str:

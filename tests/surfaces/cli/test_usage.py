@@ -11,7 +11,7 @@ import pytest
 from everloom.clock import ManualClock
 from everloom.kernel.spending import Ledger, begins
 from everloom.loom import Workspace, open_loom
-from everloom.models import Usage, UsageRecord
+from everloom.models import TokenUsage, UsageRecord
 from everloom.settings import Settings
 from everloom.surfaces.cli.commands.usage import by_sum, by_turn, money_of, summary, told
 from everloom.surfaces.cli.render.plot import Bar, blocks, can_draw, plotted
@@ -37,7 +37,7 @@ def place(store_url: str, tmp_path: object) -> Iterator[Workspace]:
 def spend(
     place: Workspace, at: datetime, dollars: float | None, purpose: str = "conversation", tokens: int = 100
 ) -> None:
-    usage = Usage(input=tokens, output=10, cached_read=3 * tokens)
+    usage = TokenUsage(input=tokens, output=10, cached_read=3 * tokens)
     model = "openai:gpt-9" if dollars is None else "anthropic:claude-sonnet-5-5"
     record = UsageRecord(at, model, "large", purpose, usage, dollars, 5)
     Ledger(place.loom.store, place.info.id).record(record)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from everloom.models.talk import Block, Folded, Text, Thought, ToolResult, ToolUse, Turn
+from everloom.models.talk import Block, Compacted, TextBlock, Thought, ToolResult, ToolUse, Turn
 from everloom.models.text import shortened
 
 # What stands before an assistant's first words when nobody had said anything.
@@ -28,13 +28,13 @@ def written(blocks: Iterable[Block]) -> str:
 
 def _written(block: Block) -> dict[str, Any]:
     match block:
-        case Text(text):
+        case TextBlock(text):
             return {"type": "text", "text": text}
         case ToolUse(use, name, arguments):
             return {"type": "tool_use", "id": use, "name": name, "input": dict(arguments)}
         case ToolResult(use, text, is_error):
             return {"type": "tool_result", "id": use, "text": text, "is_error": is_error}
-        case Folded(text, raw):
+        case Compacted(text, raw):
             return {"type": "folded", "text": text, "raw": None if raw is None else dict(raw)}
         case Thought():
             raise ValueError("reasoning is never written")
@@ -49,13 +49,13 @@ def read(text: str) -> tuple[Block, ...]:
 def _read(value: Mapping[str, Any]) -> Block | None:
     match value:
         case {"type": "text", "text": str(text)}:
-            return Text(text)
+            return TextBlock(text)
         case {"type": "tool_use", "id": str(use), "name": str(name), "input": dict(arguments)}:
             return ToolUse(use, name, arguments)
         case {"type": "tool_result", "id": str(use), "text": str(text)}:
             return ToolResult(use, text, bool(value.get("is_error")))
         case {"type": "folded", "text": str(text)}:
-            return Folded(text, value.get("raw"))
+            return Compacted(text, value.get("raw"))
         case _:
             return None
 
@@ -85,12 +85,13 @@ def merged(turns: Iterable[Turn]) -> list[Turn]:
 
 def is_folded(turn: Turn) -> bool:
     """Say whether a turn holds a compaction."""
-    return any(isinstance(block, Folded) for block in turn.blocks)
+    return any(isinstance(block, Compacted) for block in turn.blocks)
 
 
 def _without_empties(turn: Turn) -> Turn:
     return replace(
-        turn, blocks=tuple(block for block in turn.blocks if not (isinstance(block, Text) and not block.text.strip()))
+        turn,
+        blocks=tuple(block for block in turn.blocks if not (isinstance(block, TextBlock) and not block.text.strip())),
     )
 
 
@@ -160,7 +161,7 @@ def opened(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     ready: list[Turn] = []
     for turn in turns:
         if turn.role == "assistant" and not is_folded(turn) and (not ready or ready[-1].role == "assistant"):
-            ready.append(Turn("user", (Text(OPENER),)))
+            ready.append(Turn("user", (TextBlock(OPENER),)))
         ready.append(turn)
     return tuple(ready)
 
@@ -187,7 +188,7 @@ def _told(block: Block, results: Mapping[str, ToolResult]) -> Block:
         return block
     asked = shortened(json.dumps(dict(block.input), ensure_ascii=False), LONGEST_TOLD)
     answer = shortened(results[block.id].text, LONGEST_TOLD) if block.id in results else LOST
-    return Text(f"(I used {block.name} {asked}; it answered: {answer})")
+    return TextBlock(f"(I used {block.name} {asked}; it answered: {answer})")
 
 
 def validity(turns: Sequence[Turn]) -> list[str]:
@@ -196,9 +197,9 @@ def validity(turns: Sequence[Turn]) -> list[str]:
     if turns and turns[0].role == "assistant" and not is_folded(turns[0]):
         faults.append("it begins with the assistant")
     for place, turn in enumerate(turns):
-        if not turn.blocks or any(isinstance(block, Text) and not block.text.strip() for block in turn.blocks):
+        if not turn.blocks or any(isinstance(block, TextBlock) and not block.text.strip() for block in turn.blocks):
             faults.append(f"turn {place} is empty or holds an empty text")
-        if is_folded(turn) and (place or any(isinstance(block, Folded) for block in turn.blocks[1:])):
+        if is_folded(turn) and (place or any(isinstance(block, Compacted) for block in turn.blocks[1:])):
             faults.append(f"turn {place} holds a compaction that does not stand first")
         if any(isinstance(block, Thought) for block in turn.blocks):
             faults.append(f"turn {place} holds reasoning")

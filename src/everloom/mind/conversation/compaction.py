@@ -23,8 +23,8 @@ from everloom.mind.conversation.means import Means
 from everloom.mind.conversation.outline import outline, transcript
 from everloom.mind.conversation.toolbox import Toolbox
 from everloom.mind.ground import Ground
-from everloom.models.talk import Folded, Folds, Halt, Said, Talk, Text, Tool, Turn
-from everloom.models.talker import Talker
+from everloom.models.ask import StopReason
+from everloom.models.talk import Compacted, CompactionMode, Talker, TalkReply, TalkRequest, TextBlock, ToolSpec, Turn
 from everloom.models.text import DATA_NOTICE, quoted
 from everloom.store import Row, Unit
 
@@ -108,7 +108,7 @@ class Compactor:
         bound = bound_of(self._ground.policy.compact_at, window)
         while len(done) < MOST_STEPS:
             entries, size = self.measured(talker)
-            patient = talker is not None and talker.folds is Folds.THRESHOLD
+            patient = talker is not None and talker.compacts is CompactionMode.THRESHOLD
             if size < (bound * 3 // 2 if patient else bound):
                 break
             must = window is not None and size > window * BRIM
@@ -130,16 +130,16 @@ class Compactor:
         return entries, counted[0] if counted and counted[0] else self._guess(as_turns(entries), talker)
 
     def _guess(self, turns: tuple[Turn, ...], talker: Talker | None) -> int:
-        talk = Talk(self._means.system(), turns, self._tools())
+        talk = TalkRequest(self._means.system(), turns, self._tools())
         return talk.estimate() if talker is None else talker.estimate(talk)
 
-    def _tools(self) -> tuple[Tool, ...]:
+    def _tools(self) -> tuple[ToolSpec, ...]:
         return Toolbox(self._means.tools()).tools
 
     def _fold(
         self, held: Held, talker: Talker | None, entries: Sequence[Entry], size: int, bound: int, *, must: bool
     ) -> Compaction | None:
-        sizes = [Talk("", (entry.turn,)).estimate() for entry in entries]
+        sizes = [TalkRequest("", (entry.turn,)).estimate() for entry in entries]
         cut = cut_at(entries, sizes, bound)
         is_worth_it = sum(sizes[:cut]) >= bound * LEAST_GAIN and not self._is_resting()
         if not cut or not (must or is_worth_it):
@@ -152,7 +152,7 @@ class Compactor:
             self._rest(error)
             if not must:
                 return None
-            way, folded, said = "outline", Folded(outline(head, int(bound * KEPT_SHARE))), None
+            way, folded, said = "outline", Compacted(outline(head, int(bound * KEPT_SHARE))), None
         else:
             self._failures, self._resting_until = 0, None
         after = self._guess(as_turns([_entry_of(folded, entries[-1]), *entries[cut:]]), talker)
@@ -167,25 +167,29 @@ class Compactor:
             append_again(unit, entries[cut:])
         return taken
 
-    def _folded(self, talker: Talker | None, head: tuple[Turn, ...], bound: int) -> tuple[str, Folded, Said | None]:
+    def _folded(
+        self, talker: Talker | None, head: tuple[Turn, ...], bound: int
+    ) -> tuple[str, Compacted, TalkReply | None]:
         if talker is None:
-            return "outline", Folded(outline(head, int(bound * KEPT_SHARE))), None
+            return "outline", Compacted(outline(head, int(bound * KEPT_SHARE))), None
         instructions = self._means.instructions()
         summary = min(SUMMARY_TOKENS, talker.window // 4)
-        if talker.folds is Folds.ON_DEMAND:
-            talk = Talk(self._means.system(), closed(head), self._tools(), max_tokens=summary, purpose="compaction")
-            said = talker.fold(talk, instructions)
-            folded = next((block for block in said.turn.blocks if isinstance(block, Folded)), None)
+        if talker.compacts is CompactionMode.ON_DEMAND:
+            talk = TalkRequest(
+                self._means.system(), closed(head), self._tools(), max_tokens=summary, purpose="compaction"
+            )
+            said = talker.compact(talk, instructions)
+            folded = next((block for block in said.turn.blocks if isinstance(block, Compacted)), None)
             if folded is None:
                 raise MalformedReply(f"{talker.name} compacted nothing")
             return "server", folded, said
         room = int(talker.window * FULLEST) - summary
         material = quoted(transcript(head, room), "conversation")
-        asked = Turn("user", (Text(TASK.format(instructions=instructions.strip(), material=material)),))
-        said = talker.talk(Talk(self._means.system(), (asked,), max_tokens=summary, purpose="compaction"))
-        if not said.turn.text.strip() or said.halt is Halt.TOOLS:
+        asked = Turn("user", (TextBlock(TASK.format(instructions=instructions.strip(), material=material)),))
+        said = talker.talk(TalkRequest(self._means.system(), (asked,), max_tokens=summary, purpose="compaction"))
+        if not said.turn.text.strip() or said.stop is StopReason.TOOLS:
             raise MalformedReply(f"{talker.name} wrote no summary")
-        return "model", Folded(said.turn.text.strip()), said
+        return "model", Compacted(said.turn.text.strip()), said
 
     def hand_over(self, head: Sequence[Entry]) -> None:
         """Tell whoever wants to hear it what is about to leave the array, each exchange once, also if folding fails."""
@@ -248,9 +252,9 @@ def compaction_from(row: Row) -> Compaction:
         tokens_after=row["tokens_after"],
         dollars=None if row["micro_dollars"] is None else row["micro_dollars"] / MICRO,
         position=row["position"],
-        text="".join(block.text for block in read(row["blocks"]) if isinstance(block, Folded)),
+        text="".join(block.text for block in read(row["blocks"]) if isinstance(block, Compacted)),
     )
 
 
-def _entry_of(folded: Folded, like: Entry) -> Entry:
+def _entry_of(folded: Compacted, like: Entry) -> Entry:
     return Entry(like.position, None, Turn("assistant", (folded,)), like.at)

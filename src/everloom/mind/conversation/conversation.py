@@ -34,8 +34,7 @@ from everloom.mind.conversation.undo import withdraw_last
 from everloom.mind.ground import Ground
 from everloom.mind.learning.archive import line_of
 from everloom.mind.learning.chunks import Line, document_of
-from everloom.models.talk import Folding, Folds, Say, Text, Turn
-from everloom.models.talker import Talker
+from everloom.models.talk import AutoCompaction, CompactionMode, Say, Talker, TextBlock, Turn
 from everloom.store import Unit
 from everloom.store.contract import FOREVER
 
@@ -137,7 +136,7 @@ class Conversation(Stream):
             prepared = self._prepared([Line("agent", place, said, now)])
             with self._write() as unit:
                 held.guard(unit)
-                kept, _ = self._keep(unit, exchange, [Turn("assistant", (Text(said),))], prepared)
+                kept, _ = self._keep(unit, exchange, [Turn("assistant", (TextBlock(said),))], prepared)
                 add_message(unit, outgoing(said, place, address, now, kept.id))
                 also(unit, kept.id)
         return kept
@@ -180,7 +179,7 @@ class Conversation(Stream):
             folding=self._folding(talker),
             is_stopping=is_stopping,
         )
-        asked = Turn("user", (Text(spoken(messages, self._ground.zone)),))
+        asked = Turn("user", (TextBlock(spoken(messages, self._ground.zone)),))
         entries, size = self._compactor.measured(talker)
         answered = converse(talker, as_turns(entries), asked, setting, say)
         cost = None
@@ -189,10 +188,10 @@ class Conversation(Stream):
             cost = Cost("server", answered.model, size, answered.context_tokens, None)
         return self._commit(held, messages, answered, began, cost)
 
-    def _folding(self, talker: Talker) -> Folding | None:
-        if talker.folds is not Folds.THRESHOLD:
+    def _folding(self, talker: Talker) -> AutoCompaction | None:
+        if talker.compacts is not CompactionMode.THRESHOLD:
             return None
-        return Folding(self._means.instructions(), bound_of(self._ground.policy.compact_at, talker.window))
+        return AutoCompaction(self._means.instructions(), bound_of(self._ground.policy.compact_at, talker.window))
 
     def _commit(
         self, held: Held, messages: Sequence[Message], answered: Answered, began: datetime, cost: Cost | None

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from everloom.clock import from_micros, to_micros
 from everloom.kernel.journal import register
-from everloom.models.usage import Usage
+from everloom.models.usage import TokenUsage
 from everloom.store import Row, Unit
 
 MICRO = 1_000_000
@@ -26,7 +26,7 @@ class Exchange:
     began_at: datetime
     ended_at: datetime
     model: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     dollars: float | None = None
     context_tokens: int = 0
     context_window: int = 0
@@ -80,7 +80,9 @@ def _exchange_from(row: Row, said: dict[tuple[int, str], list[str]]) -> Exchange
         began_at=from_micros(row["began_at"]),
         ended_at=from_micros(row["ended_at"]),
         model=row["model"],
-        usage=Usage(row["input_tokens"], row["output_tokens"], row["cache_read_tokens"], row["cache_write_tokens"]),
+        usage=TokenUsage(
+            row["input_tokens"], row["output_tokens"], row["cache_read_tokens"], row["cache_write_tokens"]
+        ),
         dollars=None if row["micro_dollars"] is None else row["micro_dollars"] / MICRO,
         context_tokens=row["context_tokens"],
         context_window=row["context_window"],

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from everloom.models.talk import Folded, Text, ToolResult, ToolUse, Turn
-from everloom.models.text import shortened
-from everloom.models.tokens import estimate, trimmed
+from everloom.models.talk import Compacted, TextBlock, ToolResult, ToolUse, Turn
+from everloom.models.text import estimate, shortened, trimmed
 
 SENTENCE = re.compile(r"(?<=[.!?…。！？])\s+")
 LONGEST_LINE = 200
@@ -22,7 +21,7 @@ LEFT_OUT = "({} older lines are left out.)"
 
 def outline(turns: Sequence[Turn], budget: int) -> str:
     """Write how each turn begins, the newest above all; what was folded before comes ahead, as far as it fits."""
-    before = [block.text for turn in turns for block in turn.blocks if isinstance(block, Folded)]
+    before = [block.text for turn in turns for block in turn.blocks if isinstance(block, Compacted)]
     lines = [f"- {WHO[turn.role]}: {first_sentence(turn.text)}" for turn in turns if turn.text.strip()]
     kept = newest_within(lines, budget // 2 if before else budget)
     if len(kept) < len(lines):
@@ -62,9 +61,9 @@ EARLIER = "Before: "
 def _lines(turn: Turn) -> Iterator[str]:
     for block in turn.blocks:
         match block:
-            case Folded(text):
+            case Compacted(text):
                 yield f"{EARLIER}{text}"
-            case Text(text):
+            case TextBlock(text):
                 yield f"{WHO[turn.role]}: {text}"
             case ToolUse(name=name, input=arguments):
                 yield f"You used {name}: {shortened(str(dict(arguments)), LONGEST_RESULT)}"

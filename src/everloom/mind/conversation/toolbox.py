@@ -12,7 +12,7 @@ from typing import Any
 from everloom.errors import EverloomError
 from everloom.mind.conversation.stream import printable
 from everloom.mind.ports import AgentTool
-from everloom.models.talk import Tool, ToolResult, ToolUse, Turn
+from everloom.models.talk import ToolResult, ToolSpec, ToolUse, Turn
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Toolbox:
         self._tools = {each.tool.name: each for each in tools}
 
     @property
-    def tools(self) -> tuple[Tool, ...]:
+    def tools(self) -> tuple[ToolSpec, ...]:
         """List the tools as a model sees them."""
         return tuple(each.tool for each in self._tools.values())
 

@@ -13,9 +13,9 @@ from everloom.errors import EverloomError, MalformedReply
 from everloom.mind.conversation.blocks import is_folded, rendered
 from everloom.mind.conversation.stream import printable
 from everloom.mind.conversation.toolbox import Toolbox
-from everloom.models.talk import Block, Folding, Halt, Said, Say, Talk, Text, ToolUse, Turn
-from everloom.models.talker import Talker
-from everloom.models.usage import Usage
+from everloom.models.ask import StopReason
+from everloom.models.talk import AutoCompaction, Block, Say, Talker, TalkReply, TalkRequest, TextBlock, ToolUse, Turn
+from everloom.models.usage import TokenUsage
 
 
 class Abandoned(EverloomError):
@@ -30,7 +30,7 @@ class Setting:
     toolbox: Toolbox
     rounds: int
     reply_tokens: int
-    folding: Folding | None = None
+    folding: AutoCompaction | None = None
     is_stopping: Callable[[], bool] = lambda: False
 
 
@@ -40,7 +40,7 @@ class Answered:
 
     turns: tuple[Turn, ...]
     reply: str
-    usage: Usage
+    usage: TokenUsage
     dollars: float | None
     model: str
     context_tokens: int
@@ -53,7 +53,7 @@ class Answered:
 class _Course:
     past: tuple[Turn, ...]
     turns: list[Turn]
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     rounds: int = 0
     folded_at: int | None = None
 
@@ -61,7 +61,7 @@ class _Course:
         """Say what the model is to see now: from the newest compaction on, as the provider gave it."""
         return rendered([*self.past, *self.turns] if self.folded_at is None else self.turns[self.folded_at :])
 
-    def take(self, said: Said) -> Turn:
+    def take(self, said: TalkReply) -> Turn:
         """Count what was said, and make it storable."""
         self.usage += said.usage
         self.rounds += 1
@@ -95,25 +95,25 @@ def converse(talker: Talker, past: Sequence[Turn], asked: Turn, setting: Setting
     )
 
 
-def _rounds(talker: Talker, course: _Course, setting: Setting, say: Say) -> Said:
+def _rounds(talker: Talker, course: _Course, setting: Setting, say: Say) -> TalkReply:
     used = 0
     while True:
         if setting.is_stopping():
             raise Abandoned("the turn was given up", hint="its messages wait for the next one")
         is_last = used >= setting.rounds
         said = talker.talk(
-            Talk(
+            TalkRequest(
                 system=setting.system,
                 turns=course.shown(),
                 tools=setting.toolbox.tools,
                 may_use=not is_last,
                 max_tokens=setting.reply_tokens,
-                folding=setting.folding,
+                compaction=setting.folding,
             ),
             say,
         )
         turn = course.take(said)
-        if said.halt is Halt.FOLDED and course.rounds <= setting.rounds:
+        if said.stop is StopReason.COMPACTED and course.rounds <= setting.rounds:
             # A provider that pauses after a compaction is asked again.
             course.add(turn, course.turns[0])
             continue
@@ -141,4 +141,4 @@ def _parted(say: Say, course: _Course) -> Say:
 
 
 def _storable(block: Block) -> Block:
-    return Text(printable(block.text)) if isinstance(block, Text) else block
+    return TextBlock(printable(block.text)) if isinstance(block, TextBlock) else block

@@ -18,7 +18,7 @@ from everloom.kernel.texts import checked
 from everloom.mind.ground import Ground
 from everloom.mind.initiative.rhythm import Rhythm, first_moment, next_moment, on_or_after, time_of_day
 from everloom.mind.ports import AgentTool, Voice
-from everloom.models.talk import Tool
+from everloom.models.talk import ToolSpec
 from everloom.models.text import quoted, shortened
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
@@ -148,9 +148,9 @@ def schedule_tools(ground: Ground) -> list[AgentTool]:
         return f"Message {given['id']} will not be sent."
 
     return [
-        AgentTool(Tool("schedule_message", PLAN, PLAN_SCHEMA), plan),
-        AgentTool(Tool("list_scheduled", "List the messages that are planned, with their ids.", NO_INPUT), show),
-        AgentTool(Tool("cancel_scheduled", "Take a planned message back.", CANCEL_SCHEMA), cancel),
+        AgentTool(ToolSpec("schedule_message", PLAN, PLAN_SCHEMA), plan),
+        AgentTool(ToolSpec("list_scheduled", "List the messages that are planned, with their ids.", NO_INPUT), show),
+        AgentTool(ToolSpec("cancel_scheduled", "Take a planned message back.", CANCEL_SCHEMA), cancel),
     ]
 
 

@@ -15,7 +15,7 @@ from everloom.kernel.texts import checked
 from everloom.mind.ground import Ground
 from everloom.mind.learning.chunks import KIND, Line, Speaker
 from everloom.mind.ports import AgentTool, Fact
-from everloom.models.talk import Tool
+from everloom.models.talk import ToolSpec
 from everloom.models.text import quoted
 from everloom.store import Row, Unit
 
@@ -71,7 +71,7 @@ def search_tool(ground: Ground) -> AgentTool:
         return archive.search(given.get("query", ""), given.get("search_type") or "both")
 
     return AgentTool(
-        Tool(
+        ToolSpec(
             "search_memory",
             "Look into the archive: past conversations, and facts that were learnt from them. "
             "Answers with dates and ids.",

@@ -14,7 +14,7 @@ from everloom.errors import Conflict, NotFound, Rejected
 from everloom.mind.notes.names import KNOWN, problem_of
 from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import AgentTool
-from everloom.models.talk import Tool
+from everloom.models.talk import ToolSpec
 
 ROOT = "/memories"
 LISTED_LEVELS = 2
@@ -22,7 +22,7 @@ NUMBER_WIDTH = 6
 AROUND = 2
 
 TEXT = {"type": "string"}
-MEMORY = Tool(
+MEMORY = ToolSpec(
     "memory",
     "Your notes as files under /memories.",
     {

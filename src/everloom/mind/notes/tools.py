@@ -13,7 +13,7 @@ from everloom.errors import NotFound, Rejected
 from everloom.mind.notes.names import KNOWN
 from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import AgentTool
-from everloom.models.talk import Tool
+from everloom.models.talk import ToolSpec
 
 NAME = {"type": "string", "description": "Such as MEMORY.md, daily/2026-11-16.md or projects/boat.md."}
 
@@ -33,8 +33,8 @@ def schema(required: tuple[str, ...], **fields: Mapping[str, Any]) -> dict[str, 
     return {"type": "object", "properties": fields, "required": list(required), "additionalProperties": False}
 
 
-READ = Tool("read_note", "Read one of your notes whole. Without a name, list the notes.", schema((), name=NAME))
-WRITE = Tool(
+READ = ToolSpec("read_note", "Read one of your notes whole. Without a name, list the notes.", schema((), name=NAME))
+WRITE = ToolSpec(
     "write_note",
     "Write a note anew, whole. Earlier versions are kept. A text less than half as long as the note is refused unless "
     "replace is true.",
@@ -45,12 +45,12 @@ WRITE = Tool(
         replace={"type": "boolean", "description": "True if most of what is there shall go."},
     ),
 )
-APPEND = Tool(
+APPEND = ToolSpec(
     "append_note",
     "Add lines to the end of a note. Without a name, to today's page.",
     schema(("text",), name=NAME, text={"type": "string", "description": "What to add; never empty."}),
 )
-UPDATE = Tool(
+UPDATE = ToolSpec(
     "update_status",
     "Record what holds right now in status.json. Fields are merged, also inside fields; each change is stamped with "
     "its time; null removes a field.",

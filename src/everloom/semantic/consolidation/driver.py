@@ -15,7 +15,8 @@ from typing import Literal
 
 from everloom.errors import Conflict, EverloomError, NotFound, ProviderBusy, ProviderError, Rejected, StoreBusy
 from everloom.kernel.tasks import LEASE, Lease, Progress
-from everloom.models.ask import Spent, Thinker
+from everloom.models.ask import Thinker
+from everloom.models.usage import Spent
 from everloom.semantic.checks import MOST_IDS, names
 from everloom.semantic.consolidation import material
 from everloom.semantic.consolidation.material import Draft, Estimate, Material

@@ -131,7 +131,7 @@ def check_room(loom: Loom) -> Iterator[Check]:
 
 def check_embedders(loom: Loom) -> Iterator[Check]:
     """Have each embedder embed a word; one that is down is bad news only if no other answers."""
-    from everloom.models import Task  # noqa: PLC0415  loads numpy
+    from everloom.models import EmbeddingTask  # noqa: PLC0415  loads numpy
 
     chain = loom.embedding.chain
     errors: dict[str, EverloomError] = {}
@@ -139,7 +139,7 @@ def check_embedders(loom: Loom) -> Iterator[Check]:
         name = f"embedder {traits.name}"
         started = time.perf_counter()
         try:
-            vectors = chain.link(traits.name).embed(["memory"], Task.QUERY)
+            vectors = chain.link(traits.name).embed(["memory"], EmbeddingTask.QUERY)
         except EverloomError as error:
             errors[name] = error
             continue
@@ -184,12 +184,12 @@ def check_llm(loom: Loom) -> Iterator[Check]:
 
 def check_answers(loom: Loom) -> Iterator[Check]:
     """Have each language model say a word."""
-    from everloom.models import Ask, Message  # noqa: PLC0415  loads pydantic
+    from everloom.models.ask import AskMessage, AskRequest  # noqa: PLC0415  loads pydantic
 
     roles = loom.llms(loom.workspace().info)
     if not roles.is_configured:
         return
-    ask = Ask("", (Message("user", "Say: ready"),), max_tokens=16, purpose="doctor")
+    ask = AskRequest("", (AskMessage("user", "Say: ready"),), max_tokens=16, purpose="doctor")
     for role in ("large", "small"):
         try:
             model = roles.large if role == "large" else roles.small

@@ -5,54 +5,81 @@ Knows nothing of what is asked. The SDK is imported on first use, as that takes 
 
 from __future__ import annotations
 
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from everloom.clock import Clock, SystemClock
 from everloom.errors import MalformedReply, ProviderError
-from everloom.models.endpoint import Endpoint
-from everloom.models.patience import read_retry_after
-from everloom.models.transport import trusted
+from everloom.models.transport import (
+    Endpoint,
+    RetryPolicy,
+    Sleep,
+    limits_within,
+    persist,
+    read_retry_after,
+    trusted_certificates,
+)
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError
+    from httpx2 import Timeout
+
+T = TypeVar("T")
 
 
-class Sdk:
+class AnthropicClient:
     """One client of the SDK; safe to share between threads, and closed when nobody holds it any more."""
 
-    def __init__(self, endpoint: Endpoint, clock: Clock | None = None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, policy: RetryPolicy, *, sleep: Sleep = time.sleep, clock: Clock | None = None
+    ) -> None:
         self.endpoint = endpoint
+        self.policy = policy
+        self._sleep = sleep
         self._clock = clock or SystemClock()
-        self._client: Anthropic | None = None
+        self._sdk: Anthropic | None = None
         self._lock = Lock()
 
-    def open(self) -> Anthropic:
-        """Hand out the client."""
+    def persist(self, attempt: Callable[[Anthropic, Timeout], T], may_retry: Callable[[], bool] = lambda: True) -> T:
+        """Try as the policy and `may_retry` allow; an attempt is handed the SDK's client and its time."""
+        self._open()  # the first import takes seconds that the deadline must not count
+        return persist(
+            lambda timeout: self.try_once(attempt, timeout), self.policy, sleep=self._sleep, may_retry=may_retry
+        )
+
+    def try_once(self, attempt: Callable[[Anthropic, Timeout], T], timeout: float) -> T:
+        """Try a single time; what the SDK raises becomes one of our errors."""
+        sdk = self._open()
+        with self._faults():
+            return attempt(sdk, limits_within(timeout, self.policy))
+
+    def _open(self) -> Anthropic:
         try:
             from anthropic import Anthropic, DefaultHttpxClient  # noqa: PLC0415 - slow to import
         except ImportError as error:
             hint = "pip install 'everloom[anthropic]'"
             raise ProviderError("the anthropic package is not installed", hint=hint) from error
         with self._lock:
-            if self._client is None:
-                # Key and address are given, so that the SDK does not look for them in the environment.
+            if self._sdk is None:
+                # Key and address are given, so that the SDK does not look for them in the environment. Its own
+                # retries are off: they would multiply with ours.
                 key = self.endpoint.credential() or "none"
-                self._client = Anthropic(
+                self._sdk = Anthropic(
                     api_key=key,
                     base_url=self.endpoint.base,
                     max_retries=0,
                     open_telemetry=False,
-                    http_client=DefaultHttpxClient(verify=trusted()),
+                    http_client=DefaultHttpxClient(verify=trusted_certificates()),
                 )
-                weakref.finalize(self, self._client.close)
-            return self._client
+                weakref.finalize(self, self._sdk.close)
+            return self._sdk
 
     @contextmanager
-    def faults(self) -> Iterator[None]:
+    def _faults(self) -> Iterator[None]:
         """Turn what the SDK and its HTTP library raise, also in the middle of a stream, into our errors."""
         import httpx2  # noqa: PLC0415 - slow to import
         from anthropic import APIConnectionError, APIStatusError  # noqa: PLC0415 - slow to import

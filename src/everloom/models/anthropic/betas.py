@@ -12,15 +12,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from everloom.models.talk import Folding, Folds
+from everloom.models.talk import AutoCompaction, CompactionMode
 
-HEADERS = {Folds.ON_DEMAND: "compact-2026-09-04", Folds.THRESHOLD: "compact-2026-01-12"}
+HEADERS = {CompactionMode.ON_DEMAND: "compact-2026-09-04", CompactionMode.THRESHOLD: "compact-2026-01-12"}
 NATIVE = frozenset({"memory_20250818"})  # types of tools that every Claude knows
 LEAST_TRIGGER = 50_000  # input tokens; a lower one is refused
 # Known by name, for servers that do not list their models: November 2026.
 _COMPACTS = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-5|claude-opus-4-[678]|claude-sonnet-4-6")
 _LONG = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-5")
-LONG_WINDOW, CLAUDE_WINDOW, OTHER_WINDOW = 1_000_000, 200_000, 32_768
+_LONG_WINDOW, _CLAUDE_WINDOW, _OTHER_WINDOW = 1_000_000, 200_000, 32_768
 
 
 class _Support(BaseModel):
@@ -45,25 +45,25 @@ class Listing(BaseModel):
 class Ability:
     """What a model can do about a long conversation, and how much of one it holds."""
 
-    folds: Folds
+    compacts: CompactionMode
     window: int
 
 
 def ability_by_name(model: str) -> Ability:
     """Tell what is known of a model from its name alone; an unknown one never compacts."""
-    window = LONG_WINDOW if _LONG.match(model) else CLAUDE_WINDOW if model.startswith("claude-") else OTHER_WINDOW
-    return Ability(Folds.ON_DEMAND if _COMPACTS.match(model) else Folds.NEVER, window)
+    window = _LONG_WINDOW if _LONG.match(model) else _CLAUDE_WINDOW if model.startswith("claude-") else _OTHER_WINDOW
+    return Ability(CompactionMode.ON_DEMAND if _COMPACTS.match(model) else CompactionMode.NEVER, window)
 
 
 def ability_by_listing(model: str, listing: Listing) -> Ability:
     """Tell what a server says of a model; compaction on demand is preferred."""
     can = listing.capabilities or _Capabilities()
-    folds = Folds.NEVER
+    compacts = CompactionMode.NEVER
     if can.context_management and can.context_management.compact_20260112:
-        folds = Folds.THRESHOLD if can.context_management.compact_20260112.supported else folds
+        compacts = CompactionMode.THRESHOLD if can.context_management.compact_20260112.supported else compacts
     if can.compaction and can.compaction.summarize and can.compaction.summarize.supported:
-        folds = Folds.ON_DEMAND
-    return Ability(folds, listing.max_input_tokens or ability_by_name(model).window)
+        compacts = CompactionMode.ON_DEMAND
+    return Ability(compacts, listing.max_input_tokens or ability_by_name(model).window)
 
 
 def on_demand(instructions: str) -> dict[str, Any]:
@@ -71,13 +71,13 @@ def on_demand(instructions: str) -> dict[str, Any]:
     return {"compaction": {"type": "summarize", "instructions": instructions}}
 
 
-def at_threshold(folding: Folding) -> dict[str, Any]:
+def at_threshold(compaction: AutoCompaction) -> dict[str, Any]:
     """Write the part of a request that compacts it when it is too long, and then answers all the same."""
-    trigger = {"type": "input_tokens", "value": max(folding.trigger, LEAST_TRIGGER)}
-    edit = {"type": "compact_20260112", "trigger": trigger, "instructions": folding.instructions}
+    trigger = {"type": "input_tokens", "value": max(compaction.trigger, LEAST_TRIGGER)}
+    edit = {"type": "compact_20260112", "trigger": trigger, "instructions": compaction.instructions}
     return {"context_management": {"edits": [{**edit, "pause_after_compaction": False}]}}
 
 
-def is_made_by(folds: Folds, raw: Mapping[str, Any]) -> bool:
+def is_made_by(mode: CompactionMode, raw: Mapping[str, Any]) -> bool:
     """Say whether a compaction block is of this way; only those made on demand are signed, and the two do not mix."""
-    return folds is not Folds.NEVER and bool(raw.get("signature")) == (folds is Folds.ON_DEMAND)
+    return mode is not CompactionMode.NEVER and bool(raw.get("signature")) == (mode is CompactionMode.ON_DEMAND)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everloom.errors import ProviderError
-from everloom.models.embedder import Rows, Task, Traits, Vectors, unit
+from everloom.models.embed import EmbeddingTask, Rows, TextVectors, Traits, unit
 from everloom.models.text import well_formed
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 NAME = "static:wordllama-256"
 DIM = 256
-WEIGHTS = "weights/l2_supercat_256.safetensors"
-TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
-SLAB = 4096  # tokens summed at once: bounds the memory that one long text takes to 4 MB
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_SLAB = 4096  # tokens summed at once: bounds the memory that one long text takes to 4 MB
 
 
 class _Loaded(NamedTuple):
@@ -47,14 +47,14 @@ class StaticEmbedder:
         self._loaded: _Loaded | None = None
         self._lock = Lock()
 
-    def embed(self, texts: Sequence[str], task: Task) -> Vectors:  # noqa: ARG002 - a mean of words has no task
+    def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:  # noqa: ARG002 - a mean of words has no task
         """Make one unit row for each text, loading the files on first use."""
         loaded = self._load()
         sums = np.zeros((len(texts), DIM), dtype=np.float32)
         for row, text in zip(sums, texts, strict=True):
             if text and not text.isspace():
                 _add_tokens(row, text, loaded)
-        return Vectors(NAME, unit(sums))
+        return TextVectors(NAME, unit(sums))
 
     def _load(self) -> _Loaded:
         with self._lock:
@@ -65,8 +65,8 @@ class StaticEmbedder:
 
 def _add_tokens(row: Rows, text: str, loaded: _Loaded) -> None:
     ids = loaded.tokenizer.encode(well_formed(text), add_special_tokens=False).ids
-    for start in range(0, len(ids), SLAB):
-        row += loaded.weights[ids[start : start + SLAB]].astype(np.float32).sum(axis=0)
+    for start in range(0, len(ids), _SLAB):
+        row += loaded.weights[ids[start : start + _SLAB]].astype(np.float32).sum(axis=0)
 
 
 def _installed() -> Path:
@@ -80,7 +80,7 @@ def _read(folder: Path) -> _Loaded:
     from safetensors import safe_open  # noqa: PLC0415 - slow to import
     from tokenizers import Tokenizer  # noqa: PLC0415 - slow to import
 
-    weights, tokenizer = folder / WEIGHTS, folder / TOKENIZER
+    weights, tokenizer = folder / _WEIGHTS, folder / _TOKENIZER
     for file in (weights, tokenizer):
         if not file.is_file():
             hint = "pip install --force-reinstall wordllama"

@@ -1,4 +1,4 @@
-"""What Anthropic says: blocks and usage, whole or put together from the events of a stream.
+"""What Claude says: blocks and usage, whole or put together from the events of a stream.
 
 Pure but for the words that it hands on as they arrive. Thoughts and compactions are kept exactly as they came.
 """
@@ -6,25 +6,24 @@ Pure but for the words that it hands on as they arrive. Thoughts and compactions
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
 from everloom.errors import MalformedReply, ProviderError, ProviderRefused
-from everloom.models.endpoint import Endpoint
-from everloom.models.events import Event
-from everloom.models.talk import Block, Folded, Halt, Said, Say, Text, Thought, Turn
+from everloom.models.ask import StopReason
+from everloom.models.talk import Block, Compacted, Say, TalkReply, TextBlock, Thought, Turn
 from everloom.models.text import shortened
-from everloom.models.usage import Usage
-from everloom.models.uses import tool_use
+from everloom.models.transport import Endpoint, read_reply
+from everloom.models.usage import TokenUsage
+from everloom.models.wire import Json, read_tool_use
 
-_HALTS = {
-    "end_turn": Halt.END,
-    "stop_sequence": Halt.END,
-    "max_tokens": Halt.CUT,
-    "model_context_window_exceeded": Halt.CUT,
-    "tool_use": Halt.TOOLS,
-    "compaction": Halt.FOLDED,
+_STOPS = {
+    "end_turn": StopReason.END,
+    "stop_sequence": StopReason.END,
+    "max_tokens": StopReason.CUT,
+    "model_context_window_exceeded": StopReason.CUT,
+    "tool_use": StopReason.TOOLS,
+    "compaction": StopReason.COMPACTED,
 }
 _STATUSES = {  # what an error in the middle of a stream would have been before it
     "invalid_request_error": 400,
@@ -39,17 +38,17 @@ _STATUSES = {  # what an error in the middle of a stream would have been before 
 }
 
 
-class _Tokens(BaseModel):
+class _ClaudeTokens(BaseModel):
     type: str = "message"
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
-    iterations: list[_Tokens] | None = None
+    iterations: list[_ClaudeTokens] | None = None
 
     @property
-    def usage(self) -> Usage:
-        return Usage(
+    def usage(self) -> TokenUsage:
+        return TokenUsage(
             self.input_tokens or 0,
             self.output_tokens or 0,
             self.cache_read_input_tokens or 0,
@@ -57,13 +56,18 @@ class _Tokens(BaseModel):
         )
 
 
-class _Message(BaseModel):
-    content: list[dict[str, Any]] = Field(default_factory=list)
+class _ClaudeMessage(BaseModel):
+    content: list[Json] = Field(default_factory=list)
     stop_reason: str | None = None
-    usage: _Tokens = Field(default_factory=_Tokens)
+    usage: _ClaudeTokens = Field(default_factory=_ClaudeTokens)
 
 
-class _Delta(BaseModel):
+class _WholeMessage(_ClaudeMessage):
+    content: list[Json]
+    usage: _ClaudeTokens
+
+
+class _ClaudeDelta(BaseModel):
     type: str = ""
     text: str = ""
     thinking: str = ""
@@ -72,54 +76,51 @@ class _Delta(BaseModel):
     stop_reason: str | None = None
 
 
-class _Fault(BaseModel):
+class _ClaudeFault(BaseModel):
     type: str = ""
     message: str = ""
 
 
-class _Event(BaseModel):
+class _ClaudeEvent(BaseModel):
     type: str
     index: int = -1
-    message: _Message | None = None
-    content_block: dict[str, Any] | None = None
-    usage: _Tokens | None = None
-    error: _Fault | None = None
+    message: _ClaudeMessage | None = None
+    content_block: Json | None = None
+    usage: _ClaudeTokens | None = None
+    error: _ClaudeFault | None = None
 
 
-class Hearing:
-    """One message of Claude's while it is heard."""
+class MessageReader:
+    """Reads one message of Claude's, whole or while it arrives."""
 
-    def __init__(self, name: str, endpoint: Endpoint, say: Say) -> None:
+    def __init__(self, name: str, endpoint: Endpoint, say: Say = lambda _: None) -> None:
         self._name = name
         self._endpoint = endpoint
         self._say = say
-        self._blocks: dict[int, dict[str, Any]] = {}
+        self._blocks: dict[int, Json] = {}
         self._inputs: dict[int, str] = {}
-        self._tokens = _Tokens()
+        self._tokens = _ClaudeTokens()
         self._stop: str | None = None
 
-    def whole(self, content: bytes) -> Said:
+    def read(self, content: bytes) -> TalkReply:
         """Read a message that came in one piece."""
-        try:
-            message = _Message.model_validate_json(content)
-        except ValidationError as error:
-            raise self._malformed("a message of another shape") from error
+        message = read_reply(content, _WholeMessage, self._endpoint)
         self._blocks = dict(enumerate(message.content))
         self._tokens, self._stop = message.usage, message.stop_reason
-        return self._said()
+        return self._reply()
 
-    def streamed(self, events: Iterable[Event]) -> Said:
+    def read_stream(self, events: Iterable[Json]) -> TalkReply:
         """Put a message together from its events; a stream without its last event broke off."""
         for event in events:
             try:
-                is_last = self._take(_Event.model_validate(event), event)
+                is_last = self._take(_ClaudeEvent.model_validate(event), event)
             except (ValidationError, KeyError, TypeError) as error:
                 raise self._malformed(f"an event of another shape ({shortened(str(event), 80)})") from error
             if is_last:
-                return self._said()
+                return self._reply()
         raise self._endpoint.unreachable("its stream broke off")
 
-    def _take(self, event: _Event, raw: Event) -> bool:
+    def _take(self, event: _ClaudeEvent, raw: Json) -> bool:
         match event.type:
             case "message_start" if event.message:
                 self._tokens = event.message.usage
@@ -128,18 +129,18 @@ class Hearing:
             case "content_block_delta":
                 self._extend(self._blocks[event.index], event.index, raw["delta"])
             case "message_delta":
-                self._stop = _Delta.model_validate(raw["delta"]).stop_reason or self._stop
+                self._stop = _ClaudeDelta.model_validate(raw["delta"]).stop_reason or self._stop
                 self._count(event.usage)
             case "error":
-                raise self._fault(event.error or _Fault())
+                raise self._fault(event.error or _ClaudeFault())
         return event.type == "message_stop"
 
-    def _start(self, index: int, block: dict[str, Any]) -> None:
+    def _start(self, index: int, block: Json) -> None:
         self._blocks[index] = dict(block)
         self._say(str(block.get("text") or "") if block["type"] == "text" else "")
 
-    def _extend(self, block: dict[str, Any], index: int, raw: dict[str, Any]) -> None:
-        delta = _Delta.model_validate(raw)
+    def _extend(self, block: Json, index: int, raw: Json) -> None:
+        delta = _ClaudeDelta.model_validate(raw)
         match delta.type:
             case "text_delta":
                 block["text"] = block.get("text", "") + delta.text
@@ -153,47 +154,49 @@ class Hearing:
             case "compaction_delta":
                 block.update({key: value for key, value in raw.items() if key != "type"})
 
-    def _count(self, tokens: _Tokens | None) -> None:
+    def _count(self, tokens: _ClaudeTokens | None) -> None:
         # Counts are totals so far; those that are left out keep what the first event said.
         if tokens:
             self._tokens = self._tokens.model_copy(update=tokens.model_dump(exclude_none=True, exclude_unset=True))
             self._tokens.iterations = tokens.iterations or self._tokens.iterations
 
-    def _said(self) -> Said:
+    def _reply(self) -> TalkReply:
         if self._stop == "refusal":
             raise ProviderRefused(f"{self._name} declined to answer", hint="say it in other words")
-        halt = _HALTS.get(self._stop or "", Halt.OTHER)
-        blocks = [block for index in sorted(self._blocks) if (block := self._read(index)) is not None]
+        stop = _STOPS.get(self._stop or "", StopReason.OTHER)
+        blocks = [block for index in sorted(self._blocks) if (block := self._read_block(index)) is not None]
         usage, context = _counted(self._tokens)
-        return Said(Turn("assistant", tuple(blocks)), usage, self._name, halt, context)
+        return TalkReply(Turn("assistant", tuple(blocks)), usage, self._name, stop, context)
 
-    def _read(self, index: int) -> Block | None:
+    def _read_block(self, index: int) -> Block | None:
         raw = self._blocks[index]
         try:
             match raw["type"]:
                 case "text":
-                    return Text(str(raw["text"])) if raw["text"] else None
+                    return TextBlock(str(raw["text"])) if raw["text"] else None
                 case "tool_use":
-                    return tool_use(str(raw["id"]), str(raw["name"]), self._inputs.get(index) or raw.get("input") or {})
+                    return read_tool_use(
+                        str(raw["id"]), str(raw["name"]), self._inputs.get(index) or raw.get("input") or {}
+                    )
                 case "thinking" | "redacted_thinking":
                     return Thought(raw)
                 case "compaction":
                     # Without content it failed, and means nothing.
-                    return Folded(str(raw["content"]), raw) if raw["content"] else None
+                    return Compacted(str(raw["content"]), raw) if raw["content"] else None
         except KeyError as error:
             raise self._malformed(f"a block without {error}") from error
         return None
 
-    def _fault(self, fault: _Fault) -> ProviderError:
+    def _fault(self, fault: _ClaudeFault) -> ProviderError:
         return self._endpoint.fault(_STATUSES.get(fault.type, 500), f"{fault.type}: {fault.message}")
 
     def _malformed(self, what: str) -> MalformedReply:
         return MalformedReply(f"{self._endpoint.who} sent {what}")
 
 
-def _counted(tokens: _Tokens) -> tuple[Usage, int]:
+def _counted(tokens: _ClaudeTokens) -> tuple[TokenUsage, int]:
     """Sum what was billed; the window holds what the last sampling saw, never what a compaction took."""
-    iterations: Sequence[_Tokens] = tokens.iterations or [tokens]
-    usage = sum((one.usage for one in iterations), Usage())
+    iterations: Sequence[_ClaudeTokens] = tokens.iterations or [tokens]
+    usage = sum((one.usage for one in iterations), TokenUsage())
     samplings = [one.usage for one in iterations if one.type in ("message", "fallback_message")]
     return usage, samplings[-1].total if samplings else usage.output

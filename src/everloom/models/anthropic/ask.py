@@ -1,0 +1,62 @@
+"""Questions to a Claude model, which may have to be answered in a JSON schema."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from everloom.clock import Clock
+from everloom.models.anthropic.client import AnthropicClient
+from everloom.models.anthropic.reply import MessageReader
+from everloom.models.ask import AskMessage, AskReply, AskRequest, Schema
+from everloom.models.talk import TextBlock
+from everloom.models.text import well_formed
+from everloom.models.transport import Endpoint, RetryPolicy, Sleep
+
+if TYPE_CHECKING:
+    from anthropic import Anthropic
+    from anthropic.types import MessageParam
+    from httpx2 import Timeout
+
+
+class AnthropicAsk:
+    """A Claude model that is asked."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        model: str,
+        policy: RetryPolicy,
+        *,
+        sleep: Sleep = time.sleep,
+        clock: Clock | None = None,
+    ) -> None:
+        self.name = f"anthropic:{model}"
+        self._client = AnthropicClient(endpoint, policy, sleep=sleep, clock=clock)
+        self._model = model
+
+    def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
+        """Carry one request to Anthropic, trying again as the policy allows."""
+        content = self._client.persist(lambda sdk, limits: self._attempt(sdk, limits, request, schema))
+        reply = MessageReader(self.name, self._client.endpoint).read(content)
+        text = "".join(block.text for block in reply.turn.blocks if isinstance(block, TextBlock))
+        return AskReply(text, reply.usage, self.name, reply.stop)
+
+    def _attempt(self, sdk: Anthropic, limits: Timeout, request: AskRequest, schema: Schema | None) -> bytes:
+        from anthropic import omit  # noqa: PLC0415 - slow to import
+
+        raw = sdk.messages.with_raw_response.create(
+            model=self._model,
+            max_tokens=request.max_tokens,
+            system=well_formed(request.system) or omit,
+            messages=[_message(message) for message in request.messages],
+            output_config={"format": {"type": "json_schema", "schema": schema}} if schema else omit,
+            timeout=limits,
+        )
+        return raw.http_response.content
+
+
+def _message(message: AskMessage) -> MessageParam:
+    if message.role == "user":
+        return {"role": "user", "content": well_formed(message.text)}
+    return {"role": "assistant", "content": well_formed(message.text)}

@@ -1,0 +1,205 @@
+"""Conversing with Claude: streamed, with tools, cached prompts and Anthropic's own compaction.
+
+Writes requests; `reply.py` reads what comes back, `betas.py` knows the names of betas. When to compact is decided by
+whoever converses.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
+from everloom.models.anthropic.betas import (
+    HEADERS,
+    NATIVE,
+    Ability,
+    Listing,
+    ability_by_listing,
+    ability_by_name,
+    at_threshold,
+    is_made_by,
+    on_demand,
+)
+from everloom.models.anthropic.client import AnthropicClient
+from everloom.models.anthropic.reply import MessageReader
+from everloom.models.talk import (
+    Block,
+    Compacted,
+    CompactionMode,
+    Say,
+    TalkReply,
+    TalkRequest,
+    TextBlock,
+    Thought,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
+    Turn,
+)
+from everloom.models.text import well_formed
+from everloom.models.transport import Endpoint, RetryPolicy, Sleep, bounded, read_reply
+from everloom.models.wire import Json, TextSink, read_events, read_objects, sendable_turns
+
+if TYPE_CHECKING:
+    from anthropic import Anthropic
+    from httpx2 import Timeout
+
+    Attempt = Callable[[Anthropic, Timeout, Json], TalkReply]
+
+_CACHED = {"cache_control": {"type": "ephemeral"}}
+_STRANGE = re.compile(r"[^a-zA-Z0-9_-]")  # what the id of a tool's use may not hold; other providers' ids may
+_ASKING = 10.0  # seconds for a question about the model itself
+
+
+class AnthropicTalk:
+    """A Claude model that converses."""
+
+    def __init__(self, endpoint: Endpoint, model: str, policy: RetryPolicy, *, sleep: Sleep = time.sleep) -> None:
+        self.name = f"anthropic:{model}"
+        self._client = AnthropicClient(endpoint, policy, sleep=sleep)
+        self._model = model
+        self._known: Ability | None = None
+        self._lock = Lock()
+
+    @property
+    def compacts(self) -> CompactionMode:
+        """Say which compaction the model knows, as its server lists it or else by its name."""
+        return self._ability().compacts
+
+    @property
+    def window(self) -> int:
+        """Say how many tokens its context holds."""
+        return self._ability().window
+
+    def talk(self, request: TalkRequest, say: Say) -> TalkReply:
+        """Carry one round; it is tried again only while no word was said."""
+        sink, is_due = TextSink(say), request.compaction and self.compacts is CompactionMode.THRESHOLD
+        compaction = at_threshold(request.compaction) if request.compaction and is_due else {}
+
+        def attempt(sdk: Anthropic, limits: Timeout, params: Json) -> TalkReply:
+            endpoint, reader = self._client.endpoint, MessageReader(self.name, self._client.endpoint, sink)
+            create = sdk.beta.messages.with_streaming_response.create
+            with create(**params, stream=True, timeout=limits) as response:
+                chunks = bounded(response.iter_bytes(), endpoint, self._client.policy.deadline)
+                return reader.read_stream(read_objects(read_events(chunks), endpoint))
+
+        return self._send(request, compaction, attempt, sink.may_retry)
+
+    def compact(self, request: TalkRequest, instructions: str) -> TalkReply:
+        """Have all turns compacted now."""
+        if self.compacts is not CompactionMode.ON_DEMAND:
+            raise ProviderError(f"{self.name} does not compact on demand")
+
+        def attempt(sdk: Anthropic, limits: Timeout, params: Json) -> TalkReply:
+            raw = sdk.beta.messages.with_raw_response.create(**params, timeout=limits)
+            return MessageReader(self.name, self._client.endpoint).read(raw.http_response.content)
+
+        reply = self._send(request, on_demand(instructions), attempt, lambda: True)
+        summaries = tuple(block for block in reply.turn.blocks if isinstance(block, Compacted))
+        if not summaries:
+            raise MalformedReply(f"{self.name} compacted nothing")
+        return replace(reply, turn=replace(reply.turn, blocks=summaries[-1:]))
+
+    def _send(
+        self, request: TalkRequest, compaction: Json, attempt: Attempt, may_retry: Callable[[], bool]
+    ) -> TalkReply:
+        """Try as the policy allows; a compaction that is not taken back is sent once more, as words.
+
+        A server may forget or change its betas between two rounds, and then refuses a block that it made itself. The
+        words of the summary are all that the conversation needs.
+        """
+
+        def persevere(request: TalkRequest) -> TalkReply:
+            params = self._params(request, compaction)
+            return self._client.persist(lambda sdk, limits: attempt(sdk, limits, params), may_retry)
+
+        try:
+            return persevere(request)
+        except ProviderError as error:
+            if type(error) is not ProviderError or "compaction" not in error.message or not _has_raw(request):
+                raise
+        return persevere(replace(request, turns=tuple(_in_words(turn) for turn in request.turns)))
+
+    def _params(self, request: TalkRequest, compaction: Json) -> Json:
+        mode = self.compacts if compaction or _has_raw(request) else CompactionMode.NEVER
+        turns = sendable_turns(request.turns, lambda raw: is_made_by(mode, raw), keeps_thoughts=True)
+        starts_compacted = any(isinstance(block, Compacted) for turn in turns[:1] for block in turn.blocks)
+        messages = [{"role": turn.role, "content": [_block(block) for block in turn.blocks]} for turn in turns]
+        _mark_end(messages)
+        params: Json = {"model": self._model, "max_tokens": request.max_tokens, "messages": messages, **compaction}
+        if system := well_formed(request.system).strip():
+            params["system"] = [{"type": "text", "text": system, **_CACHED}]
+        if request.tools:
+            params["tools"] = [_tool(tool) for tool in request.tools]
+            if not request.may_use:
+                params["tool_choice"] = {"type": "none"}
+        if compaction or starts_compacted:
+            params["betas"] = [HEADERS[mode]]
+        return params
+
+    def _ability(self) -> Ability:
+        with self._lock:
+            if self._known is None:
+                try:
+                    self._known = ability_by_listing(self._model, self._listing())
+                except (ProviderBusy, ProviderRefused):
+                    return ability_by_name(self._model)  # asked again next time
+                except ProviderError:
+                    self._known = ability_by_name(self._model)
+            return self._known
+
+    def _listing(self) -> Listing:
+        def attempt(sdk: Anthropic, limits: Timeout) -> bytes:
+            return sdk.beta.models.with_raw_response.retrieve(self._model, timeout=limits).http_response.content
+
+        content = self._client.try_once(attempt, min(_ASKING, self._client.policy.timeout))
+        return read_reply(content, Listing, self._client.endpoint)
+
+
+def _has_raw(request: TalkRequest) -> bool:
+    return any(isinstance(block, Compacted) and block.raw for turn in request.turns for block in turn.blocks)
+
+
+def _in_words(turn: Turn) -> Turn:
+    return Turn(turn.role, tuple(Compacted(one.text) if isinstance(one, Compacted) else one for one in turn.blocks))
+
+
+def _block(block: Block) -> Json:
+    match block:
+        case TextBlock():
+            return {"type": "text", "text": well_formed(block.text)}
+        case ToolUse():
+            return {"type": "tool_use", "id": _tidy(block.id), "name": block.name, "input": dict(block.input)}
+        case ToolResult():
+            result = {"type": "tool_result", "tool_use_id": _tidy(block.id), "content": well_formed(block.text)}
+            return result | ({"is_error": True} if block.is_error else {})
+        case Thought() | Compacted():
+            return dict(block.raw or {})
+
+
+def _tidy(identity: str) -> str:
+    return _STRANGE.sub("_", identity)
+
+
+def _tool(tool: ToolSpec) -> Json:
+    if tool.native in NATIVE:
+        return {"type": tool.native, "name": tool.name}
+    return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
+
+
+def _mark_end(messages: list[Json]) -> None:
+    """Mark the end of the conversation, so that the next round reads all of it from the cache.
+
+    Only the last message counts: of what comes before it, the provider finds the longest part that it knows by itself.
+    Thoughts and compactions are signed and must go back as they came, without a mark.
+    """
+    blocks: list[dict[str, Any]] = messages[-1]["content"] if messages else []
+    for block in reversed(blocks):
+        if block["type"] in ("text", "tool_result", "tool_use"):
+            block.update(_CACHED)
+            return

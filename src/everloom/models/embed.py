@@ -1,0 +1,252 @@
+"""Turning text into vectors: what an embedder is, one behind a wire, and several of which the first that can answers.
+
+Knows no provider and no store; `numpy` is its only weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from threading import Lock
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from everloom.clock import Clock
+from everloom.errors import MalformedReply, NotFound, ProviderBusy, ProviderError, Rejected
+from everloom.models.catalog import card_of
+from everloom.models.text import trimmed
+
+Rows = npt.NDArray[np.float32]
+Fetch = Callable[[list[str]], list[list[float]]]  # asks a provider for the vectors of one batch, in order
+BATCH = 64
+_PROBE = "dimension"
+
+
+class EmbeddingTask(StrEnum):
+    """What a vector will be used for; some models want to be told."""
+
+    DOCUMENT = "document"
+    QUERY = "query"
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What an embedder tells about itself without being asked to embed.
+
+    `dim` is None until a provider's first reply has shown it. From `near` on, two texts say the same. Thresholds are
+    cosines too; None means that nobody has calibrated them for this model.
+    """
+
+    name: str
+    dim: int | None
+    follows_instructions: bool = False
+    is_fast: bool = False
+    document_prefix: str = ""
+    query_prefix: str = ""
+    near: float = 0.95
+    recall_threshold: float | None = None
+    cluster_threshold: float | None = None
+
+    def prefix(self, task: EmbeddingTask) -> str:
+        """Say what this model wants to read before a text of that task."""
+        return self.document_prefix if task is EmbeddingTask.DOCUMENT else self.query_prefix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextVectors:
+    """Unit rows, one for each text, and the one model that made them all."""
+
+    model: str
+    rows: Rows
+
+    @property
+    def dim(self) -> int:
+        """Say how long each row is."""
+        return int(self.rows.shape[1])
+
+
+class Embedder(Protocol):
+    """Anything that can turn texts into vectors of one model."""
+
+    @property
+    def traits(self) -> Traits:
+        """Tell about itself, without loading or asking anything."""
+        ...
+
+    def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
+        """Make one unit row for each text; a text with nothing in it gives a row of zeros."""
+        ...
+
+
+def unit(rows: npt.NDArray[np.floating]) -> Rows:
+    """Scale each row to length one; a row of zeros stays one."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64, casting="same_kind"))
+    scaled = np.empty(rows.shape, dtype=np.float32)
+    np.divide(rows, np.where(lengths > 0, lengths, 1.0)[:, None], out=scaled, casting="same_kind")
+    return scaled
+
+
+class RemoteEmbedder:
+    """A model behind a wire: prefixes, trimming, batches. Its dimension is what its first reply shows, and stays."""
+
+    def __init__(self, name: str, fetch: Fetch, *, dim: int | None = None) -> None:
+        card = card_of(name.partition(":")[2])
+        self._traits = Traits(
+            name,
+            dim,
+            follows_instructions=card.follows_instructions,
+            document_prefix=card.document,
+            query_prefix=card.query,
+            recall_threshold=card.recall,
+            cluster_threshold=card.cluster,
+        )
+        self._context = card.context
+        self._fetch = fetch
+        self._lock = Lock()
+
+    @property
+    def traits(self) -> Traits:
+        """Tell about the model; its dimension is None until it has once replied."""
+        return self._traits
+
+    def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
+        """Make one unit row for each text; blank ones are not sent and give zeros."""
+        prefix = self._traits.prefix(task)
+        spoken = [place for place, text in enumerate(texts) if text and not text.isspace()]
+        inputs = [trimmed(prefix + texts[place], self._context) for place in spoken]
+        made = [self._batch(inputs[start : start + BATCH]) for start in range(0, len(inputs), BATCH)]
+        dim = self._traits.dim or self._batch([_PROBE]).shape[1]
+        rows = np.zeros((len(texts), dim), dtype=np.float32)
+        if made:
+            rows[spoken] = np.concatenate(made)
+        return TextVectors(self._traits.name, rows)
+
+    def _batch(self, inputs: list[str]) -> Rows:
+        fetched = self._fetch(inputs)
+        if len(fetched) != len(inputs):
+            raise self._malformed(f"{len(fetched)} vectors for {len(inputs)} texts")
+        lengths = {len(vector) for vector in fetched}
+        if len(lengths) != 1 or 0 in lengths:
+            raise self._malformed(f"vectors of lengths {sorted(lengths)}")
+        self._keep_dimension(lengths.pop())
+        rows = np.array(fetched, dtype=np.float64)
+        if not np.isfinite(rows).all():
+            raise self._malformed("vectors with numbers that are not finite")
+        return unit(rows)
+
+    def _keep_dimension(self, dim: int) -> None:
+        # A server may swap the model behind a name. Vectors of another dimension cannot be compared with those that
+        # are stored, so that is an error and not a new start.
+        with self._lock:
+            if self._traits.dim is None:
+                self._traits = replace(self._traits, dim=dim)
+        if dim != self._traits.dim:
+            raise self._malformed(f"vectors of dimension {dim} where it used {self._traits.dim}")
+
+    def _malformed(self, what: str) -> MalformedReply:
+        return MalformedReply(f"{self._traits.name} answered with {what}")
+
+
+@dataclass(frozen=True, slots=True)
+class CoolDown:
+    """How long a failing link is left alone: longer each time, up to `longest`."""
+
+    first: timedelta = timedelta(seconds=15)
+    longest: timedelta = timedelta(minutes=10)
+
+    def after(self, failures: int, asked: float | None) -> timedelta:
+        """Say how long to wait after so many failures in a row; the provider's own wish is the least."""
+        doubled = self.first * 2.0 ** min(failures - 1, 16)
+        return max(min(doubled, self.longest), timedelta(seconds=asked or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderHealth:
+    """How one link fares; `resting_until` is set while it is left alone."""
+
+    model: str
+    failures: int = 0
+    last_error: str | None = None
+    resting_until: datetime | None = None
+
+    def is_up(self, now: datetime) -> bool:
+        """Say whether the link would be asked now."""
+        return self.resting_until is None or self.resting_until <= now
+
+
+class EmbedderChain:
+    """An embedder made of embedders, in order of preference.
+
+    Never mixes models: all rows of one call are made by one link, and `TextVectors.model` says by which. Keeps no
+    thread: a link that failed is tried again when its cool-down is over and somebody asks.
+    """
+
+    def __init__(self, links: Sequence[Embedder], clock: Clock, cool_down: CoolDown | None = None) -> None:
+        if not links:
+            raise Rejected("no embedder is configured", hint="configure at least static:wordllama-256")
+        self._links = {link.traits.name: link for link in links}
+        self._health = {name: EmbedderHealth(name) for name in self._links}
+        self._clock = clock
+        self._cool_down = cool_down or CoolDown()
+        self._lock = Lock()
+
+    @property
+    def traits(self) -> Traits:
+        """Tell about the link that would be asked now, or about the preferred one when all rest."""
+        up = self._up()
+        return up[0].traits if up else next(iter(self._links.values())).traits
+
+    @property
+    def links(self) -> list[Traits]:
+        """Tell about every link, in order of preference."""
+        return [link.traits for link in self._links.values()]
+
+    def link(self, name: str) -> Embedder:
+        """Hand out one embedder by itself, for work that must be that model's or nobody's."""
+        if name not in self._links:
+            raise NotFound(f"no embedder is called {name}", hint=f"there are {', '.join(self._links)}")
+        return self._links[name]
+
+    def health(self) -> list[EmbedderHealth]:
+        """Tell how each link fares, without asking it."""
+        return list(self._health.values())
+
+    def embed(self, texts: Sequence[str], task: EmbeddingTask, *, model: str | None = None) -> TextVectors:
+        """Make vectors with the first link that can, or with the one called `model` and no other."""
+        if model is not None:
+            self.link(model)
+        for link in self._up():
+            if model in (None, link.traits.name) and (vectors := self._try(link, texts, task)) is not None:
+                return vectors
+        raise self._all_down(model)
+
+    def _up(self) -> list[Embedder]:
+        now = self._clock.now()
+        return [link for name, link in self._links.items() if self._health[name].is_up(now)]
+
+    def _try(self, link: Embedder, texts: Sequence[str], task: EmbeddingTask) -> TextVectors | None:
+        try:
+            vectors = link.embed(texts, task)
+        except ProviderError as error:
+            self._note_failure(link.traits.name, error)
+            return None
+        self._health[link.traits.name] = EmbedderHealth(link.traits.name)
+        return vectors
+
+    def _note_failure(self, name: str, error: ProviderError) -> None:
+        asked = error.retry_after if isinstance(error, ProviderBusy) else None
+        with self._lock:
+            failures = self._health[name].failures + 1
+            until = self._clock.now() + self._cool_down.after(failures, asked)
+            self._health[name] = EmbedderHealth(name, failures, str(error), until)
+
+    def _all_down(self, model: str | None) -> ProviderBusy:
+        resting = [health for health in self.health() if model in (None, health.model)]
+        soonest = min(health.resting_until or self._clock.now() for health in resting)
+        reasons = "; ".join(f"{health.model}: {health.last_error}" for health in resting)
+        wait = max(0.0, (soonest - self._clock.now()).total_seconds())
+        return ProviderBusy(f"no embedder can answer now ({reasons})", retry_after=wait)

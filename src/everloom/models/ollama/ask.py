@@ -1,0 +1,55 @@
+"""Questions to a model that Ollama runs."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from everloom.models.ask import MESSAGE_OVERHEAD, AskReply, AskRequest, Schema, StopReason
+from everloom.models.text import estimate
+from everloom.models.transport import Transport
+from everloom.models.usage import TokenUsage
+
+PATH = "/api/chat"
+STOPS = {"stop": StopReason.END, "length": StopReason.CUT}
+_LEAST_CONTEXT = 4_096
+
+
+class _OllamaMessage(BaseModel):
+    content: str = ""
+
+
+class _OllamaReply(BaseModel):
+    message: _OllamaMessage
+    done_reason: str | None = None
+    prompt_eval_count: int = 0
+    eval_count: int = 0
+
+
+class OllamaAsk:
+    """A model that is asked."""
+
+    def __init__(self, transport: Transport, model: str) -> None:
+        self.name = f"ollama:{model}"
+        self._transport = transport
+        self._model = model
+
+    def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
+        """Carry one request to the server."""
+        messages = request.chat_messages(schema)
+        needed = sum(estimate(message["content"]) + MESSAGE_OVERHEAD for message in messages) + request.max_tokens
+        body: dict[str, object] = {
+            "model": self._model,
+            "messages": messages,
+            "stream": False,
+            "options": {"num_predict": request.max_tokens, "num_ctx": max(_LEAST_CONTEXT, context_for(needed))},
+        }
+        if schema is not None:
+            body["format"] = schema
+        reply = self._transport.post(PATH, body, _OllamaReply)
+        usage = TokenUsage(reply.prompt_eval_count, reply.eval_count)
+        return AskReply(reply.message.content, usage, self.name, STOPS.get(reply.done_reason or "", StopReason.OTHER))
+
+
+def context_for(needed: int) -> int:
+    """Ask for room enough, in powers of two: Ollama cuts silently what is longer, and a new size reloads the model."""
+    return 1 << (needed - 1).bit_length()

@@ -1,0 +1,165 @@
+"""Conversing with a model that Ollama runs: streamed line by line, with tools. Ollama does not compact."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from everloom.errors import MalformedReply, ProviderBusy, ProviderError
+from everloom.models.ask import StopReason
+from everloom.models.ollama.ask import PATH, STOPS, context_for
+from everloom.models.talk import Block, CompactionMode, Say, TalkReply, TalkRequest, TextBlock, ToolUse, Turn
+from everloom.models.text import estimate, shortened
+from everloom.models.transport import Transport
+from everloom.models.usage import TokenUsage
+from everloom.models.wire import (
+    Json,
+    ReasoningFilter,
+    TextSink,
+    chat_function,
+    chat_messages,
+    read_lines,
+    read_objects,
+    read_tool_use,
+)
+
+# Tokens that are asked for when the model's file does not say another number: more takes memory that may be missing.
+WINDOW = 8_192
+_NO_TOOLS = re.compile("does not support tools")  # what is said of a model that can only speak
+_CONTEXT = re.compile(r"^num_ctx\s+(\d+)", re.MULTILINE)
+
+
+class _OllamaFunction(BaseModel):
+    name: str = ""
+    arguments: Any = None
+
+
+class _OllamaCall(BaseModel):
+    id: str = ""
+    function: _OllamaFunction
+
+
+class _OllamaWords(BaseModel):
+    content: str | None = None
+    tool_calls: list[_OllamaCall] | None = None
+
+
+class _OllamaLine(BaseModel):
+    message: _OllamaWords = Field(default_factory=_OllamaWords)
+    done: bool = False
+    done_reason: str | None = None
+    prompt_eval_count: int = 0
+    eval_count: int = 0
+    error: str | None = None
+
+
+class _OllamaModel(BaseModel):
+    parameters: str = ""
+    model_info: dict[str, Any] = Field(default_factory=dict)
+
+
+class OllamaTalk:
+    """A model that converses."""
+
+    compacts = CompactionMode.NEVER
+
+    def __init__(self, transport: Transport, model: str) -> None:
+        self.name = f"ollama:{model}"
+        self._transport = transport
+        self._model = model
+        self._window: int | None = None
+        self._has_tools = True
+
+    @property
+    def window(self) -> int:
+        """Say how many tokens of context it is asked to hold: what its file says, else a modest number."""
+        if self._window is None:
+            try:
+                shown = self._transport.hurried().post("/api/show", {"model": self._model}, _OllamaModel)
+            except ProviderBusy:
+                return WINDOW  # asked again next time
+            except ProviderError:
+                shown = _OllamaModel()
+            self._window = _window_of(shown)
+        return self._window
+
+    def talk(self, request: TalkRequest, say: Say) -> TalkReply:
+        """Carry one round; it is tried again only while no word was said."""
+        sink = TextSink(say)
+        if self._has_tools:
+            try:
+                return self._stream(request, sink)
+            except ProviderError as error:
+                if type(error) is not ProviderError or not _NO_TOOLS.search(error.message):
+                    raise
+                self._has_tools = False
+        return self._stream(replace(request, tools=()), sink)
+
+    def compact(self, request: TalkRequest, instructions: str) -> TalkReply:  # noqa: ARG002 - never compacts
+        """Refuse: Ollama does not compact."""
+        raise ProviderError(f"{self.name} does not compact")
+
+    def _stream(self, request: TalkRequest, sink: TextSink) -> TalkReply:
+        def read(chunks: Iterator[bytes]) -> TalkReply:
+            return self._read(read_objects(read_lines(chunks), self._transport.endpoint), request, sink)
+
+        return self._transport.stream(PATH, self._body(request), read, sink.may_retry)
+
+    def _body(self, request: TalkRequest) -> Json:
+        # The same context in every round as long as it suffices: one that changes loads the model anew.
+        needed = request.estimate() + request.max_tokens
+        context = self.window if needed <= self.window else context_for(needed)
+        body: Json = {
+            "model": self._model,
+            "messages": chat_messages(request, _call),
+            "stream": True,
+            "options": {"num_predict": request.max_tokens, "num_ctx": context},
+        }
+        if request.tools and request.may_use:
+            body["tools"] = [chat_function(tool) for tool in request.tools]
+        return body
+
+    def _read(self, events: Iterator[Json], request: TalkRequest, say: Say) -> TalkReply:
+        spoken, uses = ReasoningFilter(), list[ToolUse]()
+        for event in events:
+            line = self._line(event)
+            say(spoken.take(line.message.content or ""))
+            for call in line.message.tool_calls or ():
+                given = {} if call.function.arguments is None else call.function.arguments
+                uses.append(read_tool_use(call.id, call.function.name, given))
+            if line.done:
+                say(spoken.end())
+                return self._reply(spoken.text, uses, line, request)
+        raise self._transport.endpoint.unreachable("its stream broke off")
+
+    def _reply(self, text: str, uses: list[ToolUse], last: _OllamaLine, request: TalkRequest) -> TalkReply:
+        blocks: tuple[Block, ...] = ((TextBlock(text),) if text else ()) + tuple(uses)
+        usage = TokenUsage(last.prompt_eval_count or request.estimate(), last.eval_count or estimate(text))
+        stop = STOPS.get(last.done_reason or "", StopReason.OTHER)
+        stop = StopReason.TOOLS if uses and stop is not StopReason.CUT else stop
+        return TalkReply(Turn("assistant", blocks), usage, self.name, stop, usage.total)
+
+    def _line(self, event: Json) -> _OllamaLine:
+        try:
+            line = _OllamaLine.model_validate(event)
+        except ValidationError as error:
+            what = shortened(str(event), 80)
+            raise MalformedReply(f"{self._transport.endpoint.who} sent a line of another shape ({what})") from error
+        if line.error:
+            raise self._transport.endpoint.fault(500, line.error)
+        return line
+
+
+def _call(use: ToolUse) -> Json:
+    return {"function": {"name": use.name, "arguments": dict(use.input)}}
+
+
+def _window_of(shown: _OllamaModel) -> int:
+    if said := _CONTEXT.search(shown.parameters):
+        return int(said[1])
+    longest = [size for name, size in shown.model_info.items() if name.endswith(".context_length")]
+    return min([WINDOW, *(size for size in longest if isinstance(size, int) and size > 0)])

@@ -1,0 +1,97 @@
+"""Questions over OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import BaseModel, Field
+
+from everloom.errors import ProviderError, ProviderRefused
+from everloom.models.ask import AskReply, AskRequest, Schema, StopReason
+from everloom.models.text import shortened
+from everloom.models.transport import Endpoint, Transport
+from everloom.models.usage import TokenUsage
+
+PATH = "/chat/completions"
+_STRICT_MODE = re.compile("response_format|json_schema")  # what a server that lacks it complains about
+_STOPS = {"stop": StopReason.END, "length": StopReason.CUT}
+
+
+class _CachedTokens(BaseModel):
+    cached_tokens: int | None = None
+
+
+class OpenAITokens(BaseModel):
+    """How OpenAI counts tokens: those read from the cache are part of the prompt."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    prompt_tokens_details: _CachedTokens | None = None
+
+    @property
+    def usage(self) -> TokenUsage:
+        """Count as we do."""
+        cached = (self.prompt_tokens_details and self.prompt_tokens_details.cached_tokens) or 0
+        return TokenUsage(max(0, self.prompt_tokens - cached), self.completion_tokens, cached_read=cached)
+
+
+class _CompletionMessage(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _CompletionChoice(BaseModel):
+    message: _CompletionMessage
+    finish_reason: str | None = None
+
+
+class _Completion(BaseModel):
+    choices: list[_CompletionChoice] = Field(min_length=1)
+    usage: OpenAITokens | None = None
+
+
+def length_limit(endpoint: Endpoint) -> str:
+    """Name the field that limits a reply: OpenAI's newer models refuse the old name, others mostly know only that."""
+    return "max_completion_tokens" if endpoint.needs_key else "max_tokens"
+
+
+def refused(name: str, reason: str) -> ProviderRefused:
+    """Name a model that declined."""
+    return ProviderRefused(f"{name} declined to answer: {shortened(reason or 'content filter')}")
+
+
+class OpenAIAsk:
+    """A model that is asked over chat completions; a server that knows no strict mode is asked in words instead."""
+
+    def __init__(self, transport: Transport, model: str) -> None:
+        self.name = f"openai:{model}"
+        self._transport = transport
+        self._model = model
+        self._has_strict_mode = True
+
+    def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
+        """Carry one request to the server."""
+        body = {
+            "model": self._model,
+            "messages": request.chat_messages(schema),
+            length_limit(self._transport.endpoint): request.max_tokens,
+        }
+        if schema is None or not self._has_strict_mode:
+            return self._post(body)
+        strict = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
+        try:
+            return self._post({**body, "response_format": strict})
+        except ProviderError as error:
+            if type(error) is not ProviderError or not _STRICT_MODE.search(error.message):
+                raise
+            self._has_strict_mode = False
+        return self._post(body)
+
+    def _post(self, body: dict[str, object]) -> AskReply:
+        completion = self._transport.post(PATH, body, _Completion)
+        choice = completion.choices[0]
+        if choice.message.refusal or choice.finish_reason == "content_filter":
+            raise refused(self.name, choice.message.refusal or "")
+        usage = completion.usage.usage if completion.usage else TokenUsage()
+        stop = _STOPS.get(choice.finish_reason or "", StopReason.OTHER)
+        return AskReply(choice.message.content or "", usage, self.name, stop)

@@ -1,0 +1,199 @@
+"""Conversing over OpenAI's chat completions: streamed, with tools. These servers do not compact."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from everloom.errors import MalformedReply, ProviderError
+from everloom.models.ask import StopReason
+from everloom.models.catalog import openai_window
+from everloom.models.openai.ask import PATH, OpenAITokens, length_limit, refused
+from everloom.models.talk import Block, CompactionMode, Say, TalkReply, TalkRequest, TextBlock, ToolUse, Turn
+from everloom.models.text import estimate, shortened
+from everloom.models.transport import Endpoint, Transport
+from everloom.models.usage import TokenUsage
+from everloom.models.wire import (
+    Json,
+    ReasoningFilter,
+    TextSink,
+    chat_function,
+    chat_messages,
+    read_events,
+    read_objects,
+    read_tool_use,
+)
+
+_STOPS = {
+    "stop": StopReason.END,
+    "length": StopReason.CUT,
+    "tool_calls": StopReason.TOOLS,
+    "function_call": StopReason.TOOLS,
+}
+_NO_COUNTS = re.compile("stream_options|include_usage")  # what a server that does not count complains about
+
+
+class _FunctionDelta(BaseModel):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class _CallDelta(BaseModel):
+    index: int | None = None
+    id: str | None = None
+    function: _FunctionDelta = Field(default_factory=_FunctionDelta)
+
+
+class _CompletionDelta(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_CallDelta] | None = None
+
+
+class _ChunkChoice(BaseModel):
+    delta: _CompletionDelta = Field(default_factory=_CompletionDelta)
+    finish_reason: str | None = None
+
+
+class _CompletionChunk(BaseModel):
+    choices: list[_ChunkChoice] = Field(default_factory=list)
+    usage: OpenAITokens | None = None
+    error: dict[str, Any] | str | None = None
+
+
+class OpenAITalk:
+    """A model that converses over chat completions."""
+
+    compacts = CompactionMode.NEVER
+
+    def __init__(self, transport: Transport, model: str) -> None:
+        self.name = f"openai:{model}"
+        self._transport = transport
+        self._model = model
+        self._has_counts = True
+
+    @property
+    def window(self) -> int:
+        """Say how many tokens its context holds, by its name."""
+        return openai_window(self._model)
+
+    def talk(self, request: TalkRequest, say: Say) -> TalkReply:
+        """Carry one round; it is tried again only while no word was said."""
+        sink, body = TextSink(say), self._body(request)
+        if self._has_counts:
+            try:
+                return self._stream(request, {**body, "stream_options": {"include_usage": True}}, sink)
+            except ProviderError as error:
+                if type(error) is not ProviderError or not _NO_COUNTS.search(error.message):
+                    raise
+                self._has_counts = False
+        return self._stream(request, body, sink)
+
+    def compact(self, request: TalkRequest, instructions: str) -> TalkReply:  # noqa: ARG002 - never compacts
+        """Refuse: these servers do not compact."""
+        raise ProviderError(f"{self.name} does not compact")
+
+    def _body(self, request: TalkRequest) -> Json:
+        messages = chat_messages(request, _call)
+        for message in messages:
+            message.pop("tool_name", None)  # Ollama's; strict servers refuse what they do not know
+        tools: Json = {"tools": [chat_function(tool) for tool in request.tools]} if request.tools else {}
+        if tools and not request.may_use:
+            tools["tool_choice"] = "none"
+        limit = length_limit(self._transport.endpoint)
+        return {"model": self._model, "messages": messages, limit: request.max_tokens, "stream": True, **tools}
+
+    def _stream(self, request: TalkRequest, body: Json, sink: TextSink) -> TalkReply:
+        def read(chunks: Iterator[bytes]) -> TalkReply:
+            return _ChunkReader(self.name, endpoint, sink).read(read_objects(read_events(chunks), endpoint), request)
+
+        endpoint = self._transport.endpoint
+        return self._transport.stream(PATH, body, read, sink.may_retry)
+
+
+@dataclass(slots=True)
+class _PartialUse:
+    """A wish to use a tool while its pieces arrive."""
+
+    id: str
+    name: str = ""
+    arguments: str = ""
+
+
+class _ChunkReader:
+    """One reply while it arrives."""
+
+    def __init__(self, name: str, endpoint: Endpoint, say: Say) -> None:
+        self._name = name
+        self._endpoint = endpoint
+        self._say = say
+        self._spoken = ReasoningFilter()
+        self._refusal = ""
+        self._stop: str | None = None
+        self._uses: list[_PartialUse] = []
+        self._by_index: dict[int, _PartialUse] = {}
+        self._tokens: OpenAITokens | None = None
+
+    def read(self, events: Iterator[Json], request: TalkRequest) -> TalkReply:
+        """Put a reply together; without a reason to stop its stream broke off."""
+        for event in events:
+            try:
+                self._take(_CompletionChunk.model_validate(event))
+            except ValidationError as error:
+                what = shortened(str(event), 80)
+                raise MalformedReply(f"{self._endpoint.who} sent an event of another shape ({what})") from error
+        if self._stop is None:
+            raise self._endpoint.unreachable("its stream broke off")
+        if self._refusal or self._stop == "content_filter":
+            raise refused(self._name, self._refusal)
+        self._say(self._spoken.end())
+        text: tuple[Block, ...] = (TextBlock(self._spoken.text),) if self._spoken.text else ()
+        uses = tuple(read_tool_use(use.id, use.name, use.arguments) for use in self._uses)
+        stop = _STOPS.get(self._stop, StopReason.OTHER)
+        stop = StopReason.TOOLS if uses and stop is not StopReason.CUT else stop
+        usage = self._usage(request)
+        return TalkReply(Turn("assistant", text + uses), usage, self._name, stop, usage.total)
+
+    def _take(self, chunk: _CompletionChunk) -> None:
+        if chunk.error:
+            raise self._fault(chunk.error)
+        self._tokens = chunk.usage or self._tokens
+        for choice in chunk.choices[:1]:
+            self._stop = choice.finish_reason or self._stop
+            self._refusal += choice.delta.refusal or ""
+            self._say(self._spoken.take(choice.delta.content or ""))
+            for call in choice.delta.tool_calls or ():
+                self._extend(call)
+
+    def _extend(self, call: _CallDelta) -> None:
+        # Without an index, a call with an id begins the next use and one without continues the last. Some servers
+        # number every call 0 and tell them apart by their ids alone.
+        index = call.index if call.index is not None else max(len(self._uses) - (not call.id), 0)
+        use = self._by_index.get(index)
+        if use is None or (call.id and use.id and call.id != use.id):
+            use = self._by_index[index] = _PartialUse(call.id or "")
+            self._uses.append(use)
+        given = call.function.arguments
+        use.name += call.function.name or ""
+        use.arguments += json.dumps(given) if isinstance(given, dict) else given or ""
+
+    def _fault(self, error: dict[str, Any] | str) -> ProviderError:
+        said = str(error.get("message", error)) if isinstance(error, dict) else error
+        code = error.get("code") if isinstance(error, dict) else None
+        return self._endpoint.fault(code if isinstance(code, int) else 500, said)
+
+    def _usage(self, request: TalkRequest) -> TokenUsage:
+        if self._tokens and self._tokens.prompt_tokens:
+            return self._tokens.usage
+        said = self._spoken.text + "".join(use.arguments for use in self._uses)
+        return TokenUsage(request.estimate(), estimate(said))  # a server that does not count
+
+
+def _call(use: ToolUse) -> Json:
+    called = {"name": use.name, "arguments": json.dumps(dict(use.input), ensure_ascii=False)}
+    return {"id": use.id, "type": "function", "function": called}

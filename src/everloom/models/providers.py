@@ -1,0 +1,219 @@
+"""From `"kind:model"` to something that works: the one place that knows every provider, and who plays which role.
+
+Keys and addresses come in as a `ProviderAccess`; neither settings nor the environment are read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from threading import Lock
+from typing import TypeVar
+
+from everloom.clock import Clock
+from everloom.errors import ProviderError, Rejected
+from everloom.models.anthropic.ask import AnthropicAsk
+from everloom.models.anthropic.talk import AnthropicTalk
+from everloom.models.ask import LLM, AskMessage, AskRequest, AskWire, Passage, Question, ShapeT
+from everloom.models.embed import Embedder, EmbedderChain
+from everloom.models.ollama.ask import OllamaAsk
+from everloom.models.ollama.embed import ollama_embedder
+from everloom.models.ollama.talk import OllamaTalk
+from everloom.models.openai.ask import OpenAIAsk
+from everloom.models.openai.embed import openai_embedder
+from everloom.models.openai.talk import OpenAITalk
+from everloom.models.scripted.ask import ScriptedAsk
+from everloom.models.scripted.talk import ScriptedTalk
+from everloom.models.static import embed as static
+from everloom.models.talk import Talker, TalkWire
+from everloom.models.text import DATA_NOTICE, quoted
+from everloom.models.transport import Endpoint, RetryPolicy, Transport
+from everloom.models.usage import DayBudget, Meter, Spent
+
+_Made = TypeVar("_Made")
+_OPENAI_BASE = "https://api.openai.com/v1"
+_OLLAMA_BASE = "http://127.0.0.1:11434"
+_ANTHROPIC_BASE = "https://api.anthropic.com"
+_CHAT = RetryPolicy()
+# Somebody may be waiting for a search: give up soon, the next embedder in the chain or plain words take over.
+_EMBEDDING = RetryPolicy(attempts=2, first_wait=0.2, longest_wait=5.0, connect=2.0, timeout=30.0, deadline=45.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderAccess:
+    """Where providers answer, with which keys, and how long we wait for them."""
+
+    openai_key: str | None = field(default=None, repr=False)
+    openai_base: str = _OPENAI_BASE
+    ollama_base: str = _OLLAMA_BASE
+    anthropic_key: str | None = field(default=None, repr=False)
+    anthropic_base: str = _ANTHROPIC_BASE
+    embedding: RetryPolicy = _EMBEDDING
+    chat: RetryPolicy = _CHAT
+
+    def openai(self) -> Endpoint:
+        """Say where OpenAI or a compatible server answers; only OpenAI itself insists on a key."""
+        is_official = self.openai_base.rstrip("/") == _OPENAI_BASE
+        return Endpoint("openai", self.openai_base, self.openai_key, "OPENAI_API_KEY", needs_key=is_official)
+
+    def ollama(self) -> Endpoint:
+        """Say where Ollama answers."""
+        return Endpoint("ollama", self.ollama_base)
+
+    def anthropic(self) -> Endpoint:
+        """Say where Anthropic or a compatible server answers."""
+        is_official = self.anthropic_base.rstrip("/") == _ANTHROPIC_BASE
+        key_name = "ANTHROPIC_API_KEY"
+        return Endpoint("anthropic", self.anthropic_base, self.anthropic_key, key_name, needs_key=is_official)
+
+
+def make_embedder(specs: Sequence[str], *, access: ProviderAccess, clock: Clock) -> EmbedderChain:
+    """Build a chain of embedders from their names, in order of preference."""
+    return EmbedderChain([_choose(spec, _EMBEDDERS)(spec.partition(":")[2], access) for spec in specs], clock)
+
+
+def make_llm(spec: str, *, access: ProviderAccess, role: str = "large", meter: Meter | None = None) -> LLM:
+    """Build a language model from its name."""
+    return LLM(_choose(spec, _ASKING)(spec.partition(":")[2], access), role=role, meter=meter)
+
+
+def make_talker(spec: str, *, access: ProviderAccess, role: str = "large", meter: Meter | None = None) -> Talker:
+    """Build a model that converses from its name."""
+    return Talker(_choose(spec, _TALKING)(spec.partition(":")[2], access), role=role, meter=meter)
+
+
+def _static_embedder(model: str, _access: ProviderAccess) -> Embedder:
+    if f"static:{model}" != static.NAME:
+        raise Rejected(f"there is no static embedder {model!r}", hint=f"there is {static.NAME}")
+    return static.StaticEmbedder()
+
+
+_EMBEDDERS: dict[str, Callable[[str, ProviderAccess], Embedder]] = {
+    "ollama": lambda model, access: ollama_embedder(model, Transport(access.ollama(), access.embedding)),
+    "openai": lambda model, access: openai_embedder(model, Transport(access.openai(), access.embedding)),
+    "static": _static_embedder,
+}
+_ASKING: dict[str, Callable[[str, ProviderAccess], AskWire]] = {
+    "anthropic": lambda model, access: AnthropicAsk(access.anthropic(), model, access.chat),
+    "ollama": lambda model, access: OllamaAsk(Transport(access.ollama(), access.chat), model),
+    "openai": lambda model, access: OpenAIAsk(Transport(access.openai(), access.chat), model),
+    "scripted": lambda model, _access: ScriptedAsk(model),
+}
+_TALKING: dict[str, Callable[[str, ProviderAccess], TalkWire]] = {
+    "anthropic": lambda model, access: AnthropicTalk(access.anthropic(), model, access.chat),
+    "ollama": lambda model, access: OllamaTalk(Transport(access.ollama(), access.chat), model),
+    "openai": lambda model, access: OpenAITalk(Transport(access.openai(), access.chat), model),
+    "scripted": lambda model, _access: ScriptedTalk(model),
+}
+
+
+def _choose(spec: str, kinds: dict[str, _Made]) -> _Made:
+    kind, _, model = spec.partition(":")
+    if kind not in kinds or not model:
+        known = ", ".join(f"{name}:…" for name in sorted(kinds))
+        raise Rejected(f"{spec!r} names no model", hint=f"write one of {known}")
+    return kinds[kind]
+
+
+class Role(StrEnum):
+    """What a language model is for."""
+
+    LARGE = "large"
+    SMALL = "small"
+
+
+class Roles:
+    """The two language models: a large one to think, a small one for routine; each stands in for the other."""
+
+    def __init__(
+        self,
+        *,
+        large: str | None = None,
+        small: str | None = None,
+        access: ProviderAccess,
+        meter: Meter | None = None,
+        day: DayBudget | None = None,
+    ) -> None:
+        self._large, self._small = large or small, small or large
+        self._access = access
+        self._meter = meter
+        self._day = day
+        self._talkers: dict[Role, Talker] = {}
+        self._lock = Lock()
+
+    @property
+    def is_configured(self) -> bool:
+        """Say whether there is a language model at all."""
+        return self._large is not None
+
+    @cached_property
+    def large(self) -> LLM:
+        """Hand out the model that thinks."""
+        return make_llm(_configured(self._large), access=self._access, role=Role.LARGE, meter=self._meter)
+
+    @cached_property
+    def small(self) -> LLM:
+        """Hand out the model for routine."""
+        return make_llm(_configured(self._small), access=self._access, role=Role.SMALL, meter=self._meter)
+
+    def talker(self, role: Role = Role.LARGE) -> Talker:
+        """Hand out a model that converses, the same one each time; once the day's dollars are spent, the small one."""
+        large, small = _configured(self._large), _configured(self._small)
+        if role is Role.LARGE and self._day and self._day.choose(large, small) != large:
+            role = Role.SMALL
+        with self._lock:
+            if role not in self._talkers:
+                spec = large if role is Role.LARGE else small
+                self._talkers[role] = make_talker(spec, access=self._access, role=role, meter=self._meter)
+            return self._talkers[role]
+
+
+def _configured(spec: str | None) -> str:
+    if spec is None:
+        hint = "set llm.large = 'ollama:…' or 'openai:…', or set ANTHROPIC_API_KEY and llm.large = 'anthropic:…'"
+        raise Rejected("no language model is configured", hint=hint)
+    return spec
+
+
+class ModelThinker:
+    """The one `Thinker`: the large model thinks, the small one does what is routine."""
+
+    def __init__(self, roles: Roles) -> None:
+        self._roles = roles
+
+    @property
+    def name(self) -> str:
+        """Say `"kind:model"` of the large model."""
+        return self._roles.large.name
+
+    @property
+    def tier(self) -> str:
+        """Say its role, which search knows as a tier."""
+        return self._roles.large.role
+
+    @property
+    def spent(self) -> Spent:
+        """Sum every question put to either model."""
+        return self._roles.large.spent + self._roles.small.spent
+
+    def refusal(self) -> ProviderError | None:
+        """Say why the budget allows no question; None when it does."""
+        return self._roles.large.refusal()
+
+    def answer(self, question: Question, shape: type[ShapeT]) -> ShapeT:
+        """Ask, with every passage quoted as data that cannot instruct."""
+        llm = self._roles.small if question.is_routine else self._roles.large
+        parts = [question.request, *map(_quoted, question.passages)]
+        request = AskRequest(
+            system=f"{question.task}\n\n{DATA_NOTICE}",
+            messages=(AskMessage("user", "\n\n".join(part for part in parts if part)),),
+            max_tokens=question.max_tokens,
+            purpose=question.purpose,
+        )
+        return llm.answer(request, shape)[0]
+
+
+def _quoted(passage: Passage) -> str:
+    return f"{passage.label}:\n{quoted(passage.text, passage.label)}" if passage.label else quoted(passage.text)

@@ -1,0 +1,51 @@
+"""Conversing with a script: the first rule that matches speaks, and may use tools."""
+
+from __future__ import annotations
+
+import re
+
+from everloom.errors import ProviderError
+from everloom.models.ask import StopReason
+from everloom.models.scripted.ask import ScriptRule, read_script
+from everloom.models.talk import CompactionMode, Say, TalkReply, TalkRequest, TextBlock, ToolResult, ToolUse, Turn
+from everloom.models.text import estimate
+from everloom.models.usage import TokenUsage
+
+
+class ScriptedTalk:
+    """The first rule whose pattern is found in the newest turn speaks; without one, that turn is echoed.
+
+    What a tool answered is a turn too, but only rules that use no tool speak about it: a script cannot go in circles.
+    """
+
+    compacts = CompactionMode.NEVER
+    window = 128_000
+
+    def __init__(self, script: str) -> None:
+        self.name = f"scripted:{script}"
+        self._rules = read_script(script)
+
+    def talk(self, request: TalkRequest, say: Say) -> TalkReply:
+        """Say what the script says, word by word."""
+        newest = request.turns[-1] if request.turns else Turn("user", ())
+        results = [block.text for block in newest.blocks if isinstance(block, ToolResult)]
+        heard = newest.text or "\n".join(results)
+        rules = (rule for rule in self._rules if not (results and rule.uses))
+        rule = next((rule for rule in rules if rule.match.search(heard)), None)
+        text = rule.text if rule else heard or "(nothing)"
+        for words in re.findall(r"\S*\s*", text):
+            say(words)
+        uses = _uses(rule, request) if rule else ()
+        blocks = (*((TextBlock(text),) if text.strip() else ()), *uses)
+        usage, stop = TokenUsage(request.estimate(), estimate(text)), StopReason.TOOLS if uses else StopReason.END
+        return TalkReply(Turn("assistant", blocks), usage, self.name, stop, usage.total)
+
+    def compact(self, request: TalkRequest, instructions: str) -> TalkReply:  # noqa: ARG002 - never compacts
+        """Refuse: a script does not compact."""
+        raise ProviderError(f"{self.name} does not compact")
+
+
+def _uses(rule: ScriptRule, request: TalkRequest) -> tuple[ToolUse, ...]:
+    # Named by their place, so that two in one conversation differ and a script says the same each time.
+    place = len(request.turns)
+    return tuple(ToolUse(f"use_{place}_{at}", use.name, use.input) for at, use in enumerate(rule.uses))
