@@ -389,7 +389,7 @@ def test_upkeep_changes_nothing_that_can_be_found(workspace: Workspace, store_ur
     ids = workspace.add([note(text) for text in generated(60)])
     retire(workspace, *ids[:10])
     before = [(hit.id, hit.score) for hit in workspace.search("James paints the boat", limit=50)]
-    assert workspace.loom.store.tend(workspace.info.id)
+    assert workspace.loom.store.maintain(workspace.info.id)
     assert [(hit.id, hit.score) for hit in workspace.search("James paints the boat", limit=50)] == before
     assert_agreement(store_url)
 

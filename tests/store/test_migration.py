@@ -12,7 +12,7 @@ import pytest
 from everloom.clock import ManualClock
 from everloom.errors import EverloomError, StoreError
 from everloom.store import migrations, open_store
-from everloom.store.migrations import Step, steps
+from everloom.store.migrations import MigrationStep, steps
 from everloom.store.statements import Engine
 from tests.store.ground import assert_agreement, is_sqlite, note, open_at, rows_of
 from tests.store.nursery import Nursery
@@ -32,9 +32,9 @@ FAILURE = ADDITION + "INSERT INTO nowhere VALUES (1);\n"
 DANGLING = ADDITION + "INSERT INTO compass VALUES (987654, 1);\n"
 
 
-def with_step(sql: str) -> Callable[[Engine], tuple[Step, ...]]:
+def with_step(sql: str) -> Callable[[Engine], tuple[MigrationStep, ...]]:
     """Pretend that this program knows one migration more."""
-    return lambda engine: (*KNOWN[engine], Step(NEXT, "compass", migrations.in_dialect(sql, engine)))
+    return lambda engine: (*KNOWN[engine], MigrationStep(NEXT, "compass", migrations.translate(sql, engine)))
 
 
 @pytest.fixture

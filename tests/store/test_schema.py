@@ -16,7 +16,7 @@ from everloom.clock import ManualClock
 from everloom.loom import Loom
 from everloom.store import open_store
 from everloom.store.address import sqlite_path
-from everloom.store.migrations import in_dialect, steps
+from everloom.store.migrations import steps, translate
 from everloom.store.postgresql.opening import GUARD, VERSIONS
 from tests.store.ground import NOW, is_sqlite, note, open_at, rows_of
 
@@ -57,10 +57,10 @@ def structure(url: str) -> list[dict[str, Any]]:
 def build_from_file(url: str) -> None:
     if is_sqlite(url):
         with closing(sqlite3.connect(sqlite_path(url))) as connection:
-            connection.executescript(in_dialect(readable_schema(), "sqlite"))
+            connection.executescript(translate(readable_schema(), "sqlite"))
         return
     with psycopg.connect(url, autocommit=True) as connection:
-        for text in (VERSIONS, in_dialect(readable_schema(), "postgresql"), GUARD):
+        for text in (VERSIONS, translate(readable_schema(), "postgresql"), GUARD):
             connection.execute(text.encode())
 
 

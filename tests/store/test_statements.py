@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import everloom
-from everloom.store.statements import PARAMETER, PART, Engine, rendered, split_parts, statements
+from everloom.store.statements import PARAMETER, PART, Engine, render, split_parts, statements
 
 HOME = Path(str(resources.files("everloom.store"))) / "sql"
 PACKAGE = Path(everloom.__file__).parent
@@ -126,8 +126,8 @@ def test_no_name_is_used_twice_in_a_file() -> None:
 
 def test_lists_and_values_are_written_as_each_driver_wants_them() -> None:
     text = "SELECT 1 FROM t WHERE a = :one AND b IN (:*many) AND c::bigint = 5 AND d LIKE '%x'"
-    assert rendered(text, "sqlite").count("json_each(:many)") == 1
-    assert rendered(text, "postgresql") == (
+    assert render(text, "sqlite").count("json_each(:many)") == 1
+    assert render(text, "postgresql") == (
         "SELECT 1 FROM t WHERE a = %(one)s AND b = ANY(%(many)s) AND c::bigint = 5 AND d LIKE '%%x'"
     )
 

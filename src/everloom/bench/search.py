@@ -63,7 +63,7 @@ def measure(url: str, items: int, queries: int, progress: Callable[[int], None])
     with open_loom(url, settings=Settings()) as loom:
         workspace = loom.workspace("bench")
         rate = fill(workspace, items, progress)
-        loom.store.tend(workspace.info.id)  # as a sleep does after a large import
+        loom.store.maintain(workspace.info.id)  # as a sleep does after a large import
         searches = [timed("everloom: words + vectors + ranking", asked, finder(workspace))]
         rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
         size = loom.store.health().bytes_used / 1e6

@@ -161,7 +161,7 @@ class Upkeep:
         with self._store.write(workspace.id) as unit:
             lease.guard(unit)
             tally = unit.one("words.tally_get")
-        done = self._store.tend(workspace.id)
+        done = self._store.maintain(workspace.id)
         documents = 0 if tally is None else int(tally["documents"])
         progress(documents)
         return Report(len(done), {"documents": documents, "tended": done})

@@ -6,7 +6,7 @@ observation or a scene is: a faculty names a statement and gives it values.
 
 from __future__ import annotations
 
-from everloom.store.address import open_store, redacted
+from everloom.store.address import open_store, redact
 from everloom.store.contract import Params, Reach, Row, Store, Unit, VectorHit
 
-__all__ = ["Params", "Reach", "Row", "Store", "Unit", "VectorHit", "open_store", "redacted"]
+__all__ = ["Params", "Reach", "Row", "Store", "Unit", "VectorHit", "open_store", "redact"]

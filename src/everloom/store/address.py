@@ -9,7 +9,7 @@ from everloom.clock import Clock
 from everloom.errors import Rejected, StoreError
 from everloom.store.contract import Store
 
-FORMS = "sqlite:///path/to/loom.db or postgresql://user@host/database"
+_FORMS = "sqlite:///path/to/loom.db or postgresql://user@host/database"
 
 
 def open_store(url: str, clock: Clock) -> Store:
@@ -26,7 +26,7 @@ def open_store(url: str, clock: Clock) -> Store:
             hint = "pip install 'everloom[postgres]'"
             raise StoreError(f"the PostgreSQL engine is not installed ({error.name} is missing)", hint=hint) from error
         return PostgresStore(url, clock)
-    raise Rejected(f"cannot tell the engine of {redacted(url)!r}", hint=f"write {FORMS}")
+    raise Rejected(f"cannot tell the engine of {redact(url)!r}", hint=f"write {_FORMS}")
 
 
 def sqlite_path(url: str) -> Path:
@@ -35,11 +35,11 @@ def sqlite_path(url: str) -> Path:
     if path.startswith("/~") or (len(path) > 2 and path[2] == ":"):
         path = path[1:]
     if path in {"", "/"} or ":memory:" in path:
-        raise Rejected(f"{url!r} names no file", hint=f"write {FORMS}")
+        raise Rejected(f"{url!r} names no file", hint=f"write {_FORMS}")
     return Path(path).expanduser()
 
 
-def redacted(url: str) -> str:
+def redact(url: str) -> str:
     """Write a URL without its password, wherever that stands in it."""
     parts = urlsplit(url)
     if not parts.password and "password=" not in parts.query:

@@ -5,6 +5,7 @@ Pure types: knows neither SQLite nor PostgreSQL.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -56,6 +57,32 @@ class Reach:
 
 
 EVERYTHING = Reach()
+
+
+@dataclass(frozen=True, slots=True)
+class WordCounts:
+    """Counts over some documents, to be added to a workspace's or taken from them."""
+
+    documents: int
+    words: int
+    context_words: int
+    terms: dict[str, int]
+
+    def signed(self, sign: int) -> WordCounts:
+        """Turn an addition into a removal when `sign` is -1."""
+        terms = {term: sign * count for term, count in self.terms.items()}
+        return WordCounts(sign * self.documents, sign * self.words, sign * self.context_words, terms)
+
+
+def count_words(rows: Iterable[Row]) -> WordCounts:
+    """Count the words of documents as they stand in their rows."""
+    documents = words = context_words = 0
+    terms: Counter[str] = Counter()
+    for row in rows:
+        text, context = row["words"].split(), row["context_words"].split()
+        documents, words, context_words = documents + 1, words + len(text), context_words + len(context)
+        terms.update({*text, *context})
+    return WordCounts(documents, words, context_words, dict(sorted(terms.items())))
 
 
 class VectorHit(NamedTuple):
@@ -157,7 +184,7 @@ class Unit(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class StoreHealth:
     """What an engine says of itself: `problems` is empty when all is well."""
 
     engine: Literal["sqlite", "postgresql"]
@@ -188,11 +215,11 @@ class Store(Protocol):
         """Begin a unit of work that is kept whole when the block ends, and not at all when it raises."""
         ...
 
-    def health(self) -> Health:
+    def health(self) -> StoreHealth:
         """Check the engine: version, size, integrity."""
         ...
 
-    def tend(self, workspace: int) -> list[str]:
+    def maintain(self, workspace: int) -> list[str]:
         """Do the engine's own upkeep for a workspace that has grown; the answer says what was done."""
         ...
 

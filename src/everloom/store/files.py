@@ -16,7 +16,7 @@ from uuid import uuid4
 from everloom.errors import StoreBusy, StoreError
 
 PATIENCE_SECONDS = 60.0
-PAUSE_SECONDS = 0.01
+_PAUSE_SECONDS = 0.01
 
 if os.name == "nt":
     import msvcrt
@@ -42,7 +42,7 @@ def locked(file: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
         while not _taken(handle):
             if time.monotonic() > deadline:
                 raise StoreBusy(f"somebody else is writing in {file.parent.parent}", hint="try again in a moment")
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(_PAUSE_SECONDS)
         yield
     finally:
         os.close(handle)
@@ -66,14 +66,14 @@ def write_whole(file: Path, data: bytes) -> None:
             opened.flush()
             os.fsync(opened.fileno())
         partial.replace(file)
-        settle(file.parent)
+        fsync_directory(file.parent)
     except OSError as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise StoreError(f"cannot write {file}: {error.strerror}", hint="check its permissions and the disk") from error
 
 
-def settle(folder: Path) -> None:
+def fsync_directory(folder: Path) -> None:
     """Make a directory's own entries durable, where the system can."""
     if os.name == "nt":
         return

@@ -38,10 +38,10 @@ class Pool(Generic[C]):
         self._patience = patience
         self._survives_fork = survives_fork
         self._closed = False
-        self._forget()
-        POOLS.add(self)
+        self._reset()
+        _POOLS.add(self)
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._owner = os.getpid()
         self._idle: list[C] = []
         self._out = 0
@@ -56,7 +56,7 @@ class Pool(Generic[C]):
                     "this process was forked while another thread used the store",
                     hint="start processes by spawn instead of fork, or before threads use the store",
                 )
-            self._forget()
+            self._reset()
         if self._closed:
             raise StoreError("this store is closed", hint="open it again with open_loom()")
         if not self._free.acquire(timeout=self._patience):
@@ -68,10 +68,10 @@ class Pool(Generic[C]):
         try:
             return self._connect()
         except BaseException:
-            self._came_back()
+            self._free_slot()
             raise
 
-    def _came_back(self) -> None:
+    def _free_slot(self) -> None:
         with self._lock:
             self._out -= 1
         self._free.release()
@@ -86,7 +86,7 @@ class Pool(Generic[C]):
                 connection_is_kept = False
         if not connection_is_kept:
             self._disconnect(connection)
-        self._came_back()
+        self._free_slot()
 
     def discard(self, connection: C) -> None:
         """Throw a broken connection away, and with it the idle ones, which broke at the same time."""
@@ -95,9 +95,9 @@ class Pool(Generic[C]):
             self._idle.clear()
         for each in broken:
             self._disconnect(each)
-        self._came_back()
+        self._free_slot()
 
-    def rest(self) -> None:
+    def close_idle(self) -> None:
         """Disconnect what is idle now."""
         with self._lock:
             idle, self._idle = self._idle, []
@@ -108,17 +108,17 @@ class Pool(Generic[C]):
         """Disconnect what is idle now, and the rest as it comes back."""
         with self._lock:
             self._closed = True
-        self.rest()
+        self.close_idle()
 
 
-POOLS: WeakSet[Pool[Any]] = WeakSet()
+_POOLS: WeakSet[Pool[Any]] = WeakSet()
 
 
-def rest_before_fork() -> None:
+def _close_idle_before_fork() -> None:
     """Let a child inherit no idle connection."""
-    for pool in list(POOLS):
-        pool.rest()
+    for pool in list(_POOLS):
+        pool.close_idle()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=rest_before_fork)
+    os.register_at_fork(before=_close_idle_before_fork)

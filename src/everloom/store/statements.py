@@ -14,9 +14,9 @@ from typing import Literal
 Engine = Literal["sqlite", "postgresql"]
 
 PART = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
-LIST = re.compile(r"IN \(:\*(\w+)\)")
+_LIST = re.compile(r"IN \(:\*(\w+)\)")
 PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
-COMMENT = re.compile(r"^\s*--.*$\n?", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*--.*$\n?", re.MULTILINE)
 
 
 @cache
@@ -30,7 +30,7 @@ def statements(engine: Engine) -> dict[str, str]:
     for name in sorted(shared) + sorted(own):
         prefix = name.split(".")[0]
         for part, text in split_parts(files[name]).items():
-            found[f"{prefix}.{part}"] = rendered(text, engine)
+            found[f"{prefix}.{part}"] = render(text, engine)
     return found
 
 
@@ -38,12 +38,12 @@ def split_parts(text: str) -> dict[str, str]:
     """Cut a file at its `-- name:` lines."""
     pieces = PART.split(text)[1:]
     return {
-        name: COMMENT.sub("", body).strip().rstrip(";") for name, body in zip(pieces[::2], pieces[1::2], strict=True)
+        name: _COMMENT.sub("", body).strip().rstrip(";") for name, body in zip(pieces[::2], pieces[1::2], strict=True)
     }
 
 
-def rendered(text: str, engine: Engine) -> str:
+def render(text: str, engine: Engine) -> str:
     """Write a statement the way an engine's driver wants it."""
     if engine == "sqlite":
-        return LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text)
-    return PARAMETER.sub(r"%(\1)s", LIST.sub(r"= ANY(:\1)", text.replace("%", "%%")))
+        return _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text)
+    return PARAMETER.sub(r"%(\1)s", _LIST.sub(r"= ANY(:\1)", text.replace("%", "%%")))

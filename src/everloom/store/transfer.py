@@ -19,9 +19,9 @@ from everloom.store.contract import Row, Store, Unit
 from everloom.store.migrations import tables, workspace_tables
 
 # Not copied: each engine makes these from the rest.
-DERIVED = frozenset({"counter", "posting", "term", "tally"})
+_DERIVED = frozenset({"counter", "posting", "term", "tally"})
 NOWHERE = 0
-PAGE = 1000
+_PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def copy_to_file(source: Store, target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         partial = Path(folder) / "partial.db"
         copy = open_store(f"sqlite://{partial.absolute()}", SystemClock())
-        copy_all(source, copy)
+        _copy_all(source, copy)
         copy.backup(Path(folder) / "whole.db")
         copy.close()
         (Path(folder) / "whole.db").replace(target)
@@ -58,15 +58,15 @@ def restore(source: Path, url: str, clock: Clock, *, force: bool = False) -> Res
             hint = "name a file that `everloom backup` wrote"
             raise StoreError(f"cannot read the backup {source}: {error.strerror}", hint=hint) from error
         opened = open_store(f"sqlite://{copy}", clock)
-        target, former = opened_empty(url, source, clock, force=force)
-        rows = copy_all(opened, target)
-        names = tuple(row["name"] for row in workspaces(target))
+        target, former = _open_empty(url, source, clock, force=force)
+        rows = _copy_all(opened, target)
+        names = tuple(row["name"] for row in _workspaces(target))
         opened.close()
     target.close()
     return RestoreReport(names, rows, former)
 
 
-def opened_empty(url: str, source: Path, clock: Clock, *, force: bool) -> tuple[Store, Path | None]:
+def _open_empty(url: str, source: Path, clock: Clock, *, force: bool) -> tuple[Store, Path | None]:
     """Open the store that a restore goes into, emptied; a damaged file is moved aside."""
     try:
         target = open_store(url, clock)
@@ -77,11 +77,11 @@ def opened_empty(url: str, source: Path, clock: Clock, *, force: bool) -> tuple[
             raise
         if not force:
             raise StoreError(error.message, hint="--force moves the file aside and restores in its place") from error
-        return opened_instead(sqlite_path(url), url, clock)
-    return target, made_empty(target, source, clock, force=force)
+        return _replace_damaged(sqlite_path(url), url, clock)
+    return target, _make_empty(target, source, clock, force=force)
 
 
-def opened_instead(damaged: Path, url: str, clock: Clock) -> tuple[Store, Path]:
+def _replace_damaged(damaged: Path, url: str, clock: Clock) -> tuple[Store, Path]:
     """Move a damaged file aside, with its log, and begin anew in its place."""
     former = damaged.with_name(f"{damaged.name}.damaged-{to_micros(clock.now())}")
     for tail in ("-wal", "-shm", ""):
@@ -91,9 +91,9 @@ def opened_instead(damaged: Path, url: str, clock: Clock) -> tuple[Store, Path]:
     return open_store(url, clock), former
 
 
-def made_empty(target: Store, source: Path, clock: Clock, *, force: bool) -> Path | None:
+def _make_empty(target: Store, source: Path, clock: Clock, *, force: bool) -> Path | None:
     """Empty a store for a restore, keeping what it held in a file beside the backup."""
-    held = workspaces(target)
+    held = _workspaces(target)
     if not held:
         return None
     if not force:
@@ -108,15 +108,15 @@ def made_empty(target: Store, source: Path, clock: Clock, *, force: bool) -> Pat
     return former
 
 
-def workspaces(store: Store) -> list[Row]:
+def _workspaces(store: Store) -> list[Row]:
     """List the workspaces of a store."""
     with store.read(NOWHERE) as unit:
         return unit.all("kernel.workspace_all")
 
 
-def copy_all(source: Store, target: Store) -> int:
+def _copy_all(source: Store, target: Store) -> int:
     """Copy every row of every workspace, and what they share; the answer is how many rows."""
-    shared = [name for name, belongs in tables(source.engine).items() if not belongs and name not in DERIVED]
+    shared = [name for name, belongs in tables(source.engine).items() if not belongs and name not in _DERIVED]
     count = 0
     with source.read(NOWHERE) as reading, target.write(NOWHERE) as writing:
         present = {table: {tuple(row.values()) for row in writing.rows_of(table)} for table in shared}
@@ -124,36 +124,36 @@ def copy_all(source: Store, target: Store) -> int:
             missing = [row for row in reading.rows_of(table) if tuple(row.values()) not in present[table]]
             writing.put_rows(table, missing)
             count += len(missing)
-    for row in workspaces(source):
+    for row in _workspaces(source):
         with source.read(row["id"]) as reading, target.write(row["id"]) as writing:
-            count += copy_workspace(reading, writing, source)
-    advance_counters(source, target)
+            count += _copy_workspace(reading, writing, source)
+    _advance_counters(source, target)
     return count
 
 
-def copy_workspace(reading: Unit, writing: Unit, source: Store) -> int:
+def _copy_workspace(reading: Unit, writing: Unit, source: Store) -> int:
     """Copy the rows of one workspace and make its word index anew."""
     count = 0
     for table in workspace_tables(source.engine):
-        if table not in DERIVED:
+        if table not in _DERIVED:
             rows = reading.rows_of(table)
-            while page := list(islice(rows, PAGE)):
+            while page := list(islice(rows, _PAGE)):
                 writing.put_rows(table, page)
                 count += len(page)
-    for ids in documents(writing):
+    for ids in _documents(writing):
         writing.index_words(ids)
     return count
 
 
-def documents(unit: Unit) -> Iterator[list[int]]:
+def _documents(unit: Unit) -> Iterator[list[int]]:
     """Walk through the ids of a workspace's documents, a page at a time."""
     after = 0
-    while ids := [row["item_id"] for row in unit.all("words.document_ids", after=after, limit=PAGE)]:
+    while ids := [row["item_id"] for row in unit.all("words.document_ids", after=after, limit=_PAGE)]:
         yield ids
         after = ids[-1]
 
 
-def advance_counters(source: Store, target: Store) -> None:
+def _advance_counters(source: Store, target: Store) -> None:
     """See that fresh ids of the copy are larger than every id that was copied."""
     for counter in ("item", "revision"):
         with source.write(NOWHERE) as reading:
@@ -164,7 +164,7 @@ def advance_counters(source: Store, target: Store) -> None:
 
 def erase(unit: Unit) -> None:
     """Delete everything of a workspace but its name."""
-    for ids in documents(unit):
+    for ids in _documents(unit):
         unit.unindex_words(ids)
     for table in reversed(workspace_tables(unit.engine)):
         unit.clear(table)

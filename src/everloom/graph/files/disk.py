@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from everloom.errors import NotFound, Rejected, StoreError
 from everloom.graph.kinds import MEMORIES, VAULT
 from everloom.graph.results import Problem
-from everloom.store.files import settle
+from everloom.store.files import fsync_directory
 
 HIDDEN = ".everloom"
 LARGEST = 5_000_000
@@ -112,14 +112,14 @@ class Disk:
         where = self.place(path)
         where.parent.mkdir(parents=True, exist_ok=True)
         (self.root / HIDDEN / key / name).replace(where)
-        settle(where.parent)
+        fsync_directory(where.parent)
 
     def drop(self, path: str) -> None:
         """Remove a file."""
         where = self.place(path)
         with suppress(FileNotFoundError):
             where.unlink()
-            settle(where.parent)
+            fsync_directory(where.parent)
 
     def append(self, path: str, data: bytes) -> None:
         """Add to the end of a file, in one write."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from everloom.errors import EverloomError, Rejected, StoreError
 from everloom.kernel.texts import storable
 from everloom.mind.notes.names import DEEPEST, note_name
-from everloom.store.files import locked, settle, write_whole
+from everloom.store.files import fsync_directory, locked, write_whole
 
 LARGEST = 1_000_000
 CORNER = ".everloom"
@@ -135,7 +135,7 @@ class Shelf:
         if not body:
             with suppress(FileNotFoundError):
                 where.unlink()
-                settle(where.parent)
+                fsync_directory(where.parent)
             return
         try:
             where.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)

@@ -10,14 +10,14 @@ from psycopg import errors
 
 from everloom.errors import Conflict, StoreBusy, StoreError
 
-RETRY = (
+_RETRY = (
     errors.LockNotAvailable,
     errors.DeadlockDetected,
     errors.SerializationFailure,
     errors.QueryCanceled,
     errors.TooManyConnections,
 )
-CONNECTING = (
+_CONNECTING = (
     ("password authentication failed", "the password is wrong", "correct it in the URL or in PGPASSWORD"),
     ("no password supplied", "a password is needed", "put it into the URL or into PGPASSWORD"),
     ("does not exist", "the database or the role does not exist", "create it with createdb or createuser"),
@@ -25,12 +25,12 @@ CONNECTING = (
 )
 
 
-def lost(error: psycopg.Error) -> bool:
+def is_lost(error: psycopg.Error) -> bool:
     """Say whether the connection itself is gone."""
-    return isinstance(error, psycopg.OperationalError) and not isinstance(error, (*RETRY, errors.DiskFull))
+    return isinstance(error, psycopg.OperationalError) and not isinstance(error, (*_RETRY, errors.DiskFull))
 
 
-def named(error: psycopg.Error, address: str) -> StoreError | Conflict:
+def translate_error(error: psycopg.Error, address: str) -> StoreError | Conflict:
     """Turn a driver's error into one of ours that says what to do next."""
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if isinstance(error, psycopg.IntegrityError):
@@ -41,15 +41,15 @@ def named(error: psycopg.Error, address: str) -> StoreError | Conflict:
         )
     if isinstance(error, errors.InsufficientPrivilege):
         return StoreError(f"{address}: {text}", hint="grant the role the right, or connect as the owner of the schema")
-    if isinstance(error, RETRY) or lost(error):
+    if isinstance(error, _RETRY) or is_lost(error):
         return StoreBusy(f"{address}: {text}", hint="try again; an idempotency key makes that safe for writes")
     return StoreError(f"{address}: {text}")
 
 
-def refused(error: psycopg.OperationalError, address: str) -> StoreError:
+def explain_refusal(error: psycopg.OperationalError, address: str) -> StoreError:
     """Say why a connection could not be made: wrong for good, or not there now."""
     text = str(error)
-    for sign, fault, hint in CONNECTING:
+    for sign, fault, hint in _CONNECTING:
         if sign in text:
             return StoreError(f"{address}: {fault}", hint=hint)
     reason = text.strip().splitlines()[-1] if text.strip() else "no answer"

@@ -8,14 +8,14 @@ from psycopg.rows import DictRow, dict_row
 
 from everloom.clock import Clock, to_micros
 from everloom.errors import StoreError
-from everloom.store.migrations import missing
-from everloom.store.postgresql.faults import named, refused
+from everloom.store.migrations import missing_steps
+from everloom.store.postgresql.faults import explain_refusal, translate_error
 
-OLDEST_SERVER = 150_000
-OLDEST_PGVECTOR = (0, 8)
+_OLDEST_SERVER = 150_000
+_OLDEST_PGVECTOR = (0, 8)
 # Any number that other programs in the same database are unlikely to lock: "mind" in ASCII.
-MIGRATION_LOCK = 0x6D696E64
-CONNECT_SECONDS = 10
+_MIGRATION_LOCK = 0x6D696E64
+_CONNECT_SECONDS = 10
 
 Connection = psycopg.Connection[DictRow]
 
@@ -43,7 +43,7 @@ END $$
 
 
 # Lifts the guards, so that a migration sees every workspace, and copies every table into a schema beside ours.
-KEEP_COPY = """
+_KEEP_COPY = """
 DO $$
 DECLARE name TEXT;
 BEGIN
@@ -60,10 +60,10 @@ def connect(url: str, address: str) -> Connection:
     """Make one connection with explicit transactions only."""
     try:
         connection = psycopg.connect(
-            url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_SECONDS, application_name="everloom"
+            url, autocommit=True, row_factory=dict_row, connect_timeout=_CONNECT_SECONDS, application_name="everloom"
         )
     except psycopg.OperationalError as error:
-        raise refused(error, address) from error
+        raise explain_refusal(error, address) from error
     return connection
 
 
@@ -74,27 +74,29 @@ def connect_for_units(url: str, address: str) -> Connection:
         register_vector(connection)
     except psycopg.Error as error:
         connection.close()
-        raise named(error, address) from error
+        raise translate_error(error, address) from error
     return connection
 
 
 def prepare(url: str, address: str, clock: Clock) -> None:
     """Make the database what this version expects, once, whoever comes first; or refuse it."""
     with connect(url, address) as connection:
-        if connection.info.server_version < OLDEST_SERVER:
+        if connection.info.server_version < _OLDEST_SERVER:
             raise StoreError(
                 f"{address} is PostgreSQL {connection.info.server_version // 10_000}", hint="15 is the oldest"
             )
         try:
+            # The lock comes first: of many programs that start at once, one migrates, and the others find it done. All
+            # steps share the transaction, so a failure leaves the schema as it was.
             with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
-                need_vectors(connection, address)
-                migrate(connection, address, clock)
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
+                _need_vectors(connection, address)
+                _migrate(connection, address, clock)
         except psycopg.Error as error:
-            raise named(error, address) from error
+            raise translate_error(error, address) from error
 
 
-def need_vectors(connection: Connection, address: str) -> None:
+def _need_vectors(connection: Connection, address: str) -> None:
     """See that pgvector is there and new enough."""
     row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
     if row is None:
@@ -108,7 +110,7 @@ def need_vectors(connection: Connection, address: str) -> None:
             ) from error
         row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
     version = str(row["extversion"]) if row else ""
-    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
+    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_PGVECTOR:
         raise StoreError(f"{address} has pgvector {version}", hint="everloom needs 0.8: ALTER EXTENSION vector UPDATE")
 
 
@@ -120,15 +122,15 @@ def version_of(connection: Connection) -> int:
     return int(row["number"]) if row else 0
 
 
-def migrate(connection: Connection, address: str, clock: Clock) -> None:
+def _migrate(connection: Connection, address: str, clock: Clock) -> None:
     """Run what is missing inside the open transaction."""
     version = version_of(connection)
-    todo = missing("postgresql", version, address)
+    todo = missing_steps("postgresql", version, address)
     if not todo:
         return
     if version:
         kept = f"everloom_v{version}_{to_micros(clock.now())}"
-        connection.execute(KEEP_COPY.format(schema=kept).encode())
+        connection.execute(_KEEP_COPY.format(schema=kept).encode())
     connection.execute(VERSIONS)
     for step in todo:
         connection.execute(step.sql.encode())
@@ -136,4 +138,5 @@ def migrate(connection: Connection, address: str, clock: Clock) -> None:
             "INSERT INTO migration (number, name, at) VALUES (%s, %s, %s)",
             (step.number, step.name, to_micros(clock.now())),
         )
+    # Last, because a step may have made tables, and because the copy above had to lift the guards.
     connection.execute(GUARD)

@@ -13,26 +13,26 @@ from psycopg.rows import DictRow
 
 from everloom.clock import Clock
 from everloom.errors import StoreBusy
-from everloom.store.address import redacted
-from everloom.store.contract import Health
+from everloom.store.address import redact
+from everloom.store.contract import StoreHealth
 from everloom.store.pool import Pool
-from everloom.store.postgresql.faults import lost, named
+from everloom.store.postgresql.faults import is_lost, translate_error
 from everloom.store.postgresql.opening import Connection, connect_for_units, prepare, version_of
 from everloom.store.postgresql.unit import PostgresUnit
 
-CONNECTIONS = 16
+_CONNECTIONS = 16
 # Up to so many vectors of a perspective, sorting them exactly is fast enough and loses nothing.
-LARGE = 20_000
+_LARGE = 20_000
 PATIENCE_SECONDS = 30.0
 # The upper half of the advisory lock of a workspace; the lower half is its id.
-WRITER_LOCK = 0x6D696E64 << 32
+_WRITER_LOCK = 0x6D696E64 << 32
 
 # An approximate index goes on looking until the page is full, whatever a filter takes away.
-READ = (
+_READ = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL everloom.workspace = '{workspace}'; "
     "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 100"
 )
-WRITE = (
+_WRITE = (
     "BEGIN; SET LOCAL everloom.workspace = '{workspace}'; SET LOCAL lock_timeout = '30s'; "
     "SELECT pg_advisory_xact_lock({lock})"
 )
@@ -44,10 +44,10 @@ class PostgresStore:
     engine: Literal["postgresql"] = "postgresql"
 
     def __init__(self, url: str, clock: Clock) -> None:
-        self.address = redacted(url)
+        self.address = redact(url)
         self._url = url
         prepare(url, self.address, clock)
-        self._pool = Pool(self._connect, Connection.close, size=CONNECTIONS, patience=PATIENCE_SECONDS)
+        self._pool = Pool(self._connect, Connection.close, size=_CONNECTIONS, patience=PATIENCE_SECONDS)
 
     def _connect(self) -> Connection:
         return connect_for_units(self._url, self.address)
@@ -55,28 +55,30 @@ class PostgresStore:
     @contextmanager
     def read(self, workspace: int) -> Iterator[PostgresUnit]:
         """Begin a unit that sees the database as it is at this moment."""
-        with self._unit(workspace, READ.format(workspace=int(workspace))) as unit:
+        with self._unit(workspace, _READ.format(workspace=int(workspace))) as unit:
             yield unit
 
     @contextmanager
     def write(self, workspace: int) -> Iterator[PostgresUnit]:
         """Begin a unit that writes; one at a time in a workspace, over all machines."""
-        begin = WRITE.format(workspace=int(workspace), lock=WRITER_LOCK | int(workspace))
+        begin = _WRITE.format(workspace=int(workspace), lock=_WRITER_LOCK | int(workspace))
         with self._unit(workspace, begin) as unit:
             yield unit
 
+    # The advisory lock of a workspace is taken first in a writing unit and let go by the commit itself, so its writers
+    # take turns over all machines, ids grow in commit order, and a connection that dies holds nobody up.
     @contextmanager
     def _unit(self, workspace: int, begin: str) -> Iterator[PostgresUnit]:
-        connection = self._begun(begin)
+        connection = self._begin(begin)
         try:
             yield PostgresUnit(connection, workspace)
             connection.execute("COMMIT")
         except psycopg.Error as error:
-            raise named(error, self.address) from error
+            raise translate_error(error, self.address) from error
         finally:
             self._end(connection)
 
-    def _begun(self, begin: str) -> Connection:
+    def _begin(self, begin: str) -> Connection:
         """Begin on a living connection: one that died while idle is replaced, for as long as patience lasts."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
@@ -86,11 +88,11 @@ class PostgresStore:
                 connection.execute(begin.encode(), prepare=False)
                 return connection
             except (psycopg.Error, StoreBusy) as error:
-                again = isinstance(error, StoreBusy) or lost(error)
+                again = isinstance(error, StoreBusy) or is_lost(error)
                 if connection is not None:
                     self._end(connection)
                 if not again or time.monotonic() > deadline:
-                    raise (error if isinstance(error, StoreBusy) else named(error, self.address)) from error
+                    raise (error if isinstance(error, StoreBusy) else translate_error(error, self.address)) from error
                 time.sleep(0.1)
 
     def _end(self, connection: Connection) -> None:
@@ -105,9 +107,9 @@ class PostgresStore:
         else:
             self._pool.give_back(connection)
 
-    def health(self) -> Health:
+    def health(self) -> StoreHealth:
         """Ask the server for its version, its size, and whether the guards of the workspaces are in force."""
-        connection = self._begun("BEGIN READ ONLY")
+        connection = self._begin("BEGIN READ ONLY")
         try:
             version = version_of(connection)
             size = connection.execute("SELECT pg_database_size(current_database()) AS size").fetchone()
@@ -115,7 +117,7 @@ class PostgresStore:
                 "SELECT rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user"
             ).fetchone()
         except psycopg.Error as error:
-            raise named(error, self.address) from error
+            raise translate_error(error, self.address) from error
         finally:
             self._end(connection)
         problems = []
@@ -124,38 +126,38 @@ class PostgresStore:
                 "the role is a superuser, so row-level security does not apply: connect as an ordinary role"
             )
         server = connection.info.server_version
-        return Health(
+        return StoreHealth(
             "postgresql", f"{server // 10_000}.{server % 10_000}", version, size["size"] if size else 0, tuple(problems)
         )
 
-    def tend(self, workspace: int) -> list[str]:
+    def maintain(self, workspace: int) -> list[str]:
         """Index perspectives that have grown large, and let the planner know what the tables hold."""
         with self.read(workspace) as unit:
-            large = [row for row in unit.all("vectors.counts") if row["count"] >= LARGE]
+            large = [row for row in unit.all("vectors.counts") if row["count"] >= _LARGE]
         done = [self._index(row["model_id"], row["perspective_id"], row["dim"]) for row in large]
-        self._maintain("ANALYZE document, embedding, posting, term")
+        self._administer("ANALYZE document, embedding, posting, term")
         return [*(name for name in done if name), "statistics"]
 
     def _index(self, model: int, perspective: int, dim: int) -> str | None:
         """Make the partial index of one perspective unless it is there; writers go on meanwhile."""
         name = f"embedding_near_{model}_{perspective}"
-        found = self._maintain(f"SELECT to_regclass('{name}') IS NOT NULL AS found")
+        found = self._administer(f"SELECT to_regclass('{name}') IS NOT NULL AS found")
         if found and found["found"]:
             return None
-        self._maintain(
+        self._administer(
             f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON embedding USING hnsw "
             f"((vector::halfvec({dim})) halfvec_ip_ops) WHERE model_id = {model} AND perspective_id = {perspective}"
         )
         return name
 
-    def _maintain(self, statement: str) -> DictRow | None:
+    def _administer(self, statement: str) -> DictRow | None:
         """Run one statement of upkeep by itself, outside any unit of work."""
         connection = self._pool.take()
         try:
             cursor = connection.execute(statement.encode(), prepare=False)
             return cursor.fetchone() if cursor.description else None
         except psycopg.Error as error:
-            raise named(error, self.address) from error
+            raise translate_error(error, self.address) from error
         finally:
             self._end(connection)
 

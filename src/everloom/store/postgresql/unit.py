@@ -10,13 +10,12 @@ import numpy as np
 import psycopg
 from pgvector import HalfVector
 
-from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Value, VectorHit
-from everloom.store.counting import WordCounts, count_words
+from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Value, VectorHit, WordCounts, count_words
 from everloom.store.migrations import clear_table, fill_table, read_table
 from everloom.store.postgresql.opening import Connection
 from everloom.store.statements import statements
 
-Given = Value | Sequence[int] | Sequence[str] | Sequence[float] | HalfVector
+_Given = Value | Sequence[int] | Sequence[str] | Sequence[float] | HalfVector
 
 
 class PostgresUnit:
@@ -30,26 +29,26 @@ class PostgresUnit:
         self._sql = statements("postgresql")
 
     def _execute(
-        self, name: str, params: Mapping[str, Given], written: Mapping[str, int] | None = None
+        self, name: str, params: Mapping[str, _Given], written: Mapping[str, int] | None = None
     ) -> psycopg.Cursor[dict[str, object]]:
         values = {key: list(value) if isinstance(value, tuple) else value for key, value in params.items()}
         sql = self._sql[name].format(**written) if written else self._sql[name]
         return self._connection.execute(sql, {"workspace": self.workspace, **values}, binary=True)
 
-    def run(self, name: str, /, **params: Given) -> int:
+    def run(self, name: str, /, **params: _Given) -> int:
         """Run a named statement and say how many rows it changed."""
         return self._execute(name, params).rowcount
 
-    def many(self, name: str, rows: Iterable[Mapping[str, Given]], /) -> None:
+    def many(self, name: str, rows: Iterable[Mapping[str, _Given]], /) -> None:
         """Run a named statement once for each row of values."""
         with self._connection.cursor() as cursor:
             cursor.executemany(self._sql[name], [{"workspace": self.workspace, **row} for row in rows])
 
-    def one(self, name: str, /, **params: Given) -> Row | None:
+    def one(self, name: str, /, **params: _Given) -> Row | None:
         """Answer the first row, if there is one."""
         return self._execute(name, params).fetchone()
 
-    def all(self, name: str, /, **params: Given) -> list[Row]:
+    def all(self, name: str, /, **params: _Given) -> list[Row]:
         """Answer every row."""
         return cast("list[Row]", self._execute(name, params).fetchall())
 
@@ -84,7 +83,7 @@ class PostgresUnit:
 
     def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
         """Find the documents that hold any of the terms, by the impact of each and its weight."""
-        asked: dict[str, Given] = {"terms": list(weights), "weights": list(weights.values()), "limit": limit}
+        asked: dict[str, _Given] = {"terms": list(weights), "weights": list(weights.values()), "limit": limit}
         if reach == EVERYTHING:
             rows = self._execute("words.find", asked).fetchall()
         else:
@@ -118,14 +117,14 @@ class PostgresUnit:
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
         """Let the server rank the workspace's vectors by distance, perspective by perspective."""
         name = "vectors.nearest" if reach == EVERYTHING else "vectors.nearest_within"
-        hits = self._compared(name, probe, {"limit": limit, **({} if reach == EVERYTHING else reach.params)})
+        hits = self._compare(name, probe, {"limit": limit, **({} if reach == EVERYTHING else reach.params)})
         return sorted(hits.values(), key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
 
     def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
         """Compare the probe with these documents' own rows; the best perspective wins."""
-        return self._compared("vectors.similarities", probe, {"ids": list(item_ids)})
+        return self._compare("vectors.similarities", probe, {"ids": list(item_ids)})
 
-    def _compared(self, name: str, probe: Probe, params: Mapping[str, Given]) -> dict[int, VectorHit]:
+    def _compare(self, name: str, probe: Probe, params: Mapping[str, _Given]) -> dict[int, VectorHit]:
         best: dict[int, VectorHit] = {}
         for perspective, vector in probe.vectors.items():
             place = {"model": probe.model_id, "perspective": perspective}
@@ -146,14 +145,14 @@ class PostgresUnit:
         """Read a table whole, for a copy; row-level security leaves only this workspace's rows."""
         with self._connection.cursor(binary=True) as cursor:
             for row in cursor.stream(read_table(table).encode()):
-                yield {column: neutral(value) for column, value in row.items()}
+                yield {column: _to_neutral(value) for column, value in row.items()}
 
     def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """Write rows as `rows_of` reads them."""
         if rows:
             statement = fill_table(table, rows[0], "%({})s")
             with self._connection.cursor() as cursor:
-                cursor.executemany(statement.encode(), [native(table, row) for row in rows])
+                cursor.executemany(statement.encode(), [_to_native(table, row) for row in rows])
 
     def clear(self, table: str) -> None:
         """Erase this workspace's rows of a table."""
@@ -165,12 +164,12 @@ def impact(text_count: int, context_count: int) -> float:
     return text_count / (text_count + 1.2) + 0.5 * context_count / (context_count + 1.2)
 
 
-def neutral(value: object) -> Value:
+def _to_neutral(value: object) -> Value:
     """Write a column as every engine reads it: a vector becomes float16 bytes."""
     return value.to_numpy().astype("<f2").tobytes() if isinstance(value, HalfVector) else cast("Value", value)
 
 
-def native(table: str, row: Mapping[str, Value]) -> dict[str, Given]:
+def _to_native(table: str, row: Mapping[str, Value]) -> dict[str, _Given]:
     """Write a neutral row as PostgreSQL takes it."""
     if table != "embedding":
         return dict(row)

@@ -26,20 +26,20 @@ ADVICE = {
 
 def is_busy(error: sqlite3.Error) -> bool:
     """Say whether another connection was in the way."""
-    return code_of(error) in {"SQLITE_BUSY", "SQLITE_LOCKED"}
+    return _code_of(error) in {"SQLITE_BUSY", "SQLITE_LOCKED"}
 
 
-def code_of(error: sqlite3.Error) -> str:
+def _code_of(error: sqlite3.Error) -> str:
     """Name the primary result code."""
     name = getattr(error, "sqlite_errorname", None) or "SQLITE_ERROR"
     return "_".join(name.split("_")[:2])
 
 
-def named(error: sqlite3.Error, address: str) -> StoreError | Conflict:
+def translate_error(error: sqlite3.Error, address: str) -> StoreError | Conflict:
     """Turn a driver's error into one of ours that says what to do next."""
     if is_busy(error):
         return StoreBusy(f"{address} is busy: another process is writing", hint="try again in a moment")
-    code = code_of(error)
+    code = _code_of(error)
     if code == "SQLITE_CONSTRAINT":
         return Conflict(f"{address} refused a row: {error}")
     if code in ADVICE:

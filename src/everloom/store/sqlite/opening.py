@@ -10,23 +10,23 @@ from pathlib import Path
 
 from everloom.clock import Clock, to_micros
 from everloom.errors import StoreError
-from everloom.store.migrations import Step, missing
-from everloom.store.sqlite.faults import ADVICE, is_busy, named
+from everloom.store.migrations import MigrationStep, missing_steps
+from everloom.store.sqlite.faults import ADVICE, is_busy, translate_error
 
 # "mind" in ASCII: tells our files from other programs' SQLite files.
-APPLICATION_ID = 0x6D696E64
-MAGIC = b"SQLite format 3\x00"
+_APPLICATION_ID = 0x6D696E64
+_MAGIC = b"SQLite format 3\x00"
 OLDEST = (3, 37, 0)
-BUSY_MILLISECONDS = 30_000
+_BUSY_MILLISECONDS = 30_000
 PATIENCE_SECONDS = 60.0
 # What the planner is told to expect of an index, and of one that holds only what waits.
-MANY_ROWS = 1_000_000
-FEW_ROWS = 1_000
+_MANY_ROWS = 1_000_000
+_FEW_ROWS = 1_000
 
 
 def connect(path: Path) -> sqlite3.Connection:
     """Make one connection, durable against power loss, with explicit transactions only."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_MILLISECONDS / 1000)
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MILLISECONDS / 1000)
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
@@ -45,28 +45,29 @@ def prepare(path: Path, clock: Clock) -> None:
         raise StoreError(
             f"cannot make the folder {path.parent}: {error.strerror}", hint="choose another place"
         ) from error
-    refuse_other_files(path)
-    connection = first_connection(path)
+    # In this order: nothing of another program's is touched, then the log is turned on, then what is missing is run.
+    _refuse_other_files(path)
+    connection = _first_connection(path)
     try:
-        todo = missing("sqlite", version_of(connection, path), str(path))
+        todo = missing_steps("sqlite", version_of(connection, path), str(path))
         if todo:
-            migrate(connection, path, clock)
+            _migrate(connection, path, clock)
     except sqlite3.Error as error:
-        raise named(error, str(path)) from error
+        raise translate_error(error, str(path)) from error
     finally:
         connection.close()
 
 
-def refuse_other_files(path: Path) -> None:
+def _refuse_other_files(path: Path) -> None:
     """Refuse a file that is no database: SQLite would take a very short one for an empty database of its own."""
     with suppress(OSError), path.open("rb") as file:
-        head = file.read(len(MAGIC))
-        if head not in {b"", MAGIC}:
+        head = file.read(len(_MAGIC))
+        if head not in {b"", _MAGIC}:
             fault, hint = ADVICE["SQLITE_NOTADB"]
             raise StoreError(f"{path}: {fault}", hint=hint)
 
 
-def first_connection(path: Path) -> sqlite3.Connection:
+def _first_connection(path: Path) -> sqlite3.Connection:
     """Open the file in write-ahead mode; several processes may do so at the same moment."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -83,7 +84,7 @@ def first_connection(path: Path) -> sqlite3.Connection:
                 raise
             # SQLite does not wait by itself when two connections turn the log on at once.
             if not is_busy(error) or time.monotonic() > deadline:
-                raise named(error, str(path)) from error
+                raise translate_error(error, str(path)) from error
             time.sleep(0.02)
 
 
@@ -91,43 +92,45 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
     """Read the schema version; 0 for an empty file; refuse another program's database."""
     if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None:
         return 0
-    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
         raise StoreError(f"{path} is another program's database", hint="name another file; nothing was changed")
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
+def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
     """Run what is missing in one transaction; whoever comes second finds it done."""
     # With foreign keys on, rebuilding a table would delete its children.
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("BEGIN IMMEDIATE")
     try:
+        # Read again, now under the write lock: another process may have migrated since the first look.
         version = version_of(connection, path)
-        todo = missing("sqlite", version, str(path))
+        todo = missing_steps("sqlite", version, str(path))
+        # The copy is written from a connection of its own, which sees the file as it was before this transaction.
         if todo and version:
-            keep_copy(path, version, clock)
+            _keep_copy(path, version, clock)
         for step in todo:
-            run_step(connection, step)
+            _run_step(connection, step)
         if todo:
-            teach_planner(connection)
+            _teach_planner(connection)
         connection.execute("COMMIT")
     except BaseException:
         connection.rollback()
         raise
 
 
-def run_step(connection: sqlite3.Connection, step: Step) -> None:
+def _run_step(connection: sqlite3.Connection, step: MigrationStep) -> None:
     """Run one migration inside the open transaction."""
-    for statement in split_statements(step.sql):
+    for statement in _split_statements(step.sql):
         connection.execute(statement)
     broken = connection.execute("PRAGMA foreign_key_check").fetchone()
     if broken is not None:
         raise StoreError(f"migration {step.number} ({step.name}) would leave {broken[0]} with a dangling reference")
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {step.number}")
 
 
-def teach_planner(connection: sqlite3.Connection) -> None:
+def _teach_planner(connection: sqlite3.Connection) -> None:
     """Tell SQLite before there is any data that a workspace holds many rows and a whole key few.
 
     Without statistics it takes an index that knows only the workspace for as good as one that knows the items asked
@@ -147,12 +150,12 @@ def teach_planner(connection: sqlite3.Connection) -> None:
             columns = connection.execute("SELECT COUNT(*) FROM pragma_index_info(?)", (index["name"],)).fetchone()[0]
             # The key of a table without rowids is filed under the table's own name.
             name = table["name"] if table["rowless"] and index["origin"] == "pk" else index["name"]
-            rows = FEW_ROWS if index["partial"] else MANY_ROWS
-            row = (table["name"], name, expectation(rows, columns, whole=bool(index["unique"])))
+            rows = _FEW_ROWS if index["partial"] else _MANY_ROWS
+            row = (table["name"], name, _expectation(rows, columns, whole=bool(index["unique"])))
             connection.execute("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", row)
 
 
-def expectation(rows: int, columns: int, *, whole: bool) -> str:
+def _expectation(rows: int, columns: int, *, whole: bool) -> str:
     """Write what an index of so many columns is expected to hold: rows in all, then rows for each longer prefix."""
     narrowing = [max(1, rows // 10 ** (3 * place + 1)) for place in range(columns)]
     if whole:
@@ -160,7 +163,7 @@ def expectation(rows: int, columns: int, *, whole: bool) -> str:
     return " ".join(str(number) for number in (rows, *narrowing))
 
 
-def split_statements(sql: str) -> list[str]:
+def _split_statements(sql: str) -> list[str]:
     """Cut a script at the ends of its statements."""
     found, current = [], ""
     for line in sql.splitlines(keepends=True):
@@ -171,7 +174,7 @@ def split_statements(sql: str) -> list[str]:
     return found
 
 
-def keep_copy(path: Path, version: int, clock: Clock) -> Path:
+def _keep_copy(path: Path, version: int, clock: Clock) -> Path:
     """Copy the database as it was before a migration, beside it."""
     target = path.with_name(f"{path.name}.v{version}-{to_micros(clock.now())}.bak")
     copy_to(path, target)
@@ -187,7 +190,7 @@ def copy_to(path: Path, target: Path) -> None:
         reader.execute("VACUUM INTO ?", (str(partial),))
     except sqlite3.Error as error:
         partial.unlink(missing_ok=True)
-        raise named(error, str(target)) from error
+        raise translate_error(error, str(target)) from error
     finally:
         reader.close()
     with partial.open("rb+") as written:

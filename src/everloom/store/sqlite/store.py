@@ -13,14 +13,14 @@ from typing import Literal
 
 from everloom.clock import Clock
 from everloom.errors import StoreBusy, StoreError
-from everloom.store.contract import Health
+from everloom.store.contract import StoreHealth
 from everloom.store.pool import Pool
-from everloom.store.sqlite.faults import is_busy, named
+from everloom.store.sqlite.faults import is_busy, translate_error
 from everloom.store.sqlite.opening import PATIENCE_SECONDS, connect, copy_to, prepare
 from everloom.store.sqlite.unit import SqliteUnit
 from everloom.store.sqlite.vectors import VectorCache
 
-CONNECTIONS = 32
+_CONNECTIONS = 32
 
 
 class SqliteStore:
@@ -34,7 +34,7 @@ class SqliteStore:
         self._pool = Pool(
             self._connect,
             sqlite3.Connection.close,
-            size=CONNECTIONS,
+            size=_CONNECTIONS,
             patience=PATIENCE_SECONDS,
             survives_fork=False,
         )
@@ -56,7 +56,7 @@ class SqliteStore:
         try:
             return connect(self.path)
         except sqlite3.Error as error:
-            raise named(error, self.address) from error
+            raise translate_error(error, self.address) from error
 
     @contextmanager
     def read(self, workspace: int) -> Iterator[SqliteUnit]:
@@ -69,6 +69,8 @@ class SqliteStore:
         """Begin a unit that writes; one at a time over all processes."""
         if self._owner != os.getpid():
             self._begin_anew()
+        # First the queue of this process, then SQLite's lock: SQLite lets waiting writers starve, a thread's lock does
+        # not. BEGIN IMMEDIATE takes the write lock before anything is read, so no unit has to give up half-way.
         if not self._turn.acquire(timeout=PATIENCE_SECONDS):
             raise StoreBusy(f"{self.address} is busy: another thread is writing", hint="try again in a moment")
         try:
@@ -86,10 +88,11 @@ class SqliteStore:
             self._begin(connection, begin)
             unit = SqliteUnit(connection, workspace, self._vectors)
             yield unit
+            # Counters are written just before the commit: ids then grow in commit order.
             unit.finish()
             connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise named(error, self.address) from error
+            raise translate_error(error, self.address) from error
         finally:
             if connection.in_transaction:
                 connection.rollback()
@@ -106,7 +109,7 @@ class SqliteStore:
                 if not is_busy(error) or time.monotonic() > deadline:
                     raise
 
-    def health(self) -> Health:
+    def health(self) -> StoreHealth:
         """Check the file's structure, its references and its word index."""
         connection = self._pool.take()
         try:
@@ -116,12 +119,12 @@ class SqliteStore:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
         except sqlite3.Error as error:
-            raise named(error, self.address) from error
+            raise translate_error(error, self.address) from error
         finally:
             self._pool.give_back(connection)
-        return Health("sqlite", sqlite3.sqlite_version, version, pages * size, tuple(problems))
+        return StoreHealth("sqlite", sqlite3.sqlite_version, version, pages * size, tuple(problems))
 
-    def tend(self, workspace: int) -> list[str]:
+    def maintain(self, workspace: int) -> list[str]:
         """Fold the word index together and let the planner know what the tables hold."""
         with self.write(workspace) as unit:
             unit.run("words.fold")
@@ -129,7 +132,7 @@ class SqliteStore:
         try:
             connection.execute("PRAGMA optimize")
         except sqlite3.Error as error:
-            raise named(error, self.address) from error
+            raise translate_error(error, self.address) from error
         finally:
             self._pool.give_back(connection)
         return ["word index", "statistics"]

@@ -9,14 +9,13 @@ from typing import Literal
 
 import numpy as np
 
-from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Value, VectorHit
-from everloom.store.counting import count_words
+from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Value, VectorHit, count_words
 from everloom.store.migrations import clear_table, fill_table, read_table, workspace_tables
-from everloom.store.sqlite.vectors import Floats, VectorCache, unpacked
+from everloom.store.sqlite.vectors import Floats, VectorCache, unpack
 from everloom.store.statements import statements
 
 # Ranking so many times the page and sifting it is cheaper than joining every match, unless few are inside the reach.
-SIFTED = 4
+_SIFTED = 4
 
 
 class SqliteUnit:
@@ -63,6 +62,8 @@ class SqliteUnit:
         last = self._counters[counter] = self._counters[counter] + count
         return range(last - count + 1, last + 1)
 
+    # Counters are read once a unit and written back once, at its end: many ids cost two statements. The write lock is
+    # held from the beginning, so nobody else takes the same ids meanwhile.
     def finish(self) -> None:
         """Write back how far the counters came; the store calls it just before it commits."""
         for counter, last in self._counters.items():
@@ -83,8 +84,8 @@ class SqliteUnit:
             (
                 {
                     "id": row["item_id"],
-                    "text": self._marked(row["words"], row["live"]),
-                    "context": self._marked(row["context_words"], row["live"]),
+                    "text": self._mark_words(row["words"], row["live"]),
+                    "context": self._mark_words(row["context_words"], row["live"]),
                 }
                 for row in rows
             ),
@@ -95,7 +96,7 @@ class SqliteUnit:
         )
         self.many("words.term_count", ({"term": term, "count": count} for term, count in counts.terms.items()))
 
-    def _marked(self, words: str, live: int) -> str:
+    def _mark_words(self, words: str, live: int) -> str:
         """Write the workspace into each word, and whether the document is of the present."""
         mark = f"{self.workspace}." if live else f"{self.workspace}~"
         return " ".join(mark + word for word in words.split())
@@ -103,18 +104,18 @@ class SqliteUnit:
     def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
         """Find the documents that hold any of the terms, by FTS5's own BM25 with the context at half weight."""
         marks = (".",) if reach.is_present else (".", "~")
-        query = " OR ".join(quoted(f"{self.workspace}{mark}{term}") for term in weights for mark in marks)
+        query = " OR ".join(_quote(f"{self.workspace}{mark}{term}") for term in weights for mark in marks)
         if not query:
             return []
         if reach.is_present:
-            depth = limit if reach == EVERYTHING else limit * SIFTED
+            depth = limit if reach == EVERYTHING else limit * _SIFTED
             found = [row["id"] for row in self.all("words.find", query=query, limit=depth)]
-            kept = found if reach == EVERYTHING else self._sifted(found, reach)
+            kept = found if reach == EVERYTHING else self._sift(found, reach)
             if len(kept) >= limit or len(found) < depth:
                 return kept[:limit]
         return [row["id"] for row in self.all("words.find_within", query=query, limit=limit, **reach.params)]
 
-    def _sifted(self, ids: Sequence[int], reach: Reach) -> list[int]:
+    def _sift(self, ids: Sequence[int], reach: Reach) -> list[int]:
         """Keep what is inside the reach, in order."""
         inside = {row["id"] for row in self.all("words.within", ids=list(ids), **reach.params)}
         return [item for item in ids if item in inside]
@@ -183,7 +184,7 @@ class SqliteUnit:
         page, before = limit, -1
         while True:
             found = candidates(page)
-            inside = self._sifted(found, reach)
+            inside = self._sift(found, reach)
             # Of a page, as large a share is inside the reach as of the candidates that stand for it.
             if page * len(inside) >= limit * len(found) or len(found) == before:
                 return inside
@@ -193,19 +194,19 @@ class SqliteUnit:
         """Compare the probe with these documents' own rows; the best perspective wins."""
         best: dict[int, VectorHit] = {}
         for perspective, vector in probe.vectors.items():
-            for item, score in self._compared(probe.model_id, perspective, vector, item_ids).items():
+            for item, score in self._compare(probe.model_id, perspective, vector, item_ids).items():
                 known = best.get(item)
                 if known is None or score > known.similarity:
                     best[item] = VectorHit(item, score, perspective)
         return best
 
-    def _compared(self, model: int, perspective: int, vector: Floats, item_ids: Sequence[int]) -> dict[int, float]:
+    def _compare(self, model: int, perspective: int, vector: Floats, item_ids: Sequence[int]) -> dict[int, float]:
         shelf = self._vectors.shelf(self, model, perspective, vector.shape[0])
         held = shelf.similarities(vector, item_ids)
         if held is not None:
             return held
         rows = self.all("vectors.of_items", model=model, perspective=perspective, ids=list(item_ids))
-        scores = unpacked([row["vector"] for row in rows], vector.shape[0]) @ vector
+        scores = unpack([row["vector"] for row in rows], vector.shape[0]) @ vector
         return dict(zip((row["item_id"] for row in rows), scores.tolist(), strict=True))
 
     def vectors(self, model_id: int, perspective_id: int, item_ids: Sequence[int]) -> dict[int, np.ndarray]:
@@ -230,6 +231,6 @@ class SqliteUnit:
         self._connection.execute(clear_table(table, "?"), (self.workspace,))
 
 
-def quoted(token: str) -> str:
+def _quote(token: str) -> str:
     """Write a token as an FTS5 string, so that no character of it is syntax."""
     return '"' + token.replace('"', '""') + '"'

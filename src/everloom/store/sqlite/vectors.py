@@ -1,8 +1,8 @@
 """Vectors of one workspace, model and perspective, held in memory over the rows that are the truth.
 
-A shelf catches up by revision: it loads what any process wrote since it last looked, nothing more. Up to `EXACT`
-vectors it keeps them whole. Beyond, it ranks by sign bits, then, while they fit into `CODES_BYTES`, by 8-bit codes; the
-caller compares the best of those with the rows exactly. Knows neither documents nor questions.
+A shelf catches up by revision: it loads what any process wrote since it last looked, nothing more. A search has up to
+three stages, each finer and for fewer vectors: sign bits, 8-bit codes, the rows themselves. Knows neither documents nor
+questions.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ import numpy.typing as npt
 
 from everloom.store.contract import Row, Value
 
-# Measured: below this an exact product is cheaper than bits and a second look at the rows.
+# Up to so many, vectors are kept whole and compared exactly: measured, that is cheaper than bits and a second look at
+# the rows. One vector more, and the shelf keeps bits and codes for good.
 EXACT = 20_000
 # Real embeddings lose 6 % of their neighbours at 8 times the wanted number, under 1 % at 32.
-OVERSAMPLING = 32
+_OVERSAMPLING = 32
 # How many of those 8-bit codes leave over: they are a hundred times finer than signs.
-REFINED = 4
-CODES_BYTES = 64 * 1024 * 1024
-PAGE = 1_000
-BUDGET_BYTES = 256 * 1024 * 1024
+_REFINED = 4
+# Codes are kept while they fit into this; beyond, sign bits alone choose the rows that are compared.
+_CODES_BYTES = 64 * 1024 * 1024
+PAGE = 1_000  # rows of one read while a shelf catches up
+_BUDGET_BYTES = 256 * 1024 * 1024
 
 Floats = npt.NDArray[np.float32]
 Number = TypeVar("Number", bound=np.generic)
 
 
-class Reader(Protocol):
+class _Reader(Protocol):
     """The part of a unit that a shelf reads through."""
 
     @property
@@ -44,12 +46,12 @@ class Reader(Protocol):
         ...
 
 
-def unpacked(blobs: Sequence[bytes], dim: int) -> Floats:
+def unpack(blobs: Sequence[bytes], dim: int) -> Floats:
     """Turn rows of float16 into a matrix."""
     return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(-1, dim).astype(np.float32)
 
 
-def sign_bits(vectors: Floats) -> npt.NDArray[np.uint64]:
+def _sign_bits(vectors: Floats) -> npt.NDArray[np.uint64]:
     """Pack the signs of each vector into words of 64 bits, one row a word."""
     packed = np.packbits(vectors > 0, axis=1)
     padding = -packed.shape[1] % 8
@@ -57,7 +59,7 @@ def sign_bits(vectors: Floats) -> npt.NDArray[np.uint64]:
     return np.ascontiguousarray(padded.view(np.uint64).T)
 
 
-class Codes:
+class _Codes:
     """Vectors in 8 bits a number, each with its own scale: coarse, but in memory."""
 
     def __init__(self, dim: int) -> None:
@@ -77,8 +79,8 @@ class Codes:
 
     def grow(self, count: int, room: int) -> None:
         """Make room, keeping the first `count`."""
-        self._numbers = grown(self._numbers, count, room)
-        self._scales = grown(self._scales, count, room)
+        self._numbers = _enlarge(self._numbers, count, room)
+        self._scales = _enlarge(self._scales, count, room)
 
     def similarities(self, places: npt.NDArray[np.intp], probe: Floats) -> Floats:
         """Compare the probe with some of the vectors, nearly exactly."""
@@ -86,7 +88,7 @@ class Codes:
         return near
 
 
-class Shelf:
+class _Shelf:
     """The vectors of one perspective, growing at the end."""
 
     def __init__(self, dim: int) -> None:
@@ -100,7 +102,7 @@ class Shelf:
         self._rows: Floats | None = np.empty((0, dim), np.float32)
         # One row a vector here; they are laid out by words, because ranking reads one word of all vectors at a time.
         self._bits = np.empty((0, -(-dim // 64)), np.uint64).T
-        self._codes: Codes | None = None
+        self._codes: _Codes | None = None
 
     @property
     def size(self) -> int:
@@ -111,6 +113,8 @@ class Shelf:
 
     def add(self, ids: npt.NDArray[np.int64], live: npt.NDArray[np.bool_], vectors: Floats) -> None:
         """Put vectors on the shelf, each in the place that its document already has or at the end."""
+        # Ids grow, so one above the highest is new without a look. Of the others some are known, and some belong to
+        # older documents that got their vector only now.
         known = ids <= self._highest
         for position in np.flatnonzero(known):
             place = self._place(int(ids[position]))
@@ -151,31 +155,34 @@ class Shelf:
         if self._rows is not None:
             self._rows[place] = vectors
             return
-        self._bits[:, place] = sign_bits(vectors)
+        self._bits[:, place] = _sign_bits(vectors)
         if self._codes is not None:
             self._codes.put(place, vectors)
 
     def _give_up_rows(self, rows: Floats) -> None:
         """Keep bits and codes of the vectors instead of the vectors."""
         room = self._ids.shape[0]
-        self._rows, self._places, self._codes = None, {}, Codes(self.dim)
+        self._rows, self._places, self._codes = None, {}, _Codes(self.dim)
         self._bits = np.zeros((self._bits.shape[0], room), np.uint64)
         self._codes.grow(0, room)
         self._put(slice(0, self.count), rows)
 
     def _grow(self, room: int) -> None:
-        self._ids, self._live = grown(self._ids, self.count, room), grown(self._live, self.count, room)
+        self._ids, self._live = _enlarge(self._ids, self.count, room), _enlarge(self._live, self.count, room)
         if self._rows is not None:
-            self._rows = grown(self._rows, self.count, room)
+            self._rows = _enlarge(self._rows, self.count, room)
             return
-        self._bits = np.ascontiguousarray(grown(self._bits.T, self.count, room).T)
-        if self._codes is not None and room * self.dim > CODES_BYTES:
+        self._bits = np.ascontiguousarray(_enlarge(self._bits.T, self.count, room).T)
+        # Codes that no longer fit are given up and never come back: making them anew would mean reading every row.
+        if self._codes is not None and room * self.dim > _CODES_BYTES:
             self._codes = None
         if self._codes is not None:
             self._codes.grow(self.count, room)
 
     def nearest(self, probe: Floats, *, live_only: bool) -> Callable[[int], list[int]]:
         """Rank the shelf against a probe once; the answer names candidates that hold the best `n`, for any `n`."""
+        # Other threads may append while this one ranks. They write behind `count`, or into arrays that have replaced
+        # these, so what is taken here stays whole without a lock.
         count, ids, live, rows, codes = self.count, self._ids, self._live, self._rows, self._codes
         if rows is not None:
             distance: npt.NDArray[np.float32 | np.uint16] = -(rows[:count] @ probe)
@@ -186,10 +193,12 @@ class Shelf:
             distance[~live[:count]] = far
 
         def candidates(n: int) -> list[int]:
-            chosen = smallest(distance, n if rows is not None else n * OVERSAMPLING)
+            # Signs order vectors only roughly, so far more of them are taken than are wanted; the codes then leave a
+            # few times as many as wanted, and the caller compares those with their rows exactly.
+            chosen = _smallest(distance, n if rows is not None else n * _OVERSAMPLING)
             chosen = chosen[distance[chosen] < far]
             if codes is not None:
-                chosen = chosen[smallest(-codes.similarities(chosen, probe), n * REFINED)]
+                chosen = chosen[_smallest(-codes.similarities(chosen, probe), n * _REFINED)]
             found: list[int] = ids[chosen].tolist()
             return found
 
@@ -205,19 +214,19 @@ class Shelf:
 
     def _differing_bits(self, probe: Floats, count: int) -> npt.NDArray[np.uint16]:
         distance = np.zeros(count, np.uint16)
-        for row, word in zip(self._bits, sign_bits(probe[None, :])[:, 0], strict=True):
+        for row, word in zip(self._bits, _sign_bits(probe[None, :])[:, 0], strict=True):
             distance += np.bitwise_count(row[:count] ^ word)
         return distance
 
 
-def grown(array: npt.NDArray[Number], count: int, room: int) -> npt.NDArray[Number]:
+def _enlarge(array: npt.NDArray[Number], count: int, room: int) -> npt.NDArray[Number]:
     """Copy the first `count` rows into an array with room for more."""
     larger = np.zeros((room, *array.shape[1:]), array.dtype)
     larger[:count] = array[:count]
     return larger
 
 
-def smallest(values: npt.NDArray[np.generic], n: int) -> npt.NDArray[np.intp]:
+def _smallest(values: npt.NDArray[np.generic], n: int) -> npt.NDArray[np.intp]:
     """Find the places of the `n` smallest values, in no order."""
     return np.argpartition(values, n)[:n] if n < len(values) else np.arange(len(values))
 
@@ -225,24 +234,25 @@ def smallest(values: npt.NDArray[np.generic], n: int) -> npt.NDArray[np.intp]:
 class VectorCache:
     """Shelves of the workspaces that were searched lately, within a budget of memory."""
 
-    def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
+    def __init__(self, budget_bytes: int = _BUDGET_BYTES) -> None:
         self._budget = budget_bytes
-        self._shelves: OrderedDict[tuple[int, int, int], Shelf] = OrderedDict()
+        self._shelves: OrderedDict[tuple[int, int, int], _Shelf] = OrderedDict()
         self._lock = RLock()
 
-    def shelf(self, unit: Reader, model_id: int, perspective_id: int, dim: int) -> Shelf:
+    def shelf(self, unit: _Reader, model_id: int, perspective_id: int, dim: int) -> _Shelf:
         """Find a shelf, caught up with everything that the unit can see."""
         key = (unit.workspace, model_id, perspective_id)
         with self._lock:
-            shelf = self._shelves.pop(key, None) or Shelf(dim)
+            shelf = self._shelves.pop(key, None) or _Shelf(dim)
             self._shelves[key] = shelf
-            catch_up(shelf, unit, model_id, perspective_id)
+            _catch_up(shelf, unit, model_id, perspective_id)
+            # The shelf in use is never thrown out, even when it is larger than the budget.
             while sum(each.size for each in self._shelves.values()) > self._budget and len(self._shelves) > 1:
                 self._shelves.popitem(last=False)
         return shelf
 
 
-def catch_up(shelf: Shelf, unit: Reader, model_id: int, perspective_id: int) -> None:
+def _catch_up(shelf: _Shelf, unit: _Reader, model_id: int, perspective_id: int) -> None:
     """Load what changed since the shelf last looked, a page at a time."""
     (row,) = unit.all("vectors.latest", model=model_id)
     latest = row["revision"] or 0
@@ -256,6 +266,7 @@ def catch_up(shelf: Shelf, unit: Reader, model_id: int, perspective_id: int) -> 
             shelf.add(
                 np.fromiter((row["item_id"] for row in rows), np.int64, len(rows)),
                 np.fromiter((row["live"] for row in rows), np.bool_, len(rows)),
-                unpacked([row["vector"] for row in rows], shelf.dim),
+                unpack([row["vector"] for row in rows], shelf.dim),
             )
+        # A page that is not full was the last: everything up to `latest` is here, or belongs to other perspectives.
         shelf.revision = rows[-1]["revision"] if len(rows) == PAGE else latest

@@ -31,9 +31,9 @@ def config(context: click.Context) -> Answer | None:
 
 def without_secret(origin: Origin) -> dict[str, object]:
     """Write a setting as it may be seen by whoever looks over a shoulder."""
-    from everloom.store import redacted  # noqa: PLC0415  loads the store
+    from everloom.store import redact  # noqa: PLC0415  loads the store
 
-    value = redacted(origin.value) if isinstance(origin.value, str) and "://" in origin.value else origin.value
+    value = redact(origin.value) if isinstance(origin.value, str) and "://" in origin.value else origin.value
     return {**asdict(origin), "value": value}
 
 
@@ -65,10 +65,10 @@ def set_value(invocation: Invocation, name: str, value: str) -> Answer:
 def understood(name: str, text: str) -> object:
     """Read a value as its setting takes it; secrets are refused."""
     from everloom.settings import validated  # noqa: PLC0415  loads pydantic
-    from everloom.store import redacted  # noqa: PLC0415
+    from everloom.store import redact  # noqa: PLC0415
 
     section, _, key = name.partition(".")
-    if section == "secrets" or (name == "store.url" and redacted(text) != text):
+    if section == "secrets" or (name == "store.url" and redact(text) != text):
         raise Rejected("a secret does not belong in a file", hint="set it in the environment instead")
     raw = tuple(text.split(",")) if name == "embed.models" else text
     settings = validated({name: raw}, {name: "the command line"})

@@ -46,29 +46,29 @@ class Schema:
 
 def schema_of(url: str) -> Schema:
     """Read the version of a store without opening it for writing; one from the future is refused."""
-    from everloom.store import redacted  # noqa: PLC0415  loads the store
+    from everloom.store import redact  # noqa: PLC0415  loads the store
     from everloom.store.address import sqlite_path  # noqa: PLC0415
-    from everloom.store.migrations import latest, missing  # noqa: PLC0415
+    from everloom.store.migrations import latest_version, missing_steps  # noqa: PLC0415
 
     if not url.startswith("sqlite:"):
-        return Schema("postgresql", redacted(url), None, latest("postgresql"))
+        return Schema("postgresql", redact(url), None, latest_version("postgresql"))
     path = sqlite_path(url)
     exists = path.exists()
     version = file_version(path) if exists else 0
-    steps = tuple(f"{step.number} {step.name}" for step in missing("sqlite", version, str(path)))
-    return Schema("sqlite", str(path), version, latest("sqlite"), exists, steps)
+    steps = tuple(f"{step.number} {step.name}" for step in missing_steps("sqlite", version, str(path)))
+    return Schema("sqlite", str(path), version, latest_version("sqlite"), exists, steps)
 
 
 def file_version(path: Path) -> int:
     """Read the schema version of a SQLite file, changing nothing."""
-    from everloom.store.sqlite.faults import named  # noqa: PLC0415  loads the store
+    from everloom.store.sqlite.faults import translate_error  # noqa: PLC0415  loads the store
     from everloom.store.sqlite.opening import version_of  # noqa: PLC0415
 
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return version_of(connection, path)
     except sqlite3.Error as error:
-        raise named(error, str(path)) from error
+        raise translate_error(error, str(path)) from error
 
 
 @click.command(cls=Command)
@@ -109,11 +109,11 @@ def backup(invocation: Invocation, target: Path) -> Answer:
 def restore(invocation: Invocation, source: Path, force: bool) -> Answer:
     """Put a backup in the place of the store."""
     from everloom.clock import SystemClock  # noqa: PLC0415  loads the store
-    from everloom.store import redacted, transfer  # noqa: PLC0415
+    from everloom.store import redact, transfer  # noqa: PLC0415
 
     url = invocation.settings()[0].store.url
     report = transfer.restore(source, url, SystemClock(), force=force)
-    lines = [f"{source} → {redacted(url)}: {report.rows:,} rows in {', '.join(report.workspaces) or 'no workspace'}"]
+    lines = [f"{source} → {redact(url)}: {report.rows:,} rows in {', '.join(report.workspaces) or 'no workspace'}"]
     if report.former:
         lines.append(f"what was there before is kept in {report.former}")
-    return Answer({"source": str(source), "target": redacted(url), **fields_of(report)}, lines)
+    return Answer({"source": str(source), "target": redact(url), **fields_of(report)}, lines)
