@@ -39,8 +39,9 @@ PEERS = (
         "everloom",
         "everloom",
         home="everloom",
-        about="Default settings, static embedder, words and vectors; each turn as a document with its speaker and date "
-        "as labels and the turns around it as context, as `everloom bench retrieval` does: more than all others get.",
+        about="Default settings, static embedder, words and vectors; each turn is a document with its speaker and "
+        "date as labels and the surrounding turns as context, as in `everloom bench retrieval`: more than the others "
+        "get.",
         packages=(str(ROOT),),
         is_ours=True,
         takes_context=True,
@@ -49,7 +50,7 @@ PEERS = (
         "everloom, text only",
         "everloom",
         home="everloom",
-        about="The same, but each turn as the one line that all others get (speaker, date, text), without context.",
+        about="The same, but each turn is the one line that the others get (speaker, date, text), without context.",
         packages=(str(ROOT),),
         is_ours=True,
     ),
@@ -57,15 +58,15 @@ PEERS = (
         "FTS5",
         "fts5",
         home="",
-        about="The `sqlite3` of the standard library: porter stemmer, stop words of the question dropped, any word, "
-        "its own bm25.",
+        about="The standard library's `sqlite3`: porter stemmer, the question without stop words, any word may "
+        "match, FTS5's own bm25.",
     ),
     Peer(
         "Chroma",
         "chroma",
         home="chroma",
-        about="Persistent client, one collection a conversation, cosine; its default model is fetched at first use, so "
-        "the same MiniLM is given as embedding function. By PyTorch, where its own would run in ONNX.",
+        about="Persistent client, one collection per conversation, cosine. Its default model is downloaded at first "
+        "use, so the same MiniLM is passed as the embedding function, through PyTorch instead of ONNX.",
         packages=("chromadb==1.5.9",),
         has_model=True,
     ),
@@ -73,8 +74,9 @@ PEERS = (
         "mem0",
         "mem0",
         home="mem0",
-        about="`infer=False`, one user a conversation, its default vector store (Qdrant in a local folder), MiniLM by "
-        "its huggingface embedder; no least score. Its word scores need `fastembed` and a file from a hub: off.",
+        about="`infer=False`, one user per conversation, its default vector store (Qdrant in a local folder), MiniLM "
+        "through its huggingface embedder, no minimum score. Its keyword scores are off: they need `fastembed` and a "
+        "file from a hub.",
         packages=("mem0ai==2.2.1",),
         has_model=True,
         variables=MappingProxyType({"MEM0_TELEMETRY": "False"}),
@@ -83,8 +85,8 @@ PEERS = (
         "mcp-memory-service",
         "mcpmemory",
         home="mcp-memory-service",
-        about="Its SQLite storage class without the server, `store_batch` and `retrieve`, one database a conversation, "
-        "MiniLM by sentence-transformers (`MCP_MEMORY_USE_ONNX=0`).",
+        about="Its SQLite storage class without the server, `store_batch` and `retrieve`, one database per "
+        "conversation, MiniLM through sentence-transformers (`MCP_MEMORY_USE_ONNX=0`).",
         packages=("mcp-memory-service==12.2.0",),
         has_model=True,
         loads_extensions=True,
@@ -94,16 +96,16 @@ PEERS = (
         "server-memory",
         "official",
         home="server-memory",
-        about="Over stdio with the MCP SDK's client, one entity a turn; `search_nodes` gets the whole question, which "
-        "it looks for as a piece of text.",
+        about="Over stdio with the MCP SDK's client, one entity per turn; `search_nodes` gets the whole question, "
+        "which it looks for as a substring.",
         node_packages=("@modelcontextprotocol/server-memory@2026.8.31",),
     ),
     Peer(
         "server-memory, word by word",
         "official",
         home="server-memory",
-        about="The same, asked once for each word of the question; what most words found comes first. The counting is "
-        "the adapter's.",
+        about="The same, called once for each word of the question; what most words found comes first. The adapter "
+        "does the counting.",
         node_packages=("@modelcontextprotocol/server-memory@2026.8.31",),
         variables=MappingProxyType({"PEERS_ASK": "words"}),
     ),

@@ -61,8 +61,8 @@ def run(
 
 MEANS: Mapping[str, Mapping[str, Any]] = {
     "without its own words": {"words": 0.0},
-    "without what is around it": {"context": 0.0},
-    "with as much around long texts": {"short": 1e9},
+    "without the surrounding text": {"context": 0.0},
+    "surroundings of long texts in full": {"short": 1e9},
     "without vectors": {"vectors": 0.0},
     "without names": {"names": 0.0},
     "without times": {"time": 0.0},
