@@ -23,8 +23,8 @@ from everloom.kernel.search import DEFAULT, Document, Finder, Hit, Index, Recipe
 from everloom.kernel.search.fusion import z_scores
 from everloom.kernel.tasks import Work
 from everloom.kernel.workspaces import Workspaces
-from everloom.models import EmbeddingTask, make_embedder
-from everloom.models.embed import Embedder, EmbedderChain, Rows, TextVectors, Traits
+from everloom.models.embed import Embedder, EmbedderChain, EmbeddingTask, Rows, TextVectors, Traits
+from everloom.models.providers import make_embedder
 from everloom.settings import Settings
 from everloom.store import Unit, open_store
 from everloom.wiring.policies import access

@@ -43,7 +43,8 @@ from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findin
 from everloom.kernel.spending import Ledger
 from everloom.kernel.tasks import Job, Outcome, Task, Work
 from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
-from everloom.models import Budget, Meter, ModelThinker, Roles, estimate, make_embedder
+from everloom.models import Budget, Meter, estimate
+from everloom.models.providers import ModelThinker, Roles, make_embedder
 from everloom.models.usage import DayBudget
 from everloom.settings import Settings, data_directory, load
 from everloom.store import Store, Unit, open_store

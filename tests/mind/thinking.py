@@ -14,7 +14,9 @@ from everloom.kernel.tasks import Outcome, Work
 from everloom.loom import Loom
 from everloom.mind.ground import Ground
 from everloom.mind.tasks import mind_tasks
-from everloom.models import Meter, ModelThinker, ProviderAccess, RetryPolicy, Roles
+from everloom.models import Meter
+from everloom.models.providers import ModelThinker, ProviderAccess, Roles
+from everloom.models.transport import RetryPolicy
 from tests.patience import PATIENCE
 from tests.scripted.claude import ClaudeServer, Refused
 

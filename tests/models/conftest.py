@@ -8,7 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 from everloom.clock import ManualClock
-from everloom.models import LLM, EmbedderChain, ProviderAccess, RetryPolicy, make_embedder, make_llm
+from everloom.models import LLM
+from everloom.models.embed import EmbedderChain
+from everloom.models.providers import ProviderAccess, make_embedder, make_llm
+from everloom.models.transport import RetryPolicy
 from tests.patience import PATIENCE
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.server import ScriptedServer

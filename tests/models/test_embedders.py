@@ -10,9 +10,9 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.errors import NotFound, ProviderBusy, Rejected
-from everloom.models import EmbedderChain, EmbeddingTask, ProviderAccess, make_embedder
 from everloom.models.catalog import card_of
-from everloom.models.embed import BATCH, CoolDown
+from everloom.models.embed import BATCH, CoolDown, EmbedderChain, EmbeddingTask
+from everloom.models.providers import ProviderAccess, make_embedder
 from everloom.models.text import estimate
 from tests.models.conftest import NOWHERE, access_to
 from tests.scripted.server import DIM, ERROR, ScriptedServer, Step, fails, too_many, vector_for, wrong_dimension

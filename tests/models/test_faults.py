@@ -13,9 +13,10 @@ import pytest
 
 from everloom.clock import SystemClock
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
-from everloom.models import EmbedderChain, EmbeddingTask, ProviderAccess, RetryPolicy, make_embedder, make_llm
 from everloom.models.ask import AskMessage, AskRequest
-from everloom.models.transport import persist, read_retry_after
+from everloom.models.embed import EmbedderChain, EmbeddingTask
+from everloom.models.providers import ProviderAccess, make_embedder, make_llm
+from everloom.models.transport import RetryPolicy, persist, read_retry_after
 from tests.models.conftest import EMBEDDERS, IMPATIENT, KEY, LLMS, NOWHERE, access_to
 from tests.scripted.server import CUT, DROP, ERROR, OK, OVERLOADED, ScriptedServer, Step, fails, slow, too_many
 

@@ -12,8 +12,9 @@ from pydantic import BaseModel
 
 from everloom.clock import ManualClock
 from everloom.errors import MalformedReply, ProviderBusy, ProviderRefused, Rejected
-from everloom.models import LLM, Budget, Meter, ProviderAccess, Roles, TokenUsage, UsageRecord, make_embedder, make_llm
+from everloom.models import LLM, Budget, Meter, TokenUsage, UsageRecord
 from everloom.models.ask import AskMessage, AskRequest, StopReason
+from everloom.models.providers import ProviderAccess, Roles, make_embedder, make_llm
 from tests.models.conftest import LLMS
 from tests.scripted.server import ERROR, ScriptedServer, fails, says
 
@@ -75,22 +76,20 @@ def test_a_question_without_a_system_text_sends_none(llm: LLM, server: ScriptedS
 
 def test_a_structured_answer_is_asked_for_natively_and_validated(llm: LLM, server: ScriptedServer) -> None:
     server.script(says(GOOD))
-    deed, usage = llm.answer(ASK, Deed)
-    assert deed == DEED
-    assert usage.output == 7
+    assert llm.answer(ASK, Deed) == DEED
+    assert llm.spent.output_tokens == 7
     assert schema_sent(server.heard[0].body)["required"] == ["who", "what"]
 
 
 def test_an_answer_wrapped_in_prose_is_found(llm: LLM, server: ScriptedServer) -> None:
     server.script(says(f"Of course! Here it is:\n```json\n{GOOD}\n```\nAnything else?"))
-    assert llm.answer(ASK, Deed)[0] == DEED
+    assert llm.answer(ASK, Deed) == DEED
 
 
 def test_a_misfit_is_sent_back_once_with_what_is_wrong(llm: LLM, server: ScriptedServer) -> None:
     server.script(says('{"who": "James"}'), says(GOOD))
-    deed, usage = llm.answer(ASK, Deed)
-    assert deed == DEED
-    assert usage.output == 14
+    assert llm.answer(ASK, Deed) == DEED
+    assert llm.spent.output_tokens == 14
     assert "what: Field required" in server.heard[1].body["messages"][-1]["content"]
 
 
@@ -118,7 +117,7 @@ def test_a_refusal_is_refused(spec: str, access: ProviderAccess, server: Scripte
 def test_a_server_without_a_strict_mode_is_asked_in_words(access: ProviderAccess, server: ScriptedServer) -> None:
     llm = make_llm("openai:plain", access=access)
     server.script(fails(400, "This response_format type is unavailable now"), says(GOOD), says(GOOD))
-    assert llm.answer(ASK, Deed)[0] == llm.answer(ASK, Deed)[0] == DEED
+    assert llm.answer(ASK, Deed) == llm.answer(ASK, Deed) == DEED
     assert ["response_format" in heard.body for heard in server.heard] == [True, False, False]
     assert '"required": ["who", "what"]' in server.heard[1].body["messages"][0]["content"]
 
@@ -193,7 +192,7 @@ def test_a_script_replies_by_its_first_matching_rule_else_echoes(tmp_path: Path)
         json.dumps([{"match": "(?i)james", "reply": DEED.model_dump()}, {"match": "brief", "reply": "Yes."}])
     )
     llm = make_llm(f"scripted:{file}", access=ProviderAccess())
-    assert llm.answer(ASK, Deed)[0] == DEED
+    assert llm.answer(ASK, Deed) == DEED
     assert llm.complete(AskRequest("Be brief.", (AskMessage("user", "Well?"),))).text == "Yes."
     echoed = llm.complete(AskRequest("", (AskMessage("user", "Well?"),)))
     assert echoed.text == "Well?"

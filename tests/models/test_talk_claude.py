@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from everloom.errors import MalformedReply, ProviderError
-from everloom.models import Talker, TokenUsage, make_talker
+from everloom.models import Talker, TokenUsage
 from everloom.models.anthropic.betas import LEAST_TRIGGER
 from everloom.models.ask import StopReason
+from everloom.models.providers import make_talker
 from everloom.models.talk import (
     AutoCompaction,
     Compacted,

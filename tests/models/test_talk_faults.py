@@ -9,8 +9,10 @@ from dataclasses import replace
 import pytest
 
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
-from everloom.models import Meter, ProviderAccess, RetryPolicy, Talker, UsageRecord, make_talker
+from everloom.models import Meter, Talker, UsageRecord
+from everloom.models.providers import ProviderAccess, make_talker
 from everloom.models.talk import TalkRequest, TextBlock, ToolResult, ToolSpec, Turn
+from everloom.models.transport import RetryPolicy
 from tests.models.conftest import IMPATIENT, KEY, LLMS, NOWHERE, access_to
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.speech import Step, drops, errs, fails, garbles, refuses, says, uses

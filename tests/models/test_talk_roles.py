@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from everloom.errors import ProviderRefused, Rejected
-from everloom.models import Budget, DayBudget, Meter, ProviderAccess, Roles
-from everloom.models.providers import Role
+from everloom.models import Budget, DayBudget, Meter
+from everloom.models.providers import ProviderAccess, Role, Roles
 from everloom.models.talk import TalkRequest, TextBlock, Turn
 from tests.models.conftest import access_to
 from tests.scripted.claude import ClaudeServer

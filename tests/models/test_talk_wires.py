@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from everloom.errors import ProviderError
-from everloom.models import ProviderAccess, Talker, make_talker
+from everloom.models import Talker
 from everloom.models.ask import StopReason
 from everloom.models.ollama.talk import WINDOW
+from everloom.models.providers import ProviderAccess, make_talker
 from everloom.models.talk import (
     Compacted,
     CompactionMode,

@@ -12,7 +12,8 @@ from everloom.clock import ManualClock
 from everloom.kernel.spending import Ledger
 from everloom.kernel.tasks import Outcome
 from everloom.loom import Loom, Workspace, open_loom
-from everloom.models import Budget, Meter, ModelThinker, ProviderAccess, Roles, estimate
+from everloom.models import Budget, Meter, estimate
+from everloom.models.providers import ModelThinker, ProviderAccess, Roles
 from everloom.semantic.consolidation.driver import Bounds, Passed
 from everloom.semantic.consolidation.task import QUIET, Consolidation, Means
 from everloom.settings import Settings

@@ -22,7 +22,7 @@ from everloom.bench.conversations import Conversation, Turn
 from everloom.kernel.search import DEFAULT, Document, Recipe
 from everloom.kernel.search.words import STOP_WORDS
 from everloom.loom import Workspace, open_loom
-from everloom.models import EmbeddingTask
+from everloom.models.embed import EmbeddingTask
 from everloom.settings import Settings
 
 DEPTH = 20

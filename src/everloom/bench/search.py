@@ -24,7 +24,7 @@ from everloom.bench.texts import Memory, memories
 from everloom.kernel.search import Document
 from everloom.kernel.search.words import analyse
 from everloom.loom import Loom, Workspace, open_loom
-from everloom.models import EmbeddingTask
+from everloom.models.embed import EmbeddingTask
 from everloom.models.static.embed import StaticEmbedder
 from everloom.settings import Settings
 

@@ -154,16 +154,15 @@ class LLM(MeteredModel):
         """Ask for text."""
         return self._send(request, None)
 
-    def answer(self, request: AskRequest, shape: type[ShapeT]) -> tuple[ShapeT, TokenUsage]:
+    def answer(self, request: AskRequest, shape: type[ShapeT]) -> ShapeT:
         """Ask for a value of `shape`; a misfit is sent back once, a second one is a `MalformedReply`."""
         from everloom.models.shape import Misfit, fit, strict_schema  # noqa: PLC0415  loads pydantic
 
-        schema, usage, complaint = strict_schema(shape), TokenUsage(), ""
+        schema, complaint = strict_schema(shape), ""
         for _ in range(_TRIES):
             reply = self._send(request, schema)
-            usage += reply.usage
             try:
-                return fit(reply.text, shape), usage
+                return fit(reply.text, shape)
             except Misfit as misfit:
                 complaint = str(misfit)
             if reply.stop is StopReason.CUT:

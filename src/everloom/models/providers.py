@@ -212,7 +212,7 @@ class ModelThinker:
             max_tokens=question.max_tokens,
             purpose=question.purpose,
         )
-        return llm.answer(request, shape)[0]
+        return llm.answer(request, shape)
 
 
 def _quoted(passage: Passage) -> str:

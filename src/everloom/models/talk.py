@@ -12,6 +12,7 @@ from enum import StrEnum
 from math import ceil
 from typing import Any, Literal, Protocol
 
+from everloom.errors import ProviderError
 from everloom.models.ask import MESSAGE_OVERHEAD, StopReason
 from everloom.models.text import Calibration, estimate
 from everloom.models.usage import Meter, MeteredModel, TokenUsage
@@ -182,6 +183,17 @@ class TalkWire(Protocol):
     def compact(self, request: TalkRequest, instructions: str) -> TalkReply:
         """Ask for a compaction of all turns; the reply's turn holds one `Compacted`. Only where it is on demand."""
         ...
+
+
+class WithoutCompaction:
+    """What a wire inherits whose provider never compacts."""
+
+    name: str
+    compacts = CompactionMode.NEVER
+
+    def compact(self, request: TalkRequest, instructions: str) -> TalkReply:  # noqa: ARG002 - it never does
+        """Refuse."""
+        raise ProviderError(f"{self.name} does not compact")
 
 
 class Talker(MeteredModel):

@@ -21,7 +21,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from everloom.clock import Clock, SystemClock
+from everloom.clock import SystemClock
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
 from everloom.models.text import shortened
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 ReplyT = TypeVar("ReplyT", bound="BaseModel")
 T = TypeVar("T")
-Sleep = Callable[[float], None]
 _SHORTEST = 0.001  # seconds; a timeout may not be zero
 _HURRY = 10.0  # seconds for what can be done without
 _REFUSALS = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
@@ -60,10 +59,6 @@ class Endpoint:
     def who(self) -> str:
         """Name the provider and its host, never its credentials."""
         return f"{self.provider} at {urlsplit(self.base).hostname}"
-
-    def url(self, path: str) -> str:
-        """Say the full address of a path."""
-        return self.base.rstrip("/") + path
 
     def credential(self) -> str | None:
         """Hand out the key, after checking that it can be one."""
@@ -120,7 +115,7 @@ def persist(
     attempt: Callable[[float], T],
     policy: RetryPolicy,
     *,
-    sleep: Sleep = time.sleep,
+    sleep: Callable[[float], None] = time.sleep,
     may_retry: Callable[[], bool] = lambda: True,
 ) -> T:
     """Try until it works, the policy is exhausted, or trying again cannot help; `attempt` is told its seconds."""
@@ -162,13 +157,9 @@ def _seconds_until(header: str, now: datetime) -> float | None:
 class Transport:
     """JSON over HTTP to one endpoint; safe to share between threads, and closed when nobody holds it any more."""
 
-    def __init__(
-        self, endpoint: Endpoint, policy: RetryPolicy, *, sleep: Sleep = time.sleep, clock: Clock | None = None
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, policy: RetryPolicy) -> None:
         self.endpoint = endpoint
         self._policy = policy
-        self._sleep = sleep
-        self._clock = clock or SystemClock()
         self._client: httpx2.Client | None = None
         self._lock = Lock()
 
@@ -180,7 +171,7 @@ class Transport:
             with self._sent(path, content, timeout) as response:
                 return response.read()
 
-        return read_reply(persist(attempt, self._policy, sleep=self._sleep), shape, self.endpoint)
+        return read_reply(persist(attempt, self._policy), shape, self.endpoint)
 
     def stream(
         self, path: str, body: Mapping[str, object], read: Callable[[Iterator[bytes]], T], may_retry: Callable[[], bool]
@@ -192,12 +183,12 @@ class Transport:
             with self._sent(path, content, timeout) as response:
                 return read(bounded(response.iter_bytes(), self.endpoint, self._policy.deadline))
 
-        return persist(attempt, self._policy, sleep=self._sleep, may_retry=may_retry)
+        return persist(attempt, self._policy, may_retry=may_retry)
 
     def hurried(self) -> Transport:
         """Make a way to the same endpoint that tries once and not for long, for what can be done without."""
         timeout = min(self._policy.timeout, _HURRY)
-        return Transport(self.endpoint, replace(self._policy, attempts=1, timeout=timeout), sleep=self._sleep)
+        return Transport(self.endpoint, replace(self._policy, attempts=1, timeout=timeout))
 
     @contextmanager
     def _sent(self, path: str, content: bytes, timeout: float) -> Iterator[httpx2.Response]:
@@ -205,7 +196,7 @@ class Transport:
 
         key = self.endpoint.credential()
         headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
-        url, limits = self.endpoint.url(path), limits_within(timeout, self._policy)
+        url, limits = self.endpoint.base.rstrip("/") + path, limits_within(timeout, self._policy)
         try:
             with self._open().stream("POST", url, content=content, headers=headers, timeout=limits) as response:
                 if not response.is_success:
@@ -218,7 +209,7 @@ class Transport:
             raise self.endpoint.unreachable(type(error).__name__) from error
 
     def _fault(self, response: httpx2.Response) -> ProviderError:
-        retry_after = read_retry_after(response.headers.get("retry-after"), self._clock.now())
+        retry_after = read_retry_after(response.headers.get("retry-after"), SystemClock().now())
         return self.endpoint.fault(response.status_code, _message_in(response.text), retry_after)
 
     def _open(self) -> httpx2.Client:

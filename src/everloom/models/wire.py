@@ -6,15 +6,17 @@ Knows no provider's paths or events. What breaks off in the middle of a line or 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
 from everloom.errors import MalformedReply
+from everloom.models.ask import StopReason
 from everloom.models.talk import (
     Block,
     Compacted,
     Say,
+    TalkReply,
     TalkRequest,
     TextBlock,
     Thought,
@@ -25,6 +27,7 @@ from everloom.models.talk import (
 )
 from everloom.models.text import shortened, well_formed
 from everloom.models.transport import Endpoint
+from everloom.models.usage import TokenUsage
 
 Json = dict[str, Any]
 _SUMMARY = "What was said before, in summary:\n\n"
@@ -111,6 +114,13 @@ def read_tool_use(identity: str, name: str, given: object) -> ToolUse:
     if not isinstance(given, Mapping):
         return ToolUse(identity, name, {}, fault=f"the input is not an object: {shortened(str(given), 200)}")
     return ToolUse(identity, name, json.loads(well_formed(json.dumps(dict(given), ensure_ascii=False))))
+
+
+def reply_of(name: str, text: str, uses: Sequence[ToolUse], stop: StopReason, usage: TokenUsage) -> TalkReply:
+    """Put a reply together from words and wishes; one that wishes for tools waits for them, whatever it says."""
+    blocks: tuple[Block, ...] = ((TextBlock(text),) if text else ()) + tuple(uses)
+    stop = StopReason.TOOLS if uses and stop is not StopReason.CUT else stop
+    return TalkReply(Turn("assistant", blocks), usage, name, stop, usage.total)
 
 
 def read_lines(chunks: Iterable[bytes]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from everloom.kernel.spending import begins
 from everloom.kernel.tasks import Lease, Progress, Report, Task
 from everloom.kernel.workspaces import WorkspaceInfo
-from everloom.models import ProviderAccess
+from everloom.models.providers import ProviderAccess
 from everloom.settings import Settings, data_directory
 
 if TYPE_CHECKING:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from everloom.clock import Clock
 from everloom.models.anthropic.client import AnthropicClient
 from everloom.models.anthropic.reply import MessageReader
-from everloom.models.ask import AskMessage, AskReply, AskRequest, Schema
+from everloom.models.ask import AskReply, AskRequest, Schema
 from everloom.models.talk import TextBlock
 from everloom.models.text import well_formed
-from everloom.models.transport import Endpoint, RetryPolicy, Sleep
+from everloom.models.transport import Endpoint, RetryPolicy
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
@@ -22,17 +20,9 @@ if TYPE_CHECKING:
 class AnthropicAsk:
     """A Claude model that is asked."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        model: str,
-        policy: RetryPolicy,
-        *,
-        sleep: Sleep = time.sleep,
-        clock: Clock | None = None,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, model: str, policy: RetryPolicy) -> None:
         self.name = f"anthropic:{model}"
-        self._client = AnthropicClient(endpoint, policy, sleep=sleep, clock=clock)
+        self._client = AnthropicClient(endpoint, policy)
         self._model = model
 
     def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
@@ -45,18 +35,13 @@ class AnthropicAsk:
     def _attempt(self, sdk: Anthropic, limits: Timeout, request: AskRequest, schema: Schema | None) -> bytes:
         from anthropic import omit  # noqa: PLC0415 - slow to import
 
+        messages = [{"role": message.role, "content": well_formed(message.text)} for message in request.messages]
         raw = sdk.messages.with_raw_response.create(
             model=self._model,
             max_tokens=request.max_tokens,
             system=well_formed(request.system) or omit,
-            messages=[_message(message) for message in request.messages],
+            messages=cast("list[MessageParam]", messages),
             output_config={"format": {"type": "json_schema", "schema": schema}} if schema else omit,
             timeout=limits,
         )
         return raw.http_response.content
-
-
-def _message(message: AskMessage) -> MessageParam:
-    if message.role == "user":
-        return {"role": "user", "content": well_formed(message.text)}
-    return {"role": "assistant", "content": well_formed(message.text)}

@@ -5,24 +5,16 @@ Knows nothing of what is asked. The SDK is imported on first use, as that takes 
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from everloom.clock import Clock, SystemClock
+from everloom.clock import SystemClock
 from everloom.errors import MalformedReply, ProviderError
-from everloom.models.transport import (
-    Endpoint,
-    RetryPolicy,
-    Sleep,
-    limits_within,
-    persist,
-    read_retry_after,
-    trusted_certificates,
-)
+from everloom.models import transport
+from everloom.models.transport import Endpoint, RetryPolicy
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError
@@ -34,28 +26,22 @@ T = TypeVar("T")
 class AnthropicClient:
     """One client of the SDK; safe to share between threads, and closed when nobody holds it any more."""
 
-    def __init__(
-        self, endpoint: Endpoint, policy: RetryPolicy, *, sleep: Sleep = time.sleep, clock: Clock | None = None
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, policy: RetryPolicy) -> None:
         self.endpoint = endpoint
         self.policy = policy
-        self._sleep = sleep
-        self._clock = clock or SystemClock()
         self._sdk: Anthropic | None = None
         self._lock = Lock()
 
     def persist(self, attempt: Callable[[Anthropic, Timeout], T], may_retry: Callable[[], bool] = lambda: True) -> T:
         """Try as the policy and `may_retry` allow; an attempt is handed the SDK's client and its time."""
         self._open()  # the first import takes seconds that the deadline must not count
-        return persist(
-            lambda timeout: self.try_once(attempt, timeout), self.policy, sleep=self._sleep, may_retry=may_retry
-        )
+        return transport.persist(lambda timeout: self.try_once(attempt, timeout), self.policy, may_retry=may_retry)
 
     def try_once(self, attempt: Callable[[Anthropic, Timeout], T], timeout: float) -> T:
         """Try a single time; what the SDK raises becomes one of our errors."""
         sdk = self._open()
         with self._faults():
-            return attempt(sdk, limits_within(timeout, self.policy))
+            return attempt(sdk, transport.limits_within(timeout, self.policy))
 
     def _open(self) -> Anthropic:
         try:
@@ -73,7 +59,7 @@ class AnthropicClient:
                     base_url=self.endpoint.base,
                     max_retries=0,
                     open_telemetry=False,
-                    http_client=DefaultHttpxClient(verify=trusted_certificates()),
+                    http_client=DefaultHttpxClient(verify=transport.trusted_certificates()),
                 )
                 weakref.finalize(self, self._sdk.close)
             return self._sdk
@@ -96,5 +82,5 @@ class AnthropicClient:
             raise self.endpoint.unreachable(type(error).__name__) from error
 
     def _fault(self, error: APIStatusError) -> ProviderError:
-        retry_after = read_retry_after(error.response.headers.get("retry-after"), self._clock.now())
+        retry_after = transport.read_retry_after(error.response.headers.get("retry-after"), SystemClock().now())
         return self.endpoint.fault(error.status_code, error.api_message or error.message, retry_after)

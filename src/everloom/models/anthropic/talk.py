@@ -7,24 +7,14 @@ whoever converses.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
-from everloom.models.anthropic.betas import (
-    HEADERS,
-    NATIVE,
-    Ability,
-    Listing,
-    ability_by_listing,
-    ability_by_name,
-    at_threshold,
-    is_made_by,
-    on_demand,
-)
+from everloom.models.anthropic import betas
+from everloom.models.anthropic.betas import Ability, Listing
 from everloom.models.anthropic.client import AnthropicClient
 from everloom.models.anthropic.reply import MessageReader
 from everloom.models.talk import (
@@ -42,7 +32,7 @@ from everloom.models.talk import (
     Turn,
 )
 from everloom.models.text import well_formed
-from everloom.models.transport import Endpoint, RetryPolicy, Sleep, bounded, read_reply
+from everloom.models.transport import Endpoint, RetryPolicy, bounded, read_reply
 from everloom.models.wire import Json, TextSink, read_events, read_objects, sendable_turns
 
 if TYPE_CHECKING:
@@ -59,9 +49,9 @@ _ASKING = 10.0  # seconds for a question about the model itself
 class AnthropicTalk:
     """A Claude model that converses."""
 
-    def __init__(self, endpoint: Endpoint, model: str, policy: RetryPolicy, *, sleep: Sleep = time.sleep) -> None:
+    def __init__(self, endpoint: Endpoint, model: str, policy: RetryPolicy) -> None:
         self.name = f"anthropic:{model}"
-        self._client = AnthropicClient(endpoint, policy, sleep=sleep)
+        self._client = AnthropicClient(endpoint, policy)
         self._model = model
         self._known: Ability | None = None
         self._lock = Lock()
@@ -78,8 +68,8 @@ class AnthropicTalk:
 
     def talk(self, request: TalkRequest, say: Say) -> TalkReply:
         """Carry one round; it is tried again only while no word was said."""
-        sink, is_due = TextSink(say), request.compaction and self.compacts is CompactionMode.THRESHOLD
-        compaction = at_threshold(request.compaction) if request.compaction and is_due else {}
+        sink, wished = TextSink(say), request.compaction
+        compaction = betas.at_threshold(wished) if wished and self.compacts is CompactionMode.THRESHOLD else {}
 
         def attempt(sdk: Anthropic, limits: Timeout, params: Json) -> TalkReply:
             endpoint, reader = self._client.endpoint, MessageReader(self.name, self._client.endpoint, sink)
@@ -99,7 +89,7 @@ class AnthropicTalk:
             raw = sdk.beta.messages.with_raw_response.create(**params, timeout=limits)
             return MessageReader(self.name, self._client.endpoint).read(raw.http_response.content)
 
-        reply = self._send(request, on_demand(instructions), attempt, lambda: True)
+        reply = self._send(request, betas.on_demand(instructions), attempt, lambda: True)
         summaries = tuple(block for block in reply.turn.blocks if isinstance(block, Compacted))
         if not summaries:
             raise MalformedReply(f"{self.name} compacted nothing")
@@ -127,7 +117,7 @@ class AnthropicTalk:
 
     def _params(self, request: TalkRequest, compaction: Json) -> Json:
         mode = self.compacts if compaction or _has_raw(request) else CompactionMode.NEVER
-        turns = sendable_turns(request.turns, lambda raw: is_made_by(mode, raw), keeps_thoughts=True)
+        turns = sendable_turns(request.turns, lambda raw: betas.is_made_by(mode, raw), keeps_thoughts=True)
         starts_compacted = any(isinstance(block, Compacted) for turn in turns[:1] for block in turn.blocks)
         messages = [{"role": turn.role, "content": [_block(block) for block in turn.blocks]} for turn in turns]
         _mark_end(messages)
@@ -139,18 +129,18 @@ class AnthropicTalk:
             if not request.may_use:
                 params["tool_choice"] = {"type": "none"}
         if compaction or starts_compacted:
-            params["betas"] = [HEADERS[mode]]
+            params["betas"] = [betas.HEADERS[mode]]
         return params
 
     def _ability(self) -> Ability:
         with self._lock:
             if self._known is None:
                 try:
-                    self._known = ability_by_listing(self._model, self._listing())
+                    self._known = betas.ability_by_listing(self._model, self._listing())
                 except (ProviderBusy, ProviderRefused):
-                    return ability_by_name(self._model)  # asked again next time
+                    return betas.ability_by_name(self._model)  # asked again next time
                 except ProviderError:
-                    self._known = ability_by_name(self._model)
+                    self._known = betas.ability_by_name(self._model)
             return self._known
 
     def _listing(self) -> Listing:
@@ -187,7 +177,7 @@ def _tidy(identity: str) -> str:
 
 
 def _tool(tool: ToolSpec) -> Json:
-    if tool.native in NATIVE:
+    if tool.native in betas.NATIVE:
         return {"type": tool.native, "name": tool.name}
     return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
 

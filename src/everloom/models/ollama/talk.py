@@ -10,22 +10,14 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError
+from everloom.models import wire
 from everloom.models.ask import StopReason
 from everloom.models.ollama.ask import PATH, STOPS, context_for
-from everloom.models.talk import Block, CompactionMode, Say, TalkReply, TalkRequest, TextBlock, ToolUse, Turn
+from everloom.models.talk import Say, TalkReply, TalkRequest, ToolUse, WithoutCompaction
 from everloom.models.text import estimate, shortened
 from everloom.models.transport import Transport
 from everloom.models.usage import TokenUsage
-from everloom.models.wire import (
-    Json,
-    ReasoningFilter,
-    TextSink,
-    chat_function,
-    chat_messages,
-    read_lines,
-    read_objects,
-    read_tool_use,
-)
+from everloom.models.wire import Json, ReasoningFilter, TextSink
 
 # Tokens that are asked for when the model's file does not say another number: more takes memory that may be missing.
 WINDOW = 8_192
@@ -62,10 +54,8 @@ class _OllamaModel(BaseModel):
     model_info: dict[str, Any] = Field(default_factory=dict)
 
 
-class OllamaTalk:
+class OllamaTalk(WithoutCompaction):
     """A model that converses."""
-
-    compacts = CompactionMode.NEVER
 
     def __init__(self, transport: Transport, model: str) -> None:
         self.name = f"ollama:{model}"
@@ -99,13 +89,9 @@ class OllamaTalk:
                 self._has_tools = False
         return self._stream(replace(request, tools=()), sink)
 
-    def compact(self, request: TalkRequest, instructions: str) -> TalkReply:  # noqa: ARG002 - never compacts
-        """Refuse: Ollama does not compact."""
-        raise ProviderError(f"{self.name} does not compact")
-
     def _stream(self, request: TalkRequest, sink: TextSink) -> TalkReply:
         def read(chunks: Iterator[bytes]) -> TalkReply:
-            return self._read(read_objects(read_lines(chunks), self._transport.endpoint), request, sink)
+            return self._read(wire.read_objects(wire.read_lines(chunks), self._transport.endpoint), request, sink)
 
         return self._transport.stream(PATH, self._body(request), read, sink.may_retry)
 
@@ -115,12 +101,12 @@ class OllamaTalk:
         context = self.window if needed <= self.window else context_for(needed)
         body: Json = {
             "model": self._model,
-            "messages": chat_messages(request, _call),
+            "messages": wire.chat_messages(request, _call),
             "stream": True,
             "options": {"num_predict": request.max_tokens, "num_ctx": context},
         }
         if request.tools and request.may_use:
-            body["tools"] = [chat_function(tool) for tool in request.tools]
+            body["tools"] = [wire.chat_function(tool) for tool in request.tools]
         return body
 
     def _read(self, events: Iterator[Json], request: TalkRequest, say: Say) -> TalkReply:
@@ -130,18 +116,15 @@ class OllamaTalk:
             say(spoken.take(line.message.content or ""))
             for call in line.message.tool_calls or ():
                 given = {} if call.function.arguments is None else call.function.arguments
-                uses.append(read_tool_use(call.id, call.function.name, given))
+                uses.append(wire.read_tool_use(call.id, call.function.name, given))
             if line.done:
                 say(spoken.end())
                 return self._reply(spoken.text, uses, line, request)
         raise self._transport.endpoint.unreachable("its stream broke off")
 
     def _reply(self, text: str, uses: list[ToolUse], last: _OllamaLine, request: TalkRequest) -> TalkReply:
-        blocks: tuple[Block, ...] = ((TextBlock(text),) if text else ()) + tuple(uses)
         usage = TokenUsage(last.prompt_eval_count or request.estimate(), last.eval_count or estimate(text))
-        stop = STOPS.get(last.done_reason or "", StopReason.OTHER)
-        stop = StopReason.TOOLS if uses and stop is not StopReason.CUT else stop
-        return TalkReply(Turn("assistant", blocks), usage, self.name, stop, usage.total)
+        return wire.reply_of(self.name, text, uses, STOPS.get(last.done_reason or "", StopReason.OTHER), usage)
 
     def _line(self, event: Json) -> _OllamaLine:
         try:

@@ -11,23 +11,15 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from everloom.errors import MalformedReply, ProviderError
+from everloom.models import wire
 from everloom.models.ask import StopReason
 from everloom.models.catalog import openai_window
 from everloom.models.openai.ask import PATH, OpenAITokens, length_limit, refused
-from everloom.models.talk import Block, CompactionMode, Say, TalkReply, TalkRequest, TextBlock, ToolUse, Turn
+from everloom.models.talk import Say, TalkReply, TalkRequest, ToolUse, WithoutCompaction
 from everloom.models.text import estimate, shortened
 from everloom.models.transport import Endpoint, Transport
 from everloom.models.usage import TokenUsage
-from everloom.models.wire import (
-    Json,
-    ReasoningFilter,
-    TextSink,
-    chat_function,
-    chat_messages,
-    read_events,
-    read_objects,
-    read_tool_use,
-)
+from everloom.models.wire import Json, ReasoningFilter, TextSink
 
 _STOPS = {
     "stop": StopReason.END,
@@ -66,10 +58,8 @@ class _CompletionChunk(BaseModel):
     error: dict[str, Any] | str | None = None
 
 
-class OpenAITalk:
+class OpenAITalk(WithoutCompaction):
     """A model that converses over chat completions."""
-
-    compacts = CompactionMode.NEVER
 
     def __init__(self, transport: Transport, model: str) -> None:
         self.name = f"openai:{model}"
@@ -94,15 +84,11 @@ class OpenAITalk:
                 self._has_counts = False
         return self._stream(request, body, sink)
 
-    def compact(self, request: TalkRequest, instructions: str) -> TalkReply:  # noqa: ARG002 - never compacts
-        """Refuse: these servers do not compact."""
-        raise ProviderError(f"{self.name} does not compact")
-
     def _body(self, request: TalkRequest) -> Json:
-        messages = chat_messages(request, _call)
+        messages = wire.chat_messages(request, _call)
         for message in messages:
             message.pop("tool_name", None)  # Ollama's; strict servers refuse what they do not know
-        tools: Json = {"tools": [chat_function(tool) for tool in request.tools]} if request.tools else {}
+        tools: Json = {"tools": [wire.chat_function(tool) for tool in request.tools]} if request.tools else {}
         if tools and not request.may_use:
             tools["tool_choice"] = "none"
         limit = length_limit(self._transport.endpoint)
@@ -110,9 +96,9 @@ class OpenAITalk:
 
     def _stream(self, request: TalkRequest, body: Json, sink: TextSink) -> TalkReply:
         def read(chunks: Iterator[bytes]) -> TalkReply:
-            return _ChunkReader(self.name, endpoint, sink).read(read_objects(read_events(chunks), endpoint), request)
+            events = wire.read_objects(wire.read_events(chunks), self._transport.endpoint)
+            return _ChunkReader(self.name, self._transport.endpoint, sink).read(events, request)
 
-        endpoint = self._transport.endpoint
         return self._transport.stream(PATH, body, read, sink.may_retry)
 
 
@@ -152,12 +138,9 @@ class _ChunkReader:
         if self._refusal or self._stop == "content_filter":
             raise refused(self._name, self._refusal)
         self._say(self._spoken.end())
-        text: tuple[Block, ...] = (TextBlock(self._spoken.text),) if self._spoken.text else ()
-        uses = tuple(read_tool_use(use.id, use.name, use.arguments) for use in self._uses)
+        uses = [wire.read_tool_use(use.id, use.name, use.arguments) for use in self._uses]
         stop = _STOPS.get(self._stop, StopReason.OTHER)
-        stop = StopReason.TOOLS if uses and stop is not StopReason.CUT else stop
-        usage = self._usage(request)
-        return TalkReply(Turn("assistant", text + uses), usage, self._name, stop, usage.total)
+        return wire.reply_of(self._name, self._spoken.text, uses, stop, self._usage(request))
 
     def _take(self, chunk: _CompletionChunk) -> None:
         if chunk.error:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 
-from everloom.errors import ProviderError
 from everloom.models.ask import StopReason
 from everloom.models.scripted.ask import ScriptRule, read_script
-from everloom.models.talk import CompactionMode, Say, TalkReply, TalkRequest, TextBlock, ToolResult, ToolUse, Turn
+from everloom.models.talk import Say, TalkReply, TalkRequest, TextBlock, ToolResult, ToolUse, Turn, WithoutCompaction
 from everloom.models.text import estimate
 from everloom.models.usage import TokenUsage
 
 
-class ScriptedTalk:
+class ScriptedTalk(WithoutCompaction):
     """The first rule whose pattern is found in the newest turn speaks; without one, that turn is echoed.
 
     What a tool answered is a turn too, but only rules that use no tool speak about it: a script cannot go in circles.
     """
 
-    compacts = CompactionMode.NEVER
     window = 128_000
 
     def __init__(self, script: str) -> None:
@@ -39,10 +37,6 @@ class ScriptedTalk:
         blocks = (*((TextBlock(text),) if text.strip() else ()), *uses)
         usage, stop = TokenUsage(request.estimate(), estimate(text)), StopReason.TOOLS if uses else StopReason.END
         return TalkReply(Turn("assistant", blocks), usage, self.name, stop, usage.total)
-
-    def compact(self, request: TalkRequest, instructions: str) -> TalkReply:  # noqa: ARG002 - never compacts
-        """Refuse: a script does not compact."""
-        raise ProviderError(f"{self.name} does not compact")
 
 
 def _uses(rule: ScriptRule, request: TalkRequest) -> tuple[ToolUse, ...]:

@@ -131,7 +131,7 @@ def check_room(loom: Loom) -> Iterator[Check]:
 
 def check_embedders(loom: Loom) -> Iterator[Check]:
     """Have each embedder embed a word; one that is down is bad news only if no other answers."""
-    from everloom.models import EmbeddingTask  # noqa: PLC0415  loads numpy
+    from everloom.models.embed import EmbeddingTask  # noqa: PLC0415  loads numpy
 
     chain = loom.embedding.chain
     errors: dict[str, EverloomError] = {}
