@@ -11,7 +11,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
 # Where a method keeps its declaration.
@@ -64,6 +65,17 @@ class Parameter:
     def is_required(self) -> bool:
         """Say whether a caller must give it."""
         return self.default is REQUIRED
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """List the types that it may have, None left out."""
+        members = get_args(self.type) if get_origin(self.type) in {Union, UnionType} else (self.type,)
+        return tuple(each for each in members if each is not NoneType)
+
+    @property
+    def list_kind(self) -> Any | None:
+        """Say of what it may be a list; None if it may be none."""
+        return next((get_args(each)[0] for each in self.kinds if get_origin(each) is Sequence), None)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class Arguments:
         if unknown := sorted(given.keys() - self._parameters.keys()):
             known = ", ".join(sorted(self.schema["properties"])) or "none"
             raise Rejected(f"{self._name} takes no {', '.join(unknown)[:200]}", hint=f"its arguments are {known}")
-        unpacked = {name: _unpack(value, self._parameters[name].type) for name, value in given.items()}
+        unpacked = {name: _unpack(value, self._parameters[name]) for name, value in given.items()}
         try:
             read = self._model.model_validate(unpacked, context=zone)
         except ValidationError as error:
@@ -71,19 +71,6 @@ class Arguments:
             text = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
             raise Rejected(text, hint="call again with arguments that fit the schema") from None
         return {name: getattr(read, name) for name in read.model_fields_set}
-
-
-def alternatives(kind: Any) -> tuple[Any, ...]:
-    """List the types that a parameter may have, None left out."""
-    if get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
-    members = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
-    return tuple(each for each in members if each is not NoneType)
-
-
-def is_list(kind: Any) -> bool:
-    """Say whether a type is a list of things."""
-    return get_origin(kind) in {Sequence, list, tuple}
 
 
 def _model_of(name: str, fields: Mapping[str, tuple[Any, Says, Any]], text: str | None = None) -> type[BaseModel]:
@@ -144,19 +131,18 @@ def _instant_reader(says: Says) -> Any:
     return read
 
 
-def _unpack(value: Any, kind: Any) -> Any:
+def _unpack(value: Any, parameter: Parameter) -> Any:
     """Read JSON in a string where some clients put it: in place of a list.
 
     A string stays what it is wherever one is allowed (the note "null" would be lost), unless it is a list of strings.
     """
-    allowed = alternatives(kind)
-    if not isinstance(value, str) or not any(is_list(each) for each in allowed):
+    if not isinstance(value, str) or parameter.list_kind is None:
         return value
     try:
         found = json.loads(value)
     except (ValueError, RecursionError):
         return value
-    if str in allowed:
+    if str in parameter.kinds:
         return found if isinstance(found, list) and all(isinstance(each, str) for each in found) else value
     return found if isinstance(found, list | dict | NoneType) else value
 

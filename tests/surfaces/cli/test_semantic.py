@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from everloom.kernel.lease import Leases
 from everloom.semantic import Semantic
 from everloom.settings import Settings
 from everloom.surfaces.cli.commands.sample import DESCRIPTION, make_sample
@@ -175,8 +176,7 @@ def test_consolidate_with_a_model_that_talks_nonsense_fails_and_loses_nothing(
 def test_consolidate_says_when_another_run_is_at_it(thinking: Call, url: str) -> None:
     with opened(url) as loom:
         place, task = loom.workspace(), loom.consolidation()
-        token = vars(type(loom.work))["_take"](loom.work, place.info, task)
-        assert token is not None
+        assert Leases(loom.store, loom.clock, loom.holder).take(place.info.id, task.name) is not None
     ended = thinking("consolidate", "--json")
     assert (ended.code, ended.error["code"]) == (1, "conflict")
     assert "lease" in ended.error["hint"]

@@ -94,9 +94,7 @@ class VerbTool:
 # Until a faculty declares its verbs: the files that list its tools.
 _LISTED = {
     "semantic": ("everloom.surfaces.mcp.semantic", "everloom.surfaces.mcp.tending"),
-    "episodic": ("everloom.surfaces.mcp.being",),
     "graph": ("everloom.surfaces.mcp.graph",),
-    "mind": ("everloom.surfaces.mcp.mind",),
 }
 
 

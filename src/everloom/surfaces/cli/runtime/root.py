@@ -46,7 +46,7 @@ COMMANDS = {
     ),
     "episodic": ("episodic:episodic", "Use every verb of episodic memory: scenes, notes, diary, patrols."),
     "patrol": (
-        "patrol:patrol",
+        "episodic:patrol",
         "Take in waiting scenes, age the others, let them fade or come back.",
     ),
     "calibrate": ("calibrate:calibrate", "Find the embedder's thresholds on real text."),
@@ -61,7 +61,7 @@ COMMANDS = {
         "mind:mind",
         "Look at the conversation: log, array, compactions, heartbeats, what is scheduled.",
     ),
-    "notes": ("notes:notes", "Read and write the notes that the person and the agent share."),
+    "notes": ("mind:notes", "Read and write the notes that the person and the agent share."),
     "usage": (
         "usage:usage",
         "Show what models took: tokens, what the cache saved, dollars, how full the context was.",

@@ -1,0 +1,183 @@
+"""How a verb becomes a command: what must be given is an argument, what may be given an option; the answer is rendered.
+
+Reads the declarations of the faculties and adds nothing to them. What people write otherwise than programs do (words
+without quotes, lists with commas, a dash for stdin) is put in order here; the rest is read as JSON is.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass, replace
+from importlib import import_module
+from typing import Any, Literal, get_args, get_origin
+from zoneinfo import ZoneInfo
+
+import click
+
+from everloom.errors import Rejected
+from everloom.kernel.verbs import Parameter, Verb
+from everloom.surfaces.cli.runtime.command import Command, Group, ItemId
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, Table
+from everloom.wiring.faculties import Faculty
+
+# Arguments that are prose: the words of the last one need no quotes, and a dash stands for what comes from stdin.
+_PROSE = frozenset({"TEXT", "CONTENT", "MESSAGE", "QUERY", "WORDS", "QUESTION_OR_SUBJECT"})
+_TYPES: dict[Any, click.ParamType[Any]] = {int: click.INT, float: click.FLOAT}
+
+
+def group_of(faculty: Faculty, lists: Mapping[str, str] | None = None) -> Group:
+    """Make the group of a faculty, with a command for each of its verbs.
+
+    `lists` names verbs that answer a list, and under which name a program finds it.
+    """
+    group = Group(faculty.name, help=faculty.summary)
+    for verb in faculty.verbs:
+        if verb.is_command:
+            group.add_command(command_of(faculty, verb, listed_as=(lists or {}).get(verb.name)))
+    return group
+
+
+def command_of(faculty: Faculty, verb: Verb, *, name: str | None = None, listed_as: str | None = None) -> Command:
+    """Make the command of one verb; `name` is its name where that is not the verb's, for `listed_as` see above."""
+
+    @click.pass_obj
+    def run(invocation: Invocation, /, **given: Any) -> Answer:
+        answer = call(invocation, faculty, verb, given)
+        return answer if listed_as is None else replace(answer, result={listed_as: answer.result})
+
+    options = [_option(each) for each in (*verb.parameters, *faculty.selectors) if not _is_argument(each)]
+    parameters = [*_arguments(verb), *options]
+    return Command(name or verb.name.replace("_", "-"), callback=run, params=parameters, help=verb.summary)
+
+
+def call(invocation: Invocation, faculty: Faculty, verb: Verb, given: Mapping[str, Any]) -> Answer:
+    """Call one verb with what a person gave, leaving its defaults to it, and render what it answers."""
+    from everloom.wiring.arguments import Arguments
+
+    known = {each.name: each for each in (*verb.parameters, *faculty.selectors)}
+    written = {name: _plain(value, known[name]) for name, value in given.items() if value not in (None, ())}
+    with invocation.open() as loom:
+        workspace = invocation.take(loom)
+        read = Arguments(verb.name, tuple(known.values())).read(written, workspace.info.zone)
+        chosen = {each.name: read.pop(each.name, None) for each in faculty.selectors}
+        value = verb.method(faculty.reach(workspace, chosen), **read)
+        return Answer(value, rendered(faculty, value, workspace.info.zone))
+
+
+def rendered(faculty: Faculty, value: object, zone: ZoneInfo) -> Sequence[str | Table]:
+    """Write an answer for a person, as the faculty's own module of `render` does."""
+    parts: Sequence[str | Table] = import_module(f"everloom.surfaces.cli.render.{faculty.name}").render(value, zone)
+    return parts
+
+
+def _is_argument(each: Parameter) -> bool:
+    return each.is_positional and each.says.flag is None
+
+
+def _arguments(verb: Verb) -> Iterator[click.Argument]:
+    """Declare what is given by its place; a list comes last, wherever it stands in the signature."""
+    wanted = sorted(filter(_is_argument, verb.parameters), key=lambda each: each.list_kind is not None)
+    for each in wanted:
+        metavar = each.says.metavar or (None if _choices(each.type) else each.name.upper())
+        is_many = each.list_kind is not None and not _is_file(each)
+        has_words = each is wanted[-1] and _is_prose(each)
+        if metavar is not None:
+            metavar = f"{metavar}..." if is_many or has_words else metavar
+            metavar = metavar if each.is_required else f"[{metavar}]"
+        yield click.Argument(
+            [each.name],
+            metavar=metavar,
+            type=click.File("rb") if _is_file(each) else _click_type(each),
+            nargs=-1 if is_many or has_words else 1,
+            # An empty list at the end of a line is a list, too: it takes all tags from a subject.
+            required=each.is_required and metavar != "TAG...",
+        )
+
+
+def _option(each: Parameter) -> click.Option:
+    """Declare what may be given by name."""
+    flag = each.says.flag or f"--{each.name.replace('_', '-')}"
+    extra: dict[str, Any] = {"help": _help(each), "required": each.is_required, "metavar": each.says.metavar}
+    if each.type is bool or bool in each.kinds:
+        return _switch(flag, each)
+    if flag.removeprefix("--") in _choices(each.type):
+        return click.Option([flag, each.name], flag_value=flag.removeprefix("--"), help=_help(each))
+    of = each.list_kind
+    if of is not None and str not in each.kinds and all(get_origin(kind) is not Mapping for kind in each.kinds):
+        extra |= {"multiple": True, "nargs": len(get_args(of)) if get_origin(of) is tuple else 1}
+    elif each.default not in (None, "", ()) and not each.is_required:
+        extra |= {"default": each.default, "show_default": True}
+    return click.Option([flag, each.name], type=_click_type(each), **extra)
+
+
+def _switch(flag: str, each: Parameter) -> click.Option:
+    if each.default is True:
+        return click.Option([flag, each.name], is_flag=True, flag_value=False, default=True, help=_help(each))
+    both = flag if each.default is False else f"{flag}/--no-{flag.removeprefix('--')}"
+    return click.Option([both, each.name], is_flag=True, default=None, help=_help(each))
+
+
+def _help(each: Parameter) -> str:
+    text = each.says.text
+    repeated = "; may be repeated" if each.list_kind is not None and str not in each.kinds else ""
+    return f"{text[:1].upper()}{text[1:]}{repeated}." if text else ""
+
+
+def _choices(kind: Any) -> tuple[str, ...]:
+    """List the values that a parameter may have, if they can be counted."""
+    members = get_args(kind) if get_origin(kind) is Literal else ()
+    return tuple(str(each) for each in members) or next(
+        (get_args(each) for each in get_args(kind) if get_origin(each) is Literal), ()
+    )
+
+
+def _click_type(each: Parameter) -> click.ParamType[Any]:
+    """Say how click reads one value; what it does not know is text."""
+    if choices := _choices(each.type):
+        return click.Choice(choices)
+    if str in each.kinds:
+        return click.STRING
+    of = next((kind for kind in (each.list_kind, *each.kinds) if kind in _TYPES), None)
+    return ItemId if of is int and each.says.metavar == "ID" else _TYPES.get(of, click.STRING)
+
+
+def _is_prose(each: Parameter) -> bool:
+    return str in each.kinds and each.list_kind is None and each.says.metavar in _PROSE
+
+
+def _is_file(each: Parameter) -> bool:
+    return is_dataclass(each.list_kind)
+
+
+def _plain(value: Any, each: Parameter) -> Any:
+    """Put what a person wrote into the form that a program would have written."""
+    if _is_prose(each):
+        text = value if isinstance(value, str) else " ".join(value)
+        return sys.stdin.read() if text == "-" else text
+    if _is_file(each):
+        return _json_list(value.read(), each)
+    if isinstance(value, tuple):
+        return [part for one in value for part in _parts(one, each.list_kind)]
+    return value
+
+
+def _parts(value: Any, of: Any) -> list[Any]:
+    """Read one entry of a list: several, where it holds commas and cannot be text; an object, where one is wanted."""
+    if isinstance(value, str) and get_origin(of) is Literal:
+        return [part.strip() for part in value.split(",") if part.strip()]
+    if isinstance(value, str) and get_origin(of) is Mapping:
+        return _json_list(f"[{value}]".encode(), None)
+    return [value]
+
+
+def _json_list(text: bytes, each: Parameter | None) -> list[Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Rejected("that is not JSON", hint="write a list of objects") from error
+    if not isinstance(found, list):
+        raise Rejected(f"that is not a JSON list of {each.name if each else 'objects'}", hint="write [{…}, …]")
+    return found
