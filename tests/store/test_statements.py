@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,15 @@ def test_every_statement_is_bound_to_a_workspace_unless_it_says_that_it_is_globa
             assert re.findall(r"(?:FROM|INTO|JOIN) (\w+)", text) == ["words"], place
         elif mark == "":
             assert BOUND.search(text), f"{place} forgets its workspace"
+
+
+def test_every_statement_says_what_it_is_for() -> None:
+    mute = []
+    for file in sorted(HOME.glob("*.sql")):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        named = [(line, below) for line, below in pairwise(lines) if line.startswith("-- name: ")]
+        mute += [f"{file.name}: {line}" for line, below in named if not re.match(r"-- [A-Z].* .+[.;:,a-z]$", below)]
+    assert mute == [], "write one line of comment under the name"
 
 
 @pytest.mark.promise("store.bound-to-a-workspace")

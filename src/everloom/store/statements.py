@@ -1,7 +1,8 @@
 """The SQL of the whole program, by name: `kernel.item_add` is the part `-- name: item_add` of `sql/kernel.sql`.
 
 A file `kernel.postgresql.sql` replaces parts of `kernel.sql` by name for that engine. Parameters are written `:name`;
-a list is written `IN (:*name)`. Knows nothing of connections.
+a list is written `IN (:*name)`. The line of comment under a name says what the statement is for. Knows nothing of
+connections.
 """
 
 from __future__ import annotations

@@ -2,62 +2,79 @@
 -- A scene is pinned in access; a lifespan is compared with whole numbers, so that both engines agree to the patrol.
 
 -- name: being_get
+-- Read the Being: its two roots and its thoughts for the next session.
 SELECT business_id, private_id, think_md, think_at FROM being WHERE workspace_id = :workspace;
 
 -- name: being_add
+-- Bring a Being to life, with a root for business and one for private scenes.
 INSERT INTO being (workspace_id, business_id, private_id, think_md) VALUES (:workspace, :business, :private, '');
 
 -- name: being_think
+-- Rewrite the Being's thoughts for the next session.
 UPDATE being SET think_md = :text, think_at = :at WHERE workspace_id = :workspace;
 
 -- name: patrol_add
+-- Begin a patrol, with the next number.
 INSERT INTO patrol (workspace_id, id, number, reason, began_at)
 VALUES (:workspace, :id, (SELECT COALESCE(MAX(number), 0) + 1 FROM patrol WHERE workspace_id = :workspace), :reason, :at);
 
 -- name: patrol_open
+-- Find the patrol that is under way.
 SELECT id, number, reason, began_at, ended_at FROM patrol WHERE workspace_id = :workspace AND ended_at IS NULL;
 
 -- name: patrol_recent
+-- List the newest patrols.
 SELECT id, number, reason, began_at, ended_at FROM patrol WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit;
 
 -- name: patrol_get
+-- Read one patrol.
 SELECT id, number, reason, began_at, ended_at FROM patrol WHERE workspace_id = :workspace AND id = :id;
 
 -- name: patrol_end
+-- End a patrol.
 UPDATE patrol SET ended_at = :at WHERE workspace_id = :workspace AND id = :id AND ended_at IS NULL;
 
 -- name: step_add
+-- Note that a step of a patrol is done, and what it did.
 INSERT INTO patrol_step (workspace_id, patrol_id, step, position, at, milliseconds, report)
 VALUES (:workspace, :patrol, :step, :position, :at, :milliseconds, :report);
 
 -- name: step_of
+-- List the steps of patrols in their order.
 SELECT patrol_id, step, at, milliseconds, report FROM patrol_step
 WHERE workspace_id = :workspace AND patrol_id IN (:*ids) ORDER BY patrol_id, position;
 
 -- name: cluster_add
+-- Add a cluster.
 INSERT INTO cluster (workspace_id, id, parent_id, is_root, name, digest, vector_model)
 VALUES (:workspace, :id, :parent, :is_root, :name, :digest, 0);
 
 -- name: cluster_get
+-- Read one cluster with its centre.
 SELECT id, parent_id, is_root, name, digest, vector, vector_model FROM cluster WHERE workspace_id = :workspace AND id = :id;
 
 -- name: cluster_counts
+-- List the clusters with how many scenes live and die in each.
 SELECT c.id, c.parent_id, c.is_root, c.name, c.digest, COUNT(l.scene_id) AS nodes,
     COUNT(CASE WHEN l.status = 'active' THEN 1 END) AS active, COUNT(CASE WHEN l.status = 'dying' THEN 1 END) AS dying
 FROM cluster AS c LEFT JOIN scene_life AS l ON l.workspace_id = c.workspace_id AND l.cluster_id = c.id
 WHERE c.workspace_id = :workspace GROUP BY c.workspace_id, c.id ORDER BY c.id;
 
 -- name: cluster_vectors
+-- Read the centres of all clusters that one model made.
 SELECT id, vector FROM cluster WHERE workspace_id = :workspace AND is_root = 0 AND vector_model = :model AND vector IS NOT NULL
 ORDER BY id;
 
 -- name: cluster_outdated
+-- List the clusters whose centre another model made.
 SELECT id FROM cluster WHERE workspace_id = :workspace AND vector_model <> :model;
 
 -- name: cluster_vector
+-- Keep the centre of a cluster.
 UPDATE cluster SET vector = :vector, vector_model = :model WHERE workspace_id = :workspace AND id = :id;
 
 -- name: cluster_drop
+-- Delete clusters; a root stays.
 DELETE FROM cluster WHERE workspace_id = :workspace AND id IN (:*ids) AND is_root = 0;
 
 -- name: cluster_sample
@@ -67,27 +84,32 @@ WHERE s.workspace_id = :workspace AND l.cluster_id = :id AND l.status <> 'dead'
 ORDER BY l.importance DESC, l.last_activated DESC, s.id LIMIT 3;
 
 -- name: scene_add
+-- Add a scene as it was told.
 INSERT INTO scene (workspace_id, id, action, feeling, themes, body, haystack, valence, arousal, dominance, safety, novelty,
     trust, patrol_id, created_at)
 VALUES (:workspace, :id, :action, :feeling, :themes, :body, :haystack, :valence, :arousal, :dominance, :safety, :novelty,
     :trust, :patrol, :at);
 
 -- name: scene_rewrite
+-- Rewrite a scene into which others were merged.
 UPDATE scene SET action = :action, feeling = :feeling, themes = :themes, body = :body, haystack = :haystack,
     valence = :valence, arousal = :arousal, dominance = :dominance, safety = :safety, novelty = :novelty, trust = :trust
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: scene_feel
+-- Give a scene the feelings that it was told without.
 UPDATE scene SET valence = :valence, arousal = :arousal, dominance = :dominance, safety = :safety, novelty = :novelty,
     trust = :trust
 WHERE workspace_id = :workspace AND id = :id AND valence IS NULL;
 
 -- name: life_add
+-- Begin the life of a scene.
 INSERT INTO scene_life (workspace_id, scene_id, cluster_id, status, importance, lifespan, session_count, reactivation_count,
     last_activated, fresh)
 VALUES (:workspace, :id, :cluster, 'active', :importance, :lifespan, 0, 0, :at, :fresh);
 
 -- name: node_of
+-- Read scenes with their lives.
 SELECT s.id, s.action, s.feeling, s.themes, s.body, s.valence, s.arousal, s.dominance, s.safety, s.novelty, s.trust,
     s.patrol_id, s.created_at, l.cluster_id, l.status, l.importance, l.session_count, l.reactivation_count,
     l.last_activated, l.fresh, l.death, l.absorbed_into, l.dying_since, COALESCE(a.pinned, 0) AS pinned
@@ -96,75 +118,92 @@ LEFT JOIN access AS a ON a.workspace_id = s.workspace_id AND a.item_id = s.id
 WHERE s.workspace_id = :workspace AND s.id IN (:*ids) ORDER BY s.id;
 
 -- name: node_in_cluster
+-- List the scenes of a cluster, the most important first.
 SELECT l.scene_id AS id FROM scene_life AS l WHERE l.workspace_id = :workspace AND l.cluster_id = :cluster
 ORDER BY l.importance DESC, l.last_activated DESC, l.scene_id DESC LIMIT :limit;
 
 -- name: living_in
+-- List the living scenes of clusters.
 -- In no order: for the sake of one, SQLite would read all scenes by their key.
 SELECT scene_id AS id, cluster_id, status, fresh, importance FROM scene_life
 WHERE workspace_id = :workspace AND cluster_id IN (:*ids) AND status <> 'dead';
 
 -- name: status_of
+-- Read how scenes are and where they live.
 SELECT scene_id AS id, cluster_id, status FROM scene_life WHERE workspace_id = :workspace AND scene_id IN (:*ids);
 
 -- name: recent
+-- List the scenes that were active last.
 SELECT l.scene_id AS id FROM scene_life AS l WHERE l.workspace_id = :workspace AND l.status <> 'dead'
 ORDER BY l.last_activated DESC, l.scene_id DESC LIMIT :limit;
 
 -- name: reactivate
+-- Count that scenes were recalled: a dying one lives again, a dead one gathers strength to come back.
 UPDATE scene_life SET reactivation_count = reactivation_count + CASE WHEN status = 'dead' THEN 2 ELSE 1 END,
     last_activated = :at, dying_since = NULL, status = CASE WHEN status = 'dying' THEN 'active' ELSE status END
 WHERE workspace_id = :workspace AND scene_id IN (:*ids);
 
 -- name: age
+-- Let all living scenes that are not pinned grow older by one patrol.
 UPDATE scene_life SET session_count = session_count + 1
 WHERE workspace_id = :workspace AND status = 'active'
     AND scene_id NOT IN (SELECT item_id FROM access WHERE workspace_id = :workspace AND pinned = 1);
 
 -- name: flag_dying
+-- Let scenes that have outlived their time begin to die.
 UPDATE scene_life SET status = 'dying', dying_since = :number
 WHERE workspace_id = :workspace AND status = 'active' AND session_count - reactivation_count >= lifespan
     AND scene_id NOT IN (SELECT item_id FROM access WHERE workspace_id = :workspace AND pinned = 1)
 RETURNING cluster_id;
 
 -- name: fade
+-- Let scenes die that have been dying long enough.
 UPDATE scene_life SET status = 'dead', death = 'faded', dying_since = NULL
 WHERE workspace_id = :workspace AND status = 'dying' AND dying_since <= :number
     AND scene_id NOT IN (SELECT item_id FROM access WHERE workspace_id = :workspace AND pinned = 1);
 
 -- name: make_dead
+-- Let the dying scenes die that a model named.
 UPDATE scene_life SET status = 'dead', death = 'faded', dying_since = NULL
 WHERE workspace_id = :workspace AND status = 'dying' AND scene_id IN (:*ids);
 
 -- name: settle
+-- Let all fresh scenes be fresh no longer.
 UPDATE scene_life SET fresh = 0 WHERE workspace_id = :workspace AND fresh = 1;
 
 -- name: settle_some
+-- Let some scenes be fresh no longer.
 UPDATE scene_life SET fresh = 0 WHERE workspace_id = :workspace AND fresh = 1 AND scene_id IN (:*ids);
 
 -- name: revive
+-- Bring faded scenes back that were recalled often enough.
 UPDATE scene_life SET status = 'active', death = NULL, reactivation_count = reactivation_count + 2
 WHERE workspace_id = :workspace AND status = 'dead' AND death = 'faded'
     AND session_count - reactivation_count < lifespan
 RETURNING cluster_id;
 
 -- name: absorb
+-- Let a scene end in the one that took it in.
 UPDATE scene_life SET status = 'dead', death = 'absorbed', absorbed_into = :into, dying_since = NULL, fresh = 0
 WHERE workspace_id = :workspace AND scene_id = :id;
 
 -- name: survive
+-- Let a scene live on that took others in.
 UPDATE scene_life SET status = 'active', death = NULL, dying_since = NULL, fresh = 0, importance = :importance,
     lifespan = :lifespan
 WHERE workspace_id = :workspace AND scene_id = :id;
 
 -- name: awaken
+-- Bring one dying or faded scene back to life.
 UPDATE scene_life SET status = 'active', death = NULL, dying_since = NULL
 WHERE workspace_id = :workspace AND scene_id = :id AND (status = 'dying' OR death = 'faded');
 
 -- name: move
+-- Move scenes to another cluster.
 UPDATE scene_life SET cluster_id = :cluster WHERE workspace_id = :workspace AND scene_id IN (:*ids);
 
 -- name: move_all
+-- Move all scenes of a cluster to another.
 UPDATE scene_life SET cluster_id = :into WHERE workspace_id = :workspace AND cluster_id = :cluster;
 
 -- name: restless
@@ -173,6 +212,7 @@ SELECT DISTINCT cluster_id AS id FROM scene_life
 WHERE workspace_id = :workspace AND (status = 'dying' OR (fresh = 1 AND status <> 'dead')) ORDER BY cluster_id;
 
 -- name: unfelt
+-- List fresh scenes that were told without feelings.
 SELECT l.scene_id AS id FROM scene_life AS l JOIN scene AS s ON s.workspace_id = l.workspace_id AND s.id = l.scene_id
 WHERE l.workspace_id = :workspace AND l.fresh = 1 AND l.status <> 'dead' AND s.valence IS NULL
 ORDER BY l.scene_id LIMIT :limit;
@@ -188,6 +228,7 @@ WHERE d.workspace_id = :workspace AND (d.embedded_by < :model OR d.embedded_by >
 ORDER BY d.item_id DESC LIMIT :limit;
 
 -- name: felt_nearest
+-- Rank living scenes by how near their feelings are.
 SELECT s.id, (s.valence - :valence) * (s.valence - :valence) + (s.arousal - :arousal) * (s.arousal - :arousal)
     + (s.dominance - :dominance) * (s.dominance - :dominance) + (s.safety - :safety) * (s.safety - :safety)
     + (s.novelty - :novelty) * (s.novelty - :novelty) + (s.trust - :trust) * (s.trust - :trust) AS distance
@@ -196,80 +237,101 @@ WHERE s.workspace_id = :workspace AND s.valence IS NOT NULL AND l.status <> 'dea
 ORDER BY distance, s.id DESC LIMIT :limit;
 
 -- name: holding
+-- Find scenes whose text holds some letters.
 SELECT id, haystack FROM scene WHERE workspace_id = :workspace AND haystack LIKE :pattern ESCAPE '!'
 ORDER BY id DESC LIMIT :limit;
 
 -- name: census
+-- Count scenes by how they are.
 SELECT l.status, l.death, COUNT(*) AS count FROM scene_life AS l WHERE l.workspace_id = :workspace GROUP BY l.status, l.death;
 
 -- name: scene_ids
+-- Say which of some ids are scenes.
 SELECT id FROM scene WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: note_add
+-- Keep a note for the next patrol.
 INSERT INTO note (workspace_id, id, kind, content, problem, session_id, created_at, updated_at)
 VALUES (:workspace, :id, :kind, :content, :problem, :session, :at, :at);
 
 -- name: note_get
+-- Read notes.
 SELECT id, kind, content, problem, created_at, updated_at, patrol_id, scene_id FROM note
 WHERE workspace_id = :workspace AND id IN (:*ids) ORDER BY id;
 
 -- name: note_open
+-- List notes that no patrol has taken.
 SELECT id, kind, content, problem, created_at, updated_at, patrol_id, scene_id FROM note
 WHERE workspace_id = :workspace AND patrol_id IS NULL ORDER BY id LIMIT :limit;
 
 -- name: note_waiting
+-- List scene notes that a patrol can take, oldest first.
 SELECT id, content, session_id, created_at FROM note
 WHERE workspace_id = :workspace AND patrol_id IS NULL AND kind = 'scene' AND problem IS NULL AND id < :before
 ORDER BY id LIMIT :limit;
 
 -- name: note_pending
+-- Count scene notes that a patrol can take.
 SELECT COUNT(*) AS count FROM note
 WHERE workspace_id = :workspace AND patrol_id IS NULL AND kind = 'scene' AND problem IS NULL;
 
 -- name: note_taken
+-- Note which patrol took a note and which scene came of it.
 UPDATE note SET patrol_id = :patrol, scene_id = :scene WHERE workspace_id = :workspace AND id = :id;
 
 -- name: note_problem
+-- Note why a note cannot become a scene.
 UPDATE note SET problem = :problem WHERE workspace_id = :workspace AND id = :id;
 
 -- name: note_change
+-- Rewrite a note that no patrol has taken.
 UPDATE note SET kind = :kind, content = :content, problem = :problem, updated_at = :at
 WHERE workspace_id = :workspace AND id = :id AND patrol_id IS NULL;
 
 -- name: note_drop
+-- Delete notes that no patrol has taken.
 DELETE FROM note WHERE workspace_id = :workspace AND id IN (:*ids) AND patrol_id IS NULL;
 
 -- name: note_of_patrol
+-- List the notes that a patrol took.
 SELECT id, content, created_at, scene_id FROM note WHERE workspace_id = :workspace AND patrol_id = :patrol ORDER BY id;
 
 -- name: entry_add
+-- Add an entry of the diary, the soul or another collection.
 INSERT INTO entry (workspace_id, id, target, entry_key, title, content, detail, created_at, updated_at)
 VALUES (:workspace, :id, :target, :key, :title, :content, :detail, :at, :at);
 
 -- name: entry_get
+-- Read one entry by its key.
 SELECT id, target, entry_key, title, content, detail, created_at, updated_at FROM entry
 WHERE workspace_id = :workspace AND target = :target AND entry_key = :key;
 
 -- name: entry_all
+-- List the entries of a collection, from a key on.
 SELECT id, target, entry_key, title, content, detail, created_at, updated_at FROM entry
 WHERE workspace_id = :workspace AND target = :target AND entry_key >= :from_key ORDER BY entry_key, id;
 
 -- name: entry_change
+-- Rewrite an entry.
 UPDATE entry SET title = :title, content = :content, detail = :detail, updated_at = :at
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: entry_drop
+-- Delete an entry.
 DELETE FROM entry WHERE workspace_id = :workspace AND id = :id;
 
 -- name: snapshot_get
+-- Read what a session left for its next turn.
 SELECT content, changed_at FROM session_snapshot WHERE workspace_id = :workspace AND session_label = :label;
 
 -- name: snapshot_put
+-- Keep what a session leaves for its next turn.
 INSERT INTO session_snapshot (workspace_id, session_label, content, changed_at)
 VALUES (:workspace, :label, :content, :at)
 ON CONFLICT (workspace_id, session_label) DO UPDATE SET content = excluded.content, changed_at = excluded.changed_at;
 
 -- name: history
+-- List what happened in a span of time, newest first.
 SELECT item_id AS id, kind, text, happened_at FROM document
 WHERE workspace_id = :workspace AND kind IN (:*kinds) AND happened_at BETWEEN :happened_from AND :happened_until
     AND retired_at IS NULL
@@ -281,9 +343,11 @@ SELECT item_id AS id, text FROM document WHERE workspace_id = :workspace AND ret
 ORDER BY item_id DESC LIMIT :limit;
 
 -- name: calibration_get (global)
+-- Read the thresholds that were measured for an embedding model.
 SELECT model, recall, cluster, detail, at FROM calibration WHERE model = :model;
 
 -- name: calibration_put (global)
+-- Keep the thresholds that were measured for an embedding model.
 INSERT INTO calibration (model, recall, cluster, detail, at) VALUES (:model, :recall, :cluster, :detail, :at)
 ON CONFLICT (model) DO UPDATE SET recall = excluded.recall, cluster = excluded.cluster, detail = excluded.detail,
     at = excluded.at;

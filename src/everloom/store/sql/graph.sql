@@ -1,84 +1,103 @@
 -- Statements of the memory graph.
 
 -- name: graph_add
+-- Register a graph and its directory.
 INSERT INTO graph (workspace_id, id, name, name_key, directory, reflections)
 VALUES (:workspace, :id, :name, :name_key, :directory, 0);
 
 -- name: graph_by_key
+-- Find a graph by its name, however it is written.
 SELECT id, name, directory, reflections, reflected_at, decayed_at, cored_at, mirrored_at FROM graph
 WHERE workspace_id = :workspace AND name_key = :name_key;
 
 -- name: graph_get
+-- Read one graph.
 SELECT id, name, directory, reflections, reflected_at, decayed_at, cored_at, mirrored_at FROM graph
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: graph_all
+-- List the graphs of a workspace.
 SELECT id, name, directory, reflections, reflected_at, decayed_at, cored_at, mirrored_at FROM graph
 WHERE workspace_id = :workspace ORDER BY id;
 
 -- name: graph_move
+-- Note that a graph's directory was moved.
 UPDATE graph SET directory = :directory WHERE workspace_id = :workspace AND id = :id;
 
 -- name: graph_reflected
+-- Note that a graph was reflected upon.
 UPDATE graph SET reflections = reflections + 1, reflected_at = :at WHERE workspace_id = :workspace AND id = :id;
 
 -- name: graph_decayed
+-- Note when a graph last decayed.
 UPDATE graph SET decayed_at = :at WHERE workspace_id = :workspace AND id = :id;
 
 -- name: graph_cored
+-- Note when the core page was last written.
 UPDATE graph SET cored_at = :at WHERE workspace_id = :workspace AND id = :id;
 
 -- name: graph_mirrored
+-- Note when the reflection page was last written.
 UPDATE graph SET mirrored_at = :at WHERE workspace_id = :workspace AND id = :id;
 
 -- name: memory_add
+-- Index a memory's file.
 INSERT INTO memory (workspace_id, id, graph_id, uuid, type, title, tags, importance, confidence, created, updated, path,
     in_vault, archived, gone_at)
 VALUES (:workspace, :id, :graph, :uuid, :type, :title, :tags, :importance, :confidence, :created, :updated, :path,
     :in_vault, 0, NULL);
 
 -- name: memory_change
+-- Index a memory's file anew; one that was gone is back.
 UPDATE memory SET type = :type, title = :title, tags = :tags, importance = :importance, confidence = :confidence,
     created = :created, updated = :updated, path = :path, in_vault = :in_vault, gone_at = NULL
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: memory_gone
+-- Note that the files of memories are gone; the ids stay theirs.
 UPDATE memory SET title = '', tags = '[]', archived = 0, gone_at = :at
 WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: memory_archive
+-- Archive memories, or bring them back.
 UPDATE memory SET archived = :archived WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: memory_by_uuid
+-- Find memories by the ids in their files, also those that are gone.
 SELECT id, uuid, type, title, tags, importance, confidence, created, updated, path, in_vault, archived, gone_at
 FROM memory WHERE workspace_id = :workspace AND graph_id = :graph AND uuid IN (:*uuids);
 
 -- name: memory_by_prefix
+-- Find memories by the beginning of their ids; three are enough to call it ambiguous.
 SELECT uuid FROM memory WHERE workspace_id = :workspace AND graph_id = :graph AND gone_at IS NULL
     AND uuid >= :low AND uuid < :high ORDER BY uuid LIMIT 3;
 
 -- name: memory_of
+-- Read memories with their use.
 SELECT m.id, m.uuid, m.type, m.title, m.tags, m.importance, m.confidence, m.created, m.updated, m.path, m.in_vault,
     m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.pinned
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
 WHERE m.workspace_id = :workspace AND m.id IN (:*ids) AND m.gone_at IS NULL;
 
 -- name: memory_all
+-- List the memories of a graph with their use, newest first.
 SELECT m.id, m.uuid, m.type, m.title, m.tags, m.importance, m.confidence, m.created, m.updated, m.path, m.in_vault,
     m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.pinned
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
 WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL ORDER BY m.updated DESC, m.id DESC;
 
 -- name: memory_fading
--- Only what a decay reads.
+-- List the memories of a graph for a decay, with only what that reads.
 SELECT m.id, m.type, m.importance, m.created, m.in_vault, m.archived, a.count, a.last_at, a.pinned
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
 WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL;
 
 -- name: memory_count
+-- Count the memories of a graph.
 SELECT COUNT(*) AS count FROM memory WHERE workspace_id = :workspace AND graph_id = :graph AND gone_at IS NULL;
 
 -- name: access_restore
+-- Take over how often an imported memory was used elsewhere, unless more is known here.
 INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
 VALUES (:workspace, :item, :count, :at, 0, 0, 0)
 ON CONFLICT (workspace_id, item_id) DO UPDATE SET
@@ -86,75 +105,93 @@ ON CONFLICT (workspace_id, item_id) DO UPDATE SET
     last_at = CASE WHEN access.count > 0 AND access.last_at > excluded.last_at THEN access.last_at ELSE excluded.last_at END;
 
 -- name: document_revive
+-- Bring retired documents back into the present.
 UPDATE document SET retired_at = NULL, retired_by = NULL WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: relation_add
+-- Index a relation in a memory's file.
 INSERT INTO relation (workspace_id, memory_id, position, target, type, direction, strength, context, edge_uuid)
 VALUES (:workspace, :memory, :position, :target, :type, :direction, :strength, :context, :edge);
 
 -- name: relation_drop
+-- Take the relations of memories out of the index.
 DELETE FROM relation WHERE workspace_id = :workspace AND memory_id IN (:*ids);
 
 -- name: relation_of
+-- List the relations of memories in the order of their files.
 SELECT memory_id, position, target, type, direction, strength, context, edge_uuid FROM relation
 WHERE workspace_id = :workspace AND memory_id IN (:*ids) ORDER BY memory_id, position;
 
 -- name: relation_all
+-- List all relations of a graph.
 SELECT r.memory_id, m.uuid, r.target, r.type, r.direction, r.strength, r.context, r.edge_uuid FROM relation AS r
 JOIN memory AS m ON m.workspace_id = r.workspace_id AND m.id = r.memory_id
 WHERE r.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL ORDER BY r.memory_id, r.position;
 
 -- name: relation_to
+-- Find the memories that refer to one.
 SELECT m.uuid, m.path FROM relation AS r
 JOIN memory AS m ON m.workspace_id = r.workspace_id AND m.id = r.memory_id
 WHERE r.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL AND r.target = :uuid ORDER BY m.id;
 
 -- name: edge_add
+-- Index an edge's file.
 INSERT INTO edge (workspace_id, id, graph_id, uuid, type, from_uuid, from_title, to_uuid, to_title, strength,
     description, created, updated, path)
 VALUES (:workspace, :id, :graph, :uuid, :type, :from, :from_title, :to, :to_title, :strength, :description, :created,
     :updated, :path);
 
 -- name: edge_change
+-- Index an edge's file anew.
 UPDATE edge SET type = :type, from_uuid = :from, from_title = :from_title, to_uuid = :to, to_title = :to_title,
     strength = :strength, description = :description, created = :created, updated = :updated, path = :path
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: edge_drop
+-- Take edges out of the index.
 DELETE FROM edge WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: edge_by_uuid
+-- Find edges by the ids in their files.
 SELECT id, uuid, type, from_uuid, from_title, to_uuid, to_title, strength, description, created, updated, path
 FROM edge WHERE workspace_id = :workspace AND graph_id = :graph AND uuid IN (:*uuids);
 
 -- name: edge_by_prefix
+-- Find edges by the beginning of their ids; three are enough to call it ambiguous.
 SELECT uuid FROM edge WHERE workspace_id = :workspace AND graph_id = :graph AND uuid >= :low AND uuid < :high
 ORDER BY uuid LIMIT 3;
 
 -- name: edge_of
+-- List the edges of a memory, both ways.
 SELECT id, uuid, type, from_uuid, from_title, to_uuid, to_title, strength, description, created, updated, path
 FROM edge WHERE workspace_id = :workspace AND graph_id = :graph AND (from_uuid = :uuid OR to_uuid = :uuid) ORDER BY id;
 
 -- name: edge_all
+-- List all edges of a graph, newest first.
 SELECT id, uuid, type, from_uuid, from_title, to_uuid, to_title, strength, description, created, updated, path
 FROM edge WHERE workspace_id = :workspace AND graph_id = :graph ORDER BY updated DESC, id DESC;
 
 -- name: edge_count
+-- Count the edges of a graph.
 SELECT COUNT(*) AS count FROM edge WHERE workspace_id = :workspace AND graph_id = :graph;
 
 -- name: file_all
+-- Read what is known of all files, to see which have changed.
 SELECT path, mtime_ns, size, hash, checked_at, item_id, problem, line FROM graph_file
 WHERE workspace_id = :workspace AND graph_id = :graph;
 
 -- name: file_of
+-- Read what is known of some files.
 SELECT path, mtime_ns, size, hash, checked_at, item_id, problem, line FROM graph_file
 WHERE workspace_id = :workspace AND graph_id = :graph AND path IN (:*paths);
 
 -- name: file_problems
+-- List the files that cannot be read, and why.
 SELECT path, line, problem FROM graph_file
 WHERE workspace_id = :workspace AND graph_id = :graph AND problem IS NOT NULL ORDER BY path;
 
 -- name: file_put
+-- Note what a file held when it was indexed.
 INSERT INTO graph_file (workspace_id, graph_id, path, mtime_ns, size, hash, checked_at, item_id, problem, line)
 VALUES (:workspace, :graph, :path, :mtime_ns, :size, :hash, :checked_at, :item, :problem, :line)
 ON CONFLICT (workspace_id, graph_id, path) DO UPDATE SET mtime_ns = excluded.mtime_ns, size = excluded.size,
@@ -162,21 +199,27 @@ ON CONFLICT (workspace_id, graph_id, path) DO UPDATE SET mtime_ns = excluded.mti
     line = excluded.line;
 
 -- name: file_touch
+-- Note that a file was looked at and holds the same as before.
 UPDATE graph_file SET mtime_ns = :mtime_ns, size = :size, checked_at = :checked_at
 WHERE workspace_id = :workspace AND graph_id = :graph AND path = :path;
 
 -- name: file_drop
+-- Forget files that are gone.
 DELETE FROM graph_file WHERE workspace_id = :workspace AND graph_id = :graph AND path IN (:*paths);
 
 -- name: intent_add
+-- Announce a change of several files, so that a crash in the middle can be made good.
 INSERT INTO graph_intent (workspace_id, graph_id, key, stage, plan, at)
 VALUES (:workspace, :graph, :key, 'files', :plan, :at);
 
 -- name: intent_all
+-- List the changes that were announced and not completed.
 SELECT key, stage, plan, at FROM graph_intent WHERE workspace_id = :workspace AND graph_id = :graph ORDER BY at, key;
 
 -- name: intent_indexed
+-- Note that the files of a change are written and indexed; what is left is the commit.
 UPDATE graph_intent SET stage = 'git' WHERE workspace_id = :workspace AND graph_id = :graph AND key = :key;
 
 -- name: intent_drop
+-- Note that a change is complete.
 DELETE FROM graph_intent WHERE workspace_id = :workspace AND graph_id = :graph AND key = :key;

@@ -1,138 +1,176 @@
 -- Statements of the kernel. `:workspace` is always the workspace of the unit of work.
 
 -- name: counter_take (global)
+-- Take fresh numbers from a counter.
 UPDATE counter SET last = last + :count WHERE name = :counter RETURNING last;
 
 -- name: counter_advance (global)
+-- See that a counter gives only numbers above one.
 UPDATE counter SET last = MAX(last, :last) WHERE name = :counter;
 
 -- name: counter_read (global)
+-- Read how far a counter has come.
 SELECT last FROM counter WHERE name = :counter;
 
 -- name: workspace_add (global)
+-- Make a workspace, unless one of that name was made meanwhile.
 INSERT INTO workspace (id, name, name_key, description, time_zone, created_at)
 VALUES (:id, :name, :name_key, :description, :time_zone, :at)
 ON CONFLICT (name_key) DO NOTHING;
 
 -- name: workspace_by_key (global)
+-- Find a workspace by its name, however it is written.
 SELECT id, name, description, time_zone, created_at FROM workspace WHERE name_key = :name_key;
 
 -- name: workspace_all (global)
+-- List the workspaces of the store, oldest first.
 SELECT id, name, description, time_zone, created_at FROM workspace ORDER BY id;
 
 -- name: workspace_zone
+-- Read the time zone of the workspace.
 SELECT time_zone FROM workspace WHERE id = :workspace;
 
 -- name: workspace_change
+-- Rename or describe the workspace, or change its time zone.
 UPDATE workspace SET name = :name, name_key = :name_key, description = :description, time_zone = :time_zone
 WHERE id = :workspace;
 
 -- name: workspace_drop
+-- Delete the workspace itself, once it has been emptied.
 DELETE FROM workspace WHERE id = :workspace;
 
 -- name: item_add
+-- Register an item under its id, whatever kind of thing it is.
 INSERT INTO item (workspace_id, id, kind, created_at) VALUES (:workspace, :id, :kind, :at);
 
 -- name: item_get
+-- Look up what kind of thing an id names.
 SELECT id, kind, created_at FROM item WHERE workspace_id = :workspace AND id = :id;
 
 -- name: item_kinds
+-- Look up the kinds of many ids at once.
 SELECT id, kind FROM item WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: item_counts
+-- Count the items of each kind.
 SELECT kind, COUNT(*) AS count FROM item WHERE workspace_id = :workspace GROUP BY kind ORDER BY kind;
 
 -- name: item_drop
+-- Unregister items that were deleted.
 DELETE FROM item WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: session_by_label
+-- Find the session that calls itself so.
 SELECT id, label, model_tier, started_at, seen_at FROM session WHERE workspace_id = :workspace AND label = :label;
 
 -- name: session_get
+-- Read one session.
 SELECT id, label, model_tier, started_at, seen_at FROM session WHERE workspace_id = :workspace AND id = :id;
 
 -- name: session_add
+-- Begin a session.
 INSERT INTO session (workspace_id, id, label, model_tier, started_at, seen_at)
 VALUES (:workspace, :id, :label, :model_tier, :at, :at);
 
 -- name: session_touch
+-- Note that a session was active just now.
 UPDATE session SET seen_at = :at, model_tier = COALESCE(:model_tier, model_tier)
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: session_recent
+-- List the sessions that were active lately, newest first.
 SELECT id, label, model_tier, started_at, seen_at FROM session
 WHERE workspace_id = :workspace AND seen_at >= :seen_from AND started_at >= :started_from AND started_at < :started_until
 ORDER BY seen_at DESC, id DESC LIMIT :limit;
 
 -- name: event_add
+-- Append to the audit trail.
 INSERT INTO event (workspace_id, id, at, operation, session_id, detail)
 VALUES (:workspace, :id, :at, :operation, :session, :detail);
 
 -- name: event_recent
+-- Read the audit trail backwards.
 SELECT id, at, operation, session_id, detail FROM event
 WHERE workspace_id = :workspace AND id < :before ORDER BY id DESC LIMIT :limit;
 
 -- name: event_get
+-- Read one event.
 SELECT id, at, operation, session_id, detail FROM event WHERE workspace_id = :workspace AND id = :id;
 
 -- name: receipt_get
+-- Find the answer that an idempotency key was given the first time.
 SELECT operation, request_hash, answer FROM receipt WHERE workspace_id = :workspace AND idempotency_key = :key;
 
 -- name: receipt_add
+-- Keep the answer of an operation under its idempotency key.
 INSERT INTO receipt (workspace_id, idempotency_key, operation, request_hash, answer, at)
 VALUES (:workspace, :key, :operation, :request_hash, :answer, :at);
 
 -- name: receipt_expire
+-- Forget receipts that nobody will ask for again.
 DELETE FROM receipt WHERE workspace_id = :workspace AND at < :before;
 
 -- name: source_add
+-- Note that an item rests on another.
 INSERT INTO source (workspace_id, item_id, source_id) VALUES (:workspace, :item, :source) ON CONFLICT DO NOTHING;
 
 -- name: source_of
+-- List what items rest on.
 SELECT item_id, source_id FROM source WHERE workspace_id = :workspace AND item_id IN (:*ids) ORDER BY source_id;
 
 -- name: source_drop
+-- Remove deleted items from the provenance, on both ends.
 DELETE FROM source WHERE workspace_id = :workspace AND (item_id IN (:*ids) OR source_id IN (:*ids));
 
 -- name: access_count
+-- Count that an item was looked at.
 INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
 VALUES (:workspace, :item, 1, :at, 0, 0, 0)
 ON CONFLICT (workspace_id, item_id) DO UPDATE SET count = access.count + 1, last_at = excluded.last_at;
 
 -- name: access_pin
+-- Hold an item against fading, or let it go.
 INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
 VALUES (:workspace, :item, 0, :at, :pinned, 0, 0)
 ON CONFLICT (workspace_id, item_id) DO UPDATE SET pinned = excluded.pinned;
 
 -- name: access_verdict
+-- Count that an item was useful or questionable.
 INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
 VALUES (:workspace, :item, 0, :at, 0, :useful, :questionable)
 ON CONFLICT (workspace_id, item_id) DO UPDATE
 SET useful = access.useful + excluded.useful, questionable = access.questionable + excluded.questionable;
 
 -- name: access_of
+-- Read how often items were used and what was said of them.
 SELECT item_id, count, last_at, pinned, useful, questionable FROM access
 WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: access_drop
+-- Forget the use of deleted items.
 DELETE FROM access WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: signal_add
+-- Keep a verdict about an item, with its reason.
 INSERT INTO signal (workspace_id, id, target_id, verdict, reason, session_id, at)
 VALUES (:workspace, :id, :target, :verdict, :reason, :session, :at);
 
 -- name: signal_of
+-- List the verdicts about items, oldest first.
 SELECT id, target_id, verdict, reason, session_id, at FROM signal
 WHERE workspace_id = :workspace AND target_id IN (:*ids) ORDER BY id;
 
 -- name: signal_recent
+-- List the newest verdicts of one kind.
 SELECT id, target_id, verdict, reason, session_id, at FROM signal
 WHERE workspace_id = :workspace AND verdict = :verdict AND id > :after ORDER BY id DESC LIMIT :limit;
 
 -- name: signal_drop
+-- Forget the verdicts about deleted items.
 DELETE FROM signal WHERE workspace_id = :workspace AND target_id IN (:*ids);
 
 -- name: lease_take
+-- Take the lease of a task if it is free and the task does not rest; every taking has a larger token.
 INSERT INTO lease (workspace_id, task, holder, token, held_until, failures, not_before)
 VALUES (:workspace, :task, :holder, 1, :held_until, 0, 0)
 ON CONFLICT (workspace_id, task) DO UPDATE
@@ -141,27 +179,33 @@ WHERE lease.held_until <= :now AND lease.not_before <= :now
 RETURNING token;
 
 -- name: lease_extend
+-- Hold a lease longer, unless somebody else has taken it since.
 UPDATE lease SET held_until = :held_until
 WHERE workspace_id = :workspace AND task = :task AND token = :token AND holder IS NOT NULL;
 
 -- name: lease_done
+-- Let go of a lease after a run that went well, and keep its report.
 UPDATE lease SET holder = NULL, held_until = 0, failures = 0, not_before = 0, last_error = NULL,
     last_run_at = :now, last_report = :report
 WHERE workspace_id = :workspace AND task = :task AND token = :token;
 
 -- name: lease_failed
+-- Let go of a lease after a run that failed, and let the task rest.
 UPDATE lease SET holder = NULL, held_until = 0, failures = failures + 1, not_before = :not_before, last_error = :error,
     last_run_at = :now
 WHERE workspace_id = :workspace AND task = :task AND token = :token;
 
 -- name: lease_drop
+-- Let go of a lease as if nothing had happened.
 UPDATE lease SET holder = NULL, held_until = 0 WHERE workspace_id = :workspace AND task = :task AND token = :token;
 
 -- name: lease_get
+-- Read the lease of one task.
 SELECT task, holder, token, held_until, failures, not_before, last_error, last_run_at, last_report FROM lease
 WHERE workspace_id = :workspace AND task = :task;
 
 -- name: lease_all
+-- Read the leases of all tasks.
 SELECT task, holder, token, held_until, failures, not_before, last_error, last_run_at, last_report FROM lease
 WHERE workspace_id = :workspace ORDER BY task;
 
@@ -170,15 +214,18 @@ WHERE workspace_id = :workspace ORDER BY task;
 UPDATE lease SET held_until = 0 WHERE workspace_id = :workspace AND task = :task AND token = :token;
 
 -- name: lease_release
+-- Let a task that rests after failures run at once.
 UPDATE lease SET not_before = 0 WHERE workspace_id = :workspace AND task = :task AND held_until <= :now;
 
 -- name: usage_add
+-- Book one call of a model.
 INSERT INTO usage (workspace_id, id, at, model, role, purpose, input_tokens, output_tokens, cache_read_tokens,
     cache_write_tokens, micro_dollars, milliseconds, error)
 VALUES (:workspace, :id, :at, :model, :role, :purpose, :input, :output, :cache_read, :cache_write, :micro_dollars,
     :milliseconds, :error);
 
 -- name: usage_sum
+-- Sum what models were used for and what they cost in a span of time.
 SELECT model, role, purpose, COUNT(*) AS calls, SUM(input_tokens) AS input_tokens, SUM(output_tokens) AS output_tokens,
     SUM(cache_read_tokens) AS cache_read_tokens, SUM(cache_write_tokens) AS cache_write_tokens,
     SUM(micro_dollars) AS micro_dollars, COUNT(error) AS failures, COUNT(*) - COUNT(micro_dollars) AS unpriced

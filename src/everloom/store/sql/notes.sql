@@ -1,35 +1,43 @@
 -- Statements of the notes. A version is never changed and never dropped.
 
 -- name: note_all
+-- List the notes with what is known of their files.
 SELECT id, name, body_hash, next_hash, changed_at FROM mind_note WHERE workspace_id = :workspace ORDER BY name;
 
 -- name: note_by_name
+-- Read a note with its newest version.
 SELECT n.id, n.name, n.body_hash, n.next_hash, n.changed_at, v.number, v.body, v.author, v.at
 FROM mind_note AS n JOIN mind_note_version AS v ON v.workspace_id = n.workspace_id AND v.note_id = n.id
 WHERE n.workspace_id = :workspace AND n.name = :name ORDER BY v.number DESC LIMIT 1;
 
 -- name: note_add
+-- Make a note that has no version yet.
 INSERT INTO mind_note (workspace_id, id, name, body_hash, next_hash, changed_at)
 VALUES (:workspace, :id, :name, '', NULL, :at);
 
 -- name: note_mark
+-- Keep which text the file of a note holds, and which is on its way into it.
 UPDATE mind_note SET body_hash = :known, next_hash = :coming, changed_at = :at WHERE workspace_id = :workspace AND id = :id;
 
 -- name: note_reset
+-- Let every note be written to its file again.
 -- The directory is not there: every note is on its way into it again.
 UPDATE mind_note SET next_hash = COALESCE(next_hash, body_hash), body_hash = ''
 WHERE workspace_id = :workspace AND (body_hash <> '' OR next_hash IS NOT NULL);
 
 -- name: version_add
+-- Keep one more version of a note.
 INSERT INTO mind_note_version (workspace_id, note_id, number, body, author, at)
 VALUES (:workspace, :id, :number, :body, :author, :at);
 
 -- name: version_of
+-- List the versions of a note, newest first.
 SELECT v.number, v.body, v.author, v.at
 FROM mind_note AS n JOIN mind_note_version AS v ON v.workspace_id = n.workspace_id AND v.note_id = n.id
 WHERE n.workspace_id = :workspace AND n.name = :name ORDER BY v.number DESC LIMIT :limit;
 
 -- name: version_get
+-- Read one version of a note.
 SELECT v.number, v.body, v.author, v.at
 FROM mind_note AS n JOIN mind_note_version AS v ON v.workspace_id = n.workspace_id AND v.note_id = n.id
 WHERE n.workspace_id = :workspace AND n.name = :name AND v.number = :number;

@@ -2,17 +2,21 @@
 -- that condition is written exactly as in the partial indexes, so that what is settled costs nothing.
 
 -- name: clock
+-- Read the newest id, which is the time in this workspace.
 SELECT COALESCE(MAX(id), 0) AS id FROM item WHERE workspace_id = :workspace;
 
 -- name: workspace_ensure
+-- Make the row of semantic memory in this workspace on first use.
 INSERT INTO semantic_workspace (workspace_id, current_generation, consolidated_through) VALUES (:workspace, 0, 0)
 ON CONFLICT (workspace_id) DO NOTHING;
 
 -- name: workspace_get
+-- Read the soul, the orientation and how far consolidation has come.
 SELECT soul_id, protocol_id, orientation_id, current_generation, begun_through, consolidated_through, last_consolidated_at
 FROM semantic_workspace WHERE workspace_id = :workspace;
 
 -- name: workspace_point
+-- Point to the text that is now the soul, the protocol or the orientation.
 UPDATE semantic_workspace SET
     soul_id = CASE WHEN :kind = 'soul' THEN :id ELSE soul_id END,
     protocol_id = CASE WHEN :kind = 'protocol' THEN :id ELSE protocol_id END,
@@ -20,29 +24,36 @@ UPDATE semantic_workspace SET
 WHERE workspace_id = :workspace;
 
 -- name: workspace_begin
+-- Begin a generation of consolidation, up to an id.
 UPDATE semantic_workspace SET current_generation = current_generation + 1, begun_through = :through
 WHERE workspace_id = :workspace;
 
 -- name: workspace_finish
+-- Close a generation: everything up to where it began is consolidated.
 UPDATE semantic_workspace SET consolidated_through = begun_through, begun_through = NULL, last_consolidated_at = :at
 WHERE workspace_id = :workspace;
 
 -- name: subject_add
+-- Add a subject that nothing was observed of yet.
 INSERT INTO subject (workspace_id, id, name, summary, version, observation_count, observed_through, reviewed_through,
     settled_through)
 VALUES (:workspace, :id, :name, :summary, 1, 0, 0, 0, 0);
 
 -- name: subject_name_add
+-- Give a subject a name or an alias.
 INSERT INTO subject_name (workspace_id, name_key, name, subject_id, is_alias)
 VALUES (:workspace, :name_key, :name, :subject, :is_alias);
 
 -- name: subject_name_drop
+-- Take an alias from a subject; its name cannot be taken.
 DELETE FROM subject_name WHERE workspace_id = :workspace AND name_key = :name_key AND subject_id = :subject AND is_alias = 1;
 
 -- name: subject_name_move
+-- Turn all names of a merged subject into aliases of another.
 UPDATE subject_name SET subject_id = :new, is_alias = 1 WHERE workspace_id = :workspace AND subject_id = :old;
 
 -- name: subject_name_of
+-- List the names of subjects, aliases last.
 SELECT subject_id, name, name_key, is_alias FROM subject_name
 WHERE workspace_id = :workspace AND subject_id IN (:*ids) ORDER BY is_alias, name_key;
 
@@ -54,39 +65,48 @@ WHERE workspace_id = :workspace AND LENGTH(name_key) BETWEEN :shortest AND :long
 LIMIT 2000;
 
 -- name: subject_name_within
+-- Find names that hold some letters, the shortest first.
 SELECT name_key, name, subject_id FROM subject_name
 WHERE workspace_id = :workspace AND name_key LIKE :pattern ESCAPE '\' ORDER BY LENGTH(name_key), name_key LIMIT :limit;
 
 -- name: subject_by_key
+-- Find subjects by any of their names.
 SELECT n.name_key, s.id, s.name, s.summary, s.version, s.single_understanding_id, s.structural_understanding_id,
     s.observation_count, s.last_observed_at, s.observed_through, s.reviewed_through, s.settled_through
 FROM subject_name AS n JOIN subject AS s ON s.workspace_id = n.workspace_id AND s.id = n.subject_id
 WHERE n.workspace_id = :workspace AND n.name_key IN (:*keys);
 
 -- name: subject_of
+-- Read subjects.
 SELECT s.id, s.name, s.summary, s.version, s.single_understanding_id, s.structural_understanding_id,
     s.observation_count, s.last_observed_at, s.observed_through, s.reviewed_through, s.settled_through, i.created_at
 FROM subject AS s JOIN item AS i ON i.workspace_id = s.workspace_id AND i.id = s.id
 WHERE s.workspace_id = :workspace AND s.id IN (:*ids) ORDER BY s.id;
 
 -- name: subject_ids
+-- List subjects, newest first, with what is understood of each.
 SELECT id, single_understanding_id FROM subject WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit;
 
 -- name: subject_count
+-- Count the subjects.
 SELECT COUNT(*) AS count FROM subject WHERE workspace_id = :workspace;
 
 -- name: subject_summarise
+-- Rewrite the summary of a subject.
 UPDATE subject SET summary = :summary, version = version + 1 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: subject_touch
+-- Count a change of subjects, so that editors notice it.
 UPDATE subject SET version = version + 1 WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: subject_observed
+-- Count observations that are new to a subject.
 UPDATE subject SET observation_count = observation_count + :count, observed_through = :through,
     last_observed_at = CASE WHEN last_observed_at > :at THEN last_observed_at ELSE :at END
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: subject_recount
+-- Count the observations of subjects anew, after some were deleted or moved.
 UPDATE subject SET
     observation_count = (SELECT COUNT(*) FROM observation_subject AS o
         WHERE o.workspace_id = :workspace AND o.subject_id = subject.id),
@@ -98,6 +118,7 @@ UPDATE subject SET
 WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: subject_unpoint
+-- Let subjects point no longer to understandings that were replaced.
 UPDATE subject SET
     single_understanding_id = CASE WHEN single_understanding_id IN (:*old) THEN NULL ELSE single_understanding_id END,
     structural_understanding_id =
@@ -107,16 +128,20 @@ WHERE workspace_id = :workspace AND id IN (
     WHERE u.workspace_id = :workspace AND u.understanding_id IN (:*old));
 
 -- name: subject_point_single
+-- Point from a subject to what is understood of it.
 UPDATE subject SET single_understanding_id = :understanding WHERE workspace_id = :workspace AND id = :id;
 
 -- name: subject_point_structural
+-- Point from a subject to what is understood of its structure.
 UPDATE subject SET structural_understanding_id = :understanding WHERE workspace_id = :workspace AND id = :id;
 
 -- name: subject_review
+-- Note that subjects were looked at up to an id, whether or not anything was written.
 UPDATE subject SET reviewed_through = :through
 WHERE workspace_id = :workspace AND id IN (:*ids) AND reviewed_through < :through;
 
 -- name: subject_settle
+-- Compute up to which id a subject is settled: reviewed or understood, whichever is later.
 UPDATE subject SET settled_through = CASE
     WHEN reviewed_through > COALESCE((SELECT u.seen_through_id FROM understanding AS u
         WHERE u.workspace_id = :workspace AND u.id = subject.single_understanding_id), 0) THEN reviewed_through
@@ -125,9 +150,11 @@ UPDATE subject SET settled_through = CASE
 WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: subject_drop
+-- Delete a subject that was merged into another.
 DELETE FROM subject WHERE workspace_id = :workspace AND id = :id;
 
 -- name: subject_waiting
+-- List subjects with observations that their understanding has not seen, and how old those are.
 SELECT s.id, s.name, s.single_understanding_id, s.observation_count, s.settled_through,
     (SELECT COUNT(*) FROM observation_subject AS o
         WHERE o.workspace_id = :workspace AND o.subject_id = s.id AND o.since_id > s.settled_through) AS fresh,
@@ -140,13 +167,16 @@ SELECT s.id, s.name, s.single_understanding_id, s.observation_count, s.settled_t
 FROM subject AS s WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through ORDER BY s.id;
 
 -- name: subject_waiting_count
+-- Count the subjects that wait for consolidation.
 SELECT COUNT(*) AS count FROM subject AS s WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through;
 
 -- name: subject_observed_since
+-- List subjects that were observed since an id, newest first.
 SELECT name FROM subject WHERE workspace_id = :workspace AND observed_through > :after
 ORDER BY observed_through DESC LIMIT :limit;
 
 -- name: subject_understood_since
+-- List subjects whose understanding was written since an id, newest first.
 SELECT s.name, MAX(u.id) AS newest FROM understanding AS u
 JOIN understanding_subject AS t ON t.workspace_id = u.workspace_id AND t.understanding_id = u.id
 JOIN subject AS s ON s.workspace_id = t.workspace_id AND s.id = t.subject_id
@@ -154,27 +184,34 @@ WHERE u.workspace_id = :workspace AND u.id > :after AND u.superseded_by IS NULL
 GROUP BY s.name ORDER BY newest DESC LIMIT :limit;
 
 -- name: tag_add
+-- Give a subject a tag.
 INSERT INTO subject_tag (workspace_id, tag_key, subject_id, tag, position)
 VALUES (:workspace, :tag_key, :subject, :tag, :position) ON CONFLICT DO NOTHING;
 
 -- name: tag_drop
+-- Take all tags from a subject.
 DELETE FROM subject_tag WHERE workspace_id = :workspace AND subject_id = :subject;
 
 -- name: tag_of
+-- List the tags of subjects in their order.
 SELECT subject_id, tag, tag_key FROM subject_tag
 WHERE workspace_id = :workspace AND subject_id IN (:*ids) ORDER BY subject_id, position;
 
 -- name: tag_subjects
+-- List the subjects with a tag.
 SELECT subject_id FROM subject_tag WHERE workspace_id = :workspace AND tag_key = :tag_key ORDER BY subject_id LIMIT :limit;
 
 -- name: observation_add
+-- Add an observation; its text is a document.
 INSERT INTO observation (workspace_id, id, content_hash, kind, generation, session_id, subject_set, tagged_through)
 VALUES (:workspace, :id, :hash, :kind, :generation, :session, :subject_set, :id);
 
 -- name: observation_by_hash
+-- Find observations that say exactly the same.
 SELECT id, content_hash FROM observation WHERE workspace_id = :workspace AND content_hash IN (:*hashes);
 
 -- name: observation_of
+-- Read observations with their texts and sessions.
 SELECT o.id, o.kind, o.generation, o.subject_set, d.text, d.confidence, d.model_tier, d.happened_at, d.created_at,
     o.session_id, o.superseded_at, o.superseded_by, s.label AS session
 FROM observation AS o
@@ -183,65 +220,82 @@ LEFT JOIN session AS s ON s.workspace_id = o.workspace_id AND s.id = o.session_i
 WHERE o.workspace_id = :workspace AND o.id IN (:*ids) ORDER BY o.id;
 
 -- name: observation_retag
+-- Note the set of subjects that an observation is about now.
 UPDATE observation SET subject_set = :subject_set, tagged_through = :through WHERE workspace_id = :workspace AND id = :id;
 
 -- name: observation_count
+-- Count the observations.
 SELECT COUNT(*) AS count FROM observation WHERE workspace_id = :workspace;
 
 -- name: observation_supersede
+-- Note that an observation no longer holds.
 -- The hash makes room for the same words to be said again.
 UPDATE observation SET superseded_at = :at, content_hash = content_hash || ':' || id
 WHERE workspace_id = :workspace AND id = :id AND superseded_at IS NULL;
 
 -- name: observation_superseded_by
+-- Name the observation that took another's place.
 UPDATE observation SET superseded_by = :by WHERE workspace_id = :workspace AND id = :id;
 
 -- name: observation_superseding
+-- Find what took the place of observations that items rest on.
 SELECT superseded_by AS id FROM observation AS o JOIN source AS e
     ON e.workspace_id = o.workspace_id AND e.source_id = o.id AND e.item_id = o.superseded_by
 WHERE e.workspace_id = :workspace AND e.item_id IN (:*ids);
 
 -- name: observation_drop
+-- Delete observations.
 DELETE FROM observation WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: observation_same_subjects
+-- List observations about exactly these subjects that were tagged before an id.
 SELECT id FROM observation
 WHERE workspace_id = :workspace AND subject_set = :subject_set AND tagged_through <= :through;
 
 -- name: observation_recent
+-- List the newest observations about a subject that still hold.
 SELECT o.observation_id AS id FROM observation_subject AS o
 JOIN observation AS x ON x.workspace_id = o.workspace_id AND x.id = o.observation_id AND x.superseded_at IS NULL
 WHERE o.workspace_id = :workspace AND o.subject_id = :subject ORDER BY o.observation_id DESC LIMIT :limit;
 
 -- name: observation_in_session
+-- List the observations of a session, oldest first.
 SELECT id FROM observation WHERE workspace_id = :workspace AND session_id = :session ORDER BY id LIMIT :limit;
 
 -- name: observation_tag_add
+-- Say that an observation is about a subject, since an id.
 INSERT INTO observation_subject (workspace_id, observation_id, subject_id, since_id)
 VALUES (:workspace, :observation, :subject, :since) ON CONFLICT DO NOTHING;
 
 -- name: observation_tag_drop
+-- Take deleted observations from their subjects.
 DELETE FROM observation_subject WHERE workspace_id = :workspace AND observation_id IN (:*ids);
 
 -- name: observation_tag_clear
+-- Take all observations from a subject that was merged.
 DELETE FROM observation_subject WHERE workspace_id = :workspace AND subject_id = :subject;
 
 -- name: observation_tag_renew
+-- Let all observations of a subject be new to it again.
 UPDATE observation_subject SET since_id = :since WHERE workspace_id = :workspace AND subject_id = :subject;
 
 -- name: observation_tag_touch
+-- Let an observation be new to all its subjects again.
 UPDATE observation_subject SET since_id = :since WHERE workspace_id = :workspace AND observation_id = :observation;
 
 -- name: observation_tags
+-- List the subjects of observations.
 SELECT o.observation_id AS item_id, o.subject_id, o.since_id, s.name FROM observation_subject AS o
 JOIN subject AS s ON s.workspace_id = o.workspace_id AND s.id = o.subject_id
 WHERE o.workspace_id = :workspace AND o.observation_id IN (:*ids) ORDER BY o.observation_id, o.subject_id;
 
 -- name: observation_tagged
+-- List the observations of a subject, and since when each is tagged.
 SELECT observation_id AS id, since_id FROM observation_subject
 WHERE workspace_id = :workspace AND subject_id = :subject ORDER BY observation_id;
 
 -- name: observation_tagged_all
+-- List the newest observations that are about all of some subjects and still hold.
 SELECT o.observation_id AS id FROM observation_subject AS o
 WHERE o.workspace_id = :workspace AND o.subject_id IN (:*subjects)
     AND NOT EXISTS (SELECT 1 FROM observation AS x WHERE x.workspace_id = :workspace
@@ -249,11 +303,13 @@ WHERE o.workspace_id = :workspace AND o.subject_id IN (:*subjects)
 GROUP BY o.observation_id HAVING COUNT(*) = :count ORDER BY o.observation_id DESC LIMIT :limit;
 
 -- name: observation_page
+-- Page through the observations that are about all of some subjects.
 SELECT observation_id AS id FROM observation_subject
 WHERE workspace_id = :workspace AND subject_id IN (:*subjects) AND observation_id > :after
 GROUP BY observation_id HAVING COUNT(*) = :count ORDER BY observation_id LIMIT :limit;
 
 -- name: observation_unlinked
+-- List the newest observations that nothing understood rests on yet.
 -- CROSS JOIN keeps SQLite from starting with all observations.
 SELECT DISTINCT o.observation_id AS id FROM subject AS s CROSS JOIN observation_subject AS o
 WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through
@@ -266,10 +322,12 @@ WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through
 ORDER BY id DESC LIMIT :limit;
 
 -- name: understanding_add
+-- Add an understanding; its text is a document.
 INSERT INTO understanding (workspace_id, id, kind, generation, version, seen_through_id, reason, subject_set, updated_at)
 VALUES (:workspace, :id, :kind, :generation, :version, :seen_through, :reason, :subject_set, :at);
 
 -- name: understanding_of
+-- Read understandings with their texts and sessions.
 SELECT u.id, u.kind, u.generation, u.version, u.seen_through_id, u.superseded_by, u.reason, u.subject_set, u.updated_at,
     d.title, d.text, d.model_tier, d.created_at, d.happened_at, d.session_id, s.label AS session
 FROM understanding AS u
@@ -278,42 +336,53 @@ LEFT JOIN session AS s ON s.workspace_id = d.workspace_id AND s.id = d.session_i
 WHERE u.workspace_id = :workspace AND u.id IN (:*ids) ORDER BY u.id;
 
 -- name: understanding_same_subjects
+-- Find the understandings in force of one kind about exactly these subjects.
 SELECT id, version FROM understanding
 WHERE workspace_id = :workspace AND subject_set = :subject_set AND kind = :kind AND superseded_by IS NULL ORDER BY id;
 
 -- name: understanding_count
+-- Count the understandings in force.
 SELECT COUNT(*) AS count FROM understanding WHERE workspace_id = :workspace AND superseded_by IS NULL;
 
 -- name: understanding_supersede
+-- Name the understanding that took the place of others.
 UPDATE understanding SET superseded_by = :new WHERE workspace_id = :workspace AND id IN (:*old);
 
 -- name: understanding_rewrite
+-- Count a rewriting of an understanding in place, and what it has seen.
 UPDATE understanding SET version = version + 1, generation = :generation, seen_through_id = :seen_through, updated_at = :at
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: understanding_reset
+-- Note the set of subjects that an understanding is about after a merge.
 UPDATE understanding SET subject_set = :subject_set WHERE workspace_id = :workspace AND id = :id;
 
 -- name: understanding_predecessors
+-- Find what an understanding took the place of.
 SELECT id FROM understanding WHERE workspace_id = :workspace AND superseded_by IN (:*ids) ORDER BY id DESC;
 
 -- name: understanding_tag_add
+-- Say that an understanding is about a subject.
 INSERT INTO understanding_subject (workspace_id, understanding_id, subject_id)
 VALUES (:workspace, :understanding, :subject) ON CONFLICT DO NOTHING;
 
 -- name: understanding_tag_clear
+-- Take all understandings from a subject that was merged.
 DELETE FROM understanding_subject WHERE workspace_id = :workspace AND subject_id = :subject;
 
 -- name: understanding_tags
+-- List the subjects of understandings.
 SELECT u.understanding_id AS item_id, u.subject_id, s.name FROM understanding_subject AS u
 JOIN subject AS s ON s.workspace_id = u.workspace_id AND s.id = u.subject_id
 WHERE u.workspace_id = :workspace AND u.understanding_id IN (:*ids) ORDER BY u.understanding_id, u.subject_id;
 
 -- name: understanding_tagged
+-- List all understandings of a subject.
 SELECT understanding_id AS id FROM understanding_subject
 WHERE workspace_id = :workspace AND subject_id = :subject ORDER BY understanding_id;
 
 -- name: understanding_tagged_all
+-- List the newest understandings in force that are about all of some subjects.
 SELECT t.understanding_id AS id FROM understanding_subject AS t
 JOIN understanding AS u ON u.workspace_id = t.workspace_id AND u.id = t.understanding_id AND u.superseded_by IS NULL
 WHERE t.workspace_id = :workspace AND t.subject_id IN (:*subjects)
@@ -328,11 +397,13 @@ JOIN understanding_subject AS other ON other.workspace_id = own.workspace_id
 WHERE own.workspace_id = :workspace AND own.subject_id = :subject GROUP BY other.subject_id;
 
 -- name: source_inherit
+-- Let an understanding rest on everything that its predecessors rested on.
 INSERT INTO source (workspace_id, item_id, source_id)
 SELECT s.workspace_id, :new, s.source_id FROM source AS s
 WHERE s.workspace_id = :workspace AND s.item_id IN (:*old) ON CONFLICT DO NOTHING;
 
 -- name: source_observations
+-- List the observations that understandings rest on.
 SELECT e.item_id, e.source_id FROM source AS e
 JOIN observation AS o ON o.workspace_id = e.workspace_id AND o.id = e.source_id
 WHERE e.workspace_id = :workspace AND e.item_id IN (:*ids) ORDER BY e.item_id, e.source_id;
@@ -347,38 +418,46 @@ WHERE e.workspace_id = :workspace AND e.source_id IN (:*ids)
 ORDER BY +e.item_id;
 
 -- name: cover_uncited
+-- Uncover an observation that got another subject.
 -- An observation that got another subject is covered only by what rests on it.
 DELETE FROM cover WHERE workspace_id = :workspace AND item_id = :observation
     AND NOT EXISTS (SELECT 1 FROM source AS e WHERE e.workspace_id = :workspace
         AND e.item_id = cover.cover_id AND e.source_id = :observation);
 
 -- name: linked_add
+-- Note an observation that was linked to an understanding and not read into it yet.
 INSERT INTO linked (workspace_id, understanding_id, observation_id)
 VALUES (:workspace, :understanding, :observation) ON CONFLICT DO NOTHING;
 
 -- name: linked_of
+-- List the observations that wait to be read into understandings.
 SELECT l.understanding_id, l.observation_id, o.kind, d.text, d.happened_at FROM linked AS l
 JOIN observation AS o ON o.workspace_id = l.workspace_id AND o.id = l.observation_id
 JOIN document AS d ON d.workspace_id = l.workspace_id AND d.item_id = l.observation_id
 WHERE l.workspace_id = :workspace AND l.understanding_id IN (:*ids) ORDER BY l.understanding_id, l.observation_id;
 
 -- name: linked_move
+-- Let a new understanding take over what waited for its predecessors.
 INSERT INTO linked (workspace_id, understanding_id, observation_id)
 SELECT l.workspace_id, :new, l.observation_id FROM linked AS l
 WHERE l.workspace_id = :workspace AND l.understanding_id IN (:*old) ON CONFLICT DO NOTHING;
 
 -- name: linked_replace
+-- Let an observation wait where the one that it replaces waited.
 INSERT INTO linked (workspace_id, understanding_id, observation_id)
 SELECT l.workspace_id, l.understanding_id, :new FROM linked AS l
 WHERE l.workspace_id = :workspace AND l.observation_id = :old ON CONFLICT DO NOTHING;
 
 -- name: linked_clear
+-- Note that everything linked to understandings has been read into them.
 DELETE FROM linked WHERE workspace_id = :workspace AND understanding_id IN (:*ids);
 
 -- name: linked_drop
+-- Remove deleted observations from what waits.
 DELETE FROM linked WHERE workspace_id = :workspace AND observation_id IN (:*ids);
 
 -- name: intersection_touch
+-- Count observations that two subjects share, new as of an id.
 INSERT INTO intersection (workspace_id, subject_a, subject_b, observation_count, changed_through, reviewed_through,
     settled_through)
 VALUES (:workspace, :a, :b, :count, :through, 0, 0)
@@ -387,20 +466,24 @@ ON CONFLICT (workspace_id, subject_a, subject_b) DO UPDATE SET
     changed_through = excluded.changed_through;
 
 -- name: intersection_point
+-- Point from two subjects to what is understood of them together.
 INSERT INTO intersection (workspace_id, subject_a, subject_b, observation_count, understanding_id, changed_through,
     reviewed_through, settled_through)
 VALUES (:workspace, :a, :b, 0, :understanding, 0, 0, 0)
 ON CONFLICT (workspace_id, subject_a, subject_b) DO UPDATE SET understanding_id = excluded.understanding_id;
 
 -- name: intersection_unpoint
+-- Let two subjects point no longer to an understanding that was replaced.
 UPDATE intersection SET understanding_id = NULL
 WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b AND understanding_id = :old;
 
 -- name: intersection_get
+-- Read what two subjects share.
 SELECT subject_a, subject_b, observation_count, understanding_id, changed_through, reviewed_through, settled_through
 FROM intersection WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b;
 
 -- name: intersection_around
+-- List everybody with whom a subject shares observations.
 SELECT subject_b AS other, observation_count, understanding_id FROM intersection
 WHERE workspace_id = :workspace AND subject_a = :subject
 UNION ALL
@@ -408,10 +491,12 @@ SELECT subject_a AS other, observation_count, understanding_id FROM intersection
 WHERE workspace_id = :workspace AND subject_b = :subject;
 
 -- name: intersection_sizes
+-- Count the observations that subjects share, pair by pair.
 SELECT subject_a, subject_b, observation_count FROM intersection
 WHERE workspace_id = :workspace AND subject_a IN (:*ids) AND subject_b IN (:*ids);
 
 -- name: intersection_recount
+-- Count anew what two subjects share, and since when, after observations were deleted or moved.
 UPDATE intersection SET
     observation_count = (SELECT COUNT(*) FROM observation_subject AS a
         JOIN observation_subject AS b ON b.workspace_id = a.workspace_id AND b.observation_id = a.observation_id
@@ -423,12 +508,14 @@ UPDATE intersection SET
 WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b;
 
 -- name: intersection_resize
+-- Count anew what two subjects share, and leave since when.
 UPDATE intersection SET observation_count = (SELECT COUNT(*) FROM observation_subject AS a
     JOIN observation_subject AS b ON b.workspace_id = a.workspace_id AND b.observation_id = a.observation_id
     WHERE a.workspace_id = :workspace AND a.subject_id = :a AND b.subject_id = :b)
 WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b;
 
 -- name: intersection_put
+-- Write what two subjects share as it is after a merge.
 INSERT INTO intersection (workspace_id, subject_a, subject_b, observation_count, understanding_id, changed_through,
     reviewed_through, settled_through)
 VALUES (:workspace, :a, :b, :count, :understanding, :changed, :reviewed, 0)
@@ -437,13 +524,16 @@ ON CONFLICT (workspace_id, subject_a, subject_b) DO UPDATE SET
     changed_through = excluded.changed_through, reviewed_through = excluded.reviewed_through;
 
 -- name: intersection_clear
+-- Forget all pairs of a subject that was merged.
 DELETE FROM intersection WHERE workspace_id = :workspace AND (subject_a = :subject OR subject_b = :subject);
 
 -- name: intersection_review
+-- Note that two subjects were looked at together up to an id.
 UPDATE intersection SET reviewed_through = :through
 WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b AND reviewed_through < :through;
 
 -- name: intersection_settle
+-- Compute up to which id a pair is settled: reviewed or understood, whichever is later.
 UPDATE intersection SET settled_through = CASE
     WHEN reviewed_through > COALESCE((SELECT u.seen_through_id FROM understanding AS u
         WHERE u.workspace_id = :workspace AND u.id = intersection.understanding_id), 0) THEN reviewed_through
@@ -452,6 +542,7 @@ UPDATE intersection SET settled_through = CASE
 WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b;
 
 -- name: intersection_waiting
+-- List pairs that share observations which their understanding has not seen.
 SELECT i.subject_a, i.subject_b, i.observation_count, i.understanding_id, i.settled_through,
     a.name AS name_a, b.name AS name_b
 FROM intersection AS i
@@ -460,6 +551,7 @@ JOIN subject AS b ON b.workspace_id = i.workspace_id AND b.id = i.subject_b
 WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through ORDER BY i.subject_a, i.subject_b;
 
 -- name: intersection_waiting_count
+-- Count the pairs that wait for consolidation.
 SELECT COUNT(*) AS count FROM intersection AS i
 WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through;
 
@@ -480,6 +572,7 @@ SELECT f.subject_a, f.subject_b, COUNT(*) AS fresh FROM (
 ) AS f GROUP BY f.subject_a, f.subject_b;
 
 -- name: intersection_unwritten
+-- List the pairs that share most and have no understanding.
 SELECT i.subject_a, i.subject_b, i.observation_count, a.name AS name_a, b.name AS name_b FROM intersection AS i
 JOIN subject AS a ON a.workspace_id = i.workspace_id AND a.id = i.subject_a
 JOIN subject AS b ON b.workspace_id = i.workspace_id AND b.id = i.subject_b
@@ -488,29 +581,36 @@ WHERE i.workspace_id = :workspace AND i.understanding_id IS NULL AND i.observati
 ORDER BY i.observation_count DESC, i.subject_a, i.subject_b LIMIT :limit;
 
 -- name: session_ensure
+-- Make the state of a session on first use.
 INSERT INTO session_state (workspace_id, session_id, called_through, observation_count, observed_through, settled_through)
 VALUES (:workspace, :session, :session, 0, 0, 0) ON CONFLICT DO NOTHING;
 
 -- name: session_get
+-- Read how far a session has seen and observed.
 SELECT session_id, token, brought_at, called_through, understanding_id, observation_count, observed_through, settled_through
 FROM session_state WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: session_of
+-- Read the notes of sessions and how much each observed.
 SELECT x.session_id, x.observation_count, x.understanding_id, d.title, d.text FROM session_state AS x
 LEFT JOIN document AS d ON d.workspace_id = x.workspace_id AND d.item_id = x.understanding_id
 WHERE x.workspace_id = :workspace AND x.session_id IN (:*ids);
 
 -- name: session_called
+-- Note up to which id a session was told the news.
 UPDATE session_state SET called_through = :through WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: session_brought
+-- Note what was last brought to mind in a session.
 UPDATE session_state SET token = :token, brought_at = :at WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: session_observed
+-- Count observations of a session.
 UPDATE session_state SET observation_count = observation_count + :count, observed_through = :through
 WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: session_recount
+-- Count the observations of a session anew, after some were deleted.
 UPDATE session_state SET
     observation_count = (SELECT COUNT(*) FROM observation AS o
         WHERE o.workspace_id = :workspace AND o.session_id = session_state.session_id),
@@ -519,34 +619,43 @@ UPDATE session_state SET
 WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: session_described
+-- Point from a session to its note, and note up to which id it tells.
 UPDATE session_state SET understanding_id = :understanding, settled_through = :through
 WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: session_waiting
+-- List sessions with observations that their note does not tell.
 SELECT x.session_id, x.understanding_id, x.observation_count, s.label, s.started_at, s.seen_at FROM session_state AS x
 JOIN session AS s ON s.workspace_id = x.workspace_id AND s.id = x.session_id
 WHERE x.workspace_id = :workspace AND x.observed_through > x.settled_through ORDER BY x.session_id;
 
 -- name: activity
+-- List what other sessions wrote since an id, newest first.
 SELECT item_id, kind, title, text, created_at FROM document
 WHERE workspace_id = :workspace AND item_id > :after AND kind IN ('observation', 'understanding') AND retired_at IS NULL
     AND (session_id IS NULL OR session_id <> :session)
 ORDER BY item_id DESC LIMIT :limit;
 
 -- name: seen_add
+-- Note that a session has been shown an item.
 INSERT INTO seen (workspace_id, session_id, item_id, at) VALUES (:workspace, :session, :item, :at) ON CONFLICT DO NOTHING;
 
 -- name: seen_all
+-- List what a session has been shown.
 SELECT item_id FROM seen WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: seen_clear
+-- Forget what a session has been shown.
 DELETE FROM seen WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: seen_drop
+-- Forget that deleted items were shown.
 DELETE FROM seen WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: document_labels
+-- Read the labels of documents.
 SELECT item_id, labels, context FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: document_relabel
+-- Give a document other labels, and the words of its lighter field with them.
 UPDATE document SET labels = :labels, context_words = :context_words WHERE workspace_id = :workspace AND item_id = :id;

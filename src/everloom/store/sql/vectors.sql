@@ -1,74 +1,94 @@
 -- Models, perspectives and vectors.
 
 -- name: model_get (global)
+-- Find an embedding model by name and dimension.
 SELECT id FROM model WHERE name = :name AND dim = :dim;
 
 -- name: model_all (global)
+-- List the embedding models that vectors were ever made with.
 SELECT id, name, dim FROM model ORDER BY id;
 
 -- name: model_add (global)
+-- Register an embedding model, unless another workspace did so meanwhile.
 INSERT INTO model (id, name, dim) VALUES (:id, :name, :dim)
 ON CONFLICT (name, dim) DO NOTHING;
 
 -- name: perspective_add
+-- Add an angle from which texts are embedded.
 INSERT INTO perspective (workspace_id, id, name, instruction) VALUES (:workspace, :id, :name, :instruction);
 
 -- name: perspective_all
+-- List the angles from which texts are embedded.
 SELECT id, name, instruction FROM perspective WHERE workspace_id = :workspace ORDER BY id;
 
 -- name: put
+-- Keep the vector of a document, in place of an older one.
 INSERT INTO embedding (workspace_id, model_id, perspective_id, item_id, vector, live, revision)
 VALUES (:workspace, :model, :perspective, :item, :vector, :live, :revision)
 ON CONFLICT (workspace_id, item_id, model_id, perspective_id)
 DO UPDATE SET vector = excluded.vector, live = excluded.live, revision = excluded.revision;
 
 -- name: latest
+-- Read the newest revision, to see whether anything was written since.
 SELECT MAX(revision) AS revision FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
 
 -- name: changed
+-- Read vectors that were written since a revision, a page at a time.
 SELECT item_id, vector, live, revision FROM embedding
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND revision > :after
 ORDER BY revision LIMIT :limit;
 
 -- name: changes
+-- Count the vectors that were written since a revision.
 SELECT COUNT(*) AS count FROM embedding
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND revision > :after;
 
 -- name: of_items
+-- Read the vectors of some documents.
 SELECT item_id, vector FROM embedding
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND item_id IN (:*ids);
 
 -- name: keys_of_items
+-- List the models and perspectives in which documents have vectors.
 SELECT model_id, perspective_id, item_id FROM embedding WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: retire
+-- Leave the vectors of documents to questions about the past.
 UPDATE embedding SET live = 0, revision = :revision
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND item_id = :item;
 
 -- name: blank
+-- Take the vectors of documents whose text changed.
 UPDATE embedding SET vector = zeroblob(length(vector)), live = 0, revision = :revision
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND item_id = :item;
 
 -- name: drop
+-- Delete the vectors of documents.
 DELETE FROM embedding WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: drop_model
+-- Delete all vectors of a model.
 DELETE FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
 
 -- name: due
+-- List documents that wait for a vector.
 -- Newest first: what was written last is asked for first.
 SELECT item_id, title, text, context, CASE WHEN retired_at IS NULL THEN 1 ELSE 0 END AS live FROM document
 WHERE workspace_id = :workspace AND embedded_by = :embedded_by ORDER BY item_id DESC LIMIT :limit;
 
 -- name: embedded_counts
+-- Count the documents by the model that embedded them.
 SELECT embedded_by, COUNT(*) AS count FROM document WHERE workspace_id = :workspace GROUP BY embedded_by;
 
 -- name: embedded
+-- Note which model embedded documents.
 UPDATE document SET embedded_by = :model WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: forget
+-- Let every document wait for a new vector.
 UPDATE document SET embedded_by = 0 WHERE workspace_id = :workspace;
 
 -- name: counts
+-- Count the vectors of each model and perspective.
 SELECT e.model_id, e.perspective_id, m.dim, COUNT(*) AS count FROM embedding AS e JOIN model AS m ON m.id = e.model_id
 WHERE e.workspace_id = :workspace GROUP BY e.model_id, e.perspective_id, m.dim ORDER BY e.model_id, e.perspective_id;
