@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from everloom.kernel.search.words import stem
+from everloom.kernel.texts import stem
 from tests.docs.pages import ROOT
 
 GLOSSARY = ROOT / "docs" / "glossary.md"

@@ -18,8 +18,8 @@ from everloom.graph import Graph, Revision
 from everloom.graph.files.disk import Disk
 from everloom.models.embed import EmbeddingTask
 from everloom.models.static import embed as static
-from everloom.store.postgresql.unit import PostgresUnit
-from everloom.store.sqlite.unit import SqliteUnit
+from everloom.store.postgresql.store import PostgresUnit
+from everloom.store.sqlite.store import SqliteUnit
 from tests.graph.ground import keep, open_with
 from tests.store.ground import Child
 

@@ -31,8 +31,16 @@ from everloom.kernel.search.fusion import (
 )
 from everloom.kernel.search.recipe import Bias
 from everloom.kernel.search.score import usage
-from everloom.kernel.search.words import LONGEST_WORD, analyse, spellings
-from everloom.kernel.texts import LONGEST_NAME, checked, checked_name, content_hash, name_key
+from everloom.kernel.texts import (
+    LONGEST_NAME,
+    LONGEST_WORD,
+    analyse,
+    checked,
+    checked_name,
+    content_hash,
+    name_key,
+    spellings,
+)
 
 FLOATS = st.floats(-1e6, 1e6, allow_nan=False)
 

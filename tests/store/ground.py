@@ -26,7 +26,7 @@ from everloom.kernel.search import Document, Standing
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.settings import Settings
 from everloom.store.address import sqlite_path
-from everloom.store.postgresql.unit import impact
+from everloom.store.postgresql.store import impact
 from tests.patience import finish, reading
 
 ROOT = Path(__file__).resolve().parents[2]

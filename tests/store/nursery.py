@@ -26,8 +26,8 @@ from everloom.loom import Loom, Workspace
 from everloom.models.embed import EmbeddingTask
 from everloom.models.static import embed as static
 from everloom.store import Unit, migrations
-from everloom.store.postgresql.unit import PostgresUnit
-from everloom.store.sqlite.unit import SqliteUnit
+from everloom.store.postgresql.store import PostgresUnit
+from everloom.store.sqlite.store import SqliteUnit
 from tests.patience import PATIENCE
 from tests.store.ground import NOW, Child, insight, note, open_at, retire, revise
 

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from everloom.clock import ManualClock
 from everloom.kernel.search import Document, Scope
-from everloom.kernel.search.words import analyse
+from everloom.kernel.texts import analyse
 from everloom.loom import Loom, Workspace
 from everloom.store import Unit
 from everloom.store.contract import EVERYTHING, Probe, Reach

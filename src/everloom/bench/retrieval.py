@@ -20,7 +20,7 @@ import numpy as np
 
 from everloom.bench.conversations import Conversation, Turn
 from everloom.kernel.search import DEFAULT, Document, Recipe
-from everloom.kernel.search.words import STOP_WORDS
+from everloom.kernel.texts import STOP_WORDS
 from everloom.loom import Workspace, open_loom
 from everloom.models.embed import EmbeddingTask
 from everloom.settings import Settings

@@ -22,7 +22,7 @@ import numpy as np
 
 from everloom.bench.texts import Memory, memories
 from everloom.kernel.search import Document
-from everloom.kernel.search.words import analyse
+from everloom.kernel.texts import analyse
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.models.embed import EmbeddingTask
 from everloom.models.static.embed import StaticEmbedder

@@ -1,10 +1,18 @@
-"""What counts as a text, and when two texts or two names are the same. Pure."""
+"""What counts as a text, when two texts or two names are the same, and which words a text holds. Pure.
+
+Words are what the word index holds and what a question asks it for, the same on both engines: folded, stop words
+dropped, English words stemmed; scripts written without spaces become overlapping pairs of characters. A word never
+holds white space or a quote, so it can never be syntax of an index.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import unicodedata
+from functools import cache, lru_cache
+from threading import Lock
+from typing import Any
 
 from everloom.errors import Rejected
 
@@ -14,6 +22,39 @@ LONGEST_NAME = 200
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SPACES = re.compile(r"\s+")
 _NAME_BREAKS = re.compile(r"[\s_\-]+")
+LONGEST_WORD = 64
+
+# Han, kana, Thai, Lao, Khmer, Myanmar: written without spaces between words.
+_UNSPACED = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0003ffff"
+)
+# Vowel points of Hebrew and Arabic, which are mostly left out in writing: left out here too.
+_POINTS = (
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
+)
+# Signs that are written on or around a letter and belong to its word: accents, and the vowels of Indian scripts.
+_SIGNS = rf"\u0300-\u036f\u0483-\u0487\u0900-\u0963\u0966-\u0dff{_POINTS}"
+_LETTER = rf"(?![{_UNSPACED}_])[\w{_SIGNS}]"
+_TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:{_LETTER})+(?:['\u2019](?:{_LETTER})+)*")
+_POINT = re.compile(f"[{_POINTS}]")
+_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
+_APOSTROPHE = re.compile("['\u2019]")
+_TAILS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
+_ASCII_WORD = re.compile(r"[a-z]+\Z")
+
+STOP_WORDS = frozenset(
+    """a about above after again against all am an and any are as at be because been before being below between both
+    but by can could did do does doing down during each few for from further had has have having he her here
+    hers herself him himself his how i if in into is it its itself just me more most my myself no nor not now of
+    off on once only or other our ours ourselves out over own same she should so some such than that the their
+    theirs them themselves then there these they this those through to too under until up us very was we were
+    what when where which while who whom why will with would you your yours yourself yourselves don doesn didn
+    isn aren wasn weren hasn haven hadn won wouldn couldn shouldn ain ll ve re im ive id ill youre hes shes
+    theyre weve""".split()
+)
+
+_stemmer_turn = Lock()
 
 
 def checked(text: object, what: str, longest: int = LONGEST_TEXT) -> str:
@@ -54,3 +95,49 @@ def content_hash(text: str) -> str:
     """Hash a text so that only composition and white space may differ between equals; case is kept."""
     folded = _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
     return hashlib.sha256(folded.encode()).hexdigest()
+
+
+def analyse(text: str) -> list[str]:
+    """Read the words of a text, in order."""
+    found: list[str] = []
+    for token in _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold()):
+        if _UNSPACED_RUN.match(token):
+            found += [token[i : i + 2] for i in range(max(1, len(token) - 1))]
+        else:
+            found += _read_token(token)
+    return found
+
+
+def spellings(text: str) -> dict[str, str]:
+    """Find how a text itself writes each of its words, the first time."""
+    found: dict[str, str] = {}
+    for token in _TOKEN.findall(unicodedata.normalize("NFKC", text)):
+        for word in analyse(token):
+            found.setdefault(word, word if _UNSPACED_RUN.match(token) else token)
+    return found
+
+
+@lru_cache(maxsize=100_000)
+def _read_token(token: str) -> tuple[str, ...]:
+    """Reduce a token to its words: a possessive or a contraction loses its tail, a stop word everything."""
+    head = _APOSTROPHE.split(_POINT.sub("", token))
+    kept = head[:-1] if len(head) > 1 and head[-1] in _TAILS else head
+    return tuple(word for part in kept if (word := stem(part[:LONGEST_WORD])))
+
+
+def stem(word: str) -> str:
+    """Reduce a word to its stem; a stop word to nothing."""
+    if word in STOP_WORDS:
+        return ""
+    if not _ASCII_WORD.match(word):
+        return word
+    # The stemmer keeps the word it works on in itself.
+    with _stemmer_turn:
+        return str(_stemmer().stemWord(word))
+
+
+@cache
+def _stemmer() -> Any:
+    from snowballstemmer.english_stemmer import EnglishStemmer  # noqa: PLC0415  checking a name needs no stems
+
+    return EnglishStemmer()

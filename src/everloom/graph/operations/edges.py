@@ -14,8 +14,7 @@ from everloom.graph.kinds import DEFAULT_STRENGTH, checked_relation, checked_sha
 from everloom.graph.operations.desk import Desk
 from everloom.graph.operations.relations import OPPOSITE, join, new_edge, with_side, without, without_side
 from everloom.graph.results import Brief, Drawn, Edge, Memory, Neighbor, Relation
-from everloom.kernel.search.words import analyse
-from everloom.kernel.texts import checked
+from everloom.kernel.texts import analyse, checked
 from everloom.store import Row
 
 MOST_HOPS = 5

@@ -25,8 +25,7 @@ from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
 from everloom.kernel.search.recipe import DEFAULT, Recipe
 from everloom.kernel.search.score import Asked, Scores, scored
 from everloom.kernel.search.when import Span, anchor_in, mentions_time, timed
-from everloom.kernel.search.words import analyse, spellings
-from everloom.kernel.texts import checked
+from everloom.kernel.texts import analyse, checked, spellings
 from everloom.store import Row, Store, Unit
 
 LONGEST_CUE = 20_000

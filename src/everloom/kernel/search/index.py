@@ -16,8 +16,7 @@ from everloom.clock import from_micros, to_micros
 from everloom.errors import NotFound
 from everloom.kernel.embedding import Embedding, Made, situated
 from everloom.kernel.journal import register
-from everloom.kernel.search.words import analyse
-from everloom.kernel.texts import storable
+from everloom.kernel.texts import analyse, storable
 from everloom.store import Row, Unit
 from everloom.store.contract import Value
 

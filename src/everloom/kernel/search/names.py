@@ -11,7 +11,7 @@ import numpy as np
 
 from everloom.kernel.search.bias import Claims
 from everloom.kernel.search.fusion import Column
-from everloom.kernel.search.words import analyse
+from everloom.kernel.texts import analyse
 
 _UNLABELLED = "[]"
 

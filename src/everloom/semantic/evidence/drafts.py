@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from everloom.kernel.embedding import Made
 from everloom.kernel.search import Document, Prepared
-from everloom.kernel.search.words import analyse
+from everloom.kernel.texts import analyse
 from everloom.store import Unit
 
 RELABELLED_AT_ONCE = 500

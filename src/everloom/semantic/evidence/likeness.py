@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from everloom.kernel.search.words import analyse
+from everloom.kernel.texts import analyse
 
 # Names of the static embedder's words that mean one thing ("memory system", "the memory system project") are at least
 # this near; "memory system" and "memory architecture" are 0.73, "Julia simulator" and "C++ simulator" 0.61.

@@ -1,24 +1,31 @@
-"""A PostgreSQL database as a store: who may write when, and how a lost connection is replaced."""
+"""A PostgreSQL database as a store: its transactions, who may write when, how a lost connection is replaced.
+
+A unit of work runs named statements, takes ids from a sequence, keeps postings, and lets the server compare vectors.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
+import numpy as np
 import psycopg
+from pgvector import HalfVector
 from psycopg.rows import DictRow
 
 from everloom.clock import Clock
 from everloom.errors import StoreBusy
 from everloom.store.address import redact
-from everloom.store.contract import StoreHealth
-from everloom.store.pool import Pool
+from everloom.store.contract import EVERYTHING, Probe, Reach, Row, StoreHealth, Value, VectorHit
+from everloom.store.engine import Pool, WordCounts, count_words
+from everloom.store.migrations import clear_table, fill_table, read_table
 from everloom.store.postgresql.faults import is_lost, translate_error
 from everloom.store.postgresql.opening import Connection, connect_for_units, prepare, version_of
-from everloom.store.postgresql.unit import PostgresUnit
+from everloom.store.statements import statements
 
 _CONNECTIONS = 16
 # Up to so many vectors of a perspective, sorting them exactly is fast enough and loses nothing.
@@ -36,6 +43,166 @@ _WRITE = (
     "BEGIN; SET LOCAL everloom.workspace = '{workspace}'; SET LOCAL lock_timeout = '30s'; "
     "SELECT pg_advisory_xact_lock({lock})"
 )
+
+_Given = Value | Sequence[int] | Sequence[str] | Sequence[float] | HalfVector
+
+
+class PostgresUnit:
+    """A unit of work on one connection, bound to one workspace."""
+
+    engine: Literal["postgresql"] = "postgresql"
+
+    def __init__(self, connection: Connection, workspace: int) -> None:
+        self.workspace = workspace
+        self._connection = connection
+        self._sql = statements("postgresql")
+
+    def _execute(
+        self, name: str, params: Mapping[str, _Given], written: Mapping[str, int] | None = None
+    ) -> psycopg.Cursor[dict[str, object]]:
+        values = {key: list(value) if isinstance(value, tuple) else value for key, value in params.items()}
+        sql = self._sql[name].format(**written) if written else self._sql[name]
+        return self._connection.execute(sql, {"workspace": self.workspace, **values}, binary=True)
+
+    def run(self, name: str, /, **params: _Given) -> int:
+        """Run a named statement and say how many rows it changed."""
+        return self._execute(name, params).rowcount
+
+    def many(self, name: str, rows: Iterable[Mapping[str, _Given]], /) -> None:
+        """Run a named statement once for each row of values."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(self._sql[name], [{"workspace": self.workspace, **row} for row in rows])
+
+    def one(self, name: str, /, **params: _Given) -> Row | None:
+        """Answer the first row, if there is one."""
+        return self._execute(name, params).fetchone()
+
+    def all(self, name: str, /, **params: _Given) -> list[Row]:
+        """Answer every row."""
+        return cast("list[Row]", self._execute(name, params).fetchall())
+
+    def ids(self, count: int) -> Sequence[int]:
+        """Take fresh ids; writers of one workspace take turns, so they grow in commit order there."""
+        return sorted(row["id"] for row in self.all("kernel.counter_take", counter="item", count=count))
+
+    def index_words(self, item_ids: Sequence[int]) -> None:
+        """Write a posting for each word of each document, and count it."""
+        rows = self.all("words.of_documents", ids=list(item_ids))
+        postings = [
+            (term, row["item_id"], row["live"], impact(text[term], context[term]))
+            for row in rows
+            for text, context in [(Counter(row["words"].split()), Counter(row["context_words"].split()))]
+            for term in text.keys() | context.keys()
+        ]
+        # In the order of their index: neighbours there are written together.
+        terms, items, lives, impacts = zip(*sorted(postings), strict=True) if postings else ((), (), (), ())
+        self.run("words.index_add", terms=terms, items=items, lives=lives, impacts=impacts)
+        self._count(count_words(rows))
+
+    def unindex_words(self, item_ids: Sequence[int]) -> None:
+        """Drop the postings of the documents, and take them out of the counts."""
+        self._count(count_words(self.all("words.of_documents", ids=list(item_ids))).signed(-1))
+        self.run("words.index_drop", ids=list(item_ids))
+
+    def _count(self, counts: WordCounts) -> None:
+        self.run(
+            "words.tally_count", documents=counts.documents, words=counts.words, context_words=counts.context_words
+        )
+        self.run("words.term_count", terms=list(counts.terms), counts=list(counts.terms.values()))
+
+    def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
+        """Find the documents that hold any of the terms, by the impact of each and its weight."""
+        asked: dict[str, _Given] = {"terms": list(weights), "weights": list(weights.values()), "limit": limit}
+        if reach == EVERYTHING:
+            rows = self._execute("words.find", asked).fetchall()
+        else:
+            rows = self._execute("words.find_within", {**asked, **reach.params}).fetchall()
+        return [cast("int", row["id"]) for row in rows]
+
+    def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
+        """Keep one half-precision vector for each document, in place of an older one."""
+        self.many(
+            "vectors.put",
+            (
+                {
+                    "model": model_id,
+                    "perspective": perspective_id,
+                    "item": item,
+                    "vector": HalfVector(vector),
+                    "live": int(live),
+                }
+                for item, vector in vectors.items()
+            ),
+        )
+
+    def retire_vectors(self, item_ids: Sequence[int]) -> None:
+        """Leave the documents' vectors to questions about the past."""
+        self.run("vectors.retire", ids=list(item_ids))
+
+    def forget_vectors(self, item_ids: Sequence[int]) -> None:
+        """Drop the documents' vectors."""
+        self.run("vectors.blank", ids=list(item_ids))
+
+    def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
+        """Let the server rank the workspace's vectors by distance, perspective by perspective."""
+        name = "vectors.nearest" if reach == EVERYTHING else "vectors.nearest_within"
+        hits = self._compare(name, probe, {"limit": limit, **({} if reach == EVERYTHING else reach.params)})
+        return sorted(hits.values(), key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
+
+    def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
+        """Compare the probe with these documents' own rows; the best perspective wins."""
+        return self._compare("vectors.similarities", probe, {"ids": list(item_ids)})
+
+    def _compare(self, name: str, probe: Probe, params: Mapping[str, _Given]) -> dict[int, VectorHit]:
+        best: dict[int, VectorHit] = {}
+        for perspective, vector in probe.vectors.items():
+            place = {"model": probe.model_id, "perspective": perspective}
+            written = {**place, "dim": vector.shape[0]} if name == "vectors.nearest" else None
+            rows = self._execute(name, {**place, "probe": HalfVector(vector), **params}, written).fetchall()
+            for row in cast("list[Row]", rows):
+                known = best.get(row["item_id"])
+                if known is None or row["similarity"] > known.similarity:
+                    best[row["item_id"]] = VectorHit(row["item_id"], row["similarity"], perspective)
+        return best
+
+    def vectors(self, model_id: int, perspective_id: int, item_ids: Sequence[int]) -> dict[int, np.ndarray]:
+        """Read the documents' own vectors."""
+        rows = self.all("vectors.of_items", model=model_id, perspective=perspective_id, ids=list(item_ids))
+        return {row["item_id"]: row["vector"].to_numpy().astype(np.float32) for row in rows}
+
+    def rows_of(self, table: str) -> Iterator[dict[str, Value]]:
+        """Read a table whole, for a copy; row-level security leaves only this workspace's rows."""
+        with self._connection.cursor(binary=True) as cursor:
+            for row in cursor.stream(read_table(table).encode()):
+                yield {column: _to_neutral(value) for column, value in row.items()}
+
+    def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
+        """Write rows as `rows_of` reads them."""
+        if rows:
+            statement = fill_table(table, rows[0], "%({})s")
+            with self._connection.cursor() as cursor:
+                cursor.executemany(statement.encode(), [_to_native(table, row) for row in rows])
+
+    def clear(self, table: str) -> None:
+        """Erase this workspace's rows of a table."""
+        self._connection.execute(clear_table(table, "%s").encode(), (self.workspace,))
+
+
+def impact(text_count: int, context_count: int) -> float:
+    """Weigh how often a document says a word: the second time adds less than the first, the context half."""
+    return text_count / (text_count + 1.2) + 0.5 * context_count / (context_count + 1.2)
+
+
+def _to_neutral(value: object) -> Value:
+    """Write a column as every engine reads it: a vector becomes float16 bytes."""
+    return value.to_numpy().astype("<f2").tobytes() if isinstance(value, HalfVector) else cast("Value", value)
+
+
+def _to_native(table: str, row: Mapping[str, Value]) -> dict[str, _Given]:
+    """Write a neutral row as PostgreSQL takes it."""
+    if table != "embedding":
+        return dict(row)
+    return {**row, "vector": HalfVector(np.frombuffer(cast("bytes", row["vector"]), "<f2"))}
 
 
 class PostgresStore:

@@ -1,26 +1,254 @@
-"""A SQLite file as a store: who may write when, and what is true of the file as a whole."""
+"""A SQLite file as a store: its transactions, who may write when, and what is true of the file as a whole.
+
+A unit of work runs named statements, takes ids, and keeps the word index and the vectors, as rows of float16.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Literal
 
+import numpy as np
+
 from everloom.clock import Clock
 from everloom.errors import StoreBusy, StoreError
-from everloom.store.contract import StoreHealth
-from everloom.store.pool import Pool
+from everloom.store.contract import EVERYTHING, Probe, Reach, Row, StoreHealth, Value, VectorHit
+from everloom.store.engine import Pool, count_words
+from everloom.store.migrations import clear_table, fill_table, read_table, workspace_tables
 from everloom.store.sqlite.faults import is_busy, translate_error
 from everloom.store.sqlite.opening import PATIENCE_SECONDS, connect, copy_to, prepare
-from everloom.store.sqlite.unit import SqliteUnit
-from everloom.store.sqlite.vectors import VectorCache
+from everloom.store.sqlite.vectors import Floats, VectorCache, unpack
+from everloom.store.statements import statements
 
 _CONNECTIONS = 32
+
+# Ranking so many times the page and sifting it is cheaper than joining every match, unless few are inside the reach.
+_SIFTED = 4
+
+
+class SqliteUnit:
+    """A unit of work on one connection, bound to one workspace."""
+
+    engine: Literal["sqlite"] = "sqlite"
+
+    def __init__(self, connection: sqlite3.Connection, workspace: int, vectors: VectorCache) -> None:
+        self.workspace = workspace
+        self._connection = connection
+        self._vectors = vectors
+        self._sql = statements("sqlite")
+        self._counters: dict[str, int] = {}
+
+    def _execute(self, name: str, params: Mapping[str, Value | Sequence[int] | Sequence[str]]) -> sqlite3.Cursor:
+        values = {key: json.dumps(value) if isinstance(value, list | tuple) else value for key, value in params.items()}
+        return self._connection.execute(self._sql[name], {"workspace": self.workspace, **values})
+
+    def run(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> int:
+        """Run a named statement and say how many rows it changed."""
+        return self._execute(name, params).rowcount
+
+    def many(self, name: str, rows: Iterable[Mapping[str, Value]], /) -> None:
+        """Run a named statement once for each row of values."""
+        self._connection.executemany(self._sql[name], ({"workspace": self.workspace, **row} for row in rows))
+
+    def one(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> Row | None:
+        """Answer the first row, if there is one."""
+        row: Row | None = self._execute(name, params).fetchone()
+        return row
+
+    def all(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> list[Row]:
+        """Answer every row."""
+        return self._execute(name, params).fetchall()
+
+    def ids(self, count: int) -> range:
+        """Take fresh ids from the counter; the write lock makes them grow in commit order."""
+        return self._take("item", count)
+
+    def _take(self, counter: str, count: int) -> range:
+        if counter not in self._counters:
+            (row,) = self.all("kernel.counter_read", counter=counter)
+            self._counters[counter] = row["last"]
+        last = self._counters[counter] = self._counters[counter] + count
+        return range(last - count + 1, last + 1)
+
+    # Counters are read once a unit and written back once, at its end: many ids cost two statements. The write lock is
+    # held from the beginning, so nobody else takes the same ids meanwhile.
+    def finish(self) -> None:
+        """Write back how far the counters came; the store calls it just before it commits."""
+        for counter, last in self._counters.items():
+            self.run("kernel.counter_advance", counter=counter, last=last)
+
+    def index_words(self, item_ids: Sequence[int]) -> None:
+        """Bring the documents' words into the word index and its counts."""
+        self._write_words("words.index_add", item_ids, sign=1)
+
+    def unindex_words(self, item_ids: Sequence[int]) -> None:
+        """Take the documents' words, as they stand in their rows, out of the word index and its counts."""
+        self._write_words("words.index_drop", item_ids, sign=-1)
+
+    def _write_words(self, name: str, item_ids: Sequence[int], *, sign: int) -> None:
+        rows = self.all("words.of_documents", ids=list(item_ids))
+        self.many(
+            name,
+            (
+                {
+                    "id": row["item_id"],
+                    "text": self._mark_words(row["words"], row["live"]),
+                    "context": self._mark_words(row["context_words"], row["live"]),
+                }
+                for row in rows
+            ),
+        )
+        counts = count_words(rows).signed(sign)
+        self.run(
+            "words.tally_count", documents=counts.documents, words=counts.words, context_words=counts.context_words
+        )
+        self.many("words.term_count", ({"term": term, "count": count} for term, count in counts.terms.items()))
+
+    def _mark_words(self, words: str, live: int) -> str:
+        """Write the workspace into each word, and whether the document is of the present."""
+        mark = f"{self.workspace}." if live else f"{self.workspace}~"
+        return " ".join(mark + word for word in words.split())
+
+    def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
+        """Find the documents that hold any of the terms, by FTS5's own BM25 with the context at half weight."""
+        marks = (".",) if reach.is_present else (".", "~")
+        query = " OR ".join(_quote(f"{self.workspace}{mark}{term}") for term in weights for mark in marks)
+        if not query:
+            return []
+        if reach.is_present:
+            depth = limit if reach == EVERYTHING else limit * _SIFTED
+            found = [row["id"] for row in self.all("words.find", query=query, limit=depth)]
+            kept = found if reach == EVERYTHING else self._sift(found, reach)
+            if len(kept) >= limit or len(found) < depth:
+                return kept[:limit]
+        return [row["id"] for row in self.all("words.find_within", query=query, limit=limit, **reach.params)]
+
+    def _sift(self, ids: Sequence[int], reach: Reach) -> list[int]:
+        """Keep what is inside the reach, in order."""
+        inside = {row["id"] for row in self.all("words.within", ids=list(ids), **reach.params)}
+        return [item for item in ids if item in inside]
+
+    def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
+        """Keep one float16 vector for each document, in place of an older one."""
+        self._leave_cache()
+        first = self._take("revision", len(vectors)).start
+        self.many(
+            "vectors.put",
+            (
+                {
+                    "model": model_id,
+                    "perspective": perspective_id,
+                    "item": item,
+                    "vector": vector.astype("<f2").tobytes(),
+                    "live": int(live),
+                    "revision": first + offset,
+                }
+                for offset, (item, vector) in enumerate(vectors.items())
+            ),
+        )
+
+    def retire_vectors(self, item_ids: Sequence[int]) -> None:
+        """Leave the documents' vectors to questions about the past; other processes see it by the new revision."""
+        self._revise_vectors("vectors.retire", item_ids)
+
+    def forget_vectors(self, item_ids: Sequence[int]) -> None:
+        """Blank the documents' vectors; a deleted row would go unnoticed by whoever holds it in memory."""
+        self._revise_vectors("vectors.blank", item_ids)
+
+    def _leave_cache(self) -> None:
+        """Read vectors through a cache of this unit's own from now on: what it writes may yet be undone."""
+        self._vectors = VectorCache()
+
+    def _revise_vectors(self, name: str, item_ids: Sequence[int]) -> None:
+        self._leave_cache()
+        keys = self.all("vectors.keys_of_items", ids=list(item_ids))
+        revisions = self._take("revision", len(keys))
+        self.many(
+            name,
+            (
+                {
+                    "model": key["model_id"],
+                    "perspective": key["perspective_id"],
+                    "item": key["item_id"],
+                    "revision": revision,
+                }
+                for key, revision in zip(keys, revisions, strict=True)
+            ),
+        )
+
+    def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
+        """Search the vectors held in memory after catching up with what was written since, then compare exactly."""
+        found: set[int] = set()
+        for perspective, vector in probe.vectors.items():
+            shelf = self._vectors.shelf(self, probe.model_id, perspective, vector.shape[0])
+            found.update(self._reachable(shelf.nearest(vector, live_only=reach.is_present), limit, reach))
+        hits = self.similarities(probe, sorted(found)).values()
+        return sorted(hits, key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
+
+    def _reachable(self, candidates: Callable[[int], list[int]], limit: int, reach: Reach) -> list[int]:
+        """Take the candidates of ever larger pages until one holds `limit` inside the reach, or there are no more."""
+        if reach == EVERYTHING:
+            return candidates(limit)
+        page, before = limit, -1
+        while True:
+            found = candidates(page)
+            inside = self._sift(found, reach)
+            # Of a page, as large a share is inside the reach as of the candidates that stand for it.
+            if page * len(inside) >= limit * len(found) or len(found) == before:
+                return inside
+            page, before = page * 8, len(found)
+
+    def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
+        """Compare the probe with these documents' own rows; the best perspective wins."""
+        best: dict[int, VectorHit] = {}
+        for perspective, vector in probe.vectors.items():
+            for item, score in self._compare(probe.model_id, perspective, vector, item_ids).items():
+                known = best.get(item)
+                if known is None or score > known.similarity:
+                    best[item] = VectorHit(item, score, perspective)
+        return best
+
+    def _compare(self, model: int, perspective: int, vector: Floats, item_ids: Sequence[int]) -> dict[int, float]:
+        shelf = self._vectors.shelf(self, model, perspective, vector.shape[0])
+        held = shelf.similarities(vector, item_ids)
+        if held is not None:
+            return held
+        rows = self.all("vectors.of_items", model=model, perspective=perspective, ids=list(item_ids))
+        scores = unpack([row["vector"] for row in rows], vector.shape[0]) @ vector
+        return dict(zip((row["item_id"] for row in rows), scores.tolist(), strict=True))
+
+    def vectors(self, model_id: int, perspective_id: int, item_ids: Sequence[int]) -> dict[int, np.ndarray]:
+        """Read the documents' own vectors; a blanked one is none."""
+        rows = self.all("vectors.of_items", model=model_id, perspective=perspective_id, ids=list(item_ids))
+        found = {row["item_id"]: np.frombuffer(row["vector"], "<f2").astype(np.float32) for row in rows}
+        return {item: vector for item, vector in found.items() if vector.any()}
+
+    def rows_of(self, table: str) -> Iterator[dict[str, Value]]:
+        """Read a table whole, for a copy."""
+        mine = " WHERE workspace_id = :workspace" if table in workspace_tables("sqlite") else ""
+        for row in self._connection.execute(read_table(table) + mine, {"workspace": self.workspace}):
+            yield dict(row)
+
+    def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
+        """Write rows as `rows_of` reads them."""
+        if rows:
+            self._connection.executemany(fill_table(table, rows[0], ":{}"), rows)
+
+    def clear(self, table: str) -> None:
+        """Erase this workspace's rows of a table."""
+        self._connection.execute(clear_table(table, "?"), (self.workspace,))
+
+
+def _quote(token: str) -> str:
+    """Write a token as an FTS5 string, so that no character of it is syntax."""
+    return '"' + token.replace('"', '""') + '"'
 
 
 class SqliteStore:

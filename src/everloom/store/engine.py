@@ -1,17 +1,20 @@
-"""Idle connections of any engine, handed out last in, first out.
+"""What both engines share: idle connections, handed out last in, first out, and what a word index counts.
 
-Owns how many there are and to which process they belong. Refuses to know what a connection is.
+Owns how many connections there are and to which process they belong. Refuses to know what a connection is.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from threading import BoundedSemaphore, Lock
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 from everloom.errors import StoreBusy, StoreError
+from everloom.store.contract import Row
 
 C = TypeVar("C")
 
@@ -122,3 +125,29 @@ def _close_idle_before_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_close_idle_before_fork)
+
+
+@dataclass(frozen=True, slots=True)
+class WordCounts:
+    """Counts over some documents, to be added to a workspace's or taken from them."""
+
+    documents: int
+    words: int
+    context_words: int
+    terms: dict[str, int]
+
+    def signed(self, sign: int) -> WordCounts:
+        """Turn an addition into a removal when `sign` is -1."""
+        terms = {term: sign * count for term, count in self.terms.items()}
+        return WordCounts(sign * self.documents, sign * self.words, sign * self.context_words, terms)
+
+
+def count_words(rows: Iterable[Row]) -> WordCounts:
+    """Count the words of documents as they stand in their rows."""
+    documents = words = context_words = 0
+    terms: Counter[str] = Counter()
+    for row in rows:
+        text, context = row["words"].split(), row["context_words"].split()
+        documents, words, context_words = documents + 1, words + len(text), context_words + len(context)
+        terms.update({*text, *context})
+    return WordCounts(documents, words, context_words, dict(sorted(terms.items())))
