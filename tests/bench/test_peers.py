@@ -14,7 +14,7 @@ from benchmarks.peers.environment import Environment, Unavailable, prepare, run
 from benchmarks.peers.roster import PEERS, Peer
 from benchmarks.peers.tables import Report
 from benchmarks.peers.trial import Row, Trial
-from everloom.bench.conversations import Conversation, Question, Turn
+from everloom.bench.conversations import Conversation, SampleQuestion, SampleTurn
 
 FTS5 = next(peer for peer in PEERS if peer.name == "FTS5")
 BROKEN = Peer("broken", "nobody", home="", about="There is no such adapter.")
@@ -24,15 +24,15 @@ TALK = Conversation(
     "talk",
     (
         (
-            Turn("D1:1", "James", "I sail to Ghent on Sunday.", AT),
-            Turn("D1:2", "Audrey", "I bake bread.", AT),
-            Turn("D1:3", "James", "Bread is fine.", AT),
+            SampleTurn("D1:1", "James", "I sail to Ghent on Sunday.", AT),
+            SampleTurn("D1:2", "Audrey", "I bake bread.", AT),
+            SampleTurn("D1:3", "James", "Bread is fine.", AT),
         ),
     ),
     (
-        Question("who is sailing to Ghent?", 4, frozenset({"D1:1"})),
-        Question("who said something about bread?", 1, frozenset({"D1:2", "D1:3"})),
-        Question("what about the violin?", 4, frozenset({"D1:2"})),
+        SampleQuestion("who is sailing to Ghent?", 4, frozenset({"D1:1"})),
+        SampleQuestion("who said something about bread?", 1, frozenset({"D1:2", "D1:3"})),
+        SampleQuestion("what about the violin?", 4, frozenset({"D1:2"})),
     ),
 )
 

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.perspectives.run import Tally, compared, markdown
 from benchmarks.perspectives.server import Refused, answer, make_server, remembering
 from benchmarks.perspectives.systems import VECTORS_ONLY, Reranker, Shelf
-from everloom.bench.conversations import Conversation, Question, Turn
+from everloom.bench.conversations import Conversation, SampleQuestion, SampleTurn
 from everloom.kernel.embedding import DEFAULTS
 
 AT = datetime(2026, 5, 1, tzinfo=UTC)
@@ -22,11 +22,11 @@ TALK = Conversation(
     "talk",
     (
         (
-            Turn("D1:1", "James", "I sail to Ghent on Sunday.", AT),
-            Turn("D1:2", "Audrey", "I bake bread.", AT),
+            SampleTurn("D1:1", "James", "I sail to Ghent on Sunday.", AT),
+            SampleTurn("D1:2", "Audrey", "I bake bread.", AT),
         ),
     ),
-    (Question("who is sailing to Ghent?", 4, frozenset({"D1:1"})),),
+    (SampleQuestion("who is sailing to Ghent?", 4, frozenset({"D1:1"})),),
 )
 
 

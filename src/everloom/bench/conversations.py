@@ -25,7 +25,7 @@ UNDATED = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class SampleTurn:
     """One thing that somebody said; `others` are those who speak in it, too."""
 
     id: str
@@ -36,7 +36,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SampleQuestion:
     """A question and the turns that answer it."""
 
     text: str
@@ -49,11 +49,11 @@ class Conversation:
     """Turns in order, by session, and the questions about them."""
 
     name: str
-    sessions: tuple[tuple[Turn, ...], ...]
-    questions: tuple[Question, ...]
+    sessions: tuple[tuple[SampleTurn, ...], ...]
+    questions: tuple[SampleQuestion, ...]
 
     @property
-    def turns(self) -> list[Turn]:
+    def turns(self) -> list[SampleTurn]:
         """List every turn in order."""
         return [turn for session in self.sessions for turn in session]
 
@@ -80,13 +80,13 @@ def conversation(sample: Mapping[str, Any], name: str) -> Conversation:
     return Conversation(str(sample.get("sample_id", name)), sessions, tuple(questions(sample["qa"], known)))
 
 
-def turns(talk: Mapping[str, Any], number: int) -> Iterator[Turn]:
+def turns(talk: Mapping[str, Any], number: int) -> Iterator[SampleTurn]:
     """Read the turns of one session, a minute apart from its date on; without a date, sessions are a day apart."""
     told = talk.get(f"session_{number}_date_time")
     start = moment(str(told)) if told else UNDATED + timedelta(days=number)
     for offset, turn in enumerate(talk[f"session_{number}"]):
         known = str(turn.get("dia_id") or f"D{number}:{offset + 1}")
-        yield Turn(known, str(turn["speaker"]), str(turn["text"]), start + timedelta(minutes=offset))
+        yield SampleTurn(known, str(turn["speaker"]), str(turn["text"]), start + timedelta(minutes=offset))
 
 
 def moment(text: str) -> datetime:
@@ -98,7 +98,7 @@ def moment(text: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def questions(found: list[Mapping[str, Any]], known: set[str]) -> Iterator[Question]:
+def questions(found: list[Mapping[str, Any]], known: set[str]) -> Iterator[SampleQuestion]:
     """Read the questions that have an answer in the conversation."""
     for question in found:
         given = question.get("evidence") or ()
@@ -107,7 +107,7 @@ def questions(found: list[Mapping[str, Any]], known: set[str]) -> Iterator[Quest
         evidence = known.intersection(part for entry in entries for part in (entry, *SEPARATED.split(entry)))
         category = question.get("category", 0)
         if evidence and category != ADVERSARIAL:
-            yield Question(str(question["question"]), category, frozenset(evidence))
+            yield SampleQuestion(str(question["question"]), category, frozenset(evidence))
 
 
 def joined(conversation: Conversation, count: int) -> Conversation:
@@ -121,7 +121,7 @@ def joined(conversation: Conversation, count: int) -> Conversation:
     return replace(conversation, sessions=sessions, questions=tuple(asked))
 
 
-def one_of(turns: Sequence[Turn]) -> Turn:
+def one_of(turns: Sequence[SampleTurn]) -> SampleTurn:
     """Write turns as one, known by the first of them."""
     first, *rest = turns
     others = dict.fromkeys(turn.speaker for turn in rest if turn.speaker != first.speaker)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from everloom.bench.conversations import Conversation, Turn
+from everloom.bench.conversations import Conversation, SampleTurn
 from everloom.kernel.search import DEFAULT, Document, Recipe
 from everloom.kernel.texts import STOP_WORDS
 from everloom.loom import Workspace, open_loom
@@ -124,7 +124,7 @@ def measures(ranked: Sequence[str], evidence: frozenset[str]) -> dict[str, float
     return {**found, "mrr": first, "ndcg@10": gain / ideal}
 
 
-def spoken(turn: Turn) -> str:
+def spoken(turn: SampleTurn) -> str:
     """Write a turn as one line: who, when, what."""
     return f"{turn.speaker} ({turn.at:%d %B %Y}): {turn.text}"
 
@@ -150,7 +150,7 @@ def asked(workspace: Workspace, question: str, names: Mapping[int, str], recipe:
     return [names[hit.id] for hit in workspace.search(question, limit=DEPTH, recipe=recipe)]
 
 
-def in_context(session: Sequence[Turn], reach: int = AROUND) -> list[Document]:
+def in_context(session: Sequence[SampleTurn], reach: int = AROUND) -> list[Document]:
     """Write each turn as a document with what was said just before and after it, nearest first."""
     documents = []
     for place, turn in enumerate(session):

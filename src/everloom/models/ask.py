@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from everloom.errors import MalformedReply, ProviderError
 from everloom.models.text import estimate
@@ -18,8 +18,9 @@ from everloom.models.usage import Meter, MeteredModel, Spent, TokenUsage
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from everloom.models.shape import Schema
+
 ShapeT = TypeVar("ShapeT", bound="BaseModel")
-Schema = dict[str, Any]
 MESSAGE_OVERHEAD = 4  # tokens that a turn's own framing takes
 _TRIES = 2  # a misfit is sent back once
 

@@ -9,13 +9,14 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from everloom.models.ask import Schema, ShapeT
 from everloom.models.text import shortened
 
+Schema = dict[str, Any]
+_ShapeT = TypeVar("_ShapeT", bound=BaseModel)
 _FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _OPENING = re.compile(r"[{\[]")
 _STARTS = 1_000  # openings tried in one text: bounds the work on a reply that is all brackets
@@ -61,7 +62,7 @@ def _closed(node: Schema) -> Schema:
     return node
 
 
-def fit(text: str, shape: type[ShapeT]) -> ShapeT:
+def fit(text: str, shape: type[_ShapeT]) -> _ShapeT:
     """Find the first value in `text` that is of the wanted shape."""
     complaints: list[str] = []
     for value in json_values(text):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 from everloom.models.anthropic.client import AnthropicClient
 from everloom.models.anthropic.reply import MessageReader
-from everloom.models.ask import AskReply, AskRequest, Schema
+from everloom.models.ask import AskReply, AskRequest
+from everloom.models.shape import Schema
 from everloom.models.talk import TextBlock
 from everloom.models.text import well_formed
 from everloom.models.transport import Endpoint, RetryPolicy

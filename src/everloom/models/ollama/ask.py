@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from everloom.models.ask import MESSAGE_OVERHEAD, AskReply, AskRequest, Schema, StopReason
+from everloom.models.ask import MESSAGE_OVERHEAD, AskReply, AskRequest, StopReason
+from everloom.models.shape import Schema
 from everloom.models.text import estimate
 from everloom.models.transport import Transport
 from everloom.models.usage import TokenUsage

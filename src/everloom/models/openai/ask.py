@@ -7,7 +7,8 @@ import re
 from pydantic import BaseModel, Field
 
 from everloom.errors import ProviderError, ProviderRefused
-from everloom.models.ask import AskReply, AskRequest, Schema, StopReason
+from everloom.models.ask import AskReply, AskRequest, StopReason
+from everloom.models.shape import Schema
 from everloom.models.text import shortened
 from everloom.models.transport import Endpoint, Transport
 from everloom.models.usage import TokenUsage

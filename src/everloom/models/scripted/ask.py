@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from everloom.errors import Rejected
-from everloom.models.ask import AskReply, AskRequest, Schema
+from everloom.models.ask import AskReply, AskRequest
+from everloom.models.shape import Schema
 from everloom.models.text import estimate, shortened
 from everloom.models.usage import TokenUsage
 
