@@ -21,8 +21,8 @@ from uuid import UUID
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from everloom.graph.files.disk import Disk, Entry
-from everloom.graph.files.parser import written_memory
+from everloom.graph.files.disk import Disk, FileEntry
+from everloom.graph.files.render import render_file
 from everloom.graph.kinds import KINDS
 from everloom.graph.results import Memory
 from everloom.loom import open_loom
@@ -63,7 +63,7 @@ def furnish(root: Path, count: int) -> None:
         )
         file = root / KINDS[kind].directory / f"m-{number:06}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(written_memory(memory))
+        file.write_bytes(render_file(memory))
         os.utime(file, (at.timestamp(), at.timestamp()))
 
 
@@ -72,7 +72,7 @@ def counting_reads() -> Iterator[list[int]]:
     """Count how often a file is read."""
     count, original = [0], Disk.look
 
-    def look(self: Disk, path: str) -> tuple[Entry, bytes] | None:
+    def look(self: Disk, path: str) -> tuple[FileEntry, bytes] | None:
         count[0] += 1
         return original(self, path)
 
@@ -112,7 +112,7 @@ def main() -> None:
             times = [timed(lambda cue=cue: graph.recall(cue)) for cue in cues]  # type: ignore[misc]
             rows += [("recall, median", statistics.median(times)), ("recall, 95th percentile", sorted(times)[-10])]
             assert reads[0] == 0, "a file was read although nothing changed"
-            rows.append(("decay", timed(graph.tending.decay)))
+            rows.append(("decay", timed(graph.decay)))
             rows.append(("CORE.md", timed(graph.core)))
             rows.append(("REFLECTION.md", timed(graph.reflection)))
     print(f"| {count:,} memories | ms of CPU |\n|---|---|")  # noqa: T201

@@ -232,18 +232,18 @@ class Loom:
         """Find the episodic memory of a workspace that exists."""
         return self.workspace(self.workspaces.get(name).name).episodic
 
-    def graphs(self, workspace: WorkspaceInfo, attend: Callable[[Unit], int | None] = lambda _: None) -> Graphs:
+    def graphs(self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None) -> Graphs:
         """Lay out the memory graphs of a workspace."""
-        from everloom.graph import Graphs, Kernel, Options, Places  # noqa: PLC0415  a search alone does not need it
+        from everloom.graph import GraphOptions, GraphPlaces, Graphs  # noqa: PLC0415  a search alone needs none
 
         known = self.settings.graph
         is_usual = workspace.name == self.settings.workspace.name
         return Graphs(
-            Kernel(self.store, self.index, self.finder, self.embedding, self.clock),
-            workspace,
-            Places(data_directory() / "graphs", known.directory if is_usual else None),
-            Options(known.known_projects, auto_commit=known.auto_commit, auto_edges=known.auto_edges),
-            attend=attend,
+            self.operation(workspace, session, model_tier),
+            GraphPlaces(data_directory() / "graphs", known.directory if is_usual else None),
+            GraphOptions(
+                known_projects=known.known_projects, auto_commit=known.auto_commit, auto_edges=known.auto_edges
+            ),
             thinker=lambda: self.thinker(workspace),
             followed=self._followed,
         )
@@ -312,7 +312,7 @@ class Workspace:
     @property
     def graphs(self) -> Graphs:
         """Reach the memory graphs, by name."""
-        return self.loom.graphs(self.info, self.attend)
+        return self.loom.graphs(self.info, self.session, self.model_tier)
 
     @property
     def graph(self) -> Graph:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from everloom.clock import Clock, ManualClock
-from everloom.graph import Graph, NewMemory
-from everloom.graph.files.disk import Disk, Entry
-from everloom.graph.files.reader import look
+from everloom.graph import Graph
+from everloom.graph.files.disk import Disk, FileEntry
+from everloom.graph.files.parser import read_file
 from everloom.graph.results import Edge, Memory, Stored
+from everloom.graph.verbs import MemoryType
 from everloom.loom import Loom, open_loom
 from everloom.settings import Settings
 
@@ -27,10 +28,10 @@ def open_with(url: str, directory: Path, clock: Clock | None = None, **graph: An
     return open_loom(url, settings=settings, clock=clock or ManualClock(NOW))
 
 
-def keep(graph: Graph, title: str, kind: str = "general", *, connect: bool = False, **fields: Any) -> Stored:
+def keep(graph: Graph, title: str, kind: MemoryType = "general", *, connect: bool = False, **fields: Any) -> Stored:
     """Store a memory, without relations unless asked."""
     content = fields.pop("content", f"{title}: what there is to know.")
-    return graph.store(NewMemory(type=kind, title=title, content=content, **fields), connect=connect)
+    return graph.store(type=kind, title=title, content=content, **fields, connect=connect)
 
 
 def text_of(graph: Graph, path: str) -> str:
@@ -69,7 +70,7 @@ def commits(directory: Path) -> list[str]:
 def files_say(directory: Path) -> dict[str, Any]:
     """Read all memories and edges from the files alone."""
     disk = Disk(directory)
-    seen = [look(disk, entry.path).content for entry in disk.walk() if isinstance(entry, Entry)]
+    seen = [read_file(disk, entry.path).content for entry in disk.walk() if isinstance(entry, FileEntry)]
     return {each.id: each for each in seen if isinstance(each, Memory | Edge)}
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from everloom.graph import Graph, Revision
+from everloom.graph import Graph
 from everloom.graph.files.disk import Disk
 from everloom.models.embed import EmbeddingTask
 from everloom.models.static import embed as static
@@ -38,13 +38,11 @@ def operations(source: str) -> dict[str, Callable[[Graph], object]]:
     """Name the operations that are killed."""
     return {
         "store": lambda graph: keep(graph, "New solution of the keel", "solution", connect=True, tags=("keel",)),
-        "relate": lambda graph: graph.edges.relate(
-            first(graph, "Anchor"), first(graph, "Chart"), "REQUIRES", context="c"
-        ),
+        "relate": lambda graph: graph.relate(first(graph, "Anchor"), first(graph, "Chart"), "REQUIRES", context="c"),
         "delete": lambda graph: graph.delete(first(graph, "Keel")),
-        "update": lambda graph: graph.update(first(graph, "Keel"), Revision(title="Keel renamed", type="decision")),
+        "update": lambda graph: graph.update(first(graph, "Keel"), title="Keel renamed", type="decision"),
         "merge": lambda graph: graph.merge(first(graph, "Chart"), first(graph, "Keel")),
-        "import": lambda graph: graph.take_in(Path(source)),
+        "import": lambda graph: graph.import_directory(Path(source)),
         "pin": lambda graph: graph.pin(first(graph, "Keel")),
     }
 

@@ -35,8 +35,8 @@ def furnish(url: str, directory: Path) -> None:
     with open_with(url, directory) as loom:
         graph = loom.workspace().graph
         ids = [keep(graph, title, "problem", tags=("keel",)).id for title in ("Keel", "Anchor", "Chart")]
-        graph.edges.relate(ids[0], ids[1], "CAUSES", context="why")
-        graph.edges.relate(ids[2], ids[0], "FOLLOWS")
+        graph.relate(ids[0], ids[1], "CAUSES", context="why")
+        graph.relate(ids[2], ids[0], "FOLLOWS")
         graph.get(ids[0])
 
 
@@ -45,9 +45,9 @@ def furnish_source(directory: Path, url: str) -> None:
     with open_with(url, directory) as loom:
         graph = loom.workspace().graph
         one, other = keep(graph, "Imported one"), keep(graph, "Imported other")
-        graph.edges.relate(one.id, other.id, "RELATED_TO")
+        graph.relate(one.id, other.id, "RELATED_TO")
         graph.get(one.id)
-        graph.reindex(as_json=True)
+        graph.reindex(write_json=True)
 
 
 def pictured(directory: Path) -> dict[str, Any]:

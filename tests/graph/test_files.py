@@ -9,17 +9,17 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from everloom.clock import SystemClock
 from everloom.errors import Conflict, NotFound, Rejected
-from everloom.graph import Graph, NewMemory, Revision
-from everloom.graph.files.disk import Disk, Entry
-from everloom.graph.files.names import free_name, slug
-from everloom.graph.files.plan import Put
-from everloom.graph.index.watch import Watcher
-from everloom.graph.operations.executor import Carrier
+from everloom.graph import Graph
+from everloom.graph.files.changeset import Put
+from everloom.graph.files.disk import Disk, FileEntry, free_name, slug
+from everloom.graph.index import executor
+from everloom.graph.index.scan import Watcher
 from everloom.loom import Loom, Workspace
 from tests.graph.ground import assert_agreement, commits, git, keep, memory_text, open_with, text_of, write
 from tests.patience import wait_until
@@ -72,8 +72,8 @@ def test_a_broken_file_is_reported_with_its_line_and_left_untouched(loom: Loom, 
     assert problems["graph/fixes/no-title.md"].reason == "title is missing"
     assert graph.stats().problems == tuple(problems[path] for path in sorted(problems))
     for act in (
-        lambda: graph.update(stored.id, Revision(importance=0.9)),
-        lambda: graph.edges.relate(stored.id, other.id, "CAUSES"),
+        lambda: graph.update(stored.id, importance=0.9),
+        lambda: graph.relate(stored.id, other.id, "CAUSES"),
     ):
         with pytest.raises(Conflict, match="line 3"):
             act()
@@ -105,7 +105,7 @@ def test_unchanged_files_are_not_read_and_recall_reads_none(quick: Graph, monkey
     read: list[str] = []
     original = Disk.look
 
-    def noted(disk: Disk, path: str) -> tuple[Entry, bytes] | None:
+    def noted(disk: Disk, path: str) -> tuple[FileEntry, bytes] | None:
         read.append(path)
         return original(disk, path)
 
@@ -116,7 +116,7 @@ def test_unchanged_files_are_not_read_and_recall_reads_none(quick: Graph, monkey
     read.clear()
     assert quick.follow().read == 0
     assert len(quick.recall("memory", limit=12).memories) == 12
-    quick.search("memory")
+    quick.search(query="memory")
     quick.recent()
     quick.stats()
     assert read == []
@@ -147,7 +147,7 @@ def test_any_title_gets_a_safe_name_inside_the_directory(quick_loom: Loom, quick
     assert len(file.name) < 100
     assert file.name.isascii()
     other = keep(quick, title, "problem")
-    edge = quick.edges.relate(stored.id, other.id, "SOLVES").edge
+    edge = quick.relate(stored.id, other.id, "SOLVES").edge
     assert (quick.directory / edge.path).resolve().parent == (quick.directory / "graph/edges").resolve()
     assert_agreement(quick_loom, quick)
 
@@ -160,7 +160,7 @@ def test_any_id_of_a_persons_file_stays_inside(quick_loom: Loom, quick: Graph, i
     assert quick.pin(identity).path == "vault/theirs.md"
     assert quick.get(identity).title == "Theirs"
     other = keep(quick, "Ours")
-    quick.edges.relate(identity, other.id, "CAUSES")
+    quick.relate(identity, other.id, "CAUSES")
     quick.delete(identity)
     assert sorted(each.name for each in quick.directory.parent.iterdir() if each.is_dir()) == ["memories"]
     assert_agreement(quick_loom, quick)
@@ -204,8 +204,8 @@ def test_each_operation_is_one_commit_of_its_own_files(tmp_path: Path) -> None:
         graph = loom.workspace().graph
         problem = keep(graph, "Drops", "problem", tags=("redis",))
         cure = keep(graph, "Redis drops fixed", "fix", tags=("redis",), connect=True)
-        graph.edges.relate(cure.id, problem.id, "SOLVES", context="why")
-        graph.update(cure.id, Revision(title="Renamed"))
+        graph.relate(cure.id, problem.id, "SOLVES", context="why")
+        graph.update(cure.id, title="Renamed")
         graph.pin(problem.id)
         graph.merge(problem.id, cure.id)
         graph.core()
@@ -252,7 +252,7 @@ def test_an_editor_that_saves_in_the_middle_of_an_operation_keeps_its_text(
     theirs = text_of(graph, stored.path).replace("what there is", "what Ann wrote of")
     meddle(monkeypatch, lambda: write(graph, stored.path, theirs))
     with pytest.raises(Conflict, match="somebody else changed") as caught:
-        graph.update(stored.id, Revision(content="What the agent wrote."))
+        graph.update(stored.id, content="What the agent wrote.")
     copy: str = caught.value.current[0]  # type: ignore[index]
     assert text_of(graph, stored.path) == theirs
     assert "What the agent wrote." in text_of(graph, copy)
@@ -275,29 +275,29 @@ def test_a_file_that_is_edited_while_it_is_deleted_stays(graph: Graph, monkeypat
 
 def meddle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     """Let somebody act between the plan and the first change of a file."""
-    original = Carrier._finish
+    original = executor._finish
     done: list[bool] = []
 
-    def finish(carrier: Carrier, *args: object, **kwargs: object) -> object:
+    def finish(*args: Any) -> object:
         if not done:
             done.append(True)
             act()
-        return original(carrier, *args, **kwargs)  # type: ignore[arg-type]
+        return original(*args)
 
-    monkeypatch.setattr(Carrier, "_finish", finish)
+    monkeypatch.setattr(executor, "_finish", finish)
 
 
 WRITER = """
 import sys
 from pathlib import Path
-from everloom.graph import Revision
+from typing import Any
 from tests.graph.ground import keep, open_with
 url, directory, shared, mark = sys.argv[1:5]
 with open_with(url, Path(directory)) as loom:
     graph = loom.workspace().graph
     for number in range(6):
         stored = keep(graph, f"By {mark} {number}", "fix")
-        graph.edges.relate(stored.id, shared, "RELATED_TO", context=mark)
+        graph.relate(stored.id, shared, "RELATED_TO", context=mark)
         tags = graph.get(shared).tags
 """
 
@@ -341,8 +341,8 @@ def test_a_watcher_follows_while_a_server_runs(
     quick_loom: Loom, quick: Graph, monkeypatch: pytest.MonkeyPatch, has_watchfiles: bool
 ) -> None:
     if not has_watchfiles:
-        monkeypatch.setattr("everloom.graph.index.watch.find_spec", lambda _: None)
-        monkeypatch.setattr("everloom.graph.index.watch.POLL_SECONDS", 0.05)
+        monkeypatch.setattr("everloom.graph.index.scan.find_spec", lambda _: None)
+        monkeypatch.setattr("everloom.graph.index.scan.POLL_SECONDS", 0.05)
     watcher = Watcher(quick).start()
     try:
 
@@ -360,12 +360,12 @@ def test_a_watcher_follows_while_a_server_runs(
 def test_a_plan_that_changes_nothing_writes_nothing(quick: Graph) -> None:
     stored = keep(quick, "Same")
     before = (quick.directory / stored.path).stat().st_mtime_ns
-    assert quick.update(stored.id, Revision(title="Same")).changed == ()
+    assert quick.update(stored.id, title="Same").changed == ()
     assert (quick.directory / stored.path).stat().st_mtime_ns == before
     assert Put.of("x", b"a", b"b").before != Put.of("x", b"c", b"b").before
 
 
 def test_a_session_is_the_provenance_of_what_it_stored(loom: Loom) -> None:
     place: Workspace = loom.workspace(session="claude 7")
-    stored = place.graph.store(NewMemory(type="fix", title="Said in a session", content="x"))
+    stored = place.graph.store(type="fix", title="Said in a session", content="x")
     assert place.show(stored.item).session == "claude 7"

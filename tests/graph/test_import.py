@@ -25,7 +25,7 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.mark.promise("graph.import")
 def test_a_directory_is_imported_with_its_bytes_and_its_accesses(loom: Loom, graph: Graph, source: Path) -> None:
-    report = graph.take_in(source)
+    report = graph.import_directory(source)
     assert (report.files, report.memories, report.edges, report.states) == (6, 3, 1, 1)
     assert {path: (graph.directory / path).read_text() for path in FILES} == FILES
     assert [(each.path, each.line) for each in report.skipped] == [("graph/general/broken-000000.md", 4)]
@@ -38,30 +38,30 @@ def test_a_directory_is_imported_with_its_bytes_and_its_accesses(loom: Loom, gra
     assert graph.get(PROCEDURE).decay_score == 999.0
     assert graph.get(PROCEDURE).steps == ("Run tests", "Build docker image")
     assert graph.recall("socket keepalive").memories[0].id == SOLUTION
-    assert graph.tending.merges() == 1
+    assert "Total merges performed: 1" in graph.reflection().text
     assert_two_sided(graph)
     assert_agreement(loom, graph)
 
 
 @pytest.mark.promise("graph.import")
 def test_importing_again_changes_nothing(loom: Loom, graph: Graph, source: Path) -> None:
-    graph.take_in(source)
+    graph.import_directory(source)
     graph.get(SOLUTION)
-    again = graph.take_in(source)
+    again = graph.import_directory(source)
     assert (again.files, again.memories) == (0, 3)
     assert graph.get(SOLUTION).access_count == 7
     (source / "graph/solutions/fixed-redis-connection-timeouts-a1b2c3.md").rename(source / "graph/solutions/other.md")
-    skipped = [each for each in graph.take_in(source).skipped if "is here already" in each.reason]
+    skipped = [each for each in graph.import_directory(source).skipped if "is here already" in each.reason]
     assert [each.path for each in skipped] == ["graph/solutions/other.md"]
     with pytest.raises(NotFound):
-        graph.take_in(source / "nowhere")
+        graph.import_directory(source / "nowhere")
 
 
 @pytest.mark.promise("graph.import")
 def test_a_directory_can_be_attached_where_it_lies(loom: Loom, source: Path) -> None:
     graphs = loom.workspace().graphs
     attached = graphs.create("old", source)
-    report = attached.take_in(source)
+    report = attached.import_directory(source)
     assert (report.files, report.memories, report.states) == (0, 3, 1)
     assert attached.get(SOLUTION).access_count == 6
     assert {path: (source / path).read_text() for path in FILES} == FILES
@@ -75,7 +75,7 @@ def test_vectors_are_taken_over_only_when_the_model_is_the_same(source: Path, tm
         f"sqlite:///{tmp_path}/a.db", settings=Settings.model_validate(same), clock=ManualClock(NOW)
     ) as loom:
         graph = loom.workspace().graph
-        assert graph.take_in(source).vectors == 1
+        assert graph.import_directory(source).vectors == 1
         with loom.store.read(loom.workspace().info.id) as unit:
             held = loom.embedding.held(unit, [graph.get(SOLUTION).item, graph.get(PROBLEM).item])
         assert [vector.shape for vector in held.values()] == [(768,)]
@@ -92,9 +92,9 @@ def test_no_key_is_written_into_the_graphs_directory(
     }
     with open_loom(f"sqlite:///{tmp_path}/a.db", settings=Settings.model_validate(tree)) as loom:
         graph = loom.workspace().graph
-        graph.take_in(source)
+        graph.import_directory(source)
         keep(graph, "One more", connect=True)
-        graph.reindex(as_json=True)
+        graph.reindex(write_json=True)
         graph.core()
         graph.reflect()
     files = [file for file in (tmp_path / "g").rglob("*") if file.is_file()]
@@ -104,8 +104,8 @@ def test_no_key_is_written_into_the_graphs_directory(
 
 @pytest.mark.promise("graph.json")
 def test_reindex_writes_the_json_files_that_other_tools_read(graph: Graph, source: Path) -> None:
-    graph.take_in(source)
-    assert graph.reindex(as_json=True).written == ("_index.json", "_state.json")
+    graph.import_directory(source)
+    assert graph.reindex(write_json=True).written == ("_index.json", "_state.json")
     index = json.loads((graph.directory / "_index.json").read_text())
     assert (index["version"], index["count"]) == (2, 3)
     entry = index["entries"][SOLUTION]
@@ -127,7 +127,7 @@ def test_an_import_is_one_commit(source: Path, tmp_path: Path, directory: Path) 
     directory.mkdir()
     git(directory, "init", "-q")
     with open_with(f"sqlite:///{tmp_path}/loom.db", directory) as loom:
-        loom.workspace().graph.take_in(source)
-        loom.workspace().graph.reindex(as_json=True)
+        loom.workspace().graph.import_directory(source)
+        loom.workspace().graph.reindex(write_json=True)
     assert commits(directory) == ["import: 6 files from source"]
     assert git(directory, "status", "--porcelain") == "?? .gitignore\n"

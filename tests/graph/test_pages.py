@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,13 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everloom.clock import ManualClock
-from everloom.graph import Episode, Graph
-from everloom.graph.operations.tags import pairs, spanning, suggested
-from everloom.graph.pages.clusters import groups
-from everloom.graph.pages.core import BUDGET, Candidate, core_page
-from everloom.graph.pages.episodes import merges_in
-from everloom.graph.pages.insights import Insight
-from everloom.graph.pages.reflection import History, Told, reflection_page
+from everloom.graph import Graph
+from everloom.graph.operations.suggestions import suggest_tags, tag_pairs, tags_across
+from everloom.graph.pages.core import BUDGET, CoreEntry, render_core
+from everloom.graph.pages.episodes import count_merges
+from everloom.graph.pages.insights import InsightReply, groups
+from everloom.graph.pages.reflection import ReflectionEntry, ReflectionHistory, render_reflection
 from everloom.loom import Loom, Workspace
 from everloom.settings import Settings
 from tests.graph.ground import NOW, assert_two_sided, commits, git, keep, open_with, text_of
@@ -35,7 +35,7 @@ CORE_TYPES = [
     "insight",
 ]
 candidates = st.builds(
-    Candidate,
+    CoreEntry,
     type=st.sampled_from(CORE_TYPES),
     title=st.text(min_size=1, max_size=400),
     path=st.just("graph/fixes/x-a1b2c3.md"),
@@ -46,8 +46,8 @@ candidates = st.builds(
 
 @pytest.mark.promise("graph.6-core")
 @given(st.lists(candidates, max_size=120))
-def test_core_keeps_its_budget_its_threshold_and_its_order(found: list[Candidate]) -> None:
-    page = core_page(found, NOW)
+def test_core_keeps_its_budget_its_threshold_and_its_order(found: list[CoreEntry]) -> None:
+    page = render_core(found, NOW)
     assert len(page) <= BUDGET
     alive = sum(each.strength >= 0.2 for each in found)
     assert f"Active memories: {alive}/{len(found)}" in page
@@ -60,13 +60,13 @@ def test_core_keeps_its_budget_its_threshold_and_its_order(found: list[Candidate
 @pytest.mark.promise("graph.6-core")
 def test_core_lists_by_strength_under_the_type_and_in_the_contracts_form() -> None:
     found = [
-        Candidate("solution", "Weak", "graph/solutions/weak-1.md", ["a"], 0.2),
-        Candidate("solution", "Strong [x]", "graph/solutions/a b.md", ["redis", "timeout"], 0.9),
-        Candidate("solution", "Faded", "graph/solutions/faded.md", [], 0.199),
-        Candidate("procedure", "Deploy", "vault/deploy.md", [], 999.0),
-        Candidate("general", "Not listed", "graph/general/n.md", [], 2.0),
+        CoreEntry("solution", "Weak", "graph/solutions/weak-1.md", ["a"], 0.2),
+        CoreEntry("solution", "Strong [x]", "graph/solutions/a b.md", ["redis", "timeout"], 0.9),
+        CoreEntry("solution", "Faded", "graph/solutions/faded.md", [], 0.199),
+        CoreEntry("procedure", "Deploy", "vault/deploy.md", [], 999.0),
+        CoreEntry("general", "Not listed", "graph/general/n.md", [], 2.0),
     ]
-    assert core_page(found, NOW) == (
+    assert render_core(found, NOW) == (
         "# Memory Core (auto-generated)\n"
         "> Last updated: 2026-11-15 | Active memories: 4/5 | Next refresh: daily (systemd timer)\n"
         "\n## Critical Solutions\n"
@@ -75,8 +75,8 @@ def test_core_lists_by_strength_under_the_type_and_in_the_contracts_form() -> No
         "\n## Active Decisions\n\n## Key Fixes\n\n## Configurations\n"
         "\n## Patterns & Workflows\n- [Deploy](vault/deploy.md)\n"
     )
-    many = [Candidate("fix", f"{place} {'long ' * 60}", "graph/fixes/x.md", [], 1 + place) for place in range(40)]
-    titles = re.findall(r"- \[(\d+) ", core_page(many, NOW))
+    many = [CoreEntry("fix", f"{place} {'long ' * 60}", "graph/fixes/x.md", [], 1 + place) for place in range(40)]
+    titles = re.findall(r"- \[(\d+) ", render_core(many, NOW))
     assert titles == [str(place) for place in range(39, 24, -1)]
 
 
@@ -84,17 +84,19 @@ def test_core_lists_by_strength_under_the_type_and_in_the_contracts_form() -> No
 def test_a_page_that_is_too_long_loses_its_weakest_entries() -> None:
     kinds = ["solution", "decision", "fix", "configuration", "workflow"]
     found = [
-        Candidate(kinds[place % 5], f"{place} {'long ' * 60}", "graph/x/x.md", [], 1 + place / 100)
+        CoreEntry(kinds[place % 5], f"{place} {'long ' * 60}", "graph/x/x.md", [], 1 + place / 100)
         for place in range(75)
     ]
-    page = core_page(found, NOW)
+    page = render_core(found, NOW)
     left = sorted(int(place) for place in re.findall(r"- \[(\d+) ", page))
     assert BUDGET - 500 < len(page) <= BUDGET
     assert left == list(range(75 - len(left), 75))
 
 
-def told(title: str, kind: str = "fix", tags: tuple[str, ...] = (), accesses: int = 0, text: str = "") -> Told:
-    return Told(kind, title, f"graph/x/{title}.md", tags, accesses, text, NOW)
+def told(
+    title: str, kind: str = "fix", tags: tuple[str, ...] = (), accesses: int = 0, text: str = ""
+) -> ReflectionEntry:
+    return ReflectionEntry(kind, title, f"graph/x/{title}.md", tags, accesses, text, NOW)
 
 
 @pytest.mark.promise("graph.6-reflection")
@@ -105,7 +107,7 @@ def test_reflection_has_its_five_sections() -> None:
         told("Three", tags=("fix", "major-domo"), accesses=7),
         told("Deep", kind="insight", text="word " * 40),
     ]
-    page = reflection_page(memories, ["major-domo", "paper-dynasty"], History(NOW, None, 0, 2))
+    page = render_reflection(memories, ["major-domo", "paper-dynasty"], ReflectionHistory(NOW, None, 0, 2))
     assert page == (
         "# Reflection Summary (auto-generated)\n"
         "> Last updated: 2026-11-15 | Last reflection: never | Total reflections: 0\n"
@@ -124,9 +126,9 @@ def test_reflection_has_its_five_sections() -> None:
 
 def test_tags_go_together_span_projects_and_are_suggested() -> None:
     tagged = [("a", "b", "p"), ("a", "b", "q"), ("a", "c", "p")]
-    assert [(pair, len(places)) for pair, places in pairs(tagged)][:2] == [(("a", "b"), 2), (("a", "p"), 2)]
-    assert [tag for tag, _ in spanning(tagged, ["p", "q"])] == ["a", "b"]
-    assert suggested(["a"], "All about redis", [(["x", "a"], 0.9), (["x"], 0.8), (["y"], 0.9)], {"redis": 3}) == [
+    assert [(pair, len(places)) for pair, places in tag_pairs(tagged)][:2] == [(("a", "b"), 2), (("a", "p"), 2)]
+    assert [tag for tag, _ in tags_across(tagged, ["p", "q"])] == ["a", "b"]
+    assert suggest_tags(["a"], "All about redis", [(["x", "a"], 0.9), (["x"], 0.8), (["y"], 0.9)], {"redis": 3}) == [
         "x",
         "redis",
     ]
@@ -134,7 +136,7 @@ def test_tags_go_together_span_projects_and_are_suggested() -> None:
 
 def test_merges_are_counted_from_episodes() -> None:
     day = "# 2026-01-01\n\n## 10:00 - Merged a into b\n- **Type:** merge\n\n## 11:00 - Emerged\n- **Summary:** merged\n"
-    assert merges_in([day, day]) == 2
+    assert count_merges([day, day]) == 2
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("abcdefgh")), max_size=12))
@@ -210,16 +212,15 @@ def test_with_a_model_reflection_writes_insights_once(store_url: str, tmp_path: 
 
 
 @pytest.mark.promise("graph.7-reflect")
-def test_a_model_that_fails_leaves_proposals(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_fails_leaves_proposals(graph: Graph) -> None:
     from everloom.errors import ProviderBusy
 
     class Failing:
-        def answer(self, question: object, shape: type[Insight]) -> Insight:
+        def answer(self, question: object, shape: type[InsightReply]) -> InsightReply:
             raise ProviderBusy("out of breath")
 
     similar(graph)
-    monkeypatch.setattr(graph, "_thinker", Failing)
-    found = graph.reflect()
+    found = Graph(replace(graph._graph, thinker=Failing)).reflect()  # type: ignore[arg-type]
     assert found.insights[0].id is None
     assert "out of breath" in found.notices[0]
 
@@ -244,7 +245,7 @@ def test_a_page_that_did_not_change_is_not_committed(tmp_path: Path, directory: 
     git(directory, "init", "-q")
     with open_with(f"sqlite:///{tmp_path}/loom.db", directory) as loom:
         graph = loom.workspace().graph
-        graph.episode(Episode(title="Begun"))
+        graph.episode("Begun")
         assert graph.core().is_new
         assert not graph.core().is_new
         assert graph.core(refresh=False).text == graph.core().text

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from everloom.graph.files.fields import loaded, quickly, thoroughly
-from everloom.graph.files.frontmatter import BOM, Unreadable, cut
-from everloom.graph.files.parser import texts
-from everloom.graph.files.rewriting import by_lines, quoted, rewritten, tag_text
+from everloom.graph.files.frontmatter import BOM, UnreadableFile, load_fields, load_quickly, load_thoroughly, split_file
+from everloom.graph.files.parser import parse_list
+from everloom.graph.files.rewriting import edit_lines, quoted, rewrite, tag_text
 
 SEED = """id: a1b2c3d4-e5f6-7890-abcd-ef1234567890
 type: solution
@@ -79,10 +78,10 @@ def test_reading_and_writing_without_a_change_gives_the_same_bytes(
     text: str, newline: str, bom: str, body: str
 ) -> None:
     data = f"{bom}---\n{text}---\n{body}\n".replace("\n", newline).encode()
-    sheet = cut(data)
-    assert sheet.data == data
-    fields = loaded(sheet.yaml)
-    assert sheet.with_yaml(rewritten(sheet.yaml, {"title": fields["title"]}, sheet.newline)).data == data
+    file = split_file(data)
+    assert file.data == data
+    fields = load_fields(file.yaml)
+    assert file.with_yaml(rewrite(file.yaml, {"title": fields["title"]}, file.newline)).data == data
 
 
 @pytest.mark.promise("graph.1-round-trip")
@@ -93,8 +92,8 @@ def test_a_change_says_what_was_meant_and_leaves_every_other_line(
 ) -> None:
     before = text.replace("\n", newline)
     wanted = {"title": title, "importance": "0.9", "tags": tags}
-    after = rewritten(before, wanted, newline)
-    fields, old = loaded(after), loaded(before)
+    after = rewrite(before, wanted, newline)
+    fields, old = load_fields(after), load_fields(before)
     assert {key: fields[key] for key in wanted} == wanted
     assert {key: value for key, value in fields.items() if key not in wanted} == {
         key: value for key, value in old.items() if key not in wanted
@@ -103,7 +102,7 @@ def test_a_change_says_what_was_meant_and_leaves_every_other_line(
     kept = [line for line in before.splitlines(keepends=True) if line.split(":")[0] not in ours and line[:2] != "- "]
     remaining = after.splitlines(keepends=True)
     assert is_subsequence(kept, remaining)
-    assert rewritten(after, wanted, newline) == after
+    assert rewrite(after, wanted, newline) == after
 
 
 def is_subsequence(part: list[str], whole: list[str]) -> bool:
@@ -115,9 +114,9 @@ def is_subsequence(part: list[str], whole: list[str]) -> bool:
 @given(text=st.text(printable | st.sampled_from("\n\t\r\x07\x85\u2028\ufeff"), max_size=60))
 def test_any_text_is_read_back_as_it_was_written(text: str) -> None:
     line = f"title: {quoted(text)}\n"
-    assert thoroughly(line) == {"title": text}
+    assert load_thoroughly(line) == {"title": text}
     assert "\n" not in quoted(text)
-    assert loaded(f"tags: [{tag_text(text)}]\n") == {"tags": [text]}
+    assert load_fields(f"tags: [{tag_text(text)}]\n") == {"tags": [text]}
 
 
 @FEW
@@ -128,50 +127,50 @@ def test_any_text_is_read_back_as_it_was_written(text: str) -> None:
 @example("a: b\n  c: d\n")
 @example("relations:\n- target: x\n type: y\n")
 def test_the_quick_reader_never_disagrees_with_the_thorough_one(text: str) -> None:
-    quick = quickly(text)
+    quick = load_quickly(text)
     if quick is not None and quick:
-        assert quick == thoroughly(text)
+        assert quick == load_thoroughly(text)
 
 
 def test_what_the_graph_writes_is_read_quickly() -> None:
-    assert quickly(SEED) == thoroughly(SEED)
+    assert load_quickly(SEED) == load_thoroughly(SEED)
 
 
 def test_a_relation_is_added_changed_and_removed_without_touching_its_neighbours() -> None:
     theirs = "  - target: 'other'   # theirs\n    type: CAUSES\n    direction: incoming\n    mine: yes\n"
     text = SEED + "  # why the next one is here\n" + theirs
-    sides = loaded(text)["relations"]
-    added = rewritten(text, {"relations": [*sides, {"target": "new", "type": "FOLLOWS"}]}, "\n")
+    sides = load_fields(text)["relations"]
+    added = rewrite(text, {"relations": [*sides, {"target": "new", "type": "FOLLOWS"}]}, "\n")
     assert added == text + "  - target: new\n    type: FOLLOWS\n"
-    changed = rewritten(text, {"relations": [{**sides[0], "strength": "0.9"}, sides[1]]}, "\n")
+    changed = rewrite(text, {"relations": [{**sides[0], "strength": "0.9"}, sides[1]]}, "\n")
     assert changed == text.replace("strength: 0.8", "strength: 0.9")
-    removed = rewritten(text, {"relations": sides[1:]}, "\n")
+    removed = rewrite(text, {"relations": sides[1:]}, "\n")
     assert removed == text.replace(text[text.index("  - target: def") : text.index("  # why")], "")
-    assert "relations" not in loaded(rewritten(text, {"relations": None}, "\n"))
+    assert "relations" not in load_fields(rewrite(text, {"relations": None}, "\n"))
 
 
 @pytest.mark.promise("graph.1-lists-as-json")
 def test_a_list_given_as_json_is_coerced_once_and_never_escaped_again() -> None:
     once = json.dumps(["redis", "time out"])
-    assert texts(once) == ("redis", "time out")
+    assert parse_list(once) == ("redis", "time out")
     deeper = once
     for _ in range(6):
         deeper = json.dumps([deeper])
-    assert texts(deeper) == ("redis", "time out")
-    assert texts('[\\"redis\\", \\"timeout\\"]') == ("redis", "timeout")
-    assert texts("redis, timeout ,") == ("redis", "timeout")
+    assert parse_list(deeper) == ("redis", "time out")
+    assert parse_list('[\\"redis\\", \\"timeout\\"]') == ("redis", "timeout")
+    assert parse_list("redis, timeout ,") == ("redis", "timeout")
     text = f"tags: {quoted(once)}\n"
     for _ in range(5):
-        text = rewritten(text, {"tags": list(texts(loaded(text)["tags"]))}, "\n")
+        text = rewrite(text, {"tags": list(parse_list(load_fields(text)["tags"]))}, "\n")
     assert text == 'tags: [redis, "time out"]\n'
 
 
 def test_yaml_that_is_unusual_is_still_changed_and_keeps_its_comments() -> None:
     text = "{title: old, other: 'x'}\n"
-    assert loaded(rewritten(text, {"title": "new"}, "\n")) == {"title": "new", "other": "x"}
+    assert load_fields(rewrite(text, {"title": "new"}, "\n")) == {"title": "new", "other": "x"}
     anchored = "a: &x 1\nb: *x\ntitle: old # why\n"
-    assert rewritten(anchored, {"title": "new"}, "\n") == 'a: &x 1\nb: *x\ntitle: "new" # why\n'
-    assert by_lines("title:\nb: 1\n", {"title": "", "b": "1"}, {"title": "x"}, "\n") == 'title: "x"\nb: 1\n'
+    assert rewrite(anchored, {"title": "new"}, "\n") == 'a: &x 1\nb: *x\ntitle: "new" # why\n'
+    assert edit_lines("title:\nb: 1\n", {"title": "", "b": "1"}, {"title": "x"}, "\n") == 'title: "x"\nb: 1\n'
 
 
 @pytest.mark.promise("graph.1-safe-yaml")
@@ -191,15 +190,15 @@ def test_yaml_that_is_unusual_is_still_changed_and_keeps_its_comments() -> None:
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_line(data: bytes, line: int, reason: str) -> None:
-    with pytest.raises(Unreadable, match=reason) as caught:
-        loaded(cut(data).yaml)
+    with pytest.raises(UnreadableFile, match=reason) as caught:
+        load_fields(split_file(data).yaml)
     assert caught.value.line == line
 
 
 @pytest.mark.promise("graph.1-safe-yaml")
 def test_yaml_can_name_no_object() -> None:
-    assert loaded("a: !!python/object/apply:os.system [echo]\n") == {"a": ["echo"]}
+    assert load_fields("a: !!python/object/apply:os.system [echo]\n") == {"a": ["echo"]}
 
 
 def test_an_example_of_a_merge_conflict_in_code_is_no_conflict() -> None:
-    cut(b"---\na: 1\n---\n```\n<<<<<<< HEAD\n=======\n>>>>>>> x\n```\n")
+    split_file(b"---\na: 1\n---\n```\n<<<<<<< HEAD\n=======\n>>>>>>> x\n```\n")

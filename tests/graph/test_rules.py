@@ -10,10 +10,10 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.errors import Conflict, NotFound, ProviderBusy, Rejected
-from everloom.graph import Episode, Filter, Graph, NewMemory, Revision
+from everloom.graph import Graph
 from everloom.graph.kinds import KINDS
-from everloom.graph.operations.links import links_for
-from everloom.graph.results import Brief
+from everloom.graph.operations.suggestions import choose_links
+from everloom.graph.results import MemoryBrief, TagCount
 from everloom.kernel.lifecycle import Vigour, strength_after_days, vigour
 from everloom.kernel.search import Scope
 from everloom.loom import Loom, Workspace
@@ -23,19 +23,19 @@ from tests.graph.ground import NOW, assert_agreement, assert_two_sided, files_sa
 @pytest.mark.promise("graph.2-relate")
 def test_relate_writes_the_edge_and_both_sides_and_the_same_again_changes_it(loom: Loom, graph: Graph) -> None:
     one, other = keep(graph, "Keepalive", "solution"), keep(graph, "Drops", "problem")
-    first = graph.edges.relate(one.id, other.id, "solves", strength=0.8, context='idle: "quiet" \\ lines')
+    first = graph.relate(one.id, other.id, "solves", strength=0.8, context='idle: "quiet" \\ lines')  # type: ignore[arg-type]
     assert first.created
     assert first.edge.path == f"graph/edges/keepalive--SOLVES--drops-{first.edge.id[:6]}.md"
     for stored, direction, target in ((one, "outgoing", other.id), (other, "incoming", one.id)):
         (side,) = graph.get(stored.id).relations
         assert (side.target, side.type, side.direction, side.strength) == (target, "SOLVES", direction, 0.8)
         assert (side.context, side.edge_id) == ('idle: "quiet" \\ lines', first.edge.id)
-    again = graph.edges.relate(one.id, other.id, "SOLVES", strength=0.9)
+    again = graph.relate(one.id, other.id, "SOLVES", strength=0.9)
     assert not again.created
     assert again.edge.id == first.edge.id
     assert [side.strength for side in graph.get(other.id).relations] == [0.9]
     assert graph.get(other.id).relations[0].context == 'idle: "quiet" \\ lines'
-    assert len(graph.edges.search()) == 1
+    assert len(graph.edge_search()) == 1
     assert_agreement(loom, graph)
 
 
@@ -45,11 +45,11 @@ def test_a_missing_target_is_an_error_and_writes_nothing(loom: Loom, graph: Grap
     before = text_of(graph, one.path)
     for target in ("00000000-0000-0000-0000-000000000000", "nowhere"):
         with pytest.raises(NotFound):
-            graph.edges.relate(one.id, target, "SOLVES")
+            graph.relate(one.id, target, "SOLVES")
     with pytest.raises(Rejected):
-        graph.edges.relate(one.id, one.id, "SOLVES")
+        graph.relate(one.id, one.id, "SOLVES")
     with pytest.raises(Rejected):
-        graph.edges.relate(one.id, one.id, "LIKES")
+        graph.relate(one.id, one.id, "LIKES")  # type: ignore[arg-type]
     assert text_of(graph, one.path) == before
     assert_agreement(loom, graph)
 
@@ -57,14 +57,14 @@ def test_a_missing_target_is_an_error_and_writes_nothing(loom: Loom, graph: Grap
 @pytest.mark.promise("graph.2-delete")
 def test_delete_removes_the_file_its_edges_and_the_other_sides(loom: Loom, graph: Graph) -> None:
     hub, one, other = (keep(graph, title) for title in ("Hub", "One", "Other"))
-    graph.edges.relate(hub.id, one.id, "CAUSES")
-    graph.edges.relate(other.id, hub.id, "REQUIRES")
-    kept = graph.edges.relate(one.id, other.id, "FOLLOWS")
+    graph.relate(hub.id, one.id, "CAUSES")
+    graph.relate(other.id, hub.id, "REQUIRES")
+    kept = graph.relate(one.id, other.id, "FOLLOWS")
     deleted = graph.delete(hub.id)
     assert len(deleted.edges) == 2
     assert set(deleted.other_sides) == {one.id, other.id}
     assert not (graph.directory / hub.path).exists()
-    assert [edge.id for edge in graph.edges.search()] == [kept.edge.id]
+    assert [edge.id for edge in graph.edge_search()] == [kept.edge.id]
     assert [side.target for side in graph.get(one.id).relations] == [other.id]
     with pytest.raises(NotFound):
         graph.get(hub.id)
@@ -76,7 +76,7 @@ def test_delete_removes_the_file_its_edges_and_the_other_sides(loom: Loom, graph
 @pytest.mark.promise("graph.2-reindex-repairs")
 def test_reindex_completes_one_sided_relations_and_says_so(loom: Loom, graph: Graph) -> None:
     one, other = keep(graph, "One"), keep(graph, "Other")
-    edge = graph.edges.relate(one.id, other.id, "CAUSES").edge
+    edge = graph.relate(one.id, other.id, "CAUSES").edge
     whole = text_of(graph, other.path)
     file = graph.directory / other.path
     file.write_text(whole[: whole.index("relations:")] + whole[whole.index("---", 4) :])
@@ -91,7 +91,7 @@ def test_reindex_completes_one_sided_relations_and_says_so(loom: Loom, graph: Gr
 @pytest.mark.promise("graph.2-reindex-repairs")
 def test_the_index_can_be_made_from_the_files_alone(loom: Loom, graph: Graph) -> None:
     one, other = keep(graph, "One", tags=("a", "b")), keep(graph, "Other", "decision", importance=0.9)
-    graph.edges.relate(one.id, other.id, "CAUSES", strength=0.7)
+    graph.relate(one.id, other.id, "CAUSES", strength=0.7)
     afresh = loom.workspace("another").graphs.create("copy", graph.directory)
     assert {each.id for each in afresh.recent()} == {one.id, other.id}
     assert afresh.get(other.id).relations == graph.get(other.id).relations
@@ -101,16 +101,16 @@ def test_the_index_can_be_made_from_the_files_alone(loom: Loom, graph: Graph) ->
 @pytest.mark.promise("graph.2-edges")
 def test_an_edge_is_described_found_changed_and_taken_back(loom: Loom, graph: Graph) -> None:
     one, other = keep(graph, "Tide tables", "workflow"), keep(graph, "Harbour chart")
-    edge = graph.edges.relate(one.id, other.id, "REQUIRES", description="Without the chart the tables are blind.").edge
-    assert graph.edges.get(edge.id[:8]).description == "Without the chart the tables are blind."
-    assert [each.id for each in graph.edges.search("blind tables")] == [edge.id]
-    assert graph.edges.search("volcano") == []
-    assert graph.edges.search(kind="SOLVES") == []
-    assert [each.id for each in graph.edges.search(memory=other.id)] == [edge.id]
-    graph.edges.update(edge.id, kind="BUILDS_ON", strength=0.3)
+    edge = graph.relate(one.id, other.id, "REQUIRES", description="Without the chart the tables are blind.").edge
+    assert graph.edge_get(edge.id[:8]).description == "Without the chart the tables are blind."
+    assert [each.id for each in graph.edge_search(query="blind tables")] == [edge.id]
+    assert graph.edge_search(query="volcano") == []
+    assert graph.edge_search(type="SOLVES") == []
+    assert [each.id for each in graph.edge_search(memory_id=other.id)] == [edge.id]
+    graph.edge_update(edge.id, type="BUILDS_ON", strength=0.3)
     assert [(side.type, side.strength) for side in graph.get(other.id).relations] == [("BUILDS_ON", 0.3)]
     assert_two_sided(graph)
-    graph.edges.delete(edge.id)
+    graph.edge_delete(edge.id)
     assert graph.get(one.id).relations == graph.get(other.id).relations == ()
     assert not (graph.directory / edge.path).exists()
     assert_agreement(loom, graph)
@@ -120,16 +120,16 @@ def test_an_edge_is_described_found_changed_and_taken_back(loom: Loom, graph: Gr
 def test_relations_are_followed_for_some_hops(graph: Graph) -> None:
     chain = [keep(graph, title) for title in ("A", "B", "C", "D")]
     for start, end in pairwise(chain):
-        graph.edges.relate(start.id, end.id, "FOLLOWS")
-    found = graph.edges.related(chain[0].id, hops=2)
+        graph.relate(start.id, end.id, "FOLLOWS")
+    found = graph.related(chain[0].id, hops=2)
     assert [(each.memory.title, each.hops, each.direction) for each in found] == [
         ("B", 1, "outgoing"),
         ("C", 2, "outgoing"),
     ]
-    assert [each.memory.title for each in graph.edges.related(chain[1].id)] in (["A", "C"], ["C", "A"])
-    assert graph.edges.related(chain[0].id, hops=3, kinds=["SOLVES"]) == []
+    assert [each.memory.title for each in graph.related(chain[1].id)] in (["A", "C"], ["C", "A"])
+    assert graph.related(chain[0].id, hops=3, types=["SOLVES"]) == []
     with pytest.raises(Rejected):
-        graph.edges.related(chain[0].id, hops=9)
+        graph.related(chain[0].id, hops=9)
 
 
 @pytest.mark.promise("graph.3-guarded")
@@ -138,11 +138,11 @@ def test_nothing_empty_or_wrong_overwrites(graph: Graph, revision: dict[str, obj
     stored = keep(graph, "Whole")
     before = text_of(graph, stored.path)
     with pytest.raises(Rejected):
-        graph.update(stored.id, Revision(**revision))  # type: ignore[arg-type]
+        graph.update(stored.id, **revision)  # type: ignore[arg-type]
     assert text_of(graph, stored.path) == before
     for title, content in (("", "y"), ("x", "\n ")):
         with pytest.raises(Rejected):
-            graph.store(NewMemory(type="fix", title=title, content=content))
+            graph.store(type="fix", title=title, content=content)
     assert len(graph.recent()) == 1
 
 
@@ -169,7 +169,7 @@ def test_get_counts_as_access_and_recall_does_not(graph: Graph) -> None:
     stored = keep(graph, "Tide tables")
     for _ in range(3):
         graph.recall("tide tables")
-        graph.search("tide")
+        graph.search(query="tide")
     assert graph.get(stored.id).access_count == 1
     assert graph.get(stored.id).access_count == 2
 
@@ -180,9 +180,9 @@ def test_the_vault_does_not_fade(loom: Loom, graph: Graph, clock: ManualClock) -
     pinned = graph.pin(stored.id)
     assert pinned.path.startswith("vault/")
     clock.advance(timedelta(days=4000))
-    assert graph.tending.decay().counts["archived"] == 0
+    assert graph.decay().counts["archived"] == 0
     assert graph.recall("for ever").memories[0].decay_score == 999.0
-    assert graph.pin(stored.id, pinned=False).path.startswith("graph/errors/")
+    assert graph.unpin(stored.id).path.startswith("graph/errors/")
     assert graph.recall("for ever").memories == ()
     assert_agreement(loom, graph)
 
@@ -197,21 +197,21 @@ def test_archived_memories_are_absent_in_every_path_unless_asked_for(
     new = keep(graph, "New anchor winch", "fix", tags=("winch",), connect=True)
     assert new.auto_edges == ()
     if settled:
-        assert graph.tending.decay().archived == 1
+        assert graph.decay().archived == 1
         assert old.item not in {hit.id for hit in workspace.search("anchor winch")}
         assert old.item in {hit.id for hit in workspace.search("anchor winch", within=Scope(as_of=clock.now()))}
-    graph.edges.relate(new.id, old.id, "SOLVES")
+    graph.relate(new.id, old.id, "SOLVES")
     paths = {
         "recall": [each.id for each in graph.recall("anchor winch").memories],
-        "search": [each.id for each in graph.search("anchor winch").memories],
-        "filter": [each.id for each in graph.search(within=Filter(tags=("winch",))).memories],
+        "search": [each.id for each in graph.search(query="anchor winch").memories],
+        "filter": [each.id for each in graph.search(tags=("winch",)).memories],
         "recent": [each.id for each in graph.recent()],
-        "related": [each.memory.id for each in graph.edges.related(new.id)] or [new.id],
+        "related": [each.memory.id for each in graph.related(new.id)] or [new.id],
     }
     assert paths == {path: [new.id] for path in paths}
-    assert [each.count for each in graph.tags()] == [1]
+    assert graph.tags() == [TagCount("winch", 1)]
     assert "Old" not in graph.core().text + graph.reflection().text
-    asked = graph.recall("anchor winch", within=Filter(archived=True)).memories
+    asked = graph.recall("anchor winch", archived=True).memories
     assert {each.id for each in asked} == {old.id, new.id}
     assert graph.get(old.id).status == "active" or graph.get(old.id).decay_score >= 0.2
     assert {each.id for each in graph.recall("anchor winch").memories} == {old.id, new.id}
@@ -230,8 +230,8 @@ def test_an_old_file_that_appears_is_archived_at_once(workspace: Workspace, grap
     assert [hit.title for hit in workspace.search("rusty capstan")] == ["Rusty capstan"]
 
 
-def brief(identity: str, kind: str, similarity: float | None, tags: tuple[str, ...] = ()) -> Brief:
-    return Brief(
+def brief(identity: str, kind: str, similarity: float | None, tags: tuple[str, ...] = ()) -> MemoryBrief:
+    return MemoryBrief(
         id=identity,
         item=1,
         type=kind,
@@ -258,15 +258,15 @@ def test_relations_are_chosen_by_type_pair_filtered_before_they_are_counted() ->
         brief("decision", "decision", 0.7),
         brief("general", "general", 0.6),
     ]
-    links = links_for("solution", ("redis",), near, 0.4)
+    links = choose_links("solution", ("redis",), near, 0.4)
     assert [(link.other.id, link.type, link.outgoing, link.strength) for link in links] == [
         ("words and tag", "SOLVES", True, 0.5),
         ("problem", "SOLVES", True, 0.8),
         ("decision", "BUILDS_ON", True, 0.7),
     ]
-    (back,) = links_for("problem", (), [brief("cure", "fix", 0.9)], 0.4)
+    (back,) = choose_links("problem", (), [brief("cure", "fix", 0.9)], 0.4)
     assert (back.type, back.outgoing) == ("SOLVES", False)
-    assert links_for("general", (), [brief("x", "problem", 0.9)])[0].type == "RELATED_TO"
+    assert choose_links("general", (), [brief("x", "problem", 0.9)])[0].type == "RELATED_TO"
 
 
 @pytest.mark.promise("graph.8-auto-edges")
@@ -291,7 +291,7 @@ def test_a_failure_to_draw_relations_never_fails_the_store(graph: Graph, monkeyp
     def fail(*_: object, **__: object) -> None:
         raise ProviderBusy("the embedder is down")
 
-    monkeypatch.setattr(graph._recalling, "recall", fail)
+    monkeypatch.setattr("everloom.graph.operations.suggestions.recall", fail)
     again = keep(graph, "Another", "fix", connect=True)
     assert again.auto_edge_error == "the embedder is down"
     assert (graph.directory / again.path).exists()
@@ -301,8 +301,11 @@ def test_a_failure_to_draw_relations_never_fails_the_store(graph: Graph, monkeyp
 def test_episodes_are_only_ever_added_to(graph: Graph, clock: ManualClock) -> None:
     stored = keep(graph, "Discord bot reconnection", "fix")
     noted = graph.episode(
-        Episode(title="Fixed the bot", type="fix", tags=("discord", "python"), summary="# Backoff\nworks"),
-        memory=stored.id,
+        "Fixed the bot",
+        type="fix",
+        tags=("discord", "python"),
+        summary="# Backoff\nworks",
+        memory_id=stored.id,
     )
     path = graph.directory / noted.path
     first = path.read_bytes()
@@ -313,7 +316,7 @@ def test_episodes_are_only_ever_added_to(graph: Graph, clock: ManualClock) -> No
     )
     path.write_bytes(first + b"\nA person's own line.\n")
     clock.advance(timedelta(minutes=45))
-    graph.episode(Episode(title="Again"))
+    graph.episode("Again")
     assert path.read_bytes() == first + b"\nA person's own line.\n" + b"\n## 10:15 - Again\n"
 
 
@@ -321,10 +324,10 @@ def test_episodes_are_only_ever_added_to(graph: Graph, clock: ManualClock) -> No
 def test_merge_folds_one_memory_into_another(loom: Loom, graph: Graph) -> None:
     kept, twice = keep(graph, "Kept", tags=("a",), importance=0.4), keep(graph, "Twice", tags=("b",), importance=0.9)
     friend, foe = keep(graph, "Friend"), keep(graph, "Foe")
-    graph.edges.relate(twice.id, friend.id, "CAUSES", context="c")
-    graph.edges.relate(twice.id, foe.id, "REQUIRES")
-    graph.edges.relate(kept.id, foe.id, "REQUIRES")
-    graph.edges.relate(kept.id, twice.id, "RELATED_TO")
+    graph.relate(twice.id, friend.id, "CAUSES", context="c")
+    graph.relate(twice.id, foe.id, "REQUIRES")
+    graph.relate(kept.id, foe.id, "REQUIRES")
+    graph.relate(kept.id, twice.id, "RELATED_TO")
     graph.get(twice.id)
     merged = graph.merge(kept.id, twice.id)
     memory = graph.get(kept.id)
@@ -333,9 +336,8 @@ def test_merge_folds_one_memory_into_another(loom: Loom, graph: Graph) -> None:
     assert "Twice: what" in memory.content
     assert {(side.type, side.target) for side in memory.relations} == {("CAUSES", friend.id), ("REQUIRES", foe.id)}
     assert merged.merged == twice.id
-    assert len(graph.edges.search()) == 2
+    assert len(graph.edge_search()) == 2
     assert twice.id not in files_say(graph.directory)
-    assert graph.tending.merges() == 1
     assert "Total merges performed: 1" in graph.reflection().text
     assert_two_sided(graph)
     assert_agreement(loom, graph)
@@ -345,7 +347,7 @@ def test_merge_folds_one_memory_into_another(loom: Loom, graph: Graph) -> None:
 
 def test_an_id_may_be_shortened_or_be_the_looms_own(graph: Graph) -> None:
     stored = keep(graph, "One")
-    assert graph.get(stored.id[:8]).id == graph.get(stored.item).id == graph.get(str(stored.item)).id == stored.id
+    assert graph.get(stored.id[:8]).id == graph.get(str(stored.item)).id == stored.id
     with pytest.raises(NotFound):
         graph.get("zzzz")
 

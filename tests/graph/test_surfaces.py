@@ -73,7 +73,11 @@ def test_the_whole_command_line(run: Run, tmp_path: Path) -> None:
     assert "Themes" in run("graph", "reflection")["text"]
     assert run("graph", "reflect", "--dry-run")["episode"] is None
     assert run("graph", "embed")["coverage"]["waiting"] == 0
-    assert run("graph", "reindex")["written"] == ["_index.json", "_state.json"]
+    # --json only says how the answer looks; files are written when that is asked for.
+    assert run("graph", "reindex")["written"] == []
+    assert not (tmp_path / "memories/_index.json").exists()
+    assert run("graph", "reindex", "--write-json")["written"] == ["_index.json", "_state.json"]
+    assert (tmp_path / "memories/_index.json").exists()
     assert run("graph", "config")["directory"] == str(tmp_path / "memories")
     assert run("graph", "merge", problem, cure)["merged"] == cure
     assert run("graph", "delete", problem)["id"] == problem

@@ -17,7 +17,6 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from everloom.clock import ManualClock
-from everloom.graph.results import NewMemory
 from everloom.loom import Loom, Workspace
 from everloom.mind.learning.chunks import Line, document_of
 from tests.store.ground import NOW, open_at
@@ -124,8 +123,8 @@ def as_scene(place: Workspace, fact: Told) -> None:
 
 def as_memory(place: Workspace, fact: Told) -> None:
     """Tell a fact as a memory of the graph."""
-    new = NewMemory(type="general", title=f"The {fact.topic}, {fact.number}", content=fact.text, tags=(fact.topic,))
-    place.graph.store(new, connect=False)
+    title = f"The {fact.topic}, {fact.number}"
+    place.graph.store(type="general", title=title, content=fact.text, tags=[fact.topic], connect=False)
 
 
 def as_exchange(place: Workspace, fact: Told) -> None:

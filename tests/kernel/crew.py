@@ -19,7 +19,6 @@ from pathlib import Path
 import pytest
 
 from everloom.episodic.patrol.task import STEPS
-from everloom.graph.results import NewMemory
 from everloom.loom import open_loom
 from everloom.settings import Settings
 from tests.patience import PATIENCE, wait_until
@@ -42,7 +41,7 @@ def settle(url: str, count: int) -> None:
             place.episodic.update_notes(scenes=told)
             place.add([note(f"Island {number} has {part} harbours.") for part in range(DOCUMENTS)])
             if number < GRAPHS:
-                place.graph.store(NewMemory(type="fix", title="Tides", content="It turns at noon."))
+                place.graph.store(type="fix", title="Tides", content="It turns at noon.")
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The memory graph: typed markdown memories, relations and edges in a directory that people and git share.
 
 Owns the file formats, the rules of decay and reflection, and the index that follows the files. Files are the truth.
-Refuses to know engines, models, settings and surfaces. Names are loaded when they are first used: whoever only asks
+Refuses to know engines, providers, settings and surfaces. Names are loaded when they are first used: whoever only asks
 what is due needs no YAML.
 """
 
@@ -11,34 +11,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from everloom.graph.graph import Graph, Kernel, Options
-    from everloom.graph.graphs import Graphs, Places
-    from everloom.graph.index.watch import Watcher
-    from everloom.graph.pages.episodes import Episode
-    from everloom.graph.results import Edge, Filter, Memory, NewMemory, Relation, Revision
+    from everloom.graph.graphs import GraphPlaces, Graphs
+    from everloom.graph.index.scan import Watcher
+    from everloom.graph.results import Edge, GraphOptions, Memory, MemoryBrief, Relation
+    from everloom.graph.verbs import Graph
 
 _HOMES = {
-    "pages.episodes": ("Episode",),
-    "graph": ("Graph", "Kernel", "Options"),
-    "graphs": ("Graphs", "Places"),
-    "results": ("Edge", "Filter", "Memory", "NewMemory", "Relation", "Revision"),
-    "index.watch": ("Watcher",),
+    "graphs": ("GraphPlaces", "Graphs"),
+    "index.scan": ("Watcher",),
+    "results": ("Edge", "GraphOptions", "Memory", "MemoryBrief", "Relation"),
+    "verbs": ("Graph",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Edge",
-    "Episode",
-    "Filter",
     "Graph",
+    "GraphOptions",
+    "GraphPlaces",
     "Graphs",
-    "Kernel",
     "Memory",
-    "NewMemory",
-    "Options",
-    "Places",
+    "MemoryBrief",
     "Relation",
-    "Revision",
     "Watcher",
 ]
 

@@ -8,25 +8,25 @@ from everloom.errors import Rejected
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class MemoryKind:
     """One type of memory: where its files live, and how slowly it fades."""
 
     directory: str
     weight: float
 
 
-KINDS: dict[str, Kind] = {
-    "solution": Kind("graph/solutions", 1.2),
-    "fix": Kind("graph/fixes", 1.0),
-    "decision": Kind("graph/decisions", 1.3),
-    "configuration": Kind("graph/configurations", 1.1),
-    "problem": Kind("graph/problems", 0.9),
-    "workflow": Kind("graph/workflows", 1.0),
-    "code_pattern": Kind("graph/code-patterns", 1.1),
-    "error": Kind("graph/errors", 0.8),
-    "general": Kind("graph/general", 0.8),
-    "procedure": Kind("graph/procedures", 1.4),
-    "insight": Kind("graph/insights", 1.25),
+KINDS: dict[str, MemoryKind] = {
+    "solution": MemoryKind("graph/solutions", 1.2),
+    "fix": MemoryKind("graph/fixes", 1.0),
+    "decision": MemoryKind("graph/decisions", 1.3),
+    "configuration": MemoryKind("graph/configurations", 1.1),
+    "problem": MemoryKind("graph/problems", 0.9),
+    "workflow": MemoryKind("graph/workflows", 1.0),
+    "code_pattern": MemoryKind("graph/code-patterns", 1.1),
+    "error": MemoryKind("graph/errors", 0.8),
+    "general": MemoryKind("graph/general", 0.8),
+    "procedure": MemoryKind("graph/procedures", 1.4),
+    "insight": MemoryKind("graph/insights", 1.25),
 }
 RELATIONS = ("SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FOLLOWS", "RELATED_TO")
 
@@ -34,6 +34,8 @@ MEMORIES, EDGES, VAULT, EPISODES = "graph", "graph/edges", "vault", "episodes"
 CORE, REFLECTION = "CORE.md", "REFLECTION.md"
 GITIGNORE = "_state.json\n_index.json\n_embeddings.json\n_config.json\n.everloom/\n"
 
+# The fields that hold one text a line.
+LISTS = ("steps", "preconditions", "postconditions")
 DEFAULT_IMPORTANCE = 0.5
 DEFAULT_CONFIDENCE = 0.8
 DEFAULT_STRENGTH = 0.5

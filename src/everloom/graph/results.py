@@ -5,7 +5,7 @@ Values only. Times are aware and in UTC; `id` is the uuid of the front matter, `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -20,6 +20,11 @@ class Relation:
     strength: float | None = None
     context: str | None = None
     edge_id: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Say what makes two entries of a memory the same relation."""
+        return self.target, self.type, self.direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,47 +70,41 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewMemory:
-    """A memory to be stored."""
-
-    type: str
-    title: str
-    content: str
-    tags: tuple[str, ...] = ()
-    importance: float = 0.5
-    confidence: float = 0.8
-    steps: tuple[str, ...] = ()
-    preconditions: tuple[str, ...] = ()
-    postconditions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
-    """What is to change of a memory; None leaves a field as it is."""
+class MemoryFields:
+    """The fields of a memory as somebody gives them; None where nothing was said."""
 
     type: str | None = None
     title: str | None = None
     content: str | None = None
-    tags: tuple[str, ...] | None = None
+    tags: Sequence[str] | str | None = None
     importance: float | None = None
     confidence: float | None = None
-    steps: tuple[str, ...] | None = None
-    preconditions: tuple[str, ...] | None = None
-    postconditions: tuple[str, ...] | None = None
+    steps: Sequence[str] | None = None
+    preconditions: Sequence[str] | None = None
+    postconditions: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class MemoryFilter:
     """Which memories are meant; None and empty mean any."""
 
-    types: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
+    types: Sequence[str] | None = None
+    tags: Sequence[str] | str | None = None
     min_importance: float = 0.0
     archived: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
+class GraphOptions:
+    """What can be chosen about graphs; `known_projects` are the tags that name projects."""
+
+    known_projects: tuple[str, ...] = ()
+    auto_commit: bool = True
+    auto_edges: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryBrief:
     """A memory in a list; `score` and `similarity` are there when a question found it."""
 
     id: str
@@ -127,7 +126,7 @@ class Brief:
 class Recalled:
     """What a question brought back, and whether any part of the search could not be done."""
 
-    memories: tuple[Brief, ...]
+    memories: tuple[MemoryBrief, ...]
     degraded: str | None = None
 
 
@@ -166,8 +165,8 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deleted:
-    """What `delete` and `merge` took away."""
+class DeletedMemory:
+    """What `delete` took away."""
 
     id: str
     path: str
@@ -177,7 +176,7 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class MergedMemory:
     """What `merge` answers."""
 
     id: str
@@ -188,7 +187,7 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class DrawnEdge:
     """What `relate` and `edge_update` answer."""
 
     edge: Edge
@@ -197,10 +196,10 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbor:
+class RelatedMemory:
     """A memory some hops away, and the relation that led to it."""
 
-    memory: Brief
+    memory: MemoryBrief
     hops: int
     via: str
     type: str
@@ -210,7 +209,7 @@ class Neighbor:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class FileProblem:
     """A file that cannot be used as it is, and where in it the trouble is; it was left untouched."""
 
     path: str
@@ -226,7 +225,7 @@ class Followed:
     added: int = 0
     changed: int = 0
     removed: int = 0
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
     notices: tuple[str, ...] = ()
 
 
@@ -263,7 +262,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noted:
+class NotedEpisode:
     """What `episode` answers."""
 
     path: str
@@ -280,7 +279,15 @@ class TagCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class SuggestedTags:
+    """Tags that a memory lacks."""
+
+    id: str
+    suggested: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsightProposal:
     """An insight that a group of similar memories suggests; `id` is set when it was written."""
 
     title: str
@@ -296,7 +303,7 @@ class Reflected:
 
     looked_at: int
     clusters: int
-    insights: tuple[Proposal, ...] = ()
+    insights: tuple[InsightProposal, ...] = ()
     tag_suggestions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     edge_suggestions: tuple[tuple[str, str, float], ...] = ()
     episode: str | None = None
@@ -314,7 +321,7 @@ class Imported:
     edges: int
     states: int
     vectors: int
-    skipped: tuple[Problem, ...] = ()
+    skipped: tuple[FileProblem, ...] = ()
     notices: tuple[str, ...] = ()
 
 
@@ -330,7 +337,7 @@ class GraphInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
+class GraphStats:
     """What `stats` answers."""
 
     graph: str
@@ -344,4 +351,4 @@ class Stats:
     pinned: int
     reflections: int
     last_reflection: datetime | None
-    problems: tuple[Problem, ...]
+    problems: tuple[FileProblem, ...]

@@ -7,29 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING
 
 from everloom.clock import Clock, from_micros
-from everloom.kernel.tasks import Lease, Progress, Report
+from everloom.kernel.lease import Lease
+from everloom.kernel.tasks import Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.store import Row, Store
 
 if TYPE_CHECKING:
-    from everloom.graph.graph import Graph
     from everloom.graph.graphs import Graphs
+    from everloom.graph.verbs import Graph
 
-Find = Callable[[WorkspaceInfo], "Graphs"]
+FindGraphs = Callable[[WorkspaceInfo], "Graphs"]
 
 
 @dataclass(frozen=True, slots=True)
-class Daily:
-    """A task that every graph needs once a day, by the workspace's calendar."""
+class DailyGraphTask:
+    """A task that every graph needs once a day, by the workspace's calendar; `column` says when it was done last."""
 
     name: str
     column: str
     act: Callable[[Graph], object]
-    graphs: Find
+    graphs: FindGraphs
     store: Store
     clock: Clock
 
@@ -43,31 +44,28 @@ class Daily:
         for row in self._waiting(workspace):
             if not lease.has_time():
                 break
-            with self.store.write(workspace.id) as unit:
-                lease.guard(unit)
+            lease.extend()
             self.act(graphs.open(row["name"]))
             done += 1
             progress(1)
         return Report(done)
 
     def _waiting(self, workspace: WorkspaceInfo) -> list[Row]:
-        today = self._day(self.clock.now(), workspace)
+        today = self.clock.now().astimezone(workspace.zone).date()
         with self.store.read(workspace.id) as unit:
             rows = unit.all("graph.graph_all")
-        return [
-            row
-            for row in rows
-            if row[self.column] is None or self._day(from_micros(row[self.column]), workspace) < today
-        ]
 
-    def _day(self, at: datetime, workspace: WorkspaceInfo) -> str:
-        return f"{at.astimezone(workspace.zone):%Y-%m-%d}"
+        def last_day(row: Row) -> date:
+            at = row[self.column]
+            return date.min if at is None else from_micros(at).astimezone(workspace.zone).date()
+
+        return [row for row in rows if last_day(row) < today]
 
 
-def daily_tasks(graphs: Find, store: Store, clock: Clock) -> list[Daily]:
+def daily_tasks(graphs: FindGraphs, store: Store, clock: Clock) -> list[DailyGraphTask]:
     """List the daily round in its order."""
     return [
-        Daily("graph-decay", "decayed_at", lambda graph: graph.tending.decay(), graphs, store, clock),
-        Daily("graph-core", "cored_at", lambda graph: graph.core(), graphs, store, clock),
-        Daily("graph-reflection", "mirrored_at", lambda graph: graph.reflection(), graphs, store, clock),
+        DailyGraphTask("graph-decay", "decayed_at", lambda graph: graph.decay(), graphs, store, clock),
+        DailyGraphTask("graph-core", "cored_at", lambda graph: graph.core(), graphs, store, clock),
+        DailyGraphTask("graph-reflection", "mirrored_at", lambda graph: graph.reflection(), graphs, store, clock),
     ]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -158,11 +158,7 @@ def graph_tools(place: Place) -> list[AgentTool]:
 
 def stored(place: Place, given: Memory) -> object:
     """Keep a memory in the graph."""
-    from everloom.graph import NewMemory  # noqa: PLC0415  only who stores needs it
-    from everloom.graph.operations.tags import checked_tags  # noqa: PLC0415
-
-    new = NewMemory(type=given.type, title=given.title, content=given.content, tags=checked_tags(given.tags))
-    return place.graph.store(new)
+    return place.graph.store(type=cast("Any", given.type), title=given.title, content=given.content, tags=given.tags)
 
 
 FACULTIES: dict[str, Callable[[Place], list[AgentTool]]] = {

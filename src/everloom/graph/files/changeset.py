@@ -1,122 +1,210 @@
-"""A workbench: files taken up from the disk, changed in the hand, and put down as one list of changes.
+"""What an operation does to files: gathered in a changeset, written down as a plan, a value that outlives a crash.
 
-Every file is read fresh, so what an operation changes is what is there and not what the index remembers.
+Every file is read fresh, so what an operation changes is what is there and not what the index remembers. Refuses to
+touch the disk: `index/executor.py` carries a plan out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from everloom.graph.files.disk import Disk
-from everloom.graph.files.frontmatter import Sheet, Unreadable
-from everloom.graph.files.parser import revised, revised_edge, written_edge, written_memory
-from everloom.graph.files.plan import Change, Drop, Put
-from everloom.graph.files.reader import open_edge, open_memory
+from everloom.graph.files.disk import Disk, digest
+from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile
+from everloom.graph.files.parser import open_file
+from everloom.graph.files.render import render_file, revise_file
 from everloom.graph.results import Edge, Memory
 
 
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write a file whole; `before` is the hash of what is there now, None for nothing."""
+
+    path: str
+    before: str | None
+    after: str
+    data: bytes | None = None
+
+    @staticmethod
+    def of(path: str, before: bytes | None, data: bytes) -> Put:
+        """Plan to write a file whose present bytes are known."""
+        return Put(path, digest(before), digest(data) or "", data)
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Remove a file that has this hash."""
+
+    path: str
+    before: str
+
+    @staticmethod
+    def of(path: str, before: bytes) -> Drop:
+        """Plan to remove a file whose present bytes are known."""
+        return Drop(path, digest(before) or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Add a text to a file that has this size; whatever others added meanwhile stays before it."""
+
+    path: str
+    size: int
+    text: str
+
+
+FileChange = Put | Drop | Append
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """One operation: what it is called, its changes in order, and what the journal and git will say of it.
+
+    `states` are accesses to restore, by uuid: how often, and when last (microseconds).
+    """
+
+    operation: str
+    message: str
+    changes: tuple[FileChange, ...]
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    states: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    is_committed: bool = True
+
+    @property
+    def paths(self) -> list[str]:
+        """List the files that it touches."""
+        return list(dict.fromkeys(change.path for change in self.changes))
+
+    def as_json(self) -> str:
+        """Write it for the store; the bytes of puts are staged on disk, by their position."""
+        rows = [_row(change) for change in self.changes]
+        whole = {"operation": self.operation, "message": self.message, "changes": rows, "detail": dict(self.detail)}
+        return json.dumps({**whole, "states": dict(self.states), "commit": self.is_committed}, ensure_ascii=False)
+
+
+def _row(change: FileChange) -> list[Any]:
+    """Write one change as a list that JSON can hold."""
+    match change:
+        case Put():
+            return ["put", change.path, change.before, change.after]
+        case Drop():
+            return ["drop", change.path, change.before]
+        case Append():
+            return ["append", change.path, change.size, change.text]
+
+
+def _change_from(row: list[Any]) -> FileChange:
+    """Read one change back."""
+    kind, path, *values = row
+    match kind:
+        case "put":
+            return Put(path, *values)
+        case "drop":
+            return Drop(path, *values)
+        case _:
+            return Append(path, *values)
+
+
+def plan_from(text: str) -> FilePlan:
+    """Read a plan back."""
+    data = json.loads(text)
+    changes = tuple(_change_from(row) for row in data["changes"])
+    states = {uuid: (count, at) for uuid, (count, at) in data["states"].items()}
+    return FilePlan(data["operation"], data["message"], changes, data["detail"], states, data["commit"])
+
+
 @dataclass(slots=True)
-class Held:
-    """A file in the hand: as it lies on the disk, what it said, and what it is to say (None: nothing any more)."""
+class _Draft:
+    """A file that is being changed: its bytes on the disk, what it said, and what it is to say (None: remove it)."""
 
     before: bytes | None
-    sheet: Sheet | None
+    file: MarkdownFile | None
     said: Memory | Edge | None
     says: Memory | Edge | None
 
     def data(self) -> bytes:
         """Write what the file is to say; what did not change keeps its bytes."""
-        match self.says:
-            case Memory() as memory:
-                if self.sheet is None or not isinstance(self.said, Memory):
-                    return written_memory(memory)
-                return revised(self.sheet, self.said, memory).data
-            case Edge() as edge:
-                if self.sheet is None or not isinstance(self.said, Edge):
-                    return written_edge(edge)
-                return revised_edge(self.sheet, self.said, edge).data
-            case None:
-                return b""
+        if self.says is None:
+            return b""
+        if self.file is None or self.said is None:
+            return render_file(self.says)
+        return revise_file(self.file, self.said, self.says)
 
 
-class Bench:
-    """The files of one operation."""
+class Changeset:
+    """The files of one operation, changed in memory first."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
-        self._held: dict[str, Held] = {}
+        self._drafts: dict[str, _Draft] = {}
 
     def memory(self, path: str) -> Memory:
-        """Take up a memory, or look at the one in the hand."""
-        if path not in self._held:
-            data, sheet, memory = open_memory(self._disk, path)
-            self._held[path] = Held(data, sheet, memory, memory)
-        return as_memory(self._held[path].says, path)
-
-    def edge(self, path: str) -> Edge:
-        """Take up an edge, or look at the one in the hand."""
-        if path not in self._held:
-            data, sheet, edge = open_edge(self._disk, path)
-            self._held[path] = Held(data, sheet, edge, edge)
-        says = self._held[path].says
-        if not isinstance(says, Edge):
-            raise Unreadable(f"{path} is not an edge any more")
+        """Read a memory as this operation leaves it."""
+        says = self._draft(path).says
+        if not isinstance(says, Memory):
+            raise UnreadableFile(f"{path} is not a memory any more")
         return says
 
+    def edge(self, path: str) -> Edge:
+        """Read an edge as this operation leaves it."""
+        says = self._draft(path).says
+        if not isinstance(says, Edge):
+            raise UnreadableFile(f"{path} is not an edge any more")
+        return says
+
+    def _draft(self, path: str) -> _Draft:
+        if path not in self._drafts:
+            data, file, content = open_file(self._disk, path)
+            self._drafts[path] = _Draft(data, file, content, content)
+        return self._drafts[path]
+
     def change(self, path: str, change: Callable[[Memory], Memory]) -> Memory:
-        """Change a memory in the hand."""
+        """Change a memory."""
         changed = change(self.memory(path))
-        self._held[path].says = changed
+        self._drafts[path].says = changed
         return changed
 
     def change_edge(self, path: str, change: Callable[[Edge], Edge]) -> Edge:
-        """Change an edge in the hand."""
+        """Change an edge."""
         changed = change(self.edge(path))
-        self._held[path].says = changed
+        self._drafts[path].says = changed
         return changed
 
     def add(self, content: Memory | Edge) -> None:
-        """Lay down a new file; its path must be free."""
-        self._held[content.path] = Held(None, None, None, content)
+        """Add a new file; its path must be free."""
+        self._drafts[content.path] = _Draft(None, None, None, content)
 
     def move(self, path: str, target: str) -> None:
-        """Lay a memory down in another place, with its bytes."""
-        self.memory(path)
-        held = self._held[path]
-        moved = replace(as_memory(held.says, path), path=target)
-        said = None if held.said is None else replace(held.said, path=target)
-        self._held[target] = Held(None, held.sheet, said, moved)
-        held.says = None
+        """Move a memory to another place, with its bytes."""
+        moved = replace(self.memory(path), path=target)
+        draft = self._drafts[path]
+        said = None if draft.said is None else replace(draft.said, path=target)
+        self._drafts[target] = _Draft(None, draft.file, said, moved)
+        draft.says = None
 
     def remove(self, path: str) -> None:
-        """Take a file away, whatever it says."""
-        if path in self._held and self._held[path].before is None:
-            del self._held[path]
+        """Remove a file, whatever it says."""
+        if path in self._drafts and self._drafts[path].before is None:
+            del self._drafts[path]
             return
         data = self._disk.read(path)
         if data is not None:
-            self._held[path] = Held(data, None, None, None)
+            self._drafts[path] = _Draft(data, None, None, None)
 
     def is_taken(self, path: str) -> bool:
-        """Say whether a path is used, on the disk or in the hand."""
-        return path in self._held or self._disk.exists(path)
+        """Say whether a path is used, on the disk or by this operation."""
+        return path in self._drafts or self._disk.exists(path)
 
-    def changes(self) -> tuple[Change, ...]:
-        """List what must be done: new contents first, removals last."""
-        puts: list[Change] = []
-        drops: list[Change] = []
-        for path, held in self._held.items():
-            if held.says is None:
-                if held.before is not None:
-                    drops.append(Drop.of(path, held.before))
-            elif (data := held.data()) != held.before:
-                puts.append(Put.of(path, held.before, data))
+    def changes(self) -> tuple[FileChange, ...]:
+        """List what must be done. New contents come first and removals last: a move never has no file at all."""
+        puts: list[FileChange] = []
+        drops: list[FileChange] = []
+        for path, draft in self._drafts.items():
+            if draft.says is None:
+                if draft.before is not None:
+                    drops.append(Drop.of(path, draft.before))
+            elif (data := draft.data()) != draft.before:
+                puts.append(Put.of(path, draft.before, data))
         return (*puts, *drops)
-
-
-def as_memory(content: Memory | Edge | None, path: str) -> Memory:
-    """Accept only a memory."""
-    if not isinstance(content, Memory):
-        raise Unreadable(f"{path} is not a memory any more")
-    return content

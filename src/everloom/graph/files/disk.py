@@ -1,31 +1,39 @@
-"""One directory of files: reading, walking, and changing it one safe step at a time.
+"""One directory of files: safe names, reading, walking, and changing it one safe step at a time.
 
-Every path is relative and stays inside, whatever links say. Knows nothing of memories. A step is whole or not done;
-what makes several steps one operation is `operations/executor.py`.
+Every path is relative and stays inside, whatever a title, an id or a link says. Refuses to know what a file says. A
+step is done whole or not at all; what makes several steps one operation is `index/executor.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import time
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from everloom.errors import NotFound, Rejected, StoreError
 from everloom.graph.kinds import MEMORIES, VAULT
-from everloom.graph.results import Problem
+from everloom.graph.results import FileProblem
 from everloom.store.files import fsync_directory
 
+# Where an operation stages files and takes its lock; git does not see it.
 HIDDEN = ".everloom"
-LARGEST = 5_000_000
+# Marks our version of a file that somebody else changed at the same moment.
+CONFLICT = ".conflict-"
+_LARGEST = 5_000_000
+_LONGEST_SLUG = 60
+_LONGEST_EDGE_SLUG = 40
+_UNSAFE = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """A file as a directory lists it."""
 
     path: str
@@ -55,14 +63,14 @@ class Disk:
         found = self.look(path)
         return None if found is None else found[1]
 
-    def look(self, path: str) -> tuple[Entry, bytes] | None:
+    def look(self, path: str) -> tuple[FileEntry, bytes] | None:
         """Read a file and what the directory says of it; its times first, so that a change meanwhile is seen later."""
         try:
             with self.place(path).open("rb") as handle:
                 found = os.fstat(handle.fileno())
-                if found.st_size > LARGEST:
-                    raise Rejected(f"{path} is larger than {LARGEST:,} bytes", hint="split it")
-                return Entry(path, found.st_mtime_ns, found.st_size), handle.read()
+                if found.st_size > _LARGEST:
+                    raise Rejected(f"{path} is larger than {_LARGEST:,} bytes", hint="split it")
+                return FileEntry(path, found.st_mtime_ns, found.st_size), handle.read()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
         except OSError as error:
@@ -72,26 +80,26 @@ class Disk:
         """Say whether anything has this name, a dangling link included."""
         return os.path.lexists(self.place(path))
 
-    def walk(self) -> Iterator[Entry | Problem]:
+    def walk(self) -> Iterator[FileEntry | FileProblem]:
         """List every memory and edge file; what leads out of the directory is a problem, not a file."""
         for top in (MEMORIES, VAULT):
             if (self.root / top).is_dir():
                 yield from self._walk(top)
 
-    def _walk(self, folder: str) -> Iterator[Entry | Problem]:
+    def _walk(self, folder: str) -> Iterator[FileEntry | FileProblem]:
         with os.scandir(self.root / folder) as entries:
             for entry in sorted(entries, key=lambda each: each.name):
                 path = f"{folder}/{entry.name}"
-                if entry.name.startswith(".") or not is_text(path):
+                if entry.name.startswith(".") or not _is_text(path):
                     continue
                 if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(self.root):
-                    yield Problem(path, None, "this is a link that leaves the directory")
+                    yield FileProblem(path, None, "this is a link that leaves the directory")
                 elif entry.is_dir(follow_symlinks=False):
                     yield from self._walk(path)
                 elif entry.name.endswith(".md") and not entry.is_dir():
                     with suppress(FileNotFoundError):
                         found = entry.stat()
-                        yield Entry(path, found.st_mtime_ns, found.st_size)
+                        yield FileEntry(path, found.st_mtime_ns, found.st_size)
 
     def stage(self, key: str, name: str, data: bytes, *, durable: bool = True) -> None:
         """Write a file that has no place yet, under the operation's key."""
@@ -165,10 +173,41 @@ def digest(data: bytes | None) -> str | None:
     return None if data is None else hashlib.sha256(data).hexdigest()
 
 
-def is_text(name: str) -> bool:
+def _is_text(name: str) -> bool:
     """Say whether a file's name can be kept as text."""
     try:
         name.encode()
     except UnicodeEncodeError:
         return False
     return True
+
+
+def slug(text: str, longest: int = _LONGEST_SLUG) -> str:
+    """Reduce a text to letters, digits and hyphens that every file system takes."""
+    folded = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
+    return _UNSAFE.sub("-", folded.lower()).strip("-")[:longest].rstrip("-") or "memory"
+
+
+def _suffixes(identity: str) -> Iterator[str]:
+    """Offer ever longer pieces of an id, six characters first, then counted ones."""
+    letters = _UNSAFE.sub("", identity.lower()) or "0"
+    for length in (6, 8, 12, 16, 24, 32):
+        yield letters[:length]
+    for number in range(2, 10_000):
+        yield f"{letters[:32]}-{number}"
+
+
+def free_name(stem: str, identity: str, is_taken: Callable[[str], bool]) -> str:
+    """Choose `stem-suffix.md` with the shortest suffix of the id that nobody has."""
+    names = (f"{stem}-{suffix}.md" for suffix in _suffixes(identity))
+    return next(name for name in names if not is_taken(name))
+
+
+def edge_stem(from_title: str, relation: str, to_title: str) -> str:
+    """Name an edge by what it joins."""
+    return f"{slug(from_title, _LONGEST_EDGE_SLUG)}--{relation}--{slug(to_title, _LONGEST_EDGE_SLUG)}"
+
+
+def conflict_name(path: str, mark: str) -> str:
+    """Name the copy that is kept beside a file that somebody else changed."""
+    return f"{path.removesuffix('.md')}{CONFLICT}{mark}.md"

@@ -13,13 +13,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-SECONDS = 60
-TRIES = 5
+_SECONDS = 60
+_TRIES = 5
 PAUSE_SECONDS = 0.1
 # Long lists of paths go through a file: a command line is short on some systems.
-BATCH = 500
-NAME, EMAIL = "everloom", "everloom@localhost"
-IDLE = ("nothing to commit", "nothing added to commit", "no changes added to commit")
+_BATCH = 500
+_NAME, _EMAIL = "everloom", "everloom@localhost"
+_IDLE = ("nothing to commit", "nothing added to commit", "no changes added to commit")
 
 
 class Git:
@@ -44,10 +44,10 @@ class Git:
             known = self._known(paths)
             if not known:
                 return None
-            for start in range(0, len(known), BATCH):
-                self._run("add", "-A", "--", *known[start : start + BATCH])
+            for start in range(0, len(known), _BATCH):
+                self._run("add", "-A", "--", *known[start : start + _BATCH])
             self._commit(known, message)
-        except (subprocess.SubprocessError, OSError, Refused) as error:
+        except (subprocess.SubprocessError, OSError, _GitRefused) as error:
             return f"not committed: {str(error).strip()[:300]}"
         return None
 
@@ -69,8 +69,8 @@ class Git:
                 *("--pathspec-from-file=-", "--only"),
                 text=whole,
             )
-        except Refused as refusal:
-            if not any(idle in str(refusal) for idle in IDLE):
+        except _GitRefused as refusal:
+            if not any(idle in str(refusal) for idle in _IDLE):
                 raise
 
     def _as_somebody(self) -> list[str]:
@@ -79,14 +79,14 @@ class Git:
             try:
                 self._run("var", "GIT_COMMITTER_IDENT")
                 self._identity = []
-            except Refused:
-                self._identity = ["-c", f"user.name={NAME}", "-c", f"user.email={EMAIL}"]
+            except _GitRefused:
+                self._identity = ["-c", f"user.name={_NAME}", "-c", f"user.email={_EMAIL}"]
         return self._identity
 
     def _run(self, *arguments: str, text: str | None = None) -> str:
         """Run git; somebody else's lock on its index is waited for."""
         environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_LITERAL_PATHSPECS": "1"}
-        for attempt in range(TRIES):
+        for attempt in range(_TRIES):
             done = subprocess.run(
                 ["git", "-c", "core.quotepath=false", *arguments],
                 cwd=self._root,
@@ -94,16 +94,16 @@ class Git:
                 input=text if text is not None else "",
                 capture_output=True,
                 text=True,
-                timeout=SECONDS,
+                timeout=_SECONDS,
                 check=False,
             )
             if done.returncode == 0:
                 return done.stdout
-            if "index.lock" not in done.stderr or attempt == TRIES - 1:
-                raise Refused(done.stderr.strip() or done.stdout.strip() or f"git ended with {done.returncode}")
+            if "index.lock" not in done.stderr or attempt == _TRIES - 1:
+                raise _GitRefused(done.stderr.strip() or done.stdout.strip() or f"git ended with {done.returncode}")
             time.sleep(PAUSE_SECONDS * (attempt + 1))
-        raise Refused("git is busy")
+        raise _GitRefused("git is busy")
 
 
-class Refused(Exception):
+class _GitRefused(Exception):
     """What git said when it would not."""

@@ -19,69 +19,68 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from everloom.graph.files.fields import loaded
-from everloom.graph.files.frontmatter import Unreadable
+from everloom.graph.files.frontmatter import UnreadableFile, load_fields
 
-Value = str | Sequence[str] | Sequence[Mapping[str, str]]
-Edit = tuple[int, int, str]
+FieldValue = str | Sequence[str] | Sequence[Mapping[str, str]]
+_Edit = tuple[int, int, str]
 
 # The order of the contract; a field that is new goes behind the nearest of those before it.
 ORDER = (
     "id type from_id from_title to_id to_title title tags importance confidence steps preconditions postconditions "
     "strength created updated relations"
 ).split()
-BARE = frozenset(
+_BARE = frozenset(
     {"id", "type", "importance", "confidence", "created", "updated", "strength"}
     | {"from_id", "to_id", "target", "direction", "edge_id"}
 )
-BARE_TEXT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:-]*[A-Za-z0-9]|[A-Za-z0-9]")
-BARE_TAG = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_BARE_TEXT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:-]*[A-Za-z0-9]|[A-Za-z0-9]")
+_BARE_TAG = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 # What some reader or other takes for something else than a word.
-WORDS = frozenset("true false yes no on off null none y n nan inf".split())
-ESCAPED = re.compile('["\\\\\x00-\x1f\x7f-\xa0\xad\u2028\u2029\ufeff\ufffe\uffff]')
+_WORDS = frozenset("true false yes no on off null none y n nan inf".split())
+_ESCAPED = re.compile('["\\\\\x00-\x1f\x7f-\xa0\xad\u2028\u2029\ufeff\ufffe\uffff]')
 
 
-class Unusual(Exception):
+class _Unusual(Exception):
     """YAML that cannot be edited line by line."""
 
 
-def rewritten(text: str, wanted: Mapping[str, Value | None], newline: str) -> str:
+def rewrite(text: str, wanted: Mapping[str, FieldValue | None], newline: str) -> str:
     """Give fields new values, or take them out with None; the others keep their bytes."""
-    before = loaded(text)
-    changes = {key: value for key, value in wanted.items() if plain(value) != before.get(key)}
+    before = load_fields(text)
+    changes = {key: value for key, value in wanted.items() if _plain(value) != before.get(key)}
     if not changes:
         return text
     after = {key: value for key, value in before.items() if key not in changes}
-    after |= {key: plain(value) for key, value in changes.items() if value is not None}
-    for way in (by_lines, by_round_trip):
+    after |= {key: _plain(value) for key, value in changes.items() if value is not None}
+    for way in (edit_lines, _round_trip):
         try:
             result = way(text, before, changes, newline)
-            if loaded(result) == after:
+            if load_fields(result) == after:
                 return result
-        except (Unusual, Unreadable, YAMLError, RecursionError):
+        except (_Unusual, UnreadableFile, YAMLError, RecursionError):
             continue
-    raise Unreadable("the front matter is too unusual to be changed", 1)
+    raise UnreadableFile("the front matter is too unusual to be changed", 1)
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Turn a value into what reading it back will give."""
     if value is None or isinstance(value, str):
         return value
     return [dict(item) if isinstance(item, Mapping) else item for item in value]
 
 
-def by_lines(text: str, before: Mapping[str, Any], changes: Mapping[str, Value | None], newline: str) -> str:
+def edit_lines(text: str, before: Mapping[str, Any], changes: Mapping[str, FieldValue | None], newline: str) -> str:
     """Edit the lines of the fields that change."""
     root = YAML(typ="rt", pure=True).compose(text) if text.strip() else None
     if root is not None and (not isinstance(root, MappingNode) or root.flow_style):
-        raise Unusual
+        raise _Unusual
     pairs = {} if root is None else {key.value: (key, value) for key, value in root.value}
     if len(pairs) != len(before):
-        raise Unusual
-    editor = Editor(text, newline)
+        raise _Unusual
+    editor = _LineEditor(text, newline)
     for key, value in changes.items():
         if key not in pairs:
-            editor.insert(place_for(key, pairs, editor), field_text(key, value, newline))
+            editor.insert(_place_for(key, pairs, editor), field_text(key, value, newline))
         elif value is None:
             editor.cut_lines(*pairs[key])
         else:
@@ -89,7 +88,7 @@ def by_lines(text: str, before: Mapping[str, Any], changes: Mapping[str, Value |
     return editor.result()
 
 
-def place_for(key: str, pairs: Mapping[str, tuple[Node, Node]], editor: Editor) -> int:
+def _place_for(key: str, pairs: Mapping[str, tuple[Node, Node]], editor: _LineEditor) -> int:
     """Find where a new field belongs: behind the nearest field that stands before it in the contract."""
     rank = ORDER.index(key) if key in ORDER else len(ORDER)
     earlier = [name for name in pairs if name in ORDER and ORDER.index(name) < rank]
@@ -99,13 +98,13 @@ def place_for(key: str, pairs: Mapping[str, tuple[Node, Node]], editor: Editor) 
     return max(editor.line_end(*pairs[nearest]), 0)
 
 
-class Editor:
+class _LineEditor:
     """Edits of one text, collected first and carried out from the end."""
 
     def __init__(self, text: str, newline: str) -> None:
         self._text = text
         self._newline = newline
-        self._edits: list[Edit] = []
+        self._edits: list[_Edit] = []
 
     def result(self) -> str:
         """Carry out the edits."""
@@ -127,32 +126,32 @@ class Editor:
         """Take out the lines of a field."""
         start = self._line_start(key.start_mark.index)
         if self._text[start : key.start_mark.index].strip():
-            raise Unusual
+            raise _Unusual
         self._edits.append((start, self.line_end(key, value), ""))
 
-    def change(self, key: str, pair: tuple[Node, Node], old: Any, new: Value) -> None:
+    def change(self, key: str, pair: tuple[Node, Node], old: Any, new: FieldValue) -> None:
         """Give a field that is there another value."""
         name, node = pair
         if isinstance(node, SequenceNode) and not node.flow_style and not isinstance(new, str) and new:
             self._change_items(node, old, new)
-        elif is_block(node) or is_block_list(key, new):
+        elif _is_block(node) or _is_block_list(key, new):
             self.cut_lines(name, node)
             self.insert(self._line_start(name.start_mark.index), field_text(key, new, self._newline))
         elif self._is_empty(node):
             colon = self._text.index(":", name.end_mark.index) + 1
-            self._edits.append((colon, colon, " " + value_text(key, new)))
+            self._edits.append((colon, colon, " " + _value_text(key, new)))
         else:
-            self.replace(node, value_text(key, new))
+            self.replace(node, _value_text(key, new))
 
     def _change_items(self, node: SequenceNode, old: Sequence[Any], new: Sequence[Any]) -> None:
         items = list(node.value)
         if len(items) != len(old):
-            raise Unusual
+            raise _Unusual
         dashes = [self._dash(item) for item in items]
         indent = " " * (dashes[0] - self._line_start(dashes[0]))
         keys = (
             [json.dumps(item, sort_keys=True) for item in old],
-            [json.dumps(plain_item(item), sort_keys=True) for item in new],
+            [json.dumps(_plain_item(item), sort_keys=True) for item in new],
         )
         for kind, i, j, k, m in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
             if kind == "equal":
@@ -165,7 +164,7 @@ class Editor:
                 self._edits.append((self._line_start(dashes[at]), self.line_end(items[at], items[at]), ""))
             if kind != "delete":
                 at = self._line_start(dashes[i]) if i < len(items) else self.line_end(items[-1], items[-1])
-                lines = "".join(item_text(item, indent, self._newline) for item in new[k:m])
+                lines = "".join(_item_text(item, indent, self._newline) for item in new[k:m])
                 self.insert(at, lines)
 
     def _can_edit(self, item: Node, new: Any) -> bool:
@@ -179,11 +178,11 @@ class Editor:
         indent = " " * (first - self._line_start(first))
         for key, value in new.items():
             if key not in pairs:
-                self.insert(self.line_end(item, item), f"{indent}{key}: {value_text(key, value)}{self._newline}")
+                self.insert(self.line_end(item, item), f"{indent}{key}: {_value_text(key, value)}{self._newline}")
             elif old[key] != value:
                 if not isinstance(pairs[key][1], ScalarNode) or self._is_empty(pairs[key][1]):
-                    raise Unusual
-                self.replace(pairs[key][1], value_text(key, value))
+                    raise _Unusual
+                self.replace(pairs[key][1], _value_text(key, value))
         for key in pairs.keys() - new.keys():
             self.cut_lines(*pairs[key])
 
@@ -192,7 +191,7 @@ class Editor:
         start = self._line_start(item.start_mark.index)
         before = self._text[start : item.start_mark.index]
         if not re.fullmatch(r" *- +", before):
-            raise Unusual
+            raise _Unusual
         return start + before.index("-")
 
     def _is_empty(self, node: Node) -> bool:
@@ -212,18 +211,18 @@ class Editor:
         if isinstance(node, ScalarNode):
             start, end = node.start_mark.index, node.end_mark.index
             return int(start + len(self._text[start:end].rstrip()) if node.style in ("|", ">") else end)
-        if not is_block(node) or not node.value:
+        if not _is_block(node) or not node.value:
             return int(node.end_mark.index)
         parts = [part for each in node.value for part in (each if isinstance(each, tuple) else (each,))]
         return max(self._content_end(part) for part in parts)
 
 
-def is_block(node: Node) -> bool:
+def _is_block(node: Node) -> bool:
     """Say whether a value is a list or mapping that is spread over lines."""
     return isinstance(node, SequenceNode | MappingNode) and not node.flow_style
 
 
-def by_round_trip(text: str, _before: Mapping[str, Any], changes: Mapping[str, Value | None], newline: str) -> str:
+def _round_trip(text: str, _before: Mapping[str, Any], changes: Mapping[str, FieldValue | None], newline: str) -> str:
     """Have ruamel.yaml write everything anew, with comments, order and quotes."""
     yaml = YAML(typ="rt", pure=True)
     yaml.preserve_quotes = True
@@ -231,12 +230,12 @@ def by_round_trip(text: str, _before: Mapping[str, Any], changes: Mapping[str, V
     yaml.indent(mapping=2, sequence=4, offset=2)
     tree = yaml.load(text)
     if not isinstance(tree, CommentedMap):
-        raise Unusual
+        raise _Unusual
     for key, value in changes.items():
         if value is None:
             tree.pop(key, None)
         else:
-            tree[key] = styled(key, value)
+            tree[key] = _style(key, value)
     out = StringIO()
     yaml.dump(tree, out)
     result = out.getvalue()
@@ -244,7 +243,7 @@ def by_round_trip(text: str, _before: Mapping[str, Any], changes: Mapping[str, V
     return result.replace("\n", newline) if newline != "\n" else result
 
 
-def styled(key: str, value: Value) -> Any:
+def _style(key: str, value: FieldValue) -> Any:
     """Dress a value so that ruamel writes it as we would."""
     if isinstance(value, str):
         return DoubleQuotedScalarString(value)
@@ -259,53 +258,53 @@ def styled(key: str, value: Value) -> Any:
     return items
 
 
-def plain_item(item: Any) -> Any:
+def _plain_item(item: Any) -> Any:
     """Write an item as reading it back gives it."""
     return dict(item) if isinstance(item, Mapping) else item
 
 
-def is_block_list(key: str, value: Value | None) -> bool:
+def _is_block_list(key: str, value: FieldValue | None) -> bool:
     """Say whether a field is written as one item a line."""
     return key != "tags" and value is not None and not isinstance(value, str)
 
 
-def field_text(key: str, value: Value | None, newline: str) -> str:
+def field_text(key: str, value: FieldValue | None, newline: str) -> str:
     """Write a whole field as lines."""
     if value is None:
         return ""
-    if isinstance(value, str) or not is_block_list(key, value):
-        return f"{key}: {value_text(key, value)}{newline}"
+    if isinstance(value, str) or not _is_block_list(key, value):
+        return f"{key}: {_value_text(key, value)}{newline}"
     if not value:
         return f"{key}: []{newline}"
-    return f"{key}:{newline}" + "".join(item_text(item, "  ", newline) for item in value)
+    return f"{key}:{newline}" + "".join(_item_text(item, "  ", newline) for item in value)
 
 
-def item_text(item: str | Mapping[str, str], indent: str, newline: str) -> str:
+def _item_text(item: str | Mapping[str, str], indent: str, newline: str) -> str:
     """Write one item of a list as lines."""
     if isinstance(item, str):
         return f"{indent}- {quoted(item)}{newline}"
-    lines = [f"{name}: {value_text(name, text)}" for name, text in item.items()]
+    lines = [f"{name}: {_value_text(name, text)}" for name, text in item.items()]
     return newline.join([f"{indent}- {lines[0]}", *(f"{indent}  {line}" for line in lines[1:]), ""])
 
 
-def value_text(key: str, value: Value) -> str:
+def _value_text(key: str, value: FieldValue) -> str:
     """Write a value on one line, as the contract writes that field."""
     if isinstance(value, str):
-        return value if key in BARE and BARE_TEXT.fullmatch(value) and value.lower() not in WORDS else quoted(value)
+        return value if key in _BARE and _BARE_TEXT.fullmatch(value) and value.lower() not in _WORDS else quoted(value)
     return f"[{', '.join(tag_text(str(item)) for item in value)}]"
 
 
 def tag_text(tag: str) -> str:
     """Write a tag bare if no reader can take it for anything else."""
-    return tag if BARE_TAG.fullmatch(tag) and tag.lower() not in WORDS else quoted(tag)
+    return tag if _BARE_TAG.fullmatch(tag) and tag.lower() not in _WORDS else quoted(tag)
 
 
 def quoted(text: str) -> str:
     """Write a text in double quotes, on one line."""
-    return f'"{ESCAPED.sub(escape, text)}"'
+    return f'"{_ESCAPED.sub(_escape, text)}"'
 
 
-def escape(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     """Write one character as YAML escapes it."""
     char = found[0]
     short = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char)

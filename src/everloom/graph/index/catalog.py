@@ -1,145 +1,82 @@
-"""The index of one graph in the store: reading what is there, and following files that changed.
+"""The rows of one graph in the store: finding memories and edges, and describing them without reading a file.
 
-Knows rows, not rules; what a change means is decided in `indexer.py`.
+Refuses to know what a change of a file means; that is decided in `indexer.py`.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from everloom.clock import Clock, from_micros
+from everloom.clock import from_micros
 from everloom.errors import Conflict, NotFound
 from everloom.graph.files.disk import Disk
-from everloom.graph.files.reader import Seen, look, problems_in
+from everloom.graph.files.git import Git
 from everloom.graph.index.decay import strength_of
-from everloom.graph.index.indexer import Entries, decide, enter, known_of, prepare
-from everloom.graph.results import Brief, Edge, Followed, Memory, Problem
+from everloom.graph.results import Edge, FileProblem, GraphOptions, GraphStats, Memory, MemoryBrief
 from everloom.kernel.lifecycle import vigour
-from everloom.kernel.search import Hit, Index
-from everloom.store import Row, Store, Unit
+from everloom.kernel.operation import Operation
+from everloom.kernel.search import Hit
+from everloom.models.ask import Thinker
+from everloom.store import Row, Unit
 
-PREVIEW = 200
-SHORTEST_PREFIX = 4
+_PREVIEW = 200
+_SHORTEST_PREFIX = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """What every part of a graph stands on."""
+class OpenGraph:
+    """One graph in use: the operation that uses it, its row, its directory, and what was chosen about it."""
 
-    store: Store
-    index: Index
-    clock: Clock
-    workspace: int
-    graph: int
+    op: Operation
+    id: int
+    name: str
     disk: Disk
+    git: Git
+    options: GraphOptions
+    thinker: Callable[[], Thinker | None]
+
+    def row(self, identity: str | int) -> Row:
+        """Find a memory's row."""
+        with self.op.read() as unit:
+            return find_memory(self, unit, identity)
 
 
-def nothing(_: Unit) -> None:
-    """Add nothing to a transaction."""
+def find_memory(graph: OpenGraph, unit: Unit, identity: str | int) -> Row:
+    """Find a memory by its uuid, by the beginning of it, or by the id that the whole loom knows."""
+    text = str(identity).strip()
+    rows = unit.all("graph.memory_by_uuid", graph=graph.id, uuids=[text])
+    found = [row for row in rows if row["gone_at"] is None]
+    # More digits than a 64-bit id has are the beginning of a uuid.
+    if not found and text.isdecimal() and len(text) < 19:
+        found = [row for row in unit.all("graph.memory_of", ids=[int(text)]) if row["graph_id"] == graph.id]
+    if not found:
+        uuids = _uuids_like(graph, unit, "graph.memory_by_prefix", text)
+        found = unit.all("graph.memory_by_uuid", graph=graph.id, uuids=uuids)
+    return _only(found, f"memory {text!r}")
 
 
-class Catalog:
-    """The index of one graph."""
-
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-
-    def follow(
-        self, paths: Sequence[str], session: int | None = None, also: Callable[[Unit], None] = nothing
-    ) -> Followed:
-        """Look at files and bring what they say into the index, in one transaction with `also`."""
-        ground = self._ground
-        seen = [look(ground.disk, path) for path in dict.fromkeys(paths)]
-        with ground.store.read(ground.workspace) as unit:
-            entries = decide(seen, known_of(unit, ground.graph, seen), ground.disk)
-            ids = [row["id"] for *_, row in entries.changed]
-            documents = {row["item_id"]: row for row in unit.all("words.document_of", ids=ids)}
-        prepare(entries, ground.index, documents, session)
-        with ground.store.write(ground.workspace) as unit:
-            enter(unit, ground.graph, entries, ground.index, ground.clock.now())
-            also(unit)
-        return told(entries, seen)
-
-    def find(self, unit: Unit, identity: str | int) -> Row:
-        """Find a memory by its uuid, by the beginning of it, or by the id that the whole loom knows."""
-        text = str(identity).strip()
-        rows = unit.all("graph.memory_by_uuid", graph=self._ground.graph, uuids=[text])
-        found = [row for row in rows if row["gone_at"] is None]
-        if not found and text.isdecimal() and len(text) < 19:
-            found = [
-                row for row in unit.all("graph.memory_of", ids=[int(text)]) if row["graph_id"] == self._ground.graph
-            ]
+def find_edge(graph: OpenGraph, identity: str) -> Row:
+    """Find an edge by its uuid or by the beginning of it."""
+    text = identity.strip()
+    with graph.op.read() as unit:
+        found = unit.all("graph.edge_by_uuid", graph=graph.id, uuids=[text])
         if not found:
-            uuids = self._matching(unit, "graph.memory_by_prefix", text)
-            found = unit.all("graph.memory_by_uuid", graph=self._ground.graph, uuids=uuids)
-        return one_of(found, f"memory {text!r}")
-
-    def find_edge(self, unit: Unit, identity: str) -> Row:
-        """Find an edge by its uuid or by the beginning of it."""
-        text = identity.strip()
-        uuids = [text]
-        found = unit.all("graph.edge_by_uuid", graph=self._ground.graph, uuids=uuids)
-        if not found:
-            uuids = self._matching(unit, "graph.edge_by_prefix", text)
-            found = unit.all("graph.edge_by_uuid", graph=self._ground.graph, uuids=uuids)
-        return one_of(found, f"edge {text!r}")
-
-    def _matching(self, unit: Unit, statement: str, text: str) -> list[str]:
-        if len(text) < SHORTEST_PREFIX:
-            return []
-        rows = unit.all(statement, graph=self._ground.graph, low=text, high=text + "\U0010ffff")
-        return [row["uuid"] for row in rows]
-
-    def rows(self, unit: Unit) -> list[Row]:
-        """Read every memory with its accesses, newest change first."""
-        return unit.all("graph.memory_all", graph=self._ground.graph)
-
-    def edges(self, unit: Unit) -> list[Row]:
-        """Read every edge, newest change first."""
-        return unit.all("graph.edge_all", graph=self._ground.graph)
-
-    def problems(self, unit: Unit) -> tuple[Problem, ...]:
-        """List the files that could not be understood."""
-        rows = unit.all("graph.file_problems", graph=self._ground.graph)
-        return tuple(Problem(row["path"], row["line"], row["problem"]) for row in rows)
-
-    def briefs(self, unit: Unit, rows: Sequence[Row], now: datetime) -> list[Brief]:
-        """Describe memories in a list; no file is read."""
-        texts = {row["item_id"]: row["text"] for row in unit.all("words.document_of", ids=[row["id"] for row in rows])}
-        return [brief_of(row, texts.get(row["id"], ""), now) for row in rows]
-
-    def with_state(self, unit: Unit, memory: Memory, item: int, now: datetime) -> Memory:
-        """Add to a memory what is kept beside its file."""
-        (row,) = unit.all("graph.memory_of", ids=[item])
-        count = row["count"] or 0
-        strength = strength_of(row, now)
-        return replace(
-            memory,
-            item=item,
-            access_count=count,
-            last_accessed=from_micros(row["last_at"]) if count else None,
-            decay_score=strength,
-            status=vigour(strength).value,
-        )
+            uuids = _uuids_like(graph, unit, "graph.edge_by_prefix", text)
+            found = unit.all("graph.edge_by_uuid", graph=graph.id, uuids=uuids)
+    return _only(found, f"edge {text!r}")
 
 
-def told(entries: Entries, seen: Sequence[Seen]) -> Followed:
-    """Tell what following some files changed."""
-    duplicates = tuple(problem for each, problem, _ in entries.broken if not isinstance(each.content, Problem))
-    return Followed(
-        read=sum(each.content is not None for each in seen),
-        added=len(entries.new) + len(entries.new_edges),
-        changed=len(entries.changed) + len(entries.changed_edges),
-        removed=entries.removed,
-        problems=problems_in(seen) + duplicates,
-    )
+def _uuids_like(graph: OpenGraph, unit: Unit, statement: str, text: str) -> list[str]:
+    if len(text) < _SHORTEST_PREFIX:
+        return []
+    return [row["uuid"] for row in unit.all(statement, graph=graph.id, low=text, high=text + "\U0010ffff")]
 
 
-def one_of(rows: Sequence[Row], what: str) -> Row:
-    """Accept exactly one answer."""
+def _only(rows: Sequence[Row], what: str) -> Row:
     if not rows:
         raise NotFound(f"there is no {what} in this graph", hint="recall and search print the ids of what they find")
     if len(rows) > 1:
@@ -147,23 +84,98 @@ def one_of(rows: Sequence[Row], what: str) -> Row:
     return rows[0]
 
 
-def brief_of(row: Row, text: str, now: datetime, hit: Hit | None = None) -> Brief:
+def memory_rows(graph: OpenGraph, unit: Unit) -> list[Row]:
+    """Read every memory with its accesses, newest change first."""
+    return unit.all("graph.memory_all", graph=graph.id)
+
+
+def edge_rows(graph: OpenGraph, unit: Unit) -> list[Row]:
+    """Read every edge, newest change first."""
+    return unit.all("graph.edge_all", graph=graph.id)
+
+
+def relation_rows(graph: OpenGraph, unit: Unit) -> list[Row]:
+    """Read every side of every relation."""
+    return unit.all("graph.relation_all", graph=graph.id)
+
+
+def attached_to(graph: OpenGraph, uuid: str) -> tuple[list[Row], list[Row]]:
+    """Find the edges of a memory, and the memories that name it."""
+    with graph.op.read() as unit:
+        edges = unit.all("graph.edge_of", graph=graph.id, uuid=uuid)
+        others = unit.all("graph.relation_to", graph=graph.id, uuid=uuid)
+    return edges, list({row["uuid"]: row for row in others}.values())
+
+
+def problems(graph: OpenGraph, unit: Unit) -> tuple[FileProblem, ...]:
+    """List the files that could not be understood."""
+    rows = unit.all("graph.file_problems", graph=graph.id)
+    return tuple(FileProblem(row["path"], row["line"], row["problem"]) for row in rows)
+
+
+def stats(graph: OpenGraph) -> GraphStats:
+    """Count what there is."""
+    now = graph.op.now
+    with graph.op.read() as unit:
+        rows, edges = memory_rows(graph, unit), edge_rows(graph, unit)
+        relations = relation_rows(graph, unit)
+        unreadable = problems(graph, unit)
+        (known,) = unit.all("graph.graph_get", id=graph.id)
+    return GraphStats(
+        graph=graph.name,
+        directory=str(graph.disk.root),
+        memories=len(rows),
+        edges=len(edges),
+        relations=sum(row["direction"] == "outgoing" for row in relations),
+        by_type=dict(Counter(row["type"] for row in rows).most_common()),
+        by_status=dict(Counter(vigour(strength_of(row, now)).value for row in rows)),
+        tags=len({tag for row in rows for tag in json.loads(row["tags"])}),
+        pinned=sum(bool(row["in_vault"] or row["pinned"]) for row in rows),
+        reflections=known["reflections"],
+        last_reflection=None if known["reflected_at"] is None else from_micros(known["reflected_at"]),
+        problems=unreadable,
+    )
+
+
+def describe(graph: OpenGraph, unit: Unit, rows: Sequence[Row]) -> list[MemoryBrief]:
+    """Describe memories in a list."""
+    texts = graph.op.index.texts(unit, [row["id"] for row in rows])
+    now = graph.op.now
+    return [brief_of(row, texts.get(row["id"], ""), now) for row in rows]
+
+
+def brief_of(row: Row, text: str, now: datetime, hit: Hit | None = None) -> MemoryBrief:
     """Describe a memory from its row."""
     strength = strength_of(row, now)
-    return Brief(
+    return MemoryBrief(
         id=row["uuid"],
         item=row["id"],
         type=row["type"],
         title=row["title"],
         tags=tuple(json.loads(row["tags"])),
         importance=row["importance"],
-        preview=" ".join(text.split())[:PREVIEW],
+        preview=" ".join(text.split())[:_PREVIEW],
         decay_score=strength,
         status=vigour(strength).value,
         updated=from_micros(row["updated"]),
         path=row["path"],
         score=None if hit is None else hit.score,
         similarity=None if hit is None else hit.similarity,
+    )
+
+
+def with_state(unit: Unit, memory: Memory, item: int, now: datetime) -> Memory:
+    """Add to a memory what is kept beside its file."""
+    (row,) = unit.all("graph.memory_of", ids=[item])
+    count = row["count"] or 0
+    strength = strength_of(row, now)
+    return replace(
+        memory,
+        item=item,
+        access_count=count,
+        last_accessed=from_micros(row["last_at"]) if count else None,
+        decay_score=strength,
+        status=vigour(strength).value,
     )
 
 

@@ -1,78 +1,117 @@
-"""How alive a memory is, and what follows: what faded leaves the present, what was used again comes back.
+"""How alive a memory is, and what follows: what decayed leaves the present, what was used again comes back.
 
 The formula is the kernel's; a memory that was never read counts from its creation. The strength is computed when it is
-asked for, so no answer waits for a decay; a decay only settles which documents are of the present.
+asked for, so no answer waits for a decay; a decay only decides which documents are of the present.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import to_micros
 from everloom.graph.kinds import weight_of
+from everloom.graph.results import Decayed
 from everloom.kernel.lifecycle import VAULT_STRENGTH, Vigour, strength_after_days, vigour
-from everloom.kernel.search import Document, Index, Standing
+from everloom.kernel.search import Index, Prepared
 from everloom.store import Row, Unit
 
-MICROS_A_DAY = 86_400_000_000
+if TYPE_CHECKING:
+    from everloom.graph.index.catalog import OpenGraph
+
+_MICROS_A_DAY = 86_400_000_000
 # An archived document is retired at the end of time: gone from the present, and still found as of any day before.
-END = datetime(9999, 1, 1, tzinfo=UTC)
+_END = datetime(9999, 1, 1, tzinfo=UTC)
+
+# Accesses to restore, by uuid: how often, and when last (microseconds).
+States = Mapping[str, tuple[int, int]]
+NO_STATES: States = {}
 
 
-def strength_of(row: Row, now: datetime) -> float:
-    """Weigh a memory by its row and its accesses."""
+@dataclass(frozen=True, slots=True)
+class Revival:
+    """Documents that may come back into the present, made ready before the transaction that decides."""
+
+    places: Mapping[int, int] = field(default_factory=dict)
+    prepared: Prepared | None = None
+
+    def revive(self, unit: Unit, index: Index, wanted: Iterable[int], now: datetime) -> list[int]:
+        """Bring back those that are ready; what was archived only meanwhile waits for the next decay."""
+        ids = [item for item in wanted if item in self.places]
+        if self.prepared is not None and ids:
+            chosen = {self.places[item]: self.prepared.documents[self.places[item]] for item in ids}
+            index.revive(unit, ids, index.complete(self.prepared, chosen), now)
+            unit.run("graph.memory_archive", ids=ids, archived=0)
+        return ids
+
+
+_NOTHING_READY = Revival()
+
+
+def strength_of(row: Row, now: datetime, access: tuple[int, int] | None = None) -> float:
+    """Weigh a memory by its row and its accesses, or as if it were accessed as told."""
     if row["in_vault"] or row["pinned"]:
         return VAULT_STRENGTH
-    count = row["count"] or 0
-    last = row["last_at"] if count else row["created"]
-    days = max(0, to_micros(now) - last) / MICROS_A_DAY
+    count, last_at = access or (row["count"] or 0, row["last_at"])
+    days = max(0, to_micros(now) - (last_at if count else row["created"])) / _MICROS_A_DAY
     return strength_after_days(row["importance"], days, count, weight_of(row["type"]))
 
 
-def is_archived(row: Row, now: datetime) -> bool:
-    """Say whether a memory has faded so far that nobody sees it unasked."""
-    return vigour(strength_of(row, now)) is Vigour.ARCHIVED
+def is_archived(row: Row, now: datetime, access: tuple[int, int] | None = None) -> bool:
+    """Say whether a memory has decayed so far that nobody sees it unasked."""
+    return vigour(strength_of(row, now, access)) is Vigour.ARCHIVED
 
 
-def settle(unit: Unit, index: Index, rows: Iterable[Row], now: datetime) -> tuple[int, int]:
-    """Take what faded out of the present and bring back what did not; say how many of each."""
-    faded: list[int] = []
-    fresh: list[int] = []
-    for row in rows:
-        if is_archived(row, now) != bool(row["archived"]):
-            (fresh if row["archived"] else faded).append(row["id"])
-    if faded:
-        index.retire(unit, faded, None, END)
-        unit.run("graph.memory_archive", ids=faded, archived=1)
-    revive(unit, index, fresh, now)
-    return len(faded), len(fresh)
+def restored_access(row: Row, states: States) -> tuple[int, int] | None:
+    """Say how often and when last a memory was accessed once `states` are restored; None when they do not name it."""
+    if (state := states.get(row["uuid"])) is None:
+        return None
+    count, at = state
+    return max(count, row["count"] or 0), max(at, row["last_at"]) if row["count"] else at
 
 
-def revive(unit: Unit, index: Index, ids: Sequence[int], now: datetime) -> None:
-    """Bring documents back into the present, with their words and vectors."""
+def prepare_revival(graph: OpenGraph, rows: Iterable[Row], states: States = NO_STATES) -> Revival:
+    """Make ready what will be alive again. Call it outside a transaction: vectors take their time."""
+    now = graph.op.now
+    archived = [row for row in rows if row["archived"]]
+    ids = [row["id"] for row in archived if not is_archived(row, now, restored_access(row, states))]
     if not ids:
-        return
-    unit.unindex_words(ids)
-    unit.run("graph.document_revive", ids=ids)
-    unit.index_words(ids)
-    for row in unit.all("words.document_of", ids=ids):
-        index.revise(unit, row["item_id"], index.prepare([document_from(row)]), now)
-    unit.run("graph.memory_archive", ids=ids, archived=0)
+        return _NOTHING_READY
+    with graph.op.read() as unit:
+        documents = graph.op.index.documents(unit, ids)
+    places = {item: place for place, item in enumerate(documents)}
+    return Revival(places, graph.op.index.prepare(documents.values()))
 
 
-def document_from(row: Row) -> Document:
-    """Read a document back from its row."""
-    return Document(
-        kind=row["kind"],
-        title=row["title"],
-        text=row["text"],
-        context=row["context"],
-        labels=tuple(json.loads(row["labels"])),
-        standing=Standing(row["standing"]),
-        confidence=row["confidence"],
-        model_tier=row["model_tier"],
-        session_id=row["session_id"],
-        happened_at=from_micros(row["happened_at"]),
-    )
+def update_archive(
+    unit: Unit, index: Index, ids: Sequence[int], now: datetime, revival: Revival = _NOTHING_READY
+) -> tuple[int, int]:
+    """Take what decayed out of the present and bring back what did not; say how many of each."""
+    rows = unit.all("graph.memory_of", ids=list(ids))
+    crossed = [row for row in rows if is_archived(row, now) != bool(row["archived"])]
+    decayed = [row["id"] for row in crossed if not row["archived"]]
+    if decayed:
+        index.retire(unit, decayed, None, _END)
+        unit.run("graph.memory_archive", ids=decayed, archived=1)
+    revived = revival.revive(unit, index, (row["id"] for row in crossed if row["archived"]), now)
+    return len(decayed), len(revived)
+
+
+def decay(graph: OpenGraph) -> Decayed:
+    """Weigh every memory; what decayed leaves the present, what was used again comes back."""
+    op, now = graph.op, graph.op.now
+    with op.read() as unit:
+        rows = unit.all("graph.memory_strengths", graph=graph.id)
+    counts = Counter(vigour(strength_of(row, now)).value for row in rows)
+    crossing = [row for row in rows if is_archived(row, now) != bool(row["archived"])]
+    revival = prepare_revival(graph, crossing)
+    with op.write("graph.decay") as transaction:
+        unit = transaction.unit
+        archived, revived = update_archive(unit, op.index, [row["id"] for row in crossing], now, revival)
+        unit.run("graph.graph_decayed", id=graph.id, at=to_micros(now))
+        if archived or revived:
+            transaction.event(graph=graph.id, archived=archived, revived=revived)
+    return Decayed(counts={each.value: counts[each.value] for each in Vigour}, archived=archived, revived=revived)

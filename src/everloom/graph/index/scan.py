@@ -1,135 +1,136 @@
-"""Following what people, editors and git do to the files: a look at names, times and sizes, then only at what changed.
+"""Following what people, editors and git do to the files: a scan of names, times and sizes, then of what changed.
 
 A file whose time and size are as they were is not read. A time so young that a later write could have left it the same
-does not count as known.
+does not count as known. While a server runs, a watcher scans whenever the directory changes: by watchfiles where that
+is installed, otherwise every few seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
+from threading import Event, Thread
+from typing import TYPE_CHECKING
 
-from everloom.errors import Conflict
-from everloom.graph.files.disk import Entry, digest, machine_micros
-from everloom.graph.index.catalog import Catalog, Ground
+from everloom.errors import Conflict, EverloomError
+from everloom.graph.files.disk import HIDDEN, FileEntry, digest, machine_micros
+from everloom.graph.index.catalog import OpenGraph, problems
+from everloom.graph.index.executor import sole_writer
+from everloom.graph.index.indexer import BATCH, follow_files
 from everloom.graph.kinds import MEMORIES
-from everloom.graph.operations.executor import BATCH, Carrier
-from everloom.graph.results import Followed, Problem
+from everloom.graph.results import FileProblem, Followed
 from everloom.store import Row
-from everloom.store.contract import Value
 
-# The coarsest clock of a file system in use (FAT).
-YOUNG_MICROS = 2_000_000
+if TYPE_CHECKING:
+    from everloom.graph.verbs import Graph
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 3.0
+_DEBOUNCE_MS = 300
+_QUIET = (f"/{HIDDEN}/", "/.git/")
+# The coarsest clock of a file system in use (FAT): two writes within it may leave a file the same time.
+_YOUNG_MICROS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Differences:
-    """What differs between the directory and the index."""
+class _Differences:
+    """What differs between the directory and the index; `strays` lead out of the directory."""
 
+    there: tuple[str, ...]
     suspects: tuple[str, ...]
     gone: tuple[str, ...]
-    strays: tuple[Problem, ...]
+    strays: tuple[FileProblem, ...]
 
 
-def compare(entries: Sequence[Entry | Problem], rows: Sequence[Row]) -> Differences:
+def scan(graph: OpenGraph, *, anew: bool = False, progress: Callable[[int], None] = lambda _: None) -> Followed:
+    """Follow every change since the last scan, some files a turn, so that others can write in between."""
+    whole = Followed()
+    offered: set[str] = set()
+    while True:
+        # The directory is compared again in each turn: who wrote in between has indexed those files already.
+        with sole_writer(graph):
+            differences = _compare(graph)
+            candidates = differences.there if anew else differences.suspects
+            suspects = [path for path in candidates if path not in offered][:BATCH]
+            part = _take(graph, suspects, differences.gone, anew=anew)
+        offered.update(suspects)
+        progress(len(suspects))
+        whole = _joined(whole, part)
+        if len(suspects) < BATCH:
+            with graph.op.read() as unit:
+                known = problems(graph, unit)
+            return _joined(whole, Followed(), known + differences.strays)
+
+
+def _compare(graph: OpenGraph) -> _Differences:
     """Find the files that may have changed since they were last looked at."""
+    root, entries = graph.disk.root, list(graph.disk.walk())
+    with graph.op.read() as unit:
+        rows = unit.all("graph.file_all", graph=graph.id)
+    # An unmounted disk looks like a directory in which everything was deleted.
+    if rows and not entries and not (root / MEMORIES).is_dir():
+        raise Conflict(
+            f"{root} held {len(rows)} files and has no {MEMORIES} directory now",
+            hint="mount it again; if all was removed on purpose, make an empty one",
+        )
     known = {row["path"]: row for row in rows}
-    there = {entry.path: entry for entry in entries if isinstance(entry, Entry)}
-    strays = tuple(entry for entry in entries if isinstance(entry, Problem))
-    suspects = tuple(path for path, entry in there.items() if is_suspect(entry, known.get(path)))
-    gone = tuple(path for path in known if path not in there)
-    return Differences(suspects, gone, strays)
+    there = {entry.path: entry for entry in entries if isinstance(entry, FileEntry)}
+    return _Differences(
+        tuple(there),
+        tuple(path for path, entry in there.items() if _is_suspect(entry, known.get(path))),
+        tuple(path for path in known if path not in there),
+        tuple(entry for entry in entries if isinstance(entry, FileProblem)),
+    )
 
 
-def is_suspect(entry: Entry, row: Row | None) -> bool:
-    """Say whether a file must be looked at again."""
+def _is_suspect(entry: FileEntry, row: Row | None) -> bool:
     if row is None or row["problem"] is not None:
         return True
     if (entry.mtime_ns, entry.size) != (row["mtime_ns"], row["size"]):
         return True
-    return bool(entry.mtime_ns // 1000 >= row["checked_at"] - YOUNG_MICROS)
+    return bool(entry.mtime_ns // 1000 >= row["checked_at"] - _YOUNG_MICROS)
 
 
-class Scanner:
-    """What keeps the index of one graph true to its directory."""
+def _take(graph: OpenGraph, suspects: Sequence[str], gone: Sequence[str], *, anew: bool) -> Followed:
+    changed = suspects if anew else _really_changed(graph, suspects)
+    if not changed and not gone:
+        return Followed(read=len(suspects))
+    part = follow_files(graph, [*gone, *changed])
+    return _joined(part, Followed(read=len(suspects) - len(changed)))
 
-    def __init__(self, ground: Ground, catalog: Catalog, carrier: Carrier) -> None:
-        self._ground = ground
-        self._catalog = catalog
-        self._carrier = carrier
 
-    def scan(self, *, anew: bool = False, progress: Callable[[int], None] = lambda _: None) -> Followed:
-        """Follow every change since the last scan, some files a turn, so that others can write in between."""
-        whole = Followed()
-        offered: set[str] = set()
-        while True:
-            with self._carrier.turn():
-                differences = self._differences()
-                suspects = [path for path in self._candidates(differences, anew) if path not in offered][:BATCH]
-                part = self._take(suspects, differences.gone, anew=anew)
-            offered.update(suspects)
-            progress(len(suspects))
-            whole = joined(whole, part)
-            if len(suspects) < BATCH:
-                with self._ground.store.read(self._ground.workspace) as unit:
-                    problems = self._catalog.problems(unit)
-                return joined(whole, Followed(), problems + differences.strays)
-
-    def _differences(self) -> Differences:
-        ground = self._ground
-        entries = list(ground.disk.walk())
-        with ground.store.read(ground.workspace) as unit:
-            rows = unit.all("graph.file_all", graph=ground.graph)
-        if rows and not entries and not (ground.disk.root / MEMORIES).is_dir():
-            raise Conflict(
-                f"{ground.disk.root} held {len(rows)} files and has no {MEMORIES} directory now",
-                hint="mount it again; if all was removed on purpose, make an empty one",
+def _really_changed(graph: OpenGraph, suspects: Sequence[str]) -> Sequence[str]:
+    """Read the suspects; those whose bytes are the same only get their new times."""
+    with graph.op.read() as unit:
+        rows = unit.all("graph.file_of", graph=graph.id, paths=list(suspects))
+    same: dict[str, FileEntry] = {}
+    for row in rows:
+        found = graph.disk.look(row["path"]) if row["problem"] is None else None
+        if found is not None and digest(found[1]) == row["hash"]:
+            same[row["path"]] = found[0]
+    if same:
+        checked_at = machine_micros()
+        with graph.op.write("graph.follow") as transaction:
+            transaction.unit.many(
+                "graph.file_touch",
+                [
+                    {
+                        "graph": graph.id,
+                        "path": path,
+                        "mtime_ns": entry.mtime_ns,
+                        "size": entry.size,
+                        "checked_at": checked_at,
+                    }
+                    for path, entry in same.items()
+                ],
             )
-        return compare(entries, rows)
-
-    def _candidates(self, differences: Differences, anew: bool) -> Sequence[str]:
-        if not anew:
-            return differences.suspects
-        return [entry.path for entry in self._ground.disk.walk() if isinstance(entry, Entry)]
-
-    def _take(self, suspects: Sequence[str], gone: Sequence[str], *, anew: bool) -> Followed:
-        changed = suspects if anew else self._really_changed(suspects)
-        if not changed and not gone:
-            return Followed(read=len(suspects))
-        part = self._catalog.follow([*gone, *changed])
-        return joined(part, Followed(read=len(suspects) - len(changed)))
-
-    def _really_changed(self, suspects: Sequence[str]) -> list[str]:
-        """Read the suspects; those whose bytes are the same only get their new times."""
-        ground = self._ground
-        with ground.store.read(ground.workspace) as unit:
-            rows = {row["path"]: row for row in unit.all("graph.file_of", graph=ground.graph, paths=list(suspects))}
-        same: list[Entry] = []
-        for path in suspects:
-            row = rows.get(path)
-            if row is not None and row["problem"] is None:
-                found = ground.disk.look(path)
-                if found is not None and digest(found[1]) == row["hash"]:
-                    same.append(found[0])
-        if same:
-            with ground.store.write(ground.workspace) as unit:
-                unit.many("graph.file_touch", [touched(ground.graph, entry) for entry in same])
-        kept = {entry.path for entry in same}
-        return [path for path in suspects if path not in kept]
+    return [path for path in suspects if path not in same]
 
 
-def touched(graph: int, entry: Entry) -> dict[str, Value]:
-    """Write a file's new times."""
-    return {
-        "graph": graph,
-        "path": entry.path,
-        "mtime_ns": entry.mtime_ns,
-        "size": entry.size,
-        "checked_at": machine_micros(),
-    }
-
-
-def joined(one: Followed, other: Followed, problems: tuple[Problem, ...] | None = None) -> Followed:
+def _joined(one: Followed, other: Followed, problems: tuple[FileProblem, ...] | None = None) -> Followed:
     """Add up two reports; the problems are those of the last look."""
     return Followed(
         read=one.read + other.read,
@@ -137,4 +138,56 @@ def joined(one: Followed, other: Followed, problems: tuple[Problem, ...] | None 
         changed=one.changed + other.changed,
         removed=one.removed + other.removed,
         problems=problems if problems is not None else (),
+    )
+
+
+class Watcher:
+    """A thread that follows one graph until it is told to stop."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._stop = Event()
+        self._thread = Thread(target=self._run, name=f"watch {graph.name}", daemon=True)
+
+    def start(self) -> Watcher:
+        """Begin to watch."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop, and wait until it has."""
+        self._stop.set()
+        self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        for _ in self._moments():
+            try:
+                self._graph.follow()
+            except EverloomError as error:
+                log.warning("cannot follow %s: %s", self._graph.directory, error)
+
+    def _moments(self) -> Iterator[None]:
+        """Wake up whenever something changed, or might have."""
+        if find_spec("watchfiles") is None:
+            while not self._stop.wait(POLL_SECONDS):
+                yield
+            return
+        from watchfiles import watch  # noqa: PLC0415  an extra
+
+        changes = watch(
+            self._graph.directory,
+            stop_event=self._stop,
+            debounce=_DEBOUNCE_MS,
+            raise_interrupt=False,
+            watch_filter=lambda _, path: _is_of_interest(path),
+        )
+        for _ in changes:
+            yield
+
+
+def _is_of_interest(path: str) -> bool:
+    """Say whether a change can matter to the index."""
+    unified = path.replace("\\", "/")
+    return not any(part in unified for part in _QUIET) and (
+        unified.endswith(".md") or "." not in unified.rsplit("/", 1)[-1]
     )

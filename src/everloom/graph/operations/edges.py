@@ -1,252 +1,289 @@
-"""The operations on relations: relate, follow, describe, take back, repair. Edge file and both memories, or none."""
+"""The operations on relations: relate, follow, describe, take back, repair. Edge file and both memories, or none.
+
+A relation is in three files: the edge with its text, and one entry ("side") in each memory's front matter.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
+from uuid import uuid4
 
 from everloom.errors import Conflict, NotFound, Rejected
-from everloom.graph.files.changeset import Bench
-from everloom.graph.files.frontmatter import Unreadable
-from everloom.graph.files.plan import Plan
-from everloom.graph.index.catalog import edge_from
-from everloom.graph.kinds import DEFAULT_STRENGTH, checked_relation, checked_share
-from everloom.graph.operations.desk import Desk
-from everloom.graph.operations.relations import OPPOSITE, join, new_edge, with_side, without, without_side
-from everloom.graph.results import Brief, Drawn, Edge, Memory, Neighbor, Relation
+from everloom.graph.files.changeset import Changeset, FilePlan
+from everloom.graph.files.disk import edge_stem, free_name
+from everloom.graph.files.frontmatter import UnreadableFile
+from everloom.graph.index.catalog import (
+    OpenGraph,
+    attached_to,
+    describe,
+    edge_from,
+    edge_rows,
+    find_edge,
+    find_memory,
+    memory_rows,
+    relation_rows,
+)
+from everloom.graph.index.executor import execute, sole_writer
+from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, checked_relation, checked_share
+from everloom.graph.results import DrawnEdge, Edge, Memory, MemoryBrief, RelatedMemory, Relation
 from everloom.kernel.texts import analyse, checked
 from everloom.store import Row
 
-MOST_HOPS = 5
-MOST_NEIGHBORS = 500
+_MOST_HOPS = 5
+_MOST_RELATED = 500
+_OPPOSITE = {"outgoing": "incoming", "incoming": "outgoing"}
 
 
-class Edges:
-    """Operations on the relations of one graph."""
+def relate(
+    graph: OpenGraph,
+    ends: tuple[str, str],
+    kind: str,
+    *,
+    strength: float | None = None,
+    context: str | None = None,
+    description: str | None = None,
+) -> DrawnEdge:
+    """Draw a relation, or change the one that is there between the same two of the same type."""
+    relation = checked_relation(kind)
+    wanted = None if strength is None else checked_share(strength, "strength")
+    text = context if context is None else checked(context, "the context")
+    with sole_writer(graph):
+        one, other = (graph.row(end) for end in ends)
+        if one["uuid"] == other["uuid"]:
+            raise Rejected("a memory cannot be related to itself", hint="name two different ones")
+        files = Changeset(graph.disk)
+        found = _edge_between(graph, one["uuid"], relation, other["uuid"])
+        edge = _drawn(graph, files, found, (one["path"], relation, other["path"]), wanted)
+        if description is not None:
+            edge = replace(edge, description=checked(description, "the description").strip())
+        elif not edge.description and text:
+            edge = replace(edge, description=text.strip())
+        files.add(edge) if found is None else files.change_edge(edge.path, lambda _: edge)
+        join(files, edge, one["path"], other["path"], text)
+        notices = _execute(graph, "relate", files, edge)
+    return DrawnEdge(edge=edge, created=found is None, notices=notices)
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
 
-    def relate(
-        self,
-        from_id: str | int,
-        to_id: str | int,
-        kind: str,
-        *,
-        strength: float | None = None,
-        context: str | None = None,
-        description: str | None = None,
-    ) -> Drawn:
-        """Draw a relation, or change the one that is there between the same two of the same type."""
-        relation = checked_relation(kind)
-        wanted = None if strength is None else checked_share(strength, "strength")
-        text = context if context is None else checked(context, "the context")
-        desk = self._desk
-        with desk.turn():
-            one, other = desk.row(from_id), desk.row(to_id)
-            if one["uuid"] == other["uuid"]:
-                raise Rejected("a memory cannot be related to itself", hint="name two different ones")
-            bench = desk.bench()
-            found = self._edge_between(one["uuid"], relation, other["uuid"])
-            edge = self._drawn(bench, found, (one["path"], relation, other["path"]), wanted)
-            if description is not None:
-                edge = replace(edge, description=checked(description, "the description").strip())
-            elif not edge.description and text:
-                edge = replace(edge, description=text.strip())
-            bench.add(edge) if found is None else bench.change_edge(edge.path, lambda _: edge)
-            join(bench, edge, one["path"], other["path"], text)
-            notices = self._carried("relate", f"relate: {edge.from_title} {relation} {edge.to_title}", bench, edge)
-        return Drawn(edge=edge, created=found is None, notices=notices)
+def _drawn(
+    graph: OpenGraph, files: Changeset, found: Row | None, ends: tuple[str, str, str], strength: float | None
+) -> Edge:
+    start, relation, end = ends
+    one, other = files.memory(start), files.memory(end)
+    if found is None:
+        # A person may have written a side by hand, before there was an edge.
+        known = [side.strength for side in one.relations if (side.target, side.type) == (other.id, relation)]
+        weight = strength if strength is not None else next((each for each in known if each), DEFAULT_STRENGTH)
+        return new_edge(files, one, relation, other, weight, graph.op.now)
+    edge = files.edge(found["path"])
+    return replace(
+        edge,
+        strength=edge.strength if strength is None else strength,
+        from_title=one.title,
+        to_title=other.title,
+        updated=graph.op.now.replace(microsecond=0),
+    )
 
-    def _drawn(self, bench: Bench, found: Row | None, ends: tuple[str, str, str], strength: float | None) -> Edge:
-        start, relation, end = ends
-        one, other = bench.memory(start), bench.memory(end)
-        if found is None:
-            known = [side for side in one.relations if (side.target, side.type) == (other.id, relation)]
-            weight = (
-                strength if strength is not None else next((side.strength for side in known if side.strength), None)
-            )
-            return new_edge(bench, one, relation, other, DEFAULT_STRENGTH if weight is None else weight, self._desk.now)
-        edge = bench.edge(found["path"])
-        return replace(
-            edge,
-            strength=edge.strength if strength is None else strength,
-            from_title=one.title,
-            to_title=other.title,
-            updated=self._desk.now.replace(microsecond=0),
-        )
 
-    def _edge_between(self, start: str, kind: str, end: str) -> Row | None:
-        ground = self._desk.ground
-        with ground.store.read(ground.workspace) as unit:
-            rows = unit.all("graph.edge_of", graph=ground.graph, uuid=start)
-        return next(
-            (row for row in rows if (row["from_uuid"], row["type"], row["to_uuid"]) == (start, kind, end)), None
-        )
+def _edge_between(graph: OpenGraph, start: str, kind: str, end: str) -> Row | None:
+    wanted = (start, kind, end)
+    rows = attached_to(graph, start)[0]
+    return next((row for row in rows if (row["from_uuid"], row["type"], row["to_uuid"]) == wanted), None)
 
-    def _carried(self, operation: str, message: str, bench: Bench, edge: Edge) -> tuple[str, ...]:
-        detail = {"id": edge.id, "from": edge.from_id, "to": edge.to_id, "type": edge.type}
-        return self._desk.carrier.carry(Plan(operation, message, bench.changes(), detail))
 
-    def _row(self, identity: str) -> Row:
-        ground = self._desk.ground
-        with ground.store.read(ground.workspace) as unit:
-            return self._desk.catalog.find_edge(unit, identity)
+def _execute(graph: OpenGraph, operation: str, files: Changeset, edge: Edge) -> tuple[str, ...]:
+    message = f"{operation.replace('_', '-')}: {edge.from_title} {edge.type} {edge.to_title}"
+    detail = {"id": edge.id, "from": edge.from_id, "to": edge.to_id, "type": edge.type}
+    return execute(graph, FilePlan(operation, message, files.changes(), detail))
 
-    def get(self, identity: str) -> Edge:
-        """Read an edge from its file."""
-        return self._desk.bench().edge(self._row(identity)["path"])
 
-    def search(
-        self, query: str = "", *, kind: str | None = None, memory: str | int | None = None, limit: int = 20
-    ) -> list[Edge]:
-        """Find edges by the words of their titles and description, by type, by a memory at one end."""
-        relation = None if kind is None else checked_relation(kind)
-        ground = self._desk.ground
-        with ground.store.read(ground.workspace) as unit:
-            end = None if memory is None else self._desk.catalog.find(unit, memory)["uuid"]
-            rows = self._desk.catalog.edges(unit)
-        edges = [
-            edge_from(row)
-            for row in rows
-            if (relation is None or row["type"] == relation)
-            and (end is None or end in (row["from_uuid"], row["to_uuid"]))
-        ]
-        return ranked(edges, query)[: max(1, limit)]
+def get_edge(graph: OpenGraph, identity: str) -> Edge:
+    """Read an edge from its file."""
+    return Changeset(graph.disk).edge(find_edge(graph, identity)["path"])
 
-    def update(
-        self, identity: str, *, kind: str | None = None, strength: float | None = None, description: str | None = None
-    ) -> Drawn:
-        """Change an edge and both memories' sides of it."""
-        desk = self._desk
-        with desk.turn():
-            row = self._row(identity)
-            bench = desk.bench()
-            old = bench.edge(row["path"])
-            new = self._changed(old, kind, strength, description)
-            if new.type != old.type and self._edge_between(old.from_id, new.type, old.to_id) is not None:
-                raise Conflict(
-                    f"the two are already joined by {new.type}", hint="change that edge, and delete this one"
-                )
-            bench.change_edge(old.path, lambda _: new)
-            for path, target, direction in self._sides(old):
-                bench.change(path, lambda memory, t=target, d=direction: resided(memory, old, new, t, d))  # type: ignore[misc]
-            message = f"edge-update: {new.from_title} {new.type} {new.to_title}"
-            notices = self._carried("edge_update", message, bench, new)
-        return Drawn(edge=new, created=False, notices=notices)
 
-    def _changed(self, old: Edge, kind: str | None, strength: float | None, description: str | None) -> Edge:
-        if kind is None and strength is None and description is None:
-            raise Rejected("nothing to change", hint="give a type, a strength or a description")
-        return replace(
+def search_edges(
+    graph: OpenGraph, query: str, *, kind: str | None = None, memory: str | None = None, limit: int = 20
+) -> list[Edge]:
+    """Find edges by the words of their titles and description, by type, by a memory at one end."""
+    relation = None if kind is None else checked_relation(kind)
+    with graph.op.read() as unit:
+        end = None if memory is None else find_memory(graph, unit, memory)["uuid"]
+        rows = edge_rows(graph, unit)
+    edges = [
+        edge_from(row)
+        for row in rows
+        if (relation is None or row["type"] == relation) and (end is None or end in (row["from_uuid"], row["to_uuid"]))
+    ]
+    return _ranked(edges, query)[: max(1, limit)]
+
+
+def update_edge(
+    graph: OpenGraph,
+    identity: str,
+    *,
+    kind: str | None = None,
+    strength: float | None = None,
+    description: str | None = None,
+) -> DrawnEdge:
+    """Change an edge and both memories' sides of it."""
+    if kind is None and strength is None and description is None:
+        raise Rejected("nothing to change", hint="give a type, a strength or a description")
+    with sole_writer(graph):
+        files = Changeset(graph.disk)
+        old = files.edge(find_edge(graph, identity)["path"])
+        new = replace(
             old,
             type=old.type if kind is None else checked_relation(kind),
             strength=old.strength if strength is None else checked_share(strength, "strength"),
             description=old.description if description is None else checked(description, "the description").strip(),
-            updated=self._desk.now.replace(microsecond=0),
+            updated=graph.op.now.replace(microsecond=0),
         )
-
-    def _sides(self, edge: Edge) -> list[tuple[str, str, str]]:
-        """Find the files of both ends that are there: path, target, direction."""
-        sides = []
-        for own, other, direction in ((edge.from_id, edge.to_id, "outgoing"), (edge.to_id, edge.from_id, "incoming")):
-            try:
-                sides.append((self._desk.row(own)["path"], other, direction))
-            except NotFound:
-                continue
-        return sides
-
-    def delete(self, identity: str) -> Edge:
-        """Take a relation back: its file and both sides."""
-        desk = self._desk
-        with desk.turn():
-            row = self._row(identity)
-            bench = desk.bench()
-            edge = edge_from(row)
-            bench.remove(edge.path)
-            for path, target, direction in self._sides(edge):
-                bench.change(
-                    path,
-                    lambda memory, t=target, d=direction: without_side(  # type: ignore[misc]
-                        without(memory, (), edge_id=edge.id), t, edge.type, d
-                    ),
-                )
-            self._carried("edge_delete", f"edge-delete: {edge.from_title} {edge.type} {edge.to_title}", bench, edge)
-        return edge
-
-    def related(self, identity: str | int, *, hops: int = 1, kinds: Sequence[str] = ()) -> list[Neighbor]:
-        """Follow relations from a memory, nearest first; archived memories are passed over."""
-        if not 1 <= hops <= MOST_HOPS:
-            raise Rejected(f"cannot follow {hops} hops", hint=f"ask for 1 to {MOST_HOPS}")
-        wanted = {checked_relation(kind) for kind in kinds}
-        desk, now = self._desk, self._desk.now
-        with desk.ground.store.read(desk.ground.workspace) as unit:
-            start = desk.catalog.find(unit, identity)
-            met, border = {start["uuid"]}, [start]
-            found: list[Neighbor] = []
-            for distance in range(1, hops + 1):
-                steps = unit.all("graph.relation_of", ids=[row["id"] for row in border])
-                fresh = {
-                    step["target"]: step
-                    for step in reversed(steps)
-                    if step["target"] not in met and (not wanted or step["type"] in wanted)
-                }
-                rows = unit.all("graph.memory_by_uuid", graph=desk.ground.graph, uuids=list(fresh))
-                whole = unit.all("graph.memory_of", ids=[row["id"] for row in rows])
-                names = {row["id"]: row["uuid"] for row in border}
-                border = [row for row in whole if row["uuid"] in fresh]
-                met.update(fresh)
-                briefs = desk.catalog.briefs(unit, border, now)
-                found += [neighbor(brief, distance, fresh[brief.id], names) for brief in briefs]
-        return [each for each in found if each.memory.status != "archived"][:MOST_NEIGHBORS]
-
-    def repair(self) -> tuple[list[str], list[str]]:
-        """Complete relations that have one side only; the answer is what was mended, and what leads nowhere."""
-        desk = self._desk
-        with desk.turn():
-            with desk.ground.store.read(desk.ground.workspace) as unit:
-                sides = unit.all("graph.relation_all", graph=desk.ground.graph)
-                edges = [edge_from(row) for row in desk.catalog.edges(unit)]
-                paths = {row["uuid"]: row["path"] for row in desk.catalog.rows(unit)}
-            missing, dangling = incomplete(sides, edges, set(paths))
-            bench = desk.bench()
-            repaired = []
-            for owner, side in missing:
-                try:
-                    bench.change(paths[owner], lambda memory, side=side: with_side(memory, side))  # type: ignore[misc]
-                    repaired.append(f"{paths[owner]}: {side.direction} {side.type} {side.target}")
-                except Unreadable as error:
-                    dangling.append(error.message)
-            changes = bench.changes()
-            if changes:
-                desk.carrier.carry(
-                    Plan("reindex", "reindex: complete one-sided relations", changes, {"repaired": repaired})
-                )
-        return repaired, dangling
+        if new.type != old.type and _edge_between(graph, old.from_id, new.type, old.to_id) is not None:
+            raise Conflict(f"the two are already joined by {new.type}", hint="change that edge, and delete this one")
+        files.change_edge(old.path, lambda _: new)
+        for path, side in _sides_of(graph, new):
+            files.change(path, lambda memory, side=side: _with_changed_side(memory, old, side))  # type: ignore[misc]
+        notices = _execute(graph, "edge_update", files, new)
+    return DrawnEdge(edge=new, created=False, notices=notices)
 
 
-def resided(memory: Memory, old: Edge, new: Edge, target: str, direction: str) -> Memory:
-    """Let a memory's side of an edge say what the edge says now."""
-    known = next((side for side in memory.relations if is_side_of(side, old, target, direction)), None)
-    side = Relation(
-        target=target,
-        type=new.type,
-        direction=direction,
-        strength=new.strength,
-        context=None if known is None else known.context,
-        edge_id=new.id,
+def delete_edge(graph: OpenGraph, identity: str) -> Edge:
+    """Take a relation back: its file and both sides."""
+    with sole_writer(graph):
+        files = Changeset(graph.disk)
+        edge = edge_from(find_edge(graph, identity))
+        files.remove(edge.path)
+        for path, own in _sides_of(graph, edge):
+            files.change(
+                path,
+                lambda memory, own=own: without(memory, lambda side: side.edge_id == edge.id or side.key == own.key),  # type: ignore[misc]
+            )
+        _execute(graph, "edge_delete", files, edge)
+    return edge
+
+
+def _sides_of(graph: OpenGraph, edge: Edge) -> list[tuple[str, Relation]]:
+    """Say what both ends should say of an edge, with their files; an end may be gone."""
+    found = []
+    for owner, side in _both_sides(edge):
+        try:
+            found.append((str(graph.row(owner)["path"]), side))
+        except NotFound:
+            continue
+    return found
+
+
+def _both_sides(edge: Edge, context: str | None = None) -> tuple[tuple[str, Relation], tuple[str, Relation]]:
+    outgoing = Relation(
+        target=edge.to_id,
+        type=edge.type,
+        direction="outgoing",
+        strength=edge.strength,
+        context=context,
+        edge_id=edge.id,
     )
-    if known is None:
-        return with_side(memory, side)
-    return replace(memory, relations=tuple(side if each is known else each for each in memory.relations))
+    return (edge.from_id, outgoing), (edge.to_id, replace(outgoing, target=edge.from_id, direction="incoming"))
 
 
-def is_side_of(side: Relation, edge: Edge, target: str, direction: str) -> bool:
-    """Say whether a memory's relation is its side of an edge."""
-    return side.edge_id == edge.id or (side.target, side.type, side.direction) == (target, edge.type, direction)
+def related(graph: OpenGraph, identity: str, *, hops: int = 1, kinds: Sequence[str] = ()) -> list[RelatedMemory]:
+    """Follow relations from a memory, nearest first; archived memories are passed over."""
+    if not 1 <= hops <= _MOST_HOPS:
+        raise Rejected(f"cannot follow {hops} hops", hint=f"ask for 1 to {_MOST_HOPS}")
+    wanted = {checked_relation(kind) for kind in kinds}
+    with graph.op.read() as unit:
+        start = find_memory(graph, unit, identity)
+        met, border = {start["uuid"]}, [start]
+        found: list[RelatedMemory] = []
+        for distance in range(1, hops + 1):
+            steps = unit.all("graph.relation_of", ids=[row["id"] for row in border])
+            fresh = {
+                step["target"]: step
+                for step in reversed(steps)
+                if step["target"] not in met and (not wanted or step["type"] in wanted)
+            }
+            names = {row["id"]: row["uuid"] for row in border}
+            rows = unit.all("graph.memory_by_uuid", graph=graph.id, uuids=list(fresh))
+            border = [row for row in rows if row["gone_at"] is None]
+            met.update(fresh)
+            briefs = describe(graph, unit, border)
+            found += [_related(brief, distance, fresh[brief.id], names) for brief in briefs]
+    return [each for each in found if each.memory.status != "archived"][:_MOST_RELATED]
 
 
-def ranked(edges: Sequence[Edge], query: str) -> list[Edge]:
+def _related(brief: MemoryBrief, distance: int, step: Row, names: dict[int, str]) -> RelatedMemory:
+    return RelatedMemory(
+        memory=brief,
+        hops=distance,
+        via=names[step["memory_id"]],
+        type=step["type"],
+        direction=step["direction"],
+        strength=step["strength"],
+        edge_id=step["edge_uuid"],
+    )
+
+
+def repair(graph: OpenGraph) -> tuple[list[str], list[str]]:
+    """Complete relations that have one side only; the answer is what was mended, and what leads nowhere."""
+    with sole_writer(graph):
+        with graph.op.read() as unit:
+            sides = relation_rows(graph, unit)
+            edges = [edge_from(row) for row in edge_rows(graph, unit)]
+            paths = {row["uuid"]: row["path"] for row in memory_rows(graph, unit)}
+        missing, dangling = _incomplete(sides, edges, set(paths))
+        files = Changeset(graph.disk)
+        repaired = []
+        for owner, side in missing:
+            try:
+                files.change(paths[owner], lambda memory, side=side: _with_side(memory, side))  # type: ignore[misc]
+                repaired.append(f"{paths[owner]}: {side.direction} {side.type} {side.target}")
+            except UnreadableFile as error:
+                dangling.append(error.message)
+        changes = files.changes()
+        if changes:
+            message = "reindex: complete one-sided relations"
+            execute(graph, FilePlan("reindex", message, changes, {"repaired": repaired}))
+    return repaired, dangling
+
+
+def _incomplete(
+    rows: Sequence[Row], edges: Sequence[Edge], there: set[str]
+) -> tuple[list[tuple[str, Relation]], list[str]]:
+    """Find the sides that are missing, and the relations that lead to nothing."""
+    known: set[tuple[str, tuple[str, str, str]]] = set()
+    wanted: dict[tuple[str, tuple[str, str, str]], Relation] = {}
+    dangling = []
+    for row in rows:
+        known.add((row["uuid"], (row["target"], row["type"], row["direction"])))
+        if row["target"] not in there:
+            dangling.append(f"{row['uuid']} {row['type']} {row['target']}: there is no such memory")
+            continue
+        back = relation_from(row, target=row["uuid"], direction=_OPPOSITE[row["direction"]])
+        wanted[row["target"], back.key] = back
+    for edge in edges:
+        if not {edge.from_id, edge.to_id} <= there:
+            dangling.append(f"{edge.path}: an end of it is not there")
+            continue
+        for owner, side in _both_sides(edge):
+            wanted.setdefault((owner, side.key), side)
+    return [(key[0], side) for key, side in wanted.items() if key not in known], dangling
+
+
+def relation_from(row: Row, **other: str) -> Relation:
+    """Read a side of a relation from its row, with some of it changed."""
+    side = Relation(
+        target=row["target"],
+        type=row["type"],
+        direction=row["direction"],
+        strength=row["strength"],
+        context=row["context"],
+        edge_id=row["edge_uuid"],
+    )
+    return replace(side, **other)  # type: ignore[arg-type]
+
+
+def _ranked(edges: Sequence[Edge], query: str) -> list[Edge]:
     """Order edges by how many words of a question they hold; none at all leaves one out."""
     terms = set(analyse(query))
     if not terms:
@@ -258,47 +295,65 @@ def ranked(edges: Sequence[Edge], query: str) -> list[Edge]:
     return [edge for score, edge in sorted(scored, key=lambda each: -each[0]) if score]
 
 
-def neighbor(brief: Brief, distance: int, step: Row, names: dict[int, str]) -> Neighbor:
-    """Describe a memory that a relation led to."""
-    return Neighbor(
-        memory=brief,
-        hops=distance,
-        via=names[step["memory_id"]],
-        type=step["type"],
-        direction=step["direction"],
-        strength=step["strength"],
-        edge_id=step["edge_uuid"],
+def new_edge(files: Changeset, one: Memory, kind: str, other: Memory, strength: float, now: datetime) -> Edge:
+    """Make an edge that has no file yet, with a free name."""
+    identity = str(uuid4())
+    stem = edge_stem(one.title, kind, other.title)
+    name = free_name(stem, identity, lambda each: files.is_taken(f"{EDGES}/{each}"))
+    moment = now.replace(microsecond=0)
+    return Edge(
+        id=identity,
+        type=kind,
+        from_id=one.id,
+        from_title=one.title,
+        to_id=other.id,
+        to_title=other.title,
+        strength=strength,
+        created=moment,
+        updated=moment,
+        path=f"{EDGES}/{name}",
     )
 
 
-def incomplete(
-    sides: Sequence[Row], edges: Sequence[Edge], there: set[str]
-) -> tuple[list[tuple[str, Relation]], list[str]]:
-    """Find the sides that are missing, and the relations that lead to nothing."""
-    known = {(row["uuid"], row["target"], row["type"], row["direction"]) for row in sides}
-    wanted: dict[tuple[str, str, str, str], Relation] = {}
-    dangling = []
-    for row in sides:
-        if row["target"] not in there:
-            dangling.append(f"{row['uuid']} {row['type']} {row['target']}: there is no such memory")
-            continue
-        back = OPPOSITE[row["direction"]]
-        wanted[(row["target"], row["uuid"], row["type"], back)] = Relation(
-            target=row["uuid"],
-            type=row["type"],
-            direction=back,
-            strength=row["strength"],
-            context=row["context"],
-            edge_id=row["edge_uuid"],
-        )
-    for edge in edges:
-        if not {edge.from_id, edge.to_id} <= there:
-            dangling.append(f"{edge.path}: an end of it is not there")
-            continue
-        base = Relation(
-            target=edge.to_id, type=edge.type, direction="outgoing", strength=edge.strength, edge_id=edge.id
-        )
-        wanted.setdefault((edge.from_id, edge.to_id, edge.type, "outgoing"), base)
-        other = replace(base, target=edge.from_id, direction="incoming")
-        wanted.setdefault((edge.to_id, edge.from_id, edge.type, "incoming"), other)
-    return [(key[0], side) for key, side in wanted.items() if key not in known], dangling
+def join(files: Changeset, edge: Edge, from_path: str, to_path: str, context: str | None) -> None:
+    """Write an edge into both memories."""
+    (_, outgoing), (_, incoming) = _both_sides(edge, context)
+    files.change(from_path, lambda memory: _with_side(memory, outgoing))
+    files.change(to_path, lambda memory: _with_side(memory, incoming))
+
+
+def without(memory: Memory, leaves: Callable[[Relation], bool]) -> Memory:
+    """Take out the sides that a test names."""
+    return replace(memory, relations=tuple(side for side in memory.relations if not leaves(side)))
+
+
+def redirect(memory: Memory, old: str, new: str) -> Memory:
+    """Let the sides that lead to one memory lead to another; where both are there, the one that was stays."""
+    native = {side.key for side in memory.relations if side.target != old}
+    kept: list[Relation] = []
+    for side in memory.relations:
+        moved = replace(side, target=new) if side.target == old else side
+        is_double = side.target == old and moved.key in native
+        if moved.target != memory.id and not is_double:
+            kept.append(moved)
+    return replace(memory, relations=tuple(kept))
+
+
+def _with_side(memory: Memory, side: Relation) -> Memory:
+    """Add one side of a relation, or put it in the place of the one that is there."""
+    return _replace_side(memory, side, lambda known: known.key == side.key)
+
+
+def _with_changed_side(memory: Memory, old: Edge, side: Relation) -> Memory:
+    """Let a memory's side of an edge say what the edge says now."""
+    key = (side.target, old.type, side.direction)
+    mine = next((known for known in memory.relations if known.edge_id == old.id or known.key == key), side)
+    return _replace_side(memory, side, lambda known: known.key == mine.key)
+
+
+def _replace_side(memory: Memory, side: Relation, is_same: Callable[[Relation], bool]) -> Memory:
+    for place, known in enumerate(memory.relations):
+        if is_same(known):
+            kept = replace(side, context=side.context if side.context is not None else known.context)
+            return replace(memory, relations=(*memory.relations[:place], kept, *memory.relations[place + 1 :]))
+    return replace(memory, relations=(*memory.relations, side))

@@ -1,127 +1,150 @@
-"""Bringing an existing directory in: its files as they are, its accesses, its vectors if the model is the same."""
+"""The first system's directories: brought in with their files, accesses and vectors, and its JSON files written for it.
+
+Files are taken as they are. Keys and secrets in its configuration are neither kept nor copied.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from everloom.clock import from_micros, to_micros
 from everloom.errors import EverloomError, NotFound
-from everloom.graph.files.disk import Disk, Entry
-from everloom.graph.files.plan import Change, Plan, Put
-from everloom.graph.files.reader import look
+from everloom.graph.files.changeset import FileChange, FilePlan, Put
+from everloom.graph.files.disk import Disk, FileEntry
+from everloom.graph.files.parser import parse_number, read_file
+from everloom.graph.files.render import relation_fields, timestamp
+from everloom.graph.index.catalog import OpenGraph, edge_from, edge_rows, memory_rows, relation_rows
+from everloom.graph.index.decay import strength_of
+from everloom.graph.index.executor import execute, sole_writer
+from everloom.graph.index.scan import scan
 from everloom.graph.kinds import EPISODES
-from everloom.graph.operations.desk import Desk
-from everloom.graph.operations.legacy import Remains, remains_of
-from everloom.graph.results import Edge, Imported, Memory, Problem
-from everloom.kernel.embedding import GENERAL, Embedding, Made
+from everloom.graph.operations.edges import relation_from, repair
+from everloom.graph.results import Edge, FileProblem, Imported, Memory, Reindexed
+from everloom.kernel.embedding import GENERAL, Made
+from everloom.store import Row
+
+_INDEX, _STATE, _EMBEDDINGS, _CONFIG = "_index.json", "_state.json", "_embeddings.json", "_config.json"
+_LARGEST = 500_000_000
 
 
-class Importing:
-    """Imports into one graph."""
+def import_directory(graph: OpenGraph, source: Path) -> Imported:
+    """Bring in everything that is not here yet; doing it again changes nothing."""
+    if not source.is_dir():
+        raise NotFound(f"there is no directory {source}", hint="name the directory that holds `graph/`")
+    legacy = _read_legacy(source)
+    with sole_writer(graph):
+        changes, skipped = _changes(graph, Disk(source))
+        detail = {"from": str(source), "files": len(changes)}
+        message = f"import: {len(changes)} files from {source.name}"
+        notices = execute(graph, FilePlan("import", message, tuple(changes), detail, legacy.states))
+    vectors, trouble = _take_vectors(graph, legacy)
+    with graph.op.read() as unit:
+        here = {row["uuid"] for row in memory_rows(graph, unit)}
+        edges = len(edge_rows(graph, unit))
+    lost = len(legacy.indexed - here)
+    told = [f"{lost} memories of its index have no file"] if lost else []
+    return Imported(
+        graph=graph.name,
+        directory=str(graph.disk.root),
+        files=len(changes),
+        memories=len(here),
+        edges=edges,
+        states=len(here & legacy.states.keys()),
+        vectors=vectors,
+        skipped=tuple(dict.fromkeys([*skipped, *legacy.problems])),
+        notices=(*notices, *legacy.notices, *trouble, *told),
+    )
 
-    def __init__(self, desk: Desk, embedding: Embedding, name: str) -> None:
-        self._desk = desk
-        self._embedding = embedding
-        self._name = name
 
-    def take(self, source: Path) -> Imported:
-        """Bring in everything that is not here yet; doing it again changes nothing."""
-        if not source.is_dir():
-            raise NotFound(f"there is no directory {source}", hint="name the directory that holds `graph/`")
-        desk = self._desk
-        remains = remains_of(source)
-        with desk.turn():
-            changes, skipped = self._changes(Disk(source))
-            detail = {"from": str(source), "files": len(changes)}
-            message = f"import: {len(changes)} files from {source.name}"
-            notices = desk.carrier.carry(Plan("import", message, tuple(changes), detail, remains.states))
-        vectors, said = self._vectors(remains)
-        return self._report(
-            changes, [*skipped, *remains.problems], remains, vectors, [*notices, *remains.notices, *said]
-        )
+def reindex(graph: OpenGraph, *, as_json: bool = False) -> Reindexed:
+    """Read every file anew, complete one-sided relations, and write the JSON files for other tools if asked."""
+    followed = scan(graph, anew=True)
+    repaired, dangling = repair(graph)
+    written = _write_json(graph) if as_json else ()
+    with graph.op.read() as unit:
+        memories, edges = len(memory_rows(graph, unit)), len(edge_rows(graph, unit))
+    return Reindexed(
+        followed=followed,
+        memories=memories,
+        edges=edges,
+        repaired=tuple(repaired),
+        dangling=tuple(dangling),
+        written=written,
+    )
 
-    def _changes(self, source: Disk) -> tuple[list[Change], list[Problem]]:
-        if source.root == self._desk.disk.root:
-            return [], []
-        ids = self._ids()
-        changes: list[Change] = []
-        skipped: list[Problem] = []
-        for path in files_of(source):
-            if isinstance(path, Problem):
-                skipped.append(path)
-                continue
-            content = look(source, path).content
-            if isinstance(content, Problem) and path.startswith(f"{EPISODES}/"):
-                content = None
-            elif isinstance(content, Problem):
-                skipped.append(content)
-            data, held = readable(source, path), self._desk.disk.read(path)
-            if data is None or held == data:
-                continue
-            if held is not None:
-                skipped.append(Problem(path, None, "another file has this name here already; it was left as it is"))
-            elif isinstance(content, Memory | Edge) and content.id in ids:
-                skipped.append(Problem(path, None, f"its id {content.id} is here already"))
-            else:
-                changes.append(Put.of(path, None, data))
+
+def _write_json(graph: OpenGraph) -> tuple[str, ...]:
+    """Write `_index.json` and `_state.json` for tools that read those; git does not see them."""
+    now = graph.op.now
+    with sole_writer(graph):
+        with graph.op.read() as unit:
+            rows, sides = memory_rows(graph, unit), relation_rows(graph, unit)
+            edges = [edge_from(row) for row in edge_rows(graph, unit)]
+        pages = {_INDEX: _index_json(rows, sides, edges, now), _STATE: _state_json(rows, now)}
+        puts = tuple(Put.of(path, graph.disk.read(path), data) for path, data in pages.items())
+        execute(graph, FilePlan("reindex", "reindex", puts, is_committed=False))
+    return tuple(pages)
+
+
+def _changes(graph: OpenGraph, source: Disk) -> tuple[list[FileChange], list[FileProblem]]:
+    changes: list[FileChange] = []
+    skipped: list[FileProblem] = []
+    if source.root == graph.disk.root:
         return changes, skipped
-
-    def _ids(self) -> set[str]:
-        desk = self._desk
-        with desk.ground.store.read(desk.ground.workspace) as unit:
-            rows = [*desk.catalog.rows(unit), *desk.catalog.edges(unit)]
-        return {row["uuid"] for row in rows}
-
-    def _vectors(self, remains: Remains) -> tuple[int, list[str]]:
-        """Take vectors over when the preferred embedder is the one that made them; vectors of two models never mix."""
-        traits = self._embedding.chain.links[0]
-        name = traits.name.partition(":")[2].removesuffix(":latest")
-        if not remains.vectors:
-            return 0, []
-        size = len(next(iter(remains.vectors.values())))
-        if name != remains.model.removesuffix(":latest") or traits.dim not in (None, size):
-            return 0, [f"its vectors were made by {remains.model or 'an unknown model'}: {traits.name} makes them anew"]
-        desk = self._desk
-        with desk.ground.store.write(desk.ground.workspace) as unit:
-            rows = unit.all("graph.memory_by_uuid", graph=desk.ground.graph, uuids=list(remains.vectors))
-            fit = {row["id"]: row["uuid"] for row in rows if row["gone_at"] is None and not row["archived"]}
-            if fit:
-                matrix = np.stack([unit_length(remains.vectors[uuid]) for uuid in fit.values()])
-                self._embedding.make_whole(unit, list(fit), Made(traits.name, {GENERAL: matrix}), desk.now)
-        return len(fit), []
-
-    def _report(
-        self, changes: Sequence[Change], skipped: list[Problem], remains: Remains, vectors: int, notices: list[str]
-    ) -> Imported:
-        desk = self._desk
-        with desk.ground.store.read(desk.ground.workspace) as unit:
-            rows = desk.catalog.rows(unit)
-            edges = len(desk.catalog.edges(unit))
-        here = {row["uuid"] for row in rows}
-        lost = remains.indexed - here
-        if lost:
-            notices.append(f"{len(lost)} memories of its index have no file")
-        return Imported(
-            graph=self._name,
-            directory=str(desk.disk.root),
-            files=len(changes),
-            memories=len(rows),
-            edges=edges,
-            states=len(here & remains.states.keys()),
-            vectors=vectors,
-            skipped=tuple(dict.fromkeys(skipped)),
-            notices=tuple(notices),
-        )
+    with graph.op.read() as unit:
+        ids = {row["uuid"] for row in [*memory_rows(graph, unit), *edge_rows(graph, unit)]}
+    for path in _files_of(source):
+        if isinstance(path, FileProblem):
+            skipped.append(path)
+            continue
+        content = None if path.startswith(f"{EPISODES}/") else read_file(source, path).content
+        if isinstance(content, FileProblem):
+            skipped.append(content)
+        data, held = _readable(source, path), graph.disk.read(path)
+        if data is None or held == data:
+            continue
+        if held is not None:
+            skipped.append(FileProblem(path, None, "another file has this name here already; it was left as it is"))
+        elif isinstance(content, Memory | Edge) and content.id in ids:
+            skipped.append(FileProblem(path, None, f"its id {content.id} is here already"))
+        else:
+            changes.append(Put.of(path, None, data))
+    return changes, skipped
 
 
-def files_of(source: Disk) -> Iterator[str | Problem]:
+def _take_vectors(graph: OpenGraph, legacy: _LegacyState) -> tuple[int, list[str]]:
+    """Take vectors over when the preferred embedder is the one that made them; vectors of two models never mix."""
+    if not legacy.vectors:
+        return 0, []
+    embedding = graph.op.embedding
+    traits = embedding.chain.links[0]
+    name = traits.name.partition(":")[2].removesuffix(":latest")
+    size = len(next(iter(legacy.vectors.values())))
+    if name != legacy.model.removesuffix(":latest") or traits.dim not in (None, size):
+        return 0, [f"its vectors were made by {legacy.model or 'an unknown model'}: {traits.name} makes them anew"]
+    with graph.op.write("graph.import") as transaction:
+        unit = transaction.unit
+        rows = unit.all("graph.memory_by_uuid", graph=graph.id, uuids=list(legacy.vectors))
+        fit = {row["id"]: row["uuid"] for row in rows if row["gone_at"] is None and not row["archived"]}
+        if fit:
+            matrix = np.stack([_unit_length(legacy.vectors[uuid]) for uuid in fit.values()])
+            embedding.make_whole(unit, list(fit), Made(traits.name, {GENERAL: matrix}), transaction.at)
+    return len(fit), []
+
+
+def _files_of(source: Disk) -> Iterator[str | FileProblem]:
     """List what is worth taking: memories, edges, the vault and the diary. CORE and REFLECTION are made anew."""
     for entry in source.walk():
-        yield entry.path if isinstance(entry, Entry) else entry
+        yield entry.path if isinstance(entry, FileEntry) else entry
     folder = source.root / EPISODES
     if folder.is_dir():
         for name in sorted(os.listdir(folder)):
@@ -129,7 +152,7 @@ def files_of(source: Disk) -> Iterator[str | Problem]:
                 yield f"{EPISODES}/{name}"
 
 
-def readable(source: Disk, path: str) -> bytes | None:
+def _readable(source: Disk, path: str) -> bytes | None:
     """Read a file, unless something is wrong with it, which was told already."""
     try:
         return source.read(path)
@@ -137,8 +160,149 @@ def readable(source: Disk, path: str) -> bytes | None:
         return None
 
 
-def unit_length(row: Sequence[float]) -> npt.NDArray[np.float32]:
+def _unit_length(row: Sequence[float]) -> npt.NDArray[np.float32]:
     """Scale a vector to length one."""
     vector = np.asarray(row, dtype=np.float32)
     length = float(np.linalg.norm(vector))
     return vector / length if length else vector
+
+
+@dataclass(slots=True)
+class _LegacyState:
+    """What the JSON files of a directory tell."""
+
+    states: dict[str, tuple[int, int]] = field(default_factory=dict)
+    vectors: dict[str, list[float]] = field(default_factory=dict)
+    model: str = ""
+    indexed: frozenset[str] = frozenset()
+    notices: list[str] = field(default_factory=list)
+    problems: list[FileProblem] = field(default_factory=list)
+
+
+def _read_legacy(directory: Path) -> _LegacyState:
+    """Read what there is; a file that cannot be read is told and passed over."""
+    found = _LegacyState()
+    found.states = _states(_read_json(directory, _STATE, found))
+    embeddings = _read_json(directory, _EMBEDDINGS, found)
+    found.model = str(embeddings.get("model") or "")
+    found.vectors = _vectors(embeddings)
+    found.indexed = frozenset(_entries(_read_json(directory, _INDEX, found)))
+    found.notices += _config_notices(_read_json(directory, _CONFIG, found))
+    return found
+
+
+def _read_json(directory: Path, name: str, found: _LegacyState) -> Mapping[str, Any]:
+    """Read one JSON file that holds an object."""
+    file = directory / name
+    if not file.is_file() or file.is_symlink() or file.stat().st_size > _LARGEST:
+        return {}
+    try:
+        data = json.loads(file.read_bytes())
+    except (ValueError, RecursionError, OSError) as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        found.problems.append(FileProblem(name, line, "this is not JSON; it was passed over"))
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _entries(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Find the entries of a file."""
+    entries = data.get("entries")
+    return entries if isinstance(entries, dict) else {}
+
+
+def _states(data: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Read how often and when memories were accessed."""
+    found = {}
+    for uuid, entry in _entries(data).items():
+        count = entry.get("access_count") if isinstance(entry, dict) else None
+        at = _instant(entry.get("last_accessed")) if isinstance(entry, dict) else None
+        if isinstance(count, int) and count > 0 and at is not None:
+            found[str(uuid)] = (min(count, 2**31), to_micros(at))
+    return found
+
+
+def _instant(value: object) -> datetime | None:
+    """Read a time; None when it is none."""
+    try:
+        parsed = datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def _vectors(data: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Read vectors, all of one length."""
+    rows = {str(uuid): row for uuid, row in _entries(data).items() if isinstance(row, list) and row}
+    sizes = {len(row) for row in rows.values()}
+    if len(sizes) != 1:
+        return {}
+    return {uuid: row for uuid, row in rows.items() if all(parse_number(value) is not None for value in row)}
+
+
+def _config_notices(data: Mapping[str, Any]) -> list[str]:
+    """Say what a configuration asks for; a key is only pointed at."""
+    notices = []
+    provider = data.get("embedding_provider")
+    if isinstance(provider, str) and isinstance(model := data.get(f"{provider}_model"), str):
+        notices.append(f"it was embedded by {provider}:{model}: `everloom config set embed.models` chooses that again")
+    if data.get("openai_api_key"):
+        notices.append(
+            f"{_CONFIG} holds an API key: it was not taken over; set OPENAI_API_KEY and remove it from the file"
+        )
+    return notices
+
+
+def _index_json(rows: Sequence[Row], sides: Sequence[Row], edges: Sequence[Edge], now: datetime) -> bytes:
+    """Write `_index.json`, version 2."""
+    relations: dict[str, list[dict[str, Any]]] = {}
+    for side in sides:
+        fields: dict[str, Any] = dict(relation_fields(relation_from(side)))
+        # Numbers are texts in the front matter, and numbers in JSON.
+        relations.setdefault(side["uuid"], []).append(
+            fields if side["strength"] is None else {**fields, "strength": side["strength"]}
+        )
+    entries = {row["uuid"]: {**_entry(row), "relations": relations.get(row["uuid"], [])} for row in rows}
+    drawn = {
+        edge.id: {
+            "type": edge.type,
+            "from_id": edge.from_id,
+            "to_id": edge.to_id,
+            "strength": edge.strength,
+            "path": edge.path,
+        }
+        for edge in edges
+    }
+    return _as_bytes({"version": 2, "updated": timestamp(now), "count": len(rows), "edges": drawn, "entries": entries})
+
+
+def _entry(row: Row) -> dict[str, Any]:
+    """Write a memory's front matter as JSON."""
+    return {
+        "title": row["title"],
+        "type": row["type"],
+        "tags": json.loads(row["tags"]),
+        "importance": row["importance"],
+        "confidence": row["confidence"],
+        "created": timestamp(from_micros(row["created"])),
+        "updated": timestamp(from_micros(row["updated"])),
+        "path": row["path"],
+    }
+
+
+def _state_json(rows: Sequence[Row], now: datetime) -> bytes:
+    """Write `_state.json`."""
+    entries = {
+        row["uuid"]: {
+            "access_count": row["count"] or 0,
+            "last_accessed": timestamp(from_micros(row["last_at"] if row["count"] else row["created"])),
+            "decay_score": round(strength_of(row, now), 4),
+        }
+        for row in rows
+    }
+    return _as_bytes({"version": 1, "updated": timestamp(now), "entries": entries})
+
+
+def _as_bytes(data: object) -> bytes:
+    """Write JSON for people and programs."""
+    return (json.dumps(data, ensure_ascii=False, indent=2) + "\n").encode()

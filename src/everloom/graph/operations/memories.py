@@ -1,4 +1,4 @@
-"""The operations on memories: store, update, delete, pin. Each is one plan, carried out whole or not at all."""
+"""The operations on memories: store, read, update, delete, pin, merge. Each is one plan, done whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,195 +8,295 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
+from everloom.clock import to_micros
 from everloom.errors import EverloomError, Rejected
-from everloom.graph.files.changeset import Bench
-from everloom.graph.files.names import free_name, slug
-from everloom.graph.files.parser import touched
-from everloom.graph.files.plan import Plan
-from everloom.graph.kinds import KINDS, VAULT, checked_share, checked_type
-from everloom.graph.operations.desk import Desk
-from everloom.graph.operations.links import Link
-from everloom.graph.operations.relations import join, new_edge, without
-from everloom.graph.operations.tags import checked_tags
-from everloom.graph.results import AutoEdge, Changed, Deleted, Memory, NewMemory, Revision, Stored
+from everloom.graph.files.changeset import Changeset, FilePlan
+from everloom.graph.files.disk import free_name, slug
+from everloom.graph.files.frontmatter import UnreadableFile
+from everloom.graph.files.parser import checked_tags, in_vault
+from everloom.graph.index.catalog import OpenGraph, attached_to, with_state
+from everloom.graph.index.decay import prepare_revival, update_archive
+from everloom.graph.index.executor import execute, sole_writer
+from everloom.graph.index.scan import scan
+from everloom.graph.kinds import KINDS, LISTS, VAULT, checked_share, checked_type
+from everloom.graph.operations.edges import join, new_edge, redirect, without
+from everloom.graph.operations.suggestions import ChosenLink, links_for
+from everloom.graph.pages.episodes import Episode, diary_entry
+from everloom.graph.results import (
+    AutoEdge,
+    Changed,
+    DeletedMemory,
+    Memory,
+    MemoryFields,
+    MergedMemory,
+    Stored,
+)
+from everloom.kernel.journal import count_access
 from everloom.kernel.texts import checked
+from everloom.store import Row
 
-LONGEST_TITLE = 1_000
-LISTS = ("steps", "preconditions", "postconditions")
-
-
-class Memories:
-    """Operations on the memories of one graph."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-
-    def store(self, new: NewMemory, links: Sequence[Link] = ()) -> Stored:
-        """Write a new memory and the relations that were chosen for it."""
-        memory = made(new, self._desk.now)
-        desk = self._desk
-        with desk.turn():
-            bench = desk.bench()
-            folder = KINDS[memory.type].directory
-            name = free_name(slug(memory.title), memory.id, lambda each: bench.is_taken(f"{folder}/{each}"))
-            memory = replace(memory, path=f"{folder}/{name}")
-            bench.add(memory)
-            edges, trouble = self._link(bench, memory, links)
-            plan = Plan("store", f"store: {memory.title}", bench.changes(), {"id": memory.id, "path": memory.path})
-            notices = desk.carrier.carry(plan)
-        item = desk.row(memory.id)["id"]
-        return Stored(
-            id=memory.id,
-            item=item,
-            path=memory.path,
-            auto_edges=tuple(edges),
-            auto_edge_error=trouble,
-            notices=notices,
-        )
-
-    def _link(self, bench: Bench, memory: Memory, links: Sequence[Link]) -> tuple[list[AutoEdge], str | None]:
-        """Draw the chosen relations; one that cannot be drawn is told and never fails the store."""
-        drawn: list[AutoEdge] = []
-        trouble: str | None = None
-        for link in links:
-            try:
-                other = bench.memory(self._desk.row(link.other.id)["path"])
-            except EverloomError as error:
-                trouble = error.message
-                continue
-            one, two = (memory, other) if link.outgoing else (other, memory)
-            edge = new_edge(bench, one, link.type, two, link.strength, self._desk.now)
-            bench.add(edge)
-            join(bench, edge, one.path, two.path, None)
-            drawn.append(
-                AutoEdge(
-                    edge_id=edge.id,
-                    from_id=one.id,
-                    to_id=two.id,
-                    type=edge.type,
-                    strength=edge.strength,
-                    title=other.title,
-                )
-            )
-        return drawn, trouble
-
-    def update(self, identity: str | int, revision: Revision) -> Changed:
-        """Change a memory; its edges learn of a new title, and another type moves its file."""
-        changes = checked_revision(revision)
-        if not changes:
-            raise Rejected("nothing to change", hint="name at least one field")
-        desk = self._desk
-        with desk.turn():
-            row = desk.row(identity)
-            bench = desk.bench()
-            old = bench.memory(row["path"])
-            changes = {name: value for name, value in changes.items() if getattr(old, name) != value}
-            if not changes:
-                return Changed(id=old.id, path=old.path)
-            new = bench.change(old.path, lambda memory: touched(memory, desk.now, **changes))
-            if new.title != old.title:
-                self._retitle(bench, old.id, new.title)
-            if new.type != old.type and not old.path.startswith(f"{VAULT}/"):
-                new = self._moved(bench, new, KINDS[new.type].directory)
-            detail = {"id": new.id, "path": new.path, "changed": sorted(changes)}
-            notices = desk.carrier.carry(Plan("update", f"update: {new.title}", bench.changes(), detail))
-        return Changed(id=new.id, path=new.path, changed=tuple(sorted(changes)), notices=notices)
-
-    def _retitle(self, bench: Bench, identity: str, title: str) -> None:
-        ground = self._desk.ground
-        with ground.store.read(ground.workspace) as unit:
-            rows = unit.all("graph.edge_of", graph=ground.graph, uuid=identity)
-        for row in rows:
-            side = "from_title" if row["from_uuid"] == identity else "to_title"
-            bench.change_edge(row["path"], lambda edge, side=side: replace(edge, **{side: title}))  # type: ignore[misc]
-
-    def _moved(self, bench: Bench, memory: Memory, folder: str) -> Memory:
-        name = memory.path.rsplit("/", 1)[-1]
-        if bench.is_taken(f"{folder}/{name}"):
-            name = free_name(slug(memory.title), memory.id, lambda each: bench.is_taken(f"{folder}/{each}"))
-        bench.move(memory.path, f"{folder}/{name}")
-        return replace(memory, path=f"{folder}/{name}")
-
-    def pin(self, identity: str | int, *, pinned: bool) -> Changed:
-        """Move a memory into the vault, or out of it."""
-        desk = self._desk
-        with desk.turn():
-            row = desk.row(identity)
-            bench = desk.bench()
-            memory = bench.memory(row["path"])
-            folder = VAULT if pinned else KINDS[memory.type].directory
-            if memory.path.startswith(f"{VAULT}/") == pinned:
-                return Changed(id=memory.id, path=memory.path)
-            moved = self._moved(bench, memory, folder)
-            verb = "pin" if pinned else "unpin"
-            detail = {"id": memory.id, "path": moved.path}
-            notices = desk.carrier.carry(Plan(verb, f"{verb}: {memory.title}", bench.changes(), detail))
-        return Changed(id=memory.id, path=moved.path, changed=("path",), notices=notices)
-
-    def delete(self, identity: str | int) -> Deleted:
-        """Remove a memory with its edges and the other sides of its relations."""
-        desk = self._desk
-        with desk.turn():
-            row = desk.row(identity)
-            bench = desk.bench()
-            edges, others = desk.attached(row["uuid"])
-            bench.remove(row["path"])
-            for edge in edges:
-                bench.remove(edge["path"])
-            changed = [other for other in others if other["uuid"] != row["uuid"]]
-            for other in changed:
-                bench.change(other["path"], lambda memory: without(memory, [row["uuid"]]))
-            detail = {"id": row["uuid"], "path": row["path"]}
-            notices = desk.carrier.carry(Plan("delete", f"delete: {row['title']}", bench.changes(), detail))
-        return Deleted(
-            id=row["uuid"],
-            path=row["path"],
-            edges=tuple(edge["uuid"] for edge in edges),
-            other_sides=tuple(other["uuid"] for other in changed),
-            notices=notices,
-        )
+_LONGEST_TITLE = 1_000
 
 
-def made(new: NewMemory, now: datetime) -> Memory:
-    """Check what is to be stored and give it an id and its times."""
-    moment = now.replace(microsecond=0)
-    return Memory(
-        id=str(uuid4()),
-        type=checked_type(new.type),
-        title=checked_title(new.title),
-        content=checked(new.content, "the content").strip(),
-        tags=checked_tags(new.tags),
-        importance=checked_share(new.importance, "importance"),
-        confidence=checked_share(new.confidence, "confidence"),
-        steps=checked_lines(new.steps),
-        preconditions=checked_lines(new.preconditions),
-        postconditions=checked_lines(new.postconditions),
-        created=moment,
-        updated=moment,
+def store(graph: OpenGraph, fields: MemoryFields, *, connect: bool | None = None) -> Stored:
+    """Keep a new memory, and draw relations to what is near it."""
+    memory = new_memory(fields, graph.op.now)
+    links: list[ChosenLink] = []
+    trouble = None
+    if graph.options.auto_edges if connect is None else connect:
+        try:
+            # Before the directory is taken, for a model may be slow; a failure never fails the store.
+            links = links_for(graph, memory)
+        except EverloomError as error:
+            trouble = error.message
+    stored = store_linked(graph, memory, links)
+    return stored if trouble is None else replace(stored, auto_edge_error=trouble)
+
+
+def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink]) -> Stored:
+    """Write a new memory and the relations that were chosen for it."""
+    with sole_writer(graph):
+        files = Changeset(graph.disk)
+        memory = replace(memory, path=_free_path(files, memory, KINDS[memory.type].directory))
+        files.add(memory)
+        edges, trouble = _link(graph, files, memory, links)
+        detail = {"id": memory.id, "path": memory.path}
+        notices = execute(graph, FilePlan("store", f"store: {memory.title}", files.changes(), detail))
+    return Stored(
+        id=memory.id,
+        item=graph.row(memory.id)["id"],
+        path=memory.path,
+        auto_edges=tuple(edges),
+        auto_edge_error=trouble,
+        notices=notices,
     )
 
 
-def checked_title(title: object) -> str:
+def _link(
+    graph: OpenGraph, files: Changeset, memory: Memory, links: Sequence[ChosenLink]
+) -> tuple[list[AutoEdge], str | None]:
+    """Draw the chosen relations; one that cannot be drawn is reported and never fails the store."""
+    drawn: list[AutoEdge] = []
+    trouble: str | None = None
+    for link in links:
+        try:
+            other = files.memory(graph.row(link.other.id)["path"])
+        except EverloomError as error:
+            trouble = error.message
+            continue
+        one, two = (memory, other) if link.outgoing else (other, memory)
+        edge = new_edge(files, one, link.type, two, link.strength, graph.op.now)
+        files.add(edge)
+        join(files, edge, one.path, two.path, None)
+        drawn.append(
+            AutoEdge(
+                edge_id=edge.id,
+                from_id=one.id,
+                to_id=two.id,
+                type=edge.type,
+                strength=edge.strength,
+                title=other.title,
+            )
+        )
+    return drawn, trouble
+
+
+def get(graph: OpenGraph, identity: str) -> Memory:
+    """Read a memory from its file, and count that it was read."""
+    row = graph.row(identity)
+    try:
+        memory = Changeset(graph.disk).memory(row["path"])
+    except UnreadableFile:
+        # The file was moved or mended since the last scan.
+        scan(graph)
+        row = graph.row(identity)
+        memory = Changeset(graph.disk).memory(row["path"])
+    op, item = graph.op, row["id"]
+    revival = prepare_revival(graph, [row], {row["uuid"]: ((row["count"] or 0) + 1, to_micros(op.now))})
+    with op.write("graph.get") as transaction:
+        count_access(transaction.unit, [item], transaction.at)
+        update_archive(transaction.unit, op.index, [item], transaction.at, revival)
+        return with_state(transaction.unit, memory, item, transaction.at)
+
+
+def update(graph: OpenGraph, identity: str, fields: MemoryFields) -> Changed:
+    """Change a memory; its edges learn of a new title, and another type moves its file."""
+    changes = _checked(fields)
+    if not changes:
+        raise Rejected("nothing to change", hint="name at least one field")
+    with sole_writer(graph):
+        files = Changeset(graph.disk)
+        old = files.memory(graph.row(identity)["path"])
+        changes = {name: value for name, value in changes.items() if getattr(old, name) != value}
+        if not changes:
+            return Changed(id=old.id, path=old.path)
+        new = files.change(old.path, lambda memory: _touched(memory, graph.op.now, **changes))
+        if new.title != old.title:
+            for row in attached_to(graph, old.id)[0]:
+                side = "from_title" if row["from_uuid"] == old.id else "to_title"
+                files.change_edge(row["path"], lambda edge, side=side: replace(edge, **{side: new.title}))  # type: ignore[misc]
+        if new.type != old.type and not in_vault(old.path):
+            new = _move(files, new, KINDS[new.type].directory)
+        detail = {"id": new.id, "path": new.path, "changed": sorted(changes)}
+        notices = execute(graph, FilePlan("update", f"update: {new.title}", files.changes(), detail))
+    return Changed(id=new.id, path=new.path, changed=tuple(sorted(changes)), notices=notices)
+
+
+def pin(graph: OpenGraph, identity: str, *, pinned: bool) -> Changed:
+    """Move a memory into the vault, or out of it."""
+    with sole_writer(graph):
+        files = Changeset(graph.disk)
+        memory = files.memory(graph.row(identity)["path"])
+        if in_vault(memory.path) == pinned:
+            return Changed(id=memory.id, path=memory.path)
+        moved = _move(files, memory, VAULT if pinned else KINDS[memory.type].directory)
+        verb = "pin" if pinned else "unpin"
+        detail = {"id": memory.id, "path": moved.path}
+        notices = execute(graph, FilePlan(verb, f"{verb}: {memory.title}", files.changes(), detail))
+    return Changed(id=memory.id, path=moved.path, changed=("path",), notices=notices)
+
+
+def delete(graph: OpenGraph, identity: str) -> DeletedMemory:
+    """Remove a memory with its edges and the other sides of its relations."""
+    with sole_writer(graph):
+        row = graph.row(identity)
+        files = Changeset(graph.disk)
+        edges, others = attached_to(graph, row["uuid"])
+        files.remove(row["path"])
+        for edge in edges:
+            files.remove(edge["path"])
+        changed = [other for other in others if other["uuid"] != row["uuid"]]
+        for other in changed:
+            files.change(other["path"], lambda memory: without(memory, lambda side: side.target == row["uuid"]))
+        detail = {"id": row["uuid"], "path": row["path"]}
+        notices = execute(graph, FilePlan("delete", f"delete: {row['title']}", files.changes(), detail))
+    return DeletedMemory(
+        id=row["uuid"],
+        path=row["path"],
+        edges=tuple(edge["uuid"] for edge in edges),
+        other_sides=tuple(other["uuid"] for other in changed),
+        notices=notices,
+    )
+
+
+def merge(graph: OpenGraph, keep: str, duplicate: str) -> MergedMemory:
+    """Fold one memory into another: text, tags, relations, accesses; the diary records it."""
+    with sole_writer(graph):
+        kept, leaving = graph.row(keep), graph.row(duplicate)
+        if kept["uuid"] == leaving["uuid"]:
+            raise Rejected("a memory cannot be merged with itself", hint="name two different ones")
+        files = Changeset(graph.disk)
+        old = files.memory(leaving["path"])
+        merged = files.change(kept["path"], lambda memory: _fold(memory, old, graph.op.now))
+        moved = _reattach(graph, files, merged, old)
+        files.remove(leaving["path"])
+        episode = Episode(
+            title=f"Merged {old.title} into {merged.title}",
+            type="merge",
+            tags=merged.tags,
+            summary=f"{old.id} was folded into {merged.id}",
+            memory_path=merged.path,
+        )
+        changes = (*files.changes(), diary_entry(graph, episode))
+        states = _joint_state(kept, leaving)
+        detail = {"id": merged.id, "merged": old.id}
+        notices = execute(graph, FilePlan("merge", f"merge: {merged.title}", changes, detail, states))
+    return MergedMemory(id=merged.id, merged=old.id, path=merged.path, relations_moved=moved, notices=notices)
+
+
+def _reattach(graph: OpenGraph, files: Changeset, kept: Memory, leaving: Memory) -> int:
+    """Let the relations and edges of one memory belong to another."""
+    edges, others = attached_to(graph, leaving.id)
+    for other in others:
+        if other["uuid"] not in (kept.id, leaving.id):
+            files.change(other["path"], lambda memory: redirect(memory, leaving.id, kept.id))
+    known = {(row["from_uuid"], row["type"], row["to_uuid"]) for row in attached_to(graph, kept.id)[0]}
+    for row in edges:
+        start, end = (kept.id if row[side] == leaving.id else row[side] for side in ("from_uuid", "to_uuid"))
+        if start == end or (start, row["type"], end) in known:
+            files.remove(row["path"])
+            continue
+        known.add((start, row["type"], end))
+        new = {"from_id": start, "to_id": end}
+        new |= {f"{side}_title": kept.title for side in ("from", "to") if row[f"{side}_uuid"] == leaving.id}
+        files.change_edge(row["path"], lambda edge, new=new: replace(edge, **new))  # type: ignore[misc]
+    return sum(other["uuid"] != kept.id for other in others)
+
+
+def _joint_state(*rows: Row) -> dict[str, tuple[int, int]]:
+    """Add up the accesses of memories, for the first of them."""
+    accessed = [row for row in rows if row["count"]]
+    if not accessed:
+        return {}
+    return {rows[0]["uuid"]: (sum(row["count"] for row in accessed), max(row["last_at"] for row in accessed))}
+
+
+def _fold(kept: Memory, leaving: Memory, now: datetime) -> Memory:
+    """Add to a memory what another says more."""
+    content = kept.content
+    if leaving.content and leaving.content not in content:
+        content = f"{content}\n\n{leaving.content}".strip()
+    moved = redirect(replace(leaving, id=kept.id), kept.id, kept.id)
+    whole = redirect(kept, leaving.id, kept.id)
+    known = {side.key for side in whole.relations}
+    lists = {name: tuple(dict.fromkeys([*getattr(kept, name), *getattr(leaving, name)])) for name in ("tags", *LISTS)}
+    return _touched(
+        kept,
+        now,
+        content=content,
+        importance=max(kept.importance, leaving.importance),
+        confidence=max(kept.confidence, leaving.confidence),
+        created=min(kept.created, leaving.created),
+        relations=(*whole.relations, *(side for side in moved.relations if side.key not in known)),
+        **lists,
+    )
+
+
+def _free_path(files: Changeset, memory: Memory, folder: str) -> str:
+    name = free_name(slug(memory.title), memory.id, lambda each: files.is_taken(f"{folder}/{each}"))
+    return f"{folder}/{name}"
+
+
+def _move(files: Changeset, memory: Memory, folder: str) -> Memory:
+    target = f"{folder}/{memory.path.rsplit('/', 1)[-1]}"
+    if files.is_taken(target):
+        target = _free_path(files, memory, folder)
+    files.move(memory.path, target)
+    return replace(memory, path=target)
+
+
+def _touched(memory: Memory, now: datetime, **changes: Any) -> Memory:
+    return replace(memory, **changes, updated=now.replace(microsecond=0))
+
+
+def new_memory(fields: MemoryFields, now: datetime) -> Memory:
+    """Check what is to be stored and give it an id and its times."""
+    moment = now.replace(microsecond=0)
+    return Memory(id=str(uuid4()), created=moment, updated=moment, **_checked(fields))
+
+
+def _checked(fields: MemoryFields) -> dict[str, Any]:
+    """Check the fields that were given; an empty title or text is refused, never written."""
+    given = {name: getattr(fields, name) for name in _CHECKS}
+    return {name: _CHECKS[name](value) for name, value in given.items() if value is not None}
+
+
+def _checked_title(title: object) -> str:
     """Accept a title: one line, not empty."""
-    text = "".join(char if char.isprintable() else " " for char in checked(title, "the title", LONGEST_TITLE))
+    text = "".join(char if char.isprintable() else " " for char in checked(title, "the title", _LONGEST_TITLE))
     return checked(" ".join(text.split()), "the title")
 
 
-def checked_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """Accept steps and conditions."""
+def _checked_lines(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(checked(line, "a step or condition").strip() for line in lines)
 
 
-def checked_revision(revision: Revision) -> dict[str, Any]:
-    """Check what is to change; an empty title or text is refused, never written."""
-    checks: dict[str, Callable[[Any], Any]] = {
-        "type": checked_type,
-        "title": checked_title,
-        "content": lambda text: checked(text, "the content").strip(),
-        "tags": checked_tags,
-        "importance": lambda value: checked_share(value, "importance"),
-        "confidence": lambda value: checked_share(value, "confidence"),
-        **dict.fromkeys(LISTS, checked_lines),
-    }
-    given = {name: getattr(revision, name) for name in checks}
-    return {name: checks[name](value) for name, value in given.items() if value is not None}
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "type": checked_type,
+    "title": _checked_title,
+    "content": lambda text: checked(text, "the content").strip(),
+    "tags": checked_tags,
+    "importance": lambda value: checked_share(value, "importance"),
+    "confidence": lambda value: checked_share(value, "confidence"),
+    **dict.fromkeys(LISTS, _checked_lines),
+}

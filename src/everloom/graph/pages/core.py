@@ -1,16 +1,25 @@
-"""CORE.md: what is most alive, on one page of bounded size. Pure."""
+"""CORE.md: what is most alive, on one page of bounded size; and how a generated page reaches the disk."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
 
+from everloom.clock import to_micros
+from everloom.graph.files.changeset import FilePlan, Put
+from everloom.graph.index.catalog import OpenGraph, memory_rows
+from everloom.graph.index.decay import strength_of
+from everloom.graph.index.executor import execute, sole_writer
+from everloom.graph.kinds import CORE
+from everloom.graph.results import Page
+
 BUDGET = 12_000
-LEAST = 0.2
-MOST = 15
-SECTIONS: dict[str, tuple[str, ...]] = {
+_LEAST = 0.2
+_MOST = 15
+_SECTIONS: dict[str, tuple[str, ...]] = {
     "Critical Solutions": ("solution",),
     "Active Decisions": ("decision",),
     "Key Fixes": ("fix",),
@@ -20,7 +29,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CoreEntry:
     """A memory that may stand on a page."""
 
     type: str
@@ -30,46 +39,77 @@ class Candidate:
     strength: float
 
 
-def core_page(candidates: Sequence[Candidate], today: datetime) -> str:
+def write_core(graph: OpenGraph) -> Page:
+    """Write CORE.md."""
+    now = graph.op.now
+    with graph.op.read() as unit:
+        rows = memory_rows(graph, unit)
+    entries = [
+        CoreEntry(row["type"], row["title"], row["path"], json.loads(row["tags"]), strength_of(row, now))
+        for row in rows
+    ]
+    return write_page(graph, CORE, render_core(entries, graph.op.local(now)), "core", "graph.graph_cored")
+
+
+def write_page(graph: OpenGraph, path: str, text: str, operation: str, statement: str) -> Page:
+    """Write a page if it says something new, and record that it was refreshed."""
+    notices: tuple[str, ...] = ()
+    with sole_writer(graph):
+        held, data = graph.disk.read(path), text.encode()
+        if held != data:
+            change = Put.of(path, held, data)
+            notices = execute(graph, FilePlan(operation, f"{operation}: refresh {path}", (change,)))
+    with graph.op.write(f"graph.{operation}") as transaction:
+        transaction.unit.run(statement, id=graph.id, at=to_micros(transaction.at))
+    return Page(path=path, text=text, is_new=held != data, notices=notices)
+
+
+def read_page(graph: OpenGraph, path: str) -> Page | None:
+    """Read a page as it is."""
+    data = graph.disk.read(path)
+    return None if data is None else Page(path=path, text=data.decode("utf-8", "replace"), is_new=False)
+
+
+def render_core(candidates: Sequence[CoreEntry], today: datetime) -> str:
     """Write the page: by strength inside each section, the weakest left out until it fits."""
-    alive = [each for each in candidates if each.strength >= LEAST]
-    chosen = {title: strongest(alive, types) for title, types in SECTIONS.items()}
+    alive = [each for each in candidates if each.strength >= _LEAST]
+    chosen = {title: _strongest(alive, types) for title, types in _SECTIONS.items()}
     head = (
         "# Memory Core (auto-generated)\n"
         f"> Last updated: {today:%Y-%m-%d} | Active memories: {len(alive)}/{len(candidates)}"
         " | Next refresh: daily (systemd timer)\n"
     )
     weakest_first = sorted((each for kept in chosen.values() for each in kept), key=lambda each: each.strength)
-    page = rendered(head, chosen)
+    page = _render(head, chosen)
     for weakest in weakest_first:
         if len(page) <= BUDGET:
             break
         chosen = {title: [each for each in kept if each is not weakest] for title, kept in chosen.items()}
-        page = rendered(head, chosen)
+        page = _render(head, chosen)
     return page
 
 
-def strongest(alive: Sequence[Candidate], types: Sequence[str]) -> list[Candidate]:
+def _strongest(alive: Sequence[CoreEntry], types: Sequence[str]) -> list[CoreEntry]:
     """Choose a section's entries."""
     fit = [each for each in alive if each.type in types]
-    return sorted(fit, key=lambda each: (-each.strength, each.title))[:MOST]
+    return sorted(fit, key=lambda each: (-each.strength, each.title))[:_MOST]
 
 
-def rendered(head: str, chosen: dict[str, list[Candidate]]) -> str:
+def _render(head: str, chosen: dict[str, list[CoreEntry]]) -> str:
     """Write the sections under their head."""
     parts = [head]
     for title, kept in chosen.items():
-        parts.append(f"\n## {title}\n" + "".join(f"- {entry(each)}\n" for each in kept))
+        parts.append(f"\n## {title}\n" + "".join(f"- {_entry(each)}\n" for each in kept))
     return "".join(parts)
 
 
-def entry(each: Candidate) -> str:
+def _entry(each: CoreEntry) -> str:
     """Write one line: the title as a link, and the tags."""
     tags = f" ({', '.join(each.tags)})" if each.tags else ""
-    return f"{linked(each.title, each.path)}{tags}"
+    return f"{link(each.title, each.path)}{tags}"
 
 
-def linked(title: str, path: str) -> str:
+def link(title: str, path: str) -> str:
     """Write a link that no title can break out of."""
     safe = " ".join(title.split()).replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
     return f"[{safe}]({quote(path, safe='/')})"

@@ -1,4 +1,4 @@
-"""The diary of a graph: one file a day, one entry a happening, only ever added to. Pure."""
+"""The diary of a graph: one file a day, one entry for each thing that happened, only ever added to."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
 
-ENTRY = re.compile(r"^## ", re.MULTILINE)
-MERGE = re.compile(r"\A\d\d:\d\d - merged?\b|^- \*\*Type:\*\* merge\b", re.IGNORECASE | re.MULTILINE)
-HEADING = re.compile(r"^\s*#+", re.MULTILINE)
+from everloom.graph.files.changeset import Append, FilePlan
+from everloom.graph.index.catalog import OpenGraph
+from everloom.graph.index.executor import execute, sole_writer
+from everloom.graph.kinds import EPISODES
+from everloom.graph.results import NotedEpisode
+from everloom.kernel.texts import checked
+
+_ENTRY = re.compile(r"^## ", re.MULTILINE)
+_MERGE = re.compile(r"\A\d\d:\d\d - merged?\b|^- \*\*Type:\*\* merge\b", re.IGNORECASE | re.MULTILINE)
+_HEADING = re.compile(r"^\s*#+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    """Something that happened, to be written down."""
+    """Something that happened, to be _render down."""
 
     title: str
     type: str = ""
@@ -24,18 +31,41 @@ class Episode:
     memory_path: str = ""
 
 
-def path_of(day: datetime) -> str:
-    """Name the file of a day."""
-    return f"episodes/{day:%Y-%m-%d}.md"
+def add_episode(graph: OpenGraph, episode: Episode) -> NotedEpisode:
+    """Add an entry to today's file."""
+    checked(episode.title, "the episode's title", 1_000)
+    title = " ".join(episode.title.split())
+    with sole_writer(graph):
+        entry = diary_entry(graph, episode)
+        notices = execute(graph, FilePlan("episode", f"episode: {title}", (entry,), {"path": entry.path}))
+    return NotedEpisode(path=entry.path, heading=f"{graph.op.local():%H:%M} - {title}", notices=notices)
 
 
-def written(episode: Episode, at: datetime, *, is_first: bool) -> str:
+def diary_entry(graph: OpenGraph, episode: Episode) -> Append:
+    """Plan an entry in today's file."""
+    at = graph.op.local()
+    path = f"{EPISODES}/{at:%Y-%m-%d}.md"
+    held = graph.disk.read(path)
+    return Append(path, len(held or b""), _render(episode, at, is_first=not held))
+
+
+def merges_so_far(graph: OpenGraph) -> int:
+    """Count the merges that the diary records."""
+    folder = graph.disk.root / EPISODES
+    if not folder.is_dir():
+        return 0
+    paths = sorted(f"{EPISODES}/{each.name}" for each in folder.iterdir() if each.suffix == ".md")
+    held = (graph.disk.read(path) for path in paths)
+    return count_merges(data.decode("utf-8", "replace") for data in held if data is not None)
+
+
+def _render(episode: Episode, at: datetime, *, is_first: bool) -> str:
     """Write an entry, and before the first of a day its heading."""
     facts = [
         ("Type", episode.type),
         ("Tags", ", ".join(episode.tags)),
-        ("Memory", link_to(episode.memory_path) if episode.memory_path else ""),
-        ("Summary", " ".join(HEADING.sub("", episode.summary).split())),
+        ("Memory", _link_to(episode.memory_path) if episode.memory_path else ""),
+        ("Summary", " ".join(_HEADING.sub("", episode.summary).split())),
     ]
     lines = [f"## {at:%H:%M} - {' '.join(episode.title.split())}"]
     lines += [f"- **{name}:** {text}" for name, text in facts if text]
@@ -43,13 +73,13 @@ def written(episode: Episode, at: datetime, *, is_first: bool) -> str:
     return head + "\n".join(lines) + "\n"
 
 
-def link_to(path: str) -> str:
+def _link_to(path: str) -> str:
     """Link from a day's file to a memory."""
     stem = path.rsplit("/", 1)[-1].removesuffix(".md")
     name = stem.rsplit("-", 1)[0] if "-" in stem else stem
     return f"[{name}](../{quote(path, safe='/')})"
 
 
-def merges_in(texts: Iterable[str]) -> int:
-    """Count the entries that tell of a merge."""
-    return sum(bool(MERGE.search(entry)) for text in texts for entry in ENTRY.split(text)[1:])
+def count_merges(texts: Iterable[str]) -> int:
+    """Count the entries that record a merge."""
+    return sum(bool(_MERGE.search(entry)) for text in texts for entry in _ENTRY.split(text)[1:])

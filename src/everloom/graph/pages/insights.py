@@ -1,50 +1,50 @@
 """Reflecting: what belongs together, what it means, and what is missing.
 
-Groups of similar memories become insights: written when there is a language model, proposed when there is none. The
-model comes in through `Thinker`; memory text reaches it as quoted data, never as instruction.
+Groups of similar memories become insights: written when there is a language model, proposed when there is none. Memory
+text reaches the model as quoted data, never as instruction.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from itertools import combinations
-from typing import TypeVar
+from typing import NamedTuple
 
 from pydantic import BaseModel, Field
 
 from everloom.clock import to_micros
 from everloom.errors import ProviderError
-from everloom.graph.index.recall import Recalling
-from everloom.graph.operations.desk import Desk
-from everloom.graph.operations.links import Link
-from everloom.graph.operations.memories import Memories
-from everloom.graph.pages.clusters import groups
-from everloom.graph.pages.daily import Tending
-from everloom.graph.pages.episodes import Episode
-from everloom.graph.results import Brief, NewMemory, Proposal, Reflected
-from everloom.kernel.embedding import Embedding
+from everloom.graph.index.catalog import OpenGraph, memory_rows, relation_rows
+from everloom.graph.index.recall import list_memories
+from everloom.graph.operations.memories import new_memory, store_linked
+from everloom.graph.operations.suggestions import ChosenLink
+from everloom.graph.pages.episodes import Episode, add_episode
+from everloom.graph.pages.reflection import write_reflection
+from everloom.graph.results import InsightProposal, MemoryBrief, MemoryFields, Reflected
 from everloom.models.ask import Passage, Question, Thinker
 
-ShapeT = TypeVar("ShapeT", bound=BaseModel)
+_LOOKED_AT = 300
+_LEAST_GROUP = 3
+_MOST_INSIGHTS = 5
+_MOST_SOURCES = 12
+# The cosine from which two memories are alike, where nobody has calibrated the model.
+_ALIKE = 0.55
+_SHARED_TAGS = 2
 
-LOOKED_AT = 300
-LEAST_GROUP = 3
-MOST_INSIGHTS = 5
-MOST_SOURCES = 12
-# Used where nobody has calibrated the model.
-ALIKE = 0.55
-SHARED_TAGS = 2
-
-SYSTEM = (
+_TASK = (
     "You keep the long-term memory of an engineer. You are given several memories that resemble each other, as JSON. "
     "Write one insight that holds across them: a short title, and two to five sentences that say what is common, why "
     "it happens, and what to do next time. Invent nothing."
 )
 
+Pair = tuple[str, str]
 
-class Insight(BaseModel):
+
+class InsightReply(BaseModel):
     """What a language model makes of a group of memories."""
 
     title: str = Field(min_length=1, max_length=200)
@@ -52,131 +52,120 @@ class Insight(BaseModel):
     tags: list[str] = Field(default_factory=list, max_length=8)
 
 
-class Reflecting:
-    """Reflection on one graph."""
+class _Joined(NamedTuple):
+    """Which memories are joined already, and what each insight builds on."""
 
-    def __init__(
-        self, desk: Desk, memories: Memories, recalling: Recalling, tending: Tending, embedding: Embedding
-    ) -> None:
-        self._desk = desk
-        self._embedding = embedding
-        self._memories = memories
-        self._recalling = recalling
-        self._tending = tending
-
-    def reflect(self, thinker: Thinker | None, *, alike: float | None = None, dry_run: bool = False) -> Reflected:
-        """Look for groups among the newest memories, write or propose insights, and note it in the diary."""
-        looked_at = [each for each in self._recalling.list(limit=LOOKED_AT) if each.type != "insight"]
-        similar = self._similar(looked_at, ALIKE if alike is None else alike)
-        by_id = {each.id: each for each in looked_at}
-        found = [[by_id[member] for member in group] for group in groups(list(by_id), similar, LEAST_GROUP)]
-        related = self._related()
-        fresh = [group for group in found if not is_covered(group, related["insights"])]
-        insights, notices = self._insights(fresh[:MOST_INSIGHTS], None if dry_run else thinker)
-        result = Reflected(
-            looked_at=len(looked_at),
-            clusters=len(found),
-            insights=tuple(insights),
-            tag_suggestions=missing_tags(found),
-            edge_suggestions=missing_edges(found, similar, related["pairs"]),
-            notices=tuple(notices),
-        )
-        return result if dry_run else self._noted(result)
-
-    def _similar(self, memories: Sequence[Brief], alike: float) -> dict[tuple[str, str], float]:
-        """Compare every two memories by their vectors; without vectors, shared tags decide."""
-        ground = self._desk.ground
-        with ground.store.read(ground.workspace) as unit:
-            vectors = self._embedding.held(unit, [each.item for each in memories])
-        found: dict[tuple[str, str], float] = {}
-        for one, other in combinations(memories, 2):
-            ends = vectors.get(one.item), vectors.get(other.item)
-            cosine = None if ends[0] is None or ends[1] is None else float(ends[0] @ ends[1])
-            if are_alike(one, other, cosine, alike):
-                found[(min(one.id, other.id), max(one.id, other.id))] = 0.5 if cosine is None else round(cosine, 4)
-        return found
-
-    def _related(self) -> dict[str, set[frozenset[str]]]:
-        """Read which memories are joined already, and what each insight builds on."""
-        ground = self._desk.ground
-        with ground.store.read(ground.workspace) as unit:
-            sides = unit.all("graph.relation_all", graph=ground.graph)
-            kinds = {row["uuid"]: row["type"] for row in self._desk.catalog.rows(unit)}
-        sources: dict[str, set[str]] = {}
-        for side in sides:
-            if kinds.get(side["uuid"]) == "insight" and side["direction"] == "outgoing":
-                sources.setdefault(side["uuid"], set()).add(side["target"])
-        return {
-            "pairs": {frozenset((side["uuid"], side["target"])) for side in sides},
-            "insights": {frozenset(each) for each in sources.values()},
-        }
-
-    def _insights(self, found: Sequence[Sequence[Brief]], thinker: Thinker | None) -> tuple[list[Proposal], list[str]]:
-        proposals: list[Proposal] = []
-        notices: list[str] = []
-        for group in found:
-            if thinker is None:
-                proposals.append(proposal(group))
-                continue
-            try:
-                insight = thinker.answer(question_about(group), Insight)
-            except ProviderError as error:
-                notices.append(f"no insight for {len(group)} memories: {error.message}")
-                proposals.append(proposal(group))
-                continue
-            proposals.append(self._written(insight, group))
-        return proposals, notices
-
-    def _written(self, insight: Insight, group: Sequence[Brief]) -> Proposal:
-        tags = tuple(dict.fromkeys([*insight.tags, *common_tags(group)]))[:8]
-        new = NewMemory(type="insight", title=insight.title, content=insight.content, tags=tags, importance=0.7)
-        links = [Link(each, "BUILDS_ON", outgoing=True, strength=0.7) for each in group[:MOST_SOURCES]]
-        stored = self._memories.store(new, links)
-        sources = tuple(each.id for each in group[:MOST_SOURCES])
-        return Proposal(title=insight.title, content=insight.content, tags=tags, sources=sources, id=stored.id)
-
-    def _noted(self, result: Reflected) -> Reflected:
-        written = [each for each in result.insights if each.id is not None]
-        summary = (
-            f"{result.looked_at} memories, {result.clusters} groups, {len(written)} insights written, "
-            f"{len(result.insights) - len(written)} proposed"
-        )
-        noted = self._tending.episode(Episode(title="Reflection", type="reflection", summary=summary))
-        ground = self._desk.ground
-        with ground.store.write(ground.workspace) as unit:
-            unit.run("graph.graph_reflected", id=ground.graph, at=to_micros(self._desk.now))
-        page = self._tending.reflection()
-        notices = (*result.notices, *noted.notices, *page.notices)
-        return Reflected(
-            looked_at=result.looked_at,
-            clusters=result.clusters,
-            insights=result.insights,
-            tag_suggestions=result.tag_suggestions,
-            edge_suggestions=result.edge_suggestions,
-            episode=noted.path,
-            notices=notices,
-        )
+    pairs: AbstractSet[frozenset[str]]
+    insights: Sequence[AbstractSet[str]]
 
 
-def are_alike(one: Brief, other: Brief, cosine: float | None, alike: float) -> bool:
+def reflect(graph: OpenGraph, *, dry_run: bool = False) -> Reflected:
+    """Look for groups among the newest memories, write or propose insights, and note it in the diary."""
+    looked_at = [each for each in list_memories(graph, limit=_LOOKED_AT) if each.type != "insight"]
+    similar = _similar(graph, looked_at)
+    by_id = {each.id: each for each in looked_at}
+    found = [[by_id[member] for member in group] for group in groups(list(by_id), similar, _LEAST_GROUP)]
+    joined = _joined(graph)
+    fresh = [group for group in found if not _is_covered(group, joined.insights)]
+    insights, notices = _insights(graph, fresh[:_MOST_INSIGHTS], None if dry_run else graph.thinker())
+    result = Reflected(
+        looked_at=len(looked_at),
+        clusters=len(found),
+        insights=tuple(insights),
+        tag_suggestions=_missing_tags(found),
+        edge_suggestions=_missing_edges(found, similar, joined.pairs),
+        notices=tuple(notices),
+    )
+    return result if dry_run else _noted(graph, result)
+
+
+def _similar(graph: OpenGraph, memories: Sequence[MemoryBrief]) -> dict[Pair, float]:
+    """Compare every two memories by their vectors; without vectors, shared tags decide."""
+    embedding = graph.op.embedding
+    calibrated = embedding.chain.traits.cluster_threshold
+    alike = _ALIKE if calibrated is None else calibrated
+    with graph.op.read() as unit:
+        vectors = embedding.held(unit, [each.item for each in memories])
+    found: dict[Pair, float] = {}
+    for one, other in combinations(memories, 2):
+        ends = vectors.get(one.item), vectors.get(other.item)
+        cosine = None if ends[0] is None or ends[1] is None else float(ends[0] @ ends[1])
+        if _are_alike(one, other, cosine, alike):
+            found[_pair(one, other)] = 0.5 if cosine is None else round(cosine, 4)
+    return found
+
+
+def _pair(one: MemoryBrief, other: MemoryBrief) -> Pair:
+    return min(one.id, other.id), max(one.id, other.id)
+
+
+def _joined(graph: OpenGraph) -> _Joined:
+    with graph.op.read() as unit:
+        sides = relation_rows(graph, unit)
+        kinds = {row["uuid"]: row["type"] for row in memory_rows(graph, unit)}
+    sources: dict[str, set[str]] = {}
+    for side in sides:
+        if kinds.get(side["uuid"]) == "insight" and side["direction"] == "outgoing":
+            sources.setdefault(side["uuid"], set()).add(side["target"])
+    return _Joined({frozenset((side["uuid"], side["target"])) for side in sides}, list(sources.values()))
+
+
+def _insights(
+    graph: OpenGraph, found: Sequence[Sequence[MemoryBrief]], thinker: Thinker | None
+) -> tuple[list[InsightProposal], list[str]]:
+    proposals: list[InsightProposal] = []
+    notices: list[str] = []
+    for group in found:
+        try:
+            reply = None if thinker is None else thinker.answer(_question_about(group), InsightReply)
+        except ProviderError as error:
+            notices.append(f"no insight for {len(group)} memories: {error.message}")
+            reply = None
+        proposals.append(_propose(group) if reply is None else _store_insight(graph, reply, group))
+    return proposals, notices
+
+
+def _store_insight(graph: OpenGraph, reply: InsightReply, group: Sequence[MemoryBrief]) -> InsightProposal:
+    tags = tuple(dict.fromkeys([*reply.tags, *_common_tags(group)]))[:8]
+    fields = MemoryFields(type="insight", title=reply.title, content=reply.content, tags=tags, importance=0.7)
+    links = [ChosenLink(each, "BUILDS_ON", outgoing=True, strength=0.7) for each in group[:_MOST_SOURCES]]
+    stored = store_linked(graph, new_memory(fields, graph.op.now), links)
+    sources = tuple(each.id for each in group[:_MOST_SOURCES])
+    return InsightProposal(title=reply.title, content=reply.content, tags=tags, sources=sources, id=stored.id)
+
+
+def _noted(graph: OpenGraph, result: Reflected) -> Reflected:
+    written = [each for each in result.insights if each.id is not None]
+    summary = (
+        f"{result.looked_at} memories, {result.clusters} groups, {len(written)} insights written, "
+        f"{len(result.insights) - len(written)} proposed"
+    )
+    noted = add_episode(graph, Episode(title="Reflection", type="reflection", summary=summary))
+    with graph.op.write("graph.reflect") as transaction:
+        transaction.unit.run("graph.graph_reflected", id=graph.id, at=to_micros(transaction.at))
+    page = write_reflection(graph)
+    return replace(result, episode=noted.path, notices=(*result.notices, *noted.notices, *page.notices))
+
+
+def _are_alike(one: MemoryBrief, other: MemoryBrief, cosine: float | None, alike: float) -> bool:
     """Say whether two memories belong together."""
     if cosine is not None:
         return cosine >= alike
-    return len(set(one.tags) & set(other.tags)) >= SHARED_TAGS
+    return len(set(one.tags) & set(other.tags)) >= _SHARED_TAGS
 
 
-def is_covered(group: Sequence[Brief], insights: set[frozenset[str]]) -> bool:
+def _is_covered(group: Sequence[MemoryBrief], insights: Sequence[AbstractSet[str]]) -> bool:
     """Say whether an insight already builds on all of a group, or on as many as one can."""
     members = {each.id for each in group}
-    return any(len(members & sources) >= min(len(members), MOST_SOURCES) for sources in insights)
+    return any(len(members & sources) >= min(len(members), _MOST_SOURCES) for sources in insights)
 
 
-def proposal(group: Sequence[Brief]) -> Proposal:
+def _propose(group: Sequence[MemoryBrief]) -> InsightProposal:
     """Propose an insight from titles and tags alone."""
-    tags = common_tags(group)
+    tags = _common_tags(group)
     theme = " + ".join(tags[:2]) or group[0].type.replace("_", " ")
     content = "\n".join([f"{len(group)} memories resemble each other:", *(f"- {each.title}" for each in group)])
-    return Proposal(
+    return InsightProposal(
         title=f"Recurring theme: {theme} ({len(group)} memories)",
         content=content,
         tags=tags,
@@ -184,38 +173,69 @@ def proposal(group: Sequence[Brief]) -> Proposal:
     )
 
 
-def question_about(group: Sequence[Brief]) -> Question:
+def _question_about(group: Sequence[MemoryBrief]) -> Question:
     """Ask what holds across a group of memories."""
     rows = [{"type": each.type, "title": each.title, "tags": each.tags, "text": each.preview} for each in group]
-    memories = json.dumps(rows[:MOST_SOURCES], ensure_ascii=False, indent=1)
-    return Question(purpose="reflect", task=SYSTEM, passages=(Passage(memories),))
+    memories = json.dumps(rows[:_MOST_SOURCES], ensure_ascii=False, indent=1)
+    return Question(purpose="reflect", task=_TASK, passages=(Passage(memories),))
 
 
-def common_tags(group: Sequence[Brief]) -> tuple[str, ...]:
+def _common_tags(group: Sequence[MemoryBrief]) -> tuple[str, ...]:
     """Find the tags that at least half of a group has."""
     counts = Counter(tag for each in group for tag in set(each.tags))
     return tuple(tag for tag, count in counts.most_common() if count * 2 >= len(group))
 
 
-def missing_tags(found: Sequence[Sequence[Brief]]) -> dict[str, tuple[str, ...]]:
+def _missing_tags(found: Sequence[Sequence[MemoryBrief]]) -> dict[str, tuple[str, ...]]:
     """Suggest to each memory the tags that its group has and it has not."""
     suggestions = {}
     for group in found:
-        common = common_tags(group)
+        common = _common_tags(group)
         for each in group:
             if absent := tuple(tag for tag in common if tag not in each.tags):
                 suggestions[each.id] = absent
     return suggestions
 
 
-def missing_edges(
-    found: Sequence[Sequence[Brief]], similar: dict[tuple[str, str], float], joined: set[frozenset[str]]
+def _missing_edges(
+    found: Sequence[Sequence[MemoryBrief]], similar: Mapping[Pair, float], joined: AbstractSet[frozenset[str]]
 ) -> tuple[tuple[str, str, float], ...]:
     """Suggest relations between members of a group that have none."""
     open_pairs = [
         (one.id, other.id, similar[key])
         for group in found
         for one, other in combinations(group, 2)
-        if (key := (min(one.id, other.id), max(one.id, other.id))) in similar and frozenset(key) not in joined
+        if (key := _pair(one, other)) in similar and frozenset(key) not in joined
     ]
     return tuple(sorted(open_pairs, key=lambda each: -each[2])[:20])
+
+
+class _DisjointSets:
+    """Sets that can only grow together."""
+
+    def __init__(self, members: Iterable[str]) -> None:
+        self._parent = {member: member for member in members}
+
+    def root(self, member: str) -> str:
+        """Find the one that stands for a member's set."""
+        while self._parent[member] != member:
+            self._parent[member] = self._parent[self._parent[member]]
+            member = self._parent[member]
+        return member
+
+    def join(self, one: str, other: str) -> None:
+        """Put two sets together."""
+        self._parent[self.root(one)] = self.root(other)
+
+
+def groups(members: Sequence[str], pairs: Iterable[tuple[str, str]], least: int) -> list[list[str]]:
+    """Gather members that are alike, directly or through others; largest group first, members in their order."""
+    sets = _DisjointSets(members)
+    known = set(members)
+    for one, other in pairs:
+        if one in known and other in known:
+            sets.join(one, other)
+    found: dict[str, list[str]] = {}
+    for member in members:
+        found.setdefault(sets.root(member), []).append(member)
+    return sorted((group for group in found.values() if len(group) >= least), key=len, reverse=True)

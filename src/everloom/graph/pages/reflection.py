@@ -1,20 +1,28 @@
-"""REFLECTION.md: themes, patterns over projects, what is read most, insights, merges. Pure."""
+"""REFLECTION.md: themes, patterns across projects, what is read most, insights, merges."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from everloom.graph.operations.tags import pairs, spanning
-from everloom.graph.pages.core import linked
+from everloom.clock import from_micros
+from everloom.graph.index.catalog import OpenGraph, memory_rows
+from everloom.graph.index.decay import is_archived
+from everloom.graph.kinds import REFLECTION
+from everloom.graph.operations.suggestions import tag_pairs, tags_across
+from everloom.graph.pages.core import link, write_page
+from everloom.graph.pages.episodes import merges_so_far
+from everloom.graph.results import Page
+from everloom.store import Row
 
-THEMES, EXAMPLES, TOP, INSIGHTS, PATTERNS = 8, 3, 10, 10, 15
-PREVIEW, TITLE = 80, 40
+_THEMES, _EXAMPLES, _TOP, _INSIGHTS, _PATTERNS = 8, 3, 10, 10, 15
+_PREVIEW, _TITLE = 80, 40
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReflectionEntry:
     """A memory as the page tells of it."""
 
     type: str
@@ -27,7 +35,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class ReflectionHistory:
     """What happened to the graph itself."""
 
     today: datetime
@@ -36,14 +44,33 @@ class History:
     merges: int
 
 
-def reflection_page(memories: Sequence[Told], projects: Sequence[str], history: History) -> str:
+def write_reflection(graph: OpenGraph) -> Page:
+    """Write REFLECTION.md."""
+    op, now = graph.op, graph.op.now
+    with op.read() as unit:
+        rows = [row for row in memory_rows(graph, unit) if not is_archived(row, now)]
+        (known,) = unit.all("graph.graph_get", id=graph.id)
+        texts = op.index.texts(unit, [row["id"] for row in rows if row["type"] == "insight"])
+    last = None if known["reflected_at"] is None else op.local(from_micros(known["reflected_at"]))
+    history = ReflectionHistory(op.local(now), last, known["reflections"], merges_so_far(graph))
+    entries = [_entry(row, texts.get(row["id"], "")) for row in rows]
+    page = render_reflection(entries, graph.options.known_projects, history)
+    return write_page(graph, REFLECTION, page, "reflection", "graph.graph_mirrored")
+
+
+def _entry(row: Row, text: str) -> ReflectionEntry:
+    created, tags = from_micros(row["created"]), json.loads(row["tags"])
+    return ReflectionEntry(row["type"], row["title"], row["path"], tags, row["count"] or 0, text, created)
+
+
+def render_reflection(memories: Sequence[ReflectionEntry], projects: Sequence[str], history: ReflectionHistory) -> str:
     """Write the page with its five sections."""
     last = "never" if history.last_reflection is None else f"{history.last_reflection:%Y-%m-%d}"
     sections = [
-        ("Themes", "Top tag co-occurrences revealing recurring themes:", themes(memories)),
-        ("Cross-Project Patterns", "Tags that span multiple projects:", patterns(memories, projects)),
-        ("Most Accessed", "Top 10 memories by access count:", accessed(memories)),
-        ("Recent Insights", "Insight-type memories:", insights(memories)),
+        ("Themes", "Top tag co-occurrences revealing recurring themes:", _themes(memories)),
+        ("Cross-Project Patterns", "Tags that span multiple projects:", _patterns(memories, projects)),
+        ("Most Accessed", "Top 10 memories by access count:", _most_accessed(memories)),
+        ("Recent Insights", "Insight-type memories:", _insights(memories)),
         ("Consolidation History", "", [f"- Total merges performed: {history.merges}"]),
     ]
     head = (
@@ -51,45 +78,45 @@ def reflection_page(memories: Sequence[Told], projects: Sequence[str], history: 
         f"> Last updated: {history.today:%Y-%m-%d} | Last reflection: {last}"
         f" | Total reflections: {history.reflections}\n"
     )
-    return head + "".join(section(*each) for each in sections)
+    return head + "".join(_section(*each) for each in sections)
 
 
-def section(title: str, intro: str, lines: Sequence[str]) -> str:
+def _section(title: str, intro: str, lines: Sequence[str]) -> str:
     """Write one section."""
     return f"\n## {title}\n" + (f"{intro}\n" if intro else "") + "\n" + "".join(f"{line}\n" for line in lines)
 
 
-def themes(memories: Sequence[Told]) -> list[str]:
+def _themes(memories: Sequence[ReflectionEntry]) -> list[str]:
     """Write the commonest pairs of tags, each with some titles."""
-    found = [each for each in pairs([memory.tags for memory in memories]) if len(each[1]) > 1][:THEMES]
+    found = [each for each in tag_pairs([memory.tags for memory in memories]) if len(each[1]) > 1][:_THEMES]
     lines = []
     for (one, other), places in found:
-        titles = ", ".join(f'"{cut(memories[place].title, TITLE)}"' for place in places[:EXAMPLES])
+        titles = ", ".join(f'"{_shorten(memories[place].title, _TITLE)}"' for place in places[:_EXAMPLES])
         lines.append(f"- **{one} + {other}**: {len(places)} memories ({titles})")
     return lines
 
 
-def patterns(memories: Sequence[Told], projects: Sequence[str]) -> list[str]:
+def _patterns(memories: Sequence[ReflectionEntry], projects: Sequence[str]) -> list[str]:
     """Write the tags that several projects share."""
-    found = spanning([memory.tags for memory in memories], projects)[:PATTERNS]
+    found = tags_across([memory.tags for memory in memories], projects)[:_PATTERNS]
     return [
         f"- **{tag}**: appears in {', '.join(f'{each.tag} ({each.count})' for each in counts)}" for tag, counts in found
     ]
 
 
-def accessed(memories: Sequence[Told]) -> list[str]:
+def _most_accessed(memories: Sequence[ReflectionEntry]) -> list[str]:
     """Write what was read most."""
-    top = sorted((each for each in memories if each.accesses), key=lambda each: (-each.accesses, each.title))[:TOP]
-    return [f"{place}. {linked(each.title, each.path)} - {each.accesses} accesses" for place, each in enumerate(top, 1)]
+    top = sorted((each for each in memories if each.accesses), key=lambda each: (-each.accesses, each.title))[:_TOP]
+    return [f"{place}. {link(each.title, each.path)} - {each.accesses} accesses" for place, each in enumerate(top, 1)]
 
 
-def insights(memories: Sequence[Told]) -> list[str]:
+def _insights(memories: Sequence[ReflectionEntry]) -> list[str]:
     """Write the newest insights."""
     found = sorted((each for each in memories if each.type == "insight"), key=lambda each: each.created, reverse=True)
-    return [f"- {linked(each.title, each.path)} - {cut(each.text, PREVIEW)}" for each in found[:INSIGHTS]]
+    return [f"- {link(each.title, each.path)} - {_shorten(each.text, _PREVIEW)}" for each in found[:_INSIGHTS]]
 
 
-def cut(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     """Write the beginning of a text on one line."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[:most].rstrip()}..."

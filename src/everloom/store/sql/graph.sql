@@ -63,9 +63,11 @@ WHERE workspace_id = :workspace AND id IN (:*ids);
 UPDATE memory SET archived = :archived WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: memory_by_uuid
--- Find memories by the ids in their files, also those that are gone.
-SELECT id, uuid, type, title, tags, importance, confidence, created, updated, path, in_vault, archived, gone_at
-FROM memory WHERE workspace_id = :workspace AND graph_id = :graph AND uuid IN (:*uuids);
+-- Find memories by the ids in their files with their use, also those that are gone.
+SELECT m.id, m.uuid, m.type, m.title, m.tags, m.importance, m.confidence, m.created, m.updated, m.path, m.in_vault,
+    m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.pinned
+FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
+WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.uuid IN (:*uuids);
 
 -- name: memory_by_prefix
 -- Find memories by the beginning of their ids; three are enough to call it ambiguous.
@@ -86,9 +88,9 @@ SELECT m.id, m.uuid, m.type, m.title, m.tags, m.importance, m.confidence, m.crea
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
 WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL ORDER BY m.updated DESC, m.id DESC;
 
--- name: memory_fading
+-- name: memory_strengths
 -- List the memories of a graph for a decay, with only what that reads.
-SELECT m.id, m.type, m.importance, m.created, m.in_vault, m.archived, a.count, a.last_at, a.pinned
+SELECT m.id, m.uuid, m.type, m.importance, m.created, m.in_vault, m.archived, a.count, a.last_at, a.pinned
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
 WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL;
 
@@ -103,10 +105,6 @@ VALUES (:workspace, :item, :count, :at, 0, 0, 0)
 ON CONFLICT (workspace_id, item_id) DO UPDATE SET
     count = CASE WHEN access.count > excluded.count THEN access.count ELSE excluded.count END,
     last_at = CASE WHEN access.count > 0 AND access.last_at > excluded.last_at THEN access.last_at ELSE excluded.last_at END;
-
--- name: document_revive
--- Bring retired documents back into the present.
-UPDATE document SET retired_at = NULL, retired_by = NULL WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: relation_add
 -- Index a relation in a memory's file.

@@ -59,21 +59,17 @@ def memory_store(
 ) -> "results.Stored":
     """Keep a memory as a markdown file. Relations to what is near are drawn by themselves (auto_edges). steps, pre- and
     postconditions are for procedures. Recall first: update what is there rather than storing it twice."""
-    from everloom.graph import NewMemory  # noqa: PLC0415
-    from everloom.graph.operations.tags import checked_tags  # noqa: PLC0415
-
-    new = NewMemory(
+    return opened(ws, graph).store(
         type=type,
         title=title,
         content=content,
-        tags=checked_tags(tags),
+        tags=tags,
         importance=importance,
         confidence=confidence,
-        steps=tuple(steps or ()),
-        preconditions=tuple(preconditions or ()),
-        postconditions=tuple(postconditions or ()),
+        steps=steps,
+        preconditions=preconditions,
+        postconditions=postconditions,
     )
-    return opened(ws, graph).store(new)
 
 
 @TOOLS.verb("Recall", READS)
@@ -87,7 +83,7 @@ def memory_recall(
     graph: Name = None,
 ) -> "results.Recalled":
     """Bring back what a question touches, by meaning and words, strongest first. Faded memories only if archived."""
-    return opened(ws, graph).recall(query, limit=limit, within=filtered(types, tags, archived=archived))
+    return opened(ws, graph).recall(query, limit=limit, types=types, tags=tags, archived=archived)
 
 
 @TOOLS.verb("Get a memory", READS)
@@ -108,8 +104,9 @@ def memory_search(
     graph: Name = None,
 ) -> "results.Recalled":
     """List memories by type, tags (all of them) and importance, newest change first; with a query, in its order."""
-    within = filtered(types, tags, archived=archived, min_importance=min_importance)
-    return opened(ws, graph).search(query, limit=limit, within=within)
+    return opened(ws, graph).search(
+        query=query, limit=limit, types=types, tags=tags, archived=archived, min_importance=min_importance
+    )
 
 
 @TOOLS.verb("Update a memory", CHANGES)
@@ -128,25 +125,22 @@ def memory_update(
     graph: Name = None,
 ) -> "results.Changed":
     """Change what is named of a memory; the rest of its file keeps its bytes. tags replace the old ones."""
-    from everloom.graph import Revision  # noqa: PLC0415
-    from everloom.graph.operations.tags import checked_tags  # noqa: PLC0415
-
-    revision = Revision(
+    return opened(ws, graph).update(
+        id,
         type=type,
         title=title,
         content=content,
-        tags=None if tags is None else checked_tags(tags),
+        tags=tags,
         importance=importance,
         confidence=confidence,
-        steps=None if steps is None else tuple(steps),
-        preconditions=None if preconditions is None else tuple(preconditions),
-        postconditions=None if postconditions is None else tuple(postconditions),
+        steps=steps,
+        preconditions=preconditions,
+        postconditions=postconditions,
     )
-    return opened(ws, graph).update(id, revision)
 
 
 @TOOLS.verb("Delete a memory", DESTROYS)
-def memory_delete(ws: "Workspace", id: str, graph: Name = None) -> "results.Deleted":
+def memory_delete(ws: "Workspace", id: str, graph: Name = None) -> "results.DeletedMemory":
     """Remove a memory, its edges and the other sides of its relations."""
     return opened(ws, graph).delete(id)
 
@@ -161,10 +155,10 @@ def memory_relate(
     context: Annotated[str | None, Field(description="why, in a few words")] = None,
     description: Annotated[str | None, Field(description="why, at length: the edge's own text")] = None,
     graph: Name = None,
-) -> "results.Drawn":
+) -> "results.DrawnEdge":
     """Draw a relation from one memory to another; the same two and type again changes it."""
-    edges = opened(ws, graph).edges
-    return edges.relate(from_id, to_id, type, strength=strength, context=context, description=description)
+    found = opened(ws, graph)
+    return found.relate(from_id, to_id, type, strength=strength, context=context, description=description)
 
 
 @TOOLS.verb("Related memories", READS)
@@ -174,15 +168,15 @@ def memory_related(
     hops: Annotated[int, Field(ge=1, le=5)] = 1,
     types: list[Relation] | None = None,
     graph: Name = None,
-) -> "list[results.Neighbor]":
+) -> "list[results.RelatedMemory]":
     """Follow relations from a memory, up to some hops away."""
-    return opened(ws, graph).edges.related(id, hops=hops, kinds=types or ())
+    return opened(ws, graph).related(id, hops=hops, types=types)
 
 
 @TOOLS.verb("Get an edge", READS)
 def memory_edge_get(ws: "Workspace", id: str, graph: Name = None) -> "results.Edge":
     """Read an edge with its description."""
-    return opened(ws, graph).edges.get(id)
+    return opened(ws, graph).edge_get(id)
 
 
 @TOOLS.verb("Search edges", READS)
@@ -195,7 +189,7 @@ def memory_edge_search(
     graph: Name = None,
 ) -> "list[results.Edge]":
     """Find edges by words of their titles or description, by type, or by a memory at one end."""
-    return opened(ws, graph).edges.search(query, kind=type, memory=memory_id, limit=limit)
+    return opened(ws, graph).edge_search(query=query, type=type, memory_id=memory_id, limit=limit)
 
 
 @TOOLS.verb("Update an edge", CHANGES)
@@ -206,15 +200,15 @@ def memory_edge_update(
     strength: Share | None = None,
     description: str | None = None,
     graph: Name = None,
-) -> "results.Drawn":
+) -> "results.DrawnEdge":
     """Change an edge; both memories' sides follow."""
-    return opened(ws, graph).edges.update(id, kind=type, strength=strength, description=description)
+    return opened(ws, graph).edge_update(id, type=type, strength=strength, description=description)
 
 
 @TOOLS.verb("Delete an edge", DESTROYS)
 def memory_edge_delete(ws: "Workspace", id: str, graph: Name = None) -> "results.Edge":
     """Take a relation back: its file and both sides."""
-    return opened(ws, graph).edges.delete(id)
+    return opened(ws, graph).edge_delete(id)
 
 
 @TOOLS.verb("Note an episode", ADDS)
@@ -226,13 +220,9 @@ def memory_episode(
     summary: str = "",
     memory_id: str | None = None,
     graph: Name = None,
-) -> "results.Noted":
+) -> "results.NotedEpisode":
     """Add an entry to today's diary, which is only ever added to."""
-    from everloom.graph import Episode  # noqa: PLC0415
-    from everloom.graph.operations.tags import checked_tags  # noqa: PLC0415
-
-    entry = Episode(title=title, type=type, tags=checked_tags(tags), summary=summary)
-    return opened(ws, graph).episode(entry, memory=memory_id)
+    return opened(ws, graph).episode(title, type=type, tags=tags, summary=summary, memory_id=memory_id)
 
 
 @TOOLS.verb("Reflect", ADDS)
@@ -261,22 +251,13 @@ def memory_tags(
     tag: Annotated[str | None, Field(description="for related")] = None,
     id: Annotated[str | None, Field(description="for suggest")] = None,
     graph: Name = None,
-) -> "list[results.TagCount] | list[str]":
+) -> "list[results.TagCount] | results.SuggestedTags":
     """Count tags, count those beside one, or suggest tags that a memory lacks."""
-    from everloom.errors import Rejected  # noqa: PLC0415
-
-    found = opened(ws, graph)
-    if action == "related" and tag:
-        return found.tags_related(tag)
-    if action == "suggest" and id:
-        return found.tags_suggested(id)
-    if action == "list":
-        return found.tags()
-    raise Rejected(f"{action} needs {'tag' if action == 'related' else 'id'}", hint="give it")
+    return opened(ws, graph).tags(action=action, tag=tag, id=id)
 
 
 @TOOLS.verb("Statistics", READS)
-def memory_stats(ws: "Workspace", graph: Name = None) -> "results.Stats":
+def memory_stats(ws: "Workspace", graph: Name = None) -> "results.GraphStats":
     """Count memories by type and state, edges and tags; tell which files cannot be read."""
     return opened(ws, graph).stats()
 
@@ -285,13 +266,3 @@ def memory_stats(ws: "Workspace", graph: Name = None) -> "results.Stats":
 def memory_graphs(ws: "Workspace") -> "list[results.GraphInfo]":
     """List the graphs of this workspace."""
     return ws.graphs.list()
-
-
-def filtered(
-    types: "list[Kind] | None", tags: "Tags | None", *, archived: bool, min_importance: float = 0.0
-) -> "results.Filter":
-    """Make a filter of arguments."""
-    from everloom.graph import Filter  # noqa: PLC0415
-    from everloom.graph.operations.tags import checked_tags  # noqa: PLC0415
-
-    return Filter(types=tuple(types or ()), tags=checked_tags(tags), archived=archived, min_importance=min_importance)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from everloom.errors import Rejected
 from everloom.surfaces.cli.runtime.command import Command, Group
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer
@@ -71,7 +70,7 @@ def parted(_context: click.Context, _option: click.Parameter, values: Sequence[s
     """Read a list: repeated, parted by commas, or as JSON."""
     if not values:
         return None
-    from everloom.graph.operations.tags import checked_tags  # noqa: PLC0415
+    from everloom.graph.files.parser import checked_tags  # noqa: PLC0415
 
     return checked_tags(values if isinstance(values, str) else list(values))
 
@@ -121,24 +120,14 @@ def filters(command: Any) -> Any:
     return command
 
 
-def filter_of(given: dict[str, Any]) -> Any:
-    """Make a filter of options."""
-    from everloom.graph import Filter  # noqa: PLC0415
-
-    chosen = {name: given.pop(name) for name in ("types", "tags", "min_importance", "archived")}
-    return Filter(**{name: value for name, value in chosen.items() if value is not None})
-
-
 @graph.command
 @fields(needed=True)
 @click.option("--edges/--no-edges", "connect", default=None, help="Draw relations to what is near.")
 @click.pass_obj
 def store(invocation: Invocation, /, graph_name: str | None, connect: bool | None, **given: Any) -> Answer:
     """Keep a new memory."""
-    from everloom.graph import NewMemory  # noqa: PLC0415
-
-    new = NewMemory(**{name: value for name, value in given.items() if value is not None})
-    return told(invocation, graph_name, lambda graph: graph.store(new, connect=connect))
+    new = {name: value for name, value in given.items() if value is not None}
+    return told(invocation, graph_name, lambda graph: graph.store(**new, connect=connect))
 
 
 @graph.command
@@ -152,10 +141,7 @@ def store(invocation: Invocation, /, graph_name: str | None, connect: bool | Non
 @click.pass_obj
 def procedure(invocation: Invocation, /, graph_name: str | None, tags: Any, **given: Any) -> Answer:
     """Keep a procedure with its steps."""
-    from everloom.graph import NewMemory  # noqa: PLC0415
-
-    new = NewMemory(type="procedure", tags=tags or (), **given)
-    return told(invocation, graph_name, lambda graph: graph.store(new))
+    return told(invocation, graph_name, lambda graph: graph.procedure(tags=tags, **given))
 
 
 @graph.command
@@ -166,8 +152,7 @@ def recall(
     invocation: Invocation, /, graph_name: str | None, query: tuple[str, ...], limit: int, **given: Any
 ) -> Answer:
     """Bring back what a question touches."""
-    within = filter_of(given)
-    return told(invocation, graph_name, lambda graph: graph.recall(" ".join(query), limit=limit, within=within))
+    return told(invocation, graph_name, lambda graph: graph.recall(" ".join(query), limit=limit, **given))
 
 
 @graph.command
@@ -176,8 +161,7 @@ def recall(
 @click.pass_obj
 def search(invocation: Invocation, /, graph_name: str | None, query: str, limit: int, **given: Any) -> Answer:
     """List memories by type, tags and importance, newest change first."""
-    within = filter_of(given)
-    return told(invocation, graph_name, lambda graph: graph.search(query, limit=limit, within=within))
+    return told(invocation, graph_name, lambda graph: graph.search(query=query, limit=limit, **given))
 
 
 @graph.command
@@ -194,9 +178,7 @@ def get(invocation: Invocation, graph_name: str | None, memory_id: str) -> Answe
 @click.pass_obj
 def update(invocation: Invocation, /, graph_name: str | None, memory_id: str, **given: Any) -> Answer:
     """Change a memory; what is not named keeps its bytes."""
-    from everloom.graph import Revision  # noqa: PLC0415
-
-    return told(invocation, graph_name, lambda graph: graph.update(memory_id, Revision(**given)))
+    return told(invocation, graph_name, lambda graph: graph.update(memory_id, **given))
 
 
 @graph.command
@@ -219,7 +201,7 @@ def relate(
     invocation: Invocation, /, graph_name: str | None, from_id: str, to_id: str, relation: str, **given: Any
 ) -> Answer:
     """Draw a relation, or change the one that is there."""
-    return told(invocation, graph_name, lambda graph: graph.edges.relate(from_id, to_id, relation, **given))
+    return told(invocation, graph_name, lambda graph: graph.relate(from_id, to_id, cast("Any", relation), **given))
 
 
 @graph.command
@@ -229,9 +211,7 @@ def relate(
 @click.pass_obj
 def related(invocation: Invocation, graph_name: str | None, memory_id: str, hops: int, types: Any) -> Answer:
     """Follow relations from a memory."""
-    return told(
-        invocation, graph_name, lambda graph: tuple(graph.edges.related(memory_id, hops=hops, kinds=types or ()))
-    )
+    return told(invocation, graph_name, lambda graph: tuple(graph.related(memory_id, hops=hops, types=types)))
 
 
 @graph.command
@@ -260,10 +240,11 @@ def episode(
     invocation: Invocation, graph_name: str | None, title: str, kind: str, tags: Any, summary: str, memory: str | None
 ) -> Answer:
     """Add an entry to today's diary."""
-    from everloom.graph import Episode  # noqa: PLC0415
-
-    entry = Episode(title=title, type=kind, tags=tags or (), summary=summary)
-    return told(invocation, graph_name, lambda graph: graph.episode(entry, memory=memory))
+    return told(
+        invocation,
+        graph_name,
+        lambda graph: graph.episode(title, type=kind, tags=tags, summary=summary, memory_id=memory),
+    )
 
 
 @graph.command
@@ -288,7 +269,7 @@ def pin(invocation: Invocation, graph_name: str | None, memory_id: str) -> Answe
 @click.pass_obj
 def unpin(invocation: Invocation, graph_name: str | None, memory_id: str) -> Answer:
     """Take a memory out of the vault."""
-    return told(invocation, graph_name, lambda graph: graph.pin(memory_id, pinned=False))
+    return told(invocation, graph_name, lambda graph: graph.unpin(memory_id))
 
 
 @graph.command
@@ -297,10 +278,8 @@ def unpin(invocation: Invocation, graph_name: str | None, memory_id: str) -> Ans
 @click.pass_obj
 def tags(invocation: Invocation, graph_name: str | None, tag: str | None, memory_id: str | None) -> Answer:
     """List tags, those beside one, or those that a memory lacks."""
-    if tag is not None and memory_id is not None:
-        raise Rejected("--related and --suggest are two questions", hint="ask one at a time")
-    if memory_id is not None:
-        return told(
-            invocation, graph_name, lambda graph: {"id": memory_id, "suggested": graph.tags_suggested(memory_id)}
-        )
-    return told(invocation, graph_name, lambda graph: tuple(graph.tags() if tag is None else graph.tags_related(tag)))
+    return told(invocation, graph_name, lambda graph: _listed(graph.tags(tag=tag, id=memory_id)))
+
+
+def _listed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -22,29 +22,29 @@ def edge() -> None:
 @click.pass_obj
 def edge_get(invocation: Invocation, graph_name: str | None, edge_id: str) -> Answer:
     """Read an edge with its description."""
-    return told(invocation, graph_name, lambda graph: graph.edges.get(edge_id))
+    return told(invocation, graph_name, lambda graph: graph.edge_get(edge_id))
 
 
 @edge.command(name="search")
 @click.option("--query", default="", help="Words of its titles or description.")
-@click.option("--type", "kind", help="Only edges of this type.")
-@click.option("--memory", metavar="ID", help="Only edges of this memory.")
+@click.option("--type", help="Only edges of this type.")
+@click.option("--memory", "memory_id", metavar="ID", help="Only edges of this memory.")
 @click.option("--limit", type=int, default=20, show_default=True, help="How many at most.")
 @click.pass_obj
 def edge_search(invocation: Invocation, /, graph_name: str | None, query: str, **given: Any) -> Answer:
     """Find edges by words, type or memory."""
-    return told(invocation, graph_name, lambda graph: tuple(graph.edges.search(query, **given)))
+    return told(invocation, graph_name, lambda graph: tuple(graph.edge_search(query=query, **given)))
 
 
 @edge.command(name="update")
 @click.argument("edge_id", metavar="ID")
-@click.option("--type", "kind", help="Another type.")
+@click.option("--type", help="Another type.")
 @click.option("--strength", type=float, help="From 0 to 1.")
 @click.option("--description", help="Another text.")
 @click.pass_obj
 def edge_update(invocation: Invocation, /, graph_name: str | None, edge_id: str, **given: Any) -> Answer:
     """Change an edge and both memories' sides of it."""
-    return told(invocation, graph_name, lambda graph: graph.edges.update(edge_id, **given))
+    return told(invocation, graph_name, lambda graph: graph.edge_update(edge_id, **given))
 
 
 @edge.command(name="delete")
@@ -52,14 +52,14 @@ def edge_update(invocation: Invocation, /, graph_name: str | None, edge_id: str,
 @click.pass_obj
 def edge_delete(invocation: Invocation, graph_name: str | None, edge_id: str) -> Answer:
     """Take a relation back: its file and both sides."""
-    return told(invocation, graph_name, lambda graph: graph.edges.delete(edge_id))
+    return told(invocation, graph_name, lambda graph: graph.edge_delete(edge_id))
 
 
 @graph.command
 @click.pass_obj
 def decay(invocation: Invocation, graph_name: str | None) -> Answer:
     """Weigh every memory; what faded leaves the present."""
-    return told(invocation, graph_name, lambda graph: graph.tending.decay())
+    return told(invocation, graph_name, lambda graph: graph.decay())
 
 
 @graph.command
@@ -100,12 +100,11 @@ def embed(invocation: Invocation, graph_name: str | None) -> Answer:
 
 
 @graph.command
-@click.option("--json-files", is_flag=True, help="Write _index.json and _state.json for other tools.")
+@click.option("--write-json", is_flag=True, help="Also write _index.json and _state.json for other tools.")
 @click.pass_obj
-def reindex(invocation: Invocation, graph_name: str | None, json_files: bool) -> Answer:
-    """Read every file anew and complete one-sided relations; --json writes the JSON files, too."""
-    wanted = json_files or invocation.as_json
-    return told(invocation, graph_name, lambda graph: graph.reindex(as_json=wanted))
+def reindex(invocation: Invocation, graph_name: str | None, write_json: bool) -> Answer:
+    """Read every file anew and complete one-sided relations."""
+    return told(invocation, graph_name, lambda graph: graph.reindex(write_json=write_json))
 
 
 @graph.command(name="import")
@@ -127,7 +126,7 @@ def import_directory(invocation: Invocation, graph_name: str | None, source: Pat
             target = workspace.graphs.create(graph_name)
         else:
             target = workspace.graph
-        value = target.take_in(source)
+        value = target.import_directory(source)
         return Answer(value, pictured(value, workspace.info.zone))
 
 

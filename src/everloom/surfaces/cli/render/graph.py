@@ -38,7 +38,7 @@ def plain(value: Any) -> object:
     return value
 
 
-def brief(value: results.Brief, _zone: ZoneInfo) -> Iterator[Part]:
+def brief(value: results.MemoryBrief, _zone: ZoneInfo) -> Iterator[Part]:
     """Tell one memory of a list."""
     score = "" if value.score is None else f"  {value.score:.2f}"
     tags = f"  [{', '.join(value.tags)}]" if value.tags else ""
@@ -86,13 +86,13 @@ def edge(value: results.Edge, _zone: ZoneInfo) -> Iterator[Part]:
         yield f"    {shortened(value.description)}"
 
 
-def drawn(value: results.Drawn, zone: ZoneInfo) -> Iterator[Part]:
+def drawn(value: results.DrawnEdge, zone: ZoneInfo) -> Iterator[Part]:
     """Tell a relation that was drawn or changed."""
     yield "drawn" if value.created else "changed"
     yield from edge(value.edge, zone)
 
 
-def neighbor(value: results.Neighbor, _zone: ZoneInfo) -> Iterator[Part]:
+def neighbor(value: results.RelatedMemory, _zone: ZoneInfo) -> Iterator[Part]:
     """Tell a memory that a relation leads to."""
     arrow = "→" if value.direction == "outgoing" else "←"
     yield f"{value.hops}  {arrow} {value.type}  {value.memory.id[:8]}  {value.memory.type}  {value.memory.title}"
@@ -125,7 +125,7 @@ def reflected(value: results.Reflected, _zone: ZoneInfo) -> Iterator[Part]:
     yield from (f"relation? {one[:8]} – {other[:8]} ({alike:.2f})" for one, other, alike in value.edge_suggestions)
 
 
-def problem(value: results.Problem, _zone: ZoneInfo) -> Iterator[Part]:
+def problem(value: results.FileProblem, _zone: ZoneInfo) -> Iterator[Part]:
     """Tell what is wrong with a file."""
     yield f"{value.path}{'' if value.line is None else f':{value.line}'}: {value.reason}"
 
@@ -141,17 +141,17 @@ def with_problems(value: Any, zone: ZoneInfo) -> Iterator[Part]:
 
 
 TELLERS: dict[str, Callable[[Any, ZoneInfo], Iterator[Part]]] = {
-    "Brief": brief,
-    "Drawn": drawn,
+    "MemoryBrief": brief,
+    "DrawnEdge": drawn,
     "Edge": edge,
     "Imported": with_problems,
     "Memory": memory,
-    "Neighbor": neighbor,
+    "RelatedMemory": neighbor,
     "Page": page,
     "Recalled": recalled,
     "Reflected": reflected,
     "Reindexed": with_problems,
-    "Stats": with_problems,
+    "GraphStats": with_problems,
     "Stored": stored,
     "TagCount": tag,
 }

@@ -1,0 +1,97 @@
+"""Memories and edges written as files: a new file from nothing, or the lines of an old one that say something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from everloom.graph.files.frontmatter import MarkdownFile, load_fields
+from everloom.graph.files.rewriting import ORDER, FieldValue, field_text, rewrite
+from everloom.graph.kinds import LISTS
+from everloom.graph.results import Edge, Memory, Relation
+
+
+def render_file(content: Memory | Edge) -> bytes:
+    """Write a new file, its fields in the order of the contract."""
+    fields = _fields(content)
+    head = "".join(field_text(name, fields[name], "\n") for name in sorted(fields, key=ORDER.index))
+    text = _text(content).strip()
+    body = f"\n{text}\n" if text else ""
+    return f"---\n{head}---\n{body}".encode()
+
+
+def revise_file(file: MarkdownFile, old: Memory | Edge, new: Memory | Edge) -> bytes:
+    """Change a file to say what `new` says; what did not change keeps its bytes."""
+    fields = _fields(new)
+    changes = {name: text for name, text in fields.items() if getattr(old, name) != getattr(new, name)}
+    if "relations" in changes and isinstance(old, Memory) and isinstance(new, Memory):
+        known = load_fields(file.yaml).get("relations")
+        changes["relations"] = _revised_relations(known, old.relations, new.relations)
+    result = file.with_yaml(rewrite(file.yaml, changes, file.newline))
+    is_same_text = _text(new).strip() == _text(old).strip()
+    return (result if is_same_text else result.with_content(_text(new))).data
+
+
+def _text(content: Memory | Edge) -> str:
+    return content.content if isinstance(content, Memory) else content.description
+
+
+def _fields(content: Memory | Edge) -> dict[str, FieldValue | None]:
+    """Write a memory or an edge as fields; None where a field has nothing to say."""
+    times = {"created": timestamp(content.created), "updated": timestamp(content.updated)}
+    if isinstance(content, Edge):
+        names = ("id", "type", "from_id", "from_title", "to_id", "to_title")
+        return {**{name: getattr(content, name) for name in names}, "strength": _number(content.strength), **times}
+    return {
+        **{name: list(getattr(content, name)) or None for name in LISTS},
+        "id": content.id,
+        "type": content.type,
+        "title": content.title,
+        "tags": list(content.tags),
+        "importance": _number(content.importance),
+        "confidence": _number(content.confidence),
+        **times,
+        "relations": [relation_fields(each) for each in content.relations] or None,
+    }
+
+
+def relation_fields(relation: Relation) -> dict[str, str]:
+    """Write one side of a relation."""
+    fields = {
+        "target": relation.target,
+        "type": relation.type,
+        "direction": relation.direction,
+        "strength": None if relation.strength is None else _number(relation.strength),
+        "context": relation.context,
+        "edge_id": relation.edge_id,
+    }
+    return {name: text for name, text in fields.items() if text is not None}
+
+
+def _revised_relations(raw: Any, old: Iterable[Relation], new: Iterable[Relation]) -> list[Mapping[str, str]] | None:
+    """Write relations so that those which stay keep even what we do not know of them."""
+    rows = [{**row} for row in raw] if isinstance(raw, list) else []
+    kept = list(zip(old, rows, strict=False))
+    wanted: list[Mapping[str, str]] = []
+    for relation in new:
+        same = next((pair for pair in kept if pair[0] == relation), None)
+        near = same or next((pair for pair in kept if pair[0].key == relation.key), None)
+        if near is None:
+            wanted.append(relation_fields(relation))
+            continue
+        kept.remove(near)
+        known = set(relation_fields(near[0]))
+        unknown = {name: text for name, text in near[1].items() if name not in known}
+        wanted.append(near[1] if same else {**relation_fields(relation), **unknown})
+    return wanted or None
+
+
+def _number(value: float) -> str:
+    """Write a number without spare digits."""
+    return repr(round(float(value), 4))
+
+
+def timestamp(instant: datetime) -> str:
+    """Write a time as the contract does."""
+    return instant.astimezone(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,166 @@
+"""What the memories around one suggest: relations for a new memory, tags for one that lacks them. Changes nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from everloom.errors import NotFound
+from everloom.graph.index.catalog import OpenGraph
+from everloom.graph.index.recall import list_living, recall
+from everloom.graph.results import Memory, MemoryBrief, SuggestedTags, TagCount
+
+_NEAREST = 5
+_MOST = 3
+# Below this cosine two texts merely share a topic; used where nobody has calibrated the model.
+_LEAST_SIMILARITY = 0.4
+_CURES = frozenset({"solution", "fix", "configuration", "procedure", "workflow"})
+_ILLS = frozenset({"problem", "error"})
+# From what stands on something to what it may stand on.
+_FOUNDATIONS: dict[str, frozenset[str]] = {
+    "solution": frozenset({"decision", "code_pattern"}),
+    "fix": frozenset({"solution", "decision", "code_pattern"}),
+    "configuration": frozenset({"decision", "solution"}),
+    "workflow": frozenset({"decision", "solution", "configuration"}),
+    "code_pattern": frozenset({"solution", "fix"}),
+    "procedure": frozenset({"workflow", "solution", "configuration", "fix"}),
+    "insight": frozenset({"solution", "fix", "decision", "problem", "error", "workflow", "code_pattern", "procedure"}),
+}
+_WORD = re.compile(r"[\w-]+")
+_MOST_SUGGESTED = 5
+
+Tagged = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenLink:
+    """A relation to be drawn; `outgoing` when it begins at the new memory."""
+
+    other: MemoryBrief
+    type: str
+    outgoing: bool
+    strength: float
+
+
+def links_for(graph: OpenGraph, memory: Memory) -> list[ChosenLink]:
+    """Find what is near a memory that is to be stored, and choose its relations."""
+    near = recall(graph, " ".join([memory.title, *memory.tags]), limit=_NEAREST).memories
+    return choose_links(memory.type, memory.tags, near, graph.op.embedding.chain.traits.recall_threshold)
+
+
+def list_tags(graph: OpenGraph, beside: str | None = None) -> list[TagCount]:
+    """Count the tags of living memories, or those that stand beside one."""
+    tagged = [each.tags for each in list_living(graph)]
+    return count_tags([[other for other in tags if other != beside] for tags in tagged if beside in (None, *tags)])
+
+
+def tags_for(graph: OpenGraph, identity: str) -> SuggestedTags:
+    """Suggest tags that a memory lacks."""
+    row = graph.row(identity)
+    living = list_living(graph)
+    own = next((each for each in living if each.item == row["id"]), None)
+    if own is None:
+        raise NotFound(f"{row['title']!r} is archived", hint="get it first: what is read again is alive again")
+    text = f"{own.title} {own.preview}"
+    near = recall(graph, text, limit=2 * _NEAREST + 1).memories
+    votes = [(each.tags, each.similarity or 0.5) for each in near if each.id != own.id]
+    common = {each.tag for each in count_tags([each.tags for each in living])}
+    return SuggestedTags(id=own.id, suggested=tuple(suggest_tags(own.tags, text, votes, common)))
+
+
+def choose_links(
+    new_type: str, tags: Sequence[str], near: Sequence[MemoryBrief], least: float | None = None
+) -> list[ChosenLink]:
+    """Choose the relations of a new memory among its neighbours, nearest first.
+
+    Filters first and counts then, so that neighbours which cannot be linked do not use up the places of others.
+    """
+    threshold = _LEAST_SIMILARITY if least is None else least
+    found = []
+    for other in near:
+        if other.type == new_type or not _is_close(other, tags, threshold):
+            continue
+        kind, outgoing = _relation_between(new_type, other.type)
+        found.append(ChosenLink(other, kind, outgoing, _strength(other)))
+    return found[:_MOST]
+
+
+def _is_close(other: MemoryBrief, tags: Sequence[str], threshold: float) -> bool:
+    """Say whether a neighbour is near enough; one that only words found must share a tag."""
+    if other.similarity is None:
+        return bool(set(tags) & set(other.tags))
+    return other.similarity >= threshold
+
+
+def _strength(other: MemoryBrief) -> float:
+    """Turn a similarity into a strength."""
+    return round(min(1.0, max(0.0, 0.5 if other.similarity is None else other.similarity)), 2)
+
+
+def _relation_between(new: str, old: str) -> tuple[str, bool]:
+    """Name the relation of two types and say whether it begins at the new one."""
+    if new in _CURES and old in _ILLS:
+        return "SOLVES", True
+    if old in _CURES and new in _ILLS:
+        return "SOLVES", False
+    if old in _FOUNDATIONS.get(new, frozenset()):
+        return "BUILDS_ON", True
+    if new in _FOUNDATIONS.get(old, frozenset()):
+        return "BUILDS_ON", False
+    return "RELATED_TO", True
+
+
+def count_tags(tagged: Tagged) -> list[TagCount]:
+    """Count each tag, commonest first."""
+    counts = Counter(tag for tags in tagged for tag in set(tags))
+    return [TagCount(tag, count) for tag, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
+
+
+def tag_pairs(tagged: Tagged) -> list[tuple[tuple[str, str], list[int]]]:
+    """Find the tags that go together, commonest pair first, each with the places of the memories."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for place, tags in enumerate(tagged):
+        for pair in combinations(sorted(set(tags)), 2):
+            found.setdefault(pair, []).append(place)
+    return sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))
+
+
+def tags_across(tagged: Tagged, projects: Iterable[str]) -> list[tuple[str, list[TagCount]]]:
+    """Find the tags that at least two projects share, widest first."""
+    known = set(projects)
+    spans: dict[str, Counter[str]] = {}
+    for tags in tagged:
+        for project in known.intersection(tags):
+            for tag in set(tags) - known:
+                spans.setdefault(tag, Counter())[project] += 1
+    wide = [(tag, counts) for tag, counts in spans.items() if len(counts) > 1]
+    wide.sort(key=lambda each: (-len(each[1]), -each[1].total(), each[0]))
+    return [
+        (tag, [TagCount(name, count) for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))])
+        for tag, counts in wide
+    ]
+
+
+def suggest_tags(
+    own: Sequence[str],
+    text: str,
+    near: Iterable[tuple[Sequence[str], float]],
+    common: Iterable[str],
+) -> list[str]:
+    """Suggest tags for a memory: those of its neighbours, and known tags that its text names."""
+    votes: Counter[str] = Counter()
+    weights: dict[str, float] = {}
+    for tags, similarity in near:
+        for tag in tags:
+            votes[tag] += 1
+            weights[tag] = weights.get(tag, 0.0) + similarity
+    words = {word.lower() for word in _WORD.findall(text)}
+    for tag in common:
+        if tag.lower() in words:
+            weights[tag] = weights.get(tag, 0.0) + 1.0
+            votes[tag] += 2
+    fit = [tag for tag in weights if tag not in own and votes[tag] >= 2]
+    return sorted(fit, key=lambda tag: (-weights[tag], tag))[:_MOST_SUGGESTED]

@@ -1,0 +1,511 @@
+"""The verbs of the memory graph, declared once: every surface reads from this class what it offers.
+
+For surfaces: each verb is one of one graph, which the selector `graph` names (the faculty declares it, no verb does).
+`memory_graphs` is a verb of `Graphs`, which needs no graph. A verb `edge_…` is a command of the group `edge`. `Tags` is
+a list, or one text that the verb itself splits; a flag with a slash is a pair of switches. Holds no rule itself; each
+method names its room and loads it when it is called.
+"""
+# ruff: noqa: A002, PLR0913  the front matter's names, and as many as it has
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, verb
+
+if TYPE_CHECKING:
+    from everloom.graph import results
+    from everloom.graph.index.catalog import OpenGraph
+
+MemoryType = Literal[
+    "solution",
+    "fix",
+    "decision",
+    "configuration",
+    "problem",
+    "workflow",
+    "code_pattern",
+    "error",
+    "general",
+    "procedure",
+    "insight",
+]
+RelationType = Literal["SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FOLLOWS", "RELATED_TO"]
+
+_TOOLS = ("graph",)
+
+_Id = Annotated[str, Says("the memory's id, or its beginning", metavar="ID")]
+_EdgeId = Annotated[str, Says("the edge's id, or its beginning", metavar="ID")]
+_Type = Annotated[MemoryType, Says("what kind of memory it is")]
+_Title = Annotated[str, Says("one line that says it")]
+_Content = Annotated[str, Says("the text")]
+_Tags = Annotated[Sequence[str] | str | None, Says("separated by commas, or as JSON")]
+_Importance = Annotated[float, Says("from 0 to 1: 0.8+ critical, 0.5-0.7 standard, 0.3-0.4 minor")]
+_Share = Annotated[float | None, Says("from 0 to 1")]
+_Steps = Annotated[Sequence[str] | None, Says("a step of a procedure, in order", flag="--step")]
+_Before = Annotated[Sequence[str] | None, Says("what must hold before a procedure", flag="--precondition")]
+_After = Annotated[Sequence[str] | None, Says("what holds after a procedure", flag="--postcondition")]
+_Types = Annotated[Sequence[MemoryType] | None, Says("only these types")]
+_WithTags = Annotated[Sequence[str] | str | None, Says("only memories that have all of these tags")]
+_Limit = Annotated[int, Says("how many at most")]
+_MinImportance = Annotated[float, Says("only memories at least this important")]
+_Archived = Annotated[bool, Says("also memories that have decayed")]
+_Relations = Annotated[Sequence[RelationType] | None, Says("only relations of these types")]
+_Description = Annotated[str | None, Says("why, at length: the edge's own text")]
+_Refresh = Annotated[bool, Says("write it anew, or read it as it is", flag="--refresh/--read")]
+_Connect = Annotated[bool | None, Says("draw relations to what is near", flag="--edges/--no-edges")]
+
+
+class Graph:
+    """One graph of one workspace: a directory of markdown memories."""
+
+    def __init__(self, opened: OpenGraph) -> None:
+        self._graph = opened
+        self.name = opened.name
+
+    @property
+    def directory(self) -> Path:
+        """Say where the files are."""
+        return self._graph.disk.root
+
+    @property
+    def is_git(self) -> bool:
+        """Say whether the directory is a git repository."""
+        return self._graph.git.is_repository
+
+    def follow(self, *, progress: Callable[[int], None] = lambda _: None) -> results.Followed:
+        """Bring the index up to what the files say; unchanged files are not read."""
+        from everloom.graph.index.scan import scan
+
+        return scan(self._graph, progress=progress)
+
+    def import_directory(self, source: Path) -> results.Imported:
+        """Import an existing directory: files as they are, accesses, vectors of the same model."""
+        from everloom.graph.operations.importing import import_directory
+
+        return import_directory(self._graph, source)
+
+    @verb(
+        "Store a memory",
+        ADDS,
+        tools=_TOOLS,
+        tool="memory_store",
+        agent=True,
+        models="""Keep a memory as a markdown file. Relations to what is near are drawn by themselves (auto_edges).
+        steps, pre- and postconditions are for procedures. Recall first: update what is there rather than storing it
+        twice.""",
+    )
+    def store(
+        self,
+        *,
+        type: _Type,
+        title: _Title,
+        content: _Content,
+        tags: _Tags = None,
+        importance: _Importance = 0.5,
+        confidence: Annotated[float, Says("from 0 to 1")] = 0.8,
+        steps: _Steps = None,
+        preconditions: _Before = None,
+        postconditions: _After = None,
+        connect: _Connect = None,
+    ) -> results.Stored:
+        """Keep a new memory."""
+        from everloom.graph.operations.memories import store
+        from everloom.graph.results import MemoryFields
+
+        fields = MemoryFields(
+            type=type,
+            title=title,
+            content=content,
+            tags=tags,
+            importance=importance,
+            confidence=confidence,
+            steps=steps,
+            preconditions=preconditions,
+            postconditions=postconditions,
+        )
+        return store(self._graph, fields, connect=connect)
+
+    @verb("Store a procedure", ADDS)
+    def procedure(
+        self,
+        title: _Title,
+        content: _Content,
+        *,
+        steps: Annotated[Sequence[str], Says("a step, in order", flag="--step")],
+        preconditions: _Before = None,
+        postconditions: _After = None,
+        tags: _Tags = None,
+        importance: _Importance = 0.5,
+    ) -> results.Stored:
+        """Keep a procedure with its steps."""
+        return self.store(
+            type="procedure",
+            title=title,
+            content=content,
+            tags=tags,
+            importance=importance,
+            steps=steps,
+            preconditions=preconditions,
+            postconditions=postconditions,
+        )
+
+    @verb(
+        "Recall",
+        READS,
+        tools=_TOOLS,
+        tool="memory_recall",
+        agent=True,
+        models="""Bring back what a question touches, by meaning and words, strongest first. Faded memories only if
+        archived.""",
+    )
+    def recall(
+        self,
+        query: Annotated[str, Says("a question, or words to look for", metavar="QUERY")],
+        *,
+        limit: _Limit = 10,
+        types: _Types = None,
+        tags: _WithTags = None,
+        min_importance: _MinImportance = 0.0,
+        archived: _Archived = False,
+    ) -> results.Recalled:
+        """Bring back what a question touches, strongest first."""
+        from everloom.graph.index.recall import recall
+        from everloom.graph.results import MemoryFilter
+
+        within = MemoryFilter(types=types, tags=tags, min_importance=min_importance, archived=archived)
+        return recall(self._graph, query, limit=limit, within=within)
+
+    @verb(
+        "Get a memory",
+        READS,
+        tools=_TOOLS,
+        tool="memory_get",
+        models="Read one memory whole, with its relations; reading keeps it alive.",
+    )
+    def get(self, id: _Id) -> results.Memory:
+        """Read a memory from its file, and count that it was read."""
+        from everloom.graph.operations.memories import get
+
+        return get(self._graph, id)
+
+    @verb(
+        "Search memories",
+        READS,
+        tools=_TOOLS,
+        tool="memory_search",
+        models="""List memories by type, tags (all of them) and importance, newest change first; with a query, in its
+        order.""",
+    )
+    def search(
+        self,
+        *,
+        query: Annotated[str, Says("words to look for")] = "",
+        types: _Types = None,
+        tags: _WithTags = None,
+        min_importance: _MinImportance = 0.0,
+        limit: _Limit = 20,
+        archived: _Archived = False,
+    ) -> results.Recalled:
+        """List memories by type, tags and importance, newest change first."""
+        from everloom.graph.index.recall import list_memories, recall
+        from everloom.graph.results import MemoryFilter, Recalled
+
+        within = MemoryFilter(types=types, tags=tags, min_importance=min_importance, archived=archived)
+        if query.strip():
+            return recall(self._graph, query, limit=limit, within=within)
+        return Recalled(tuple(list_memories(self._graph, within, limit=limit)))
+
+    @verb(
+        "Update a memory",
+        ADDS_ONCE,
+        tools=_TOOLS,
+        tool="memory_update",
+        models="""Change what is named of a memory; the rest of its file keeps its bytes. tags replace the old ones.""",
+    )
+    def update(
+        self,
+        id: _Id,
+        *,
+        type: Annotated[MemoryType | None, Says("another kind of memory; the file moves")] = None,
+        title: Annotated[str | None, Says("another title")] = None,
+        content: Annotated[str | None, Says("another text")] = None,
+        tags: Annotated[Sequence[str] | str | None, Says("in place of the old ones, separated by commas")] = None,
+        importance: _Share = None,
+        confidence: _Share = None,
+        steps: _Steps = None,
+        preconditions: _Before = None,
+        postconditions: _After = None,
+    ) -> results.Changed:
+        """Change a memory; what is not named keeps its bytes."""
+        from everloom.graph.operations.memories import update
+        from everloom.graph.results import MemoryFields
+
+        fields = MemoryFields(
+            type=type,
+            title=title,
+            content=content,
+            tags=tags,
+            importance=importance,
+            confidence=confidence,
+            steps=steps,
+            preconditions=preconditions,
+            postconditions=postconditions,
+        )
+        return update(self._graph, id, fields)
+
+    @verb("Delete a memory", DESTROYS, tools=_TOOLS, tool="memory_delete")
+    def delete(self, id: _Id) -> results.DeletedMemory:
+        """Remove a memory, its edges and the other sides of its relations."""
+        from everloom.graph.operations.memories import delete
+
+        return delete(self._graph, id)
+
+    @verb(
+        "Relate two memories",
+        ADDS_ONCE,
+        tools=_TOOLS,
+        tool="memory_relate",
+        models="Draw a relation from one memory to another; the same two and type again changes it.",
+    )
+    def relate(
+        self,
+        from_id: Annotated[str, Says("the memory where the relation begins")],
+        to_id: Annotated[str, Says("the memory it leads to")],
+        type: Annotated[RelationType, Says("what kind of relation it is")],
+        *,
+        strength: _Share = None,
+        context: Annotated[str | None, Says("why, in a few words")] = None,
+        description: _Description = None,
+    ) -> results.DrawnEdge:
+        """Draw a relation, or change the one that is there."""
+        from everloom.graph.operations.edges import relate
+
+        ends = (from_id, to_id)
+        return relate(self._graph, ends, type, strength=strength, context=context, description=description)
+
+    @verb(
+        "Related memories",
+        READS,
+        tools=_TOOLS,
+        tool="memory_related",
+        models="Follow relations from a memory, up to some hops away.",
+    )
+    def related(
+        self, id: _Id, *, hops: Annotated[int, Says("how far to follow, 1 to 5")] = 1, types: _Relations = None
+    ) -> list[results.RelatedMemory]:
+        """Follow relations from a memory."""
+        from everloom.graph.operations.edges import related
+
+        return related(self._graph, id, hops=hops, kinds=types or ())
+
+    @verb("Get an edge", READS, tools=_TOOLS, tool="memory_edge_get")
+    def edge_get(self, id: _EdgeId) -> results.Edge:
+        """Read an edge with its description."""
+        from everloom.graph.operations.edges import get_edge
+
+        return get_edge(self._graph, id)
+
+    @verb(
+        "Search edges",
+        READS,
+        tools=_TOOLS,
+        tool="memory_edge_search",
+        models="Find edges by words of their titles or description, by type, or by a memory at one end.",
+    )
+    def edge_search(
+        self,
+        *,
+        query: Annotated[str, Says("words of the titles or the description")] = "",
+        type: Annotated[RelationType | None, Says("only edges of this type")] = None,
+        memory_id: Annotated[str | None, Says("only edges of this memory", flag="--memory", metavar="ID")] = None,
+        limit: _Limit = 20,
+    ) -> list[results.Edge]:
+        """Find edges by words, type or memory."""
+        from everloom.graph.operations.edges import search_edges
+
+        return search_edges(self._graph, query, kind=type, memory=memory_id, limit=limit)
+
+    @verb(
+        "Update an edge",
+        ADDS_ONCE,
+        tools=_TOOLS,
+        tool="memory_edge_update",
+        models="Change an edge; both memories' sides follow.",
+    )
+    def edge_update(
+        self,
+        id: _EdgeId,
+        *,
+        type: Annotated[RelationType | None, Says("another type")] = None,
+        strength: _Share = None,
+        description: Annotated[str | None, Says("another text")] = None,
+    ) -> results.DrawnEdge:
+        """Change an edge and both memories' sides of it."""
+        from everloom.graph.operations.edges import update_edge
+
+        return update_edge(self._graph, id, kind=type, strength=strength, description=description)
+
+    @verb("Delete an edge", DESTROYS, tools=_TOOLS, tool="memory_edge_delete")
+    def edge_delete(self, id: _EdgeId) -> results.Edge:
+        """Take a relation back: its file and both sides."""
+        from everloom.graph.operations.edges import delete_edge
+
+        return delete_edge(self._graph, id)
+
+    @verb(
+        "Note an episode",
+        ADDS,
+        tools=_TOOLS,
+        tool="memory_episode",
+        models="Add an entry to today's diary, which is only ever added to.",
+    )
+    def episode(
+        self,
+        title: Annotated[str, Says("what happened, in one line")],
+        *,
+        type: Annotated[str, Says("what kind of thing it was")] = "",
+        tags: _Tags = None,
+        summary: Annotated[str, Says("in a sentence")] = "",
+        memory_id: Annotated[str | None, Says("the memory it is about", flag="--memory", metavar="ID")] = None,
+    ) -> results.NotedEpisode:
+        """Add an entry to today's diary."""
+        from everloom.graph.files.parser import checked_tags
+        from everloom.graph.pages.episodes import Episode, add_episode
+
+        path = "" if memory_id is None else self._graph.row(memory_id)["path"]
+        entry = Episode(title=title, type=type, tags=checked_tags(tags), summary=summary, memory_path=path)
+        return add_episode(self._graph, entry)
+
+    @verb(
+        "Reflect",
+        ADDS,
+        tools=_TOOLS,
+        tool="memory_reflect",
+        models="""Group similar memories; write insights (with a configured model) or propose them; suggest tags and
+        relations. Without a model, read the proposals and store the insights yourself with memory_store and
+        memory_relate.""",
+    )
+    def reflect(
+        self, *, dry_run: Annotated[bool, Says("only propose: write nothing, ask no model")] = False
+    ) -> results.Reflected:
+        """Group what is alike; write insights with a language model, or propose them without one."""
+        from everloom.graph.pages.insights import reflect
+
+        return reflect(self._graph, dry_run=dry_run)
+
+    @verb(
+        "Reflection page",
+        ADDS_ONCE,
+        tools=_TOOLS,
+        tool="memory_reflection",
+        models="REFLECTION.md: themes, patterns across projects, most read, insights, merges.",
+    )
+    def reflection(self, *, refresh: _Refresh = True) -> results.Page:
+        """Write REFLECTION.md: themes, patterns, insights."""
+        from everloom.graph.kinds import REFLECTION
+        from everloom.graph.pages.core import read_page
+        from everloom.graph.pages.reflection import write_reflection
+
+        return (None if refresh else read_page(self._graph, REFLECTION)) or write_reflection(self._graph)
+
+    @verb(
+        "Core page",
+        ADDS_ONCE,
+        tools=_TOOLS,
+        tool="memory_core",
+        models="CORE.md: the memories that are most alive, on one page.",
+    )
+    def core(self, *, refresh: _Refresh = True) -> results.Page:
+        """Write CORE.md: what is most alive."""
+        from everloom.graph.kinds import CORE
+        from everloom.graph.pages.core import read_page, write_core
+
+        return (None if refresh else read_page(self._graph, CORE)) or write_core(self._graph)
+
+    @verb(
+        "Tags",
+        READS,
+        tools=_TOOLS,
+        tool="memory_tags",
+        models="Count tags, count those beside one, or suggest tags that a memory lacks.",
+    )
+    def tags(
+        self,
+        *,
+        action: Annotated[Literal["list", "related", "suggest"], Says("a tag or an id says it, too")] = "list",
+        tag: Annotated[str | None, Says("related: the tags that stand beside this one", flag="--related")] = None,
+        id: Annotated[str | None, Says("suggest: the tags that this memory lacks", flag="--suggest")] = None,
+    ) -> list[results.TagCount] | results.SuggestedTags:
+        """List tags, those beside one, or those that a memory lacks."""
+        from everloom.errors import Rejected
+        from everloom.graph.operations.suggestions import list_tags, tags_for
+
+        if tag is not None and id is not None:
+            raise Rejected("a tag and an id are two questions", hint="ask one at a time")
+        if (action == "related" and tag is None) or (action == "suggest" and id is None):
+            raise Rejected(f"{action} needs {'a tag' if action == 'related' else 'an id'}", hint="give it")
+        return list_tags(self._graph, tag) if id is None else tags_for(self._graph, id)
+
+    @verb(
+        "Statistics",
+        READS,
+        tools=_TOOLS,
+        tool="memory_stats",
+        models="Count memories by type and state, edges and tags; tell which files cannot be read.",
+    )
+    def stats(self) -> results.GraphStats:
+        """Count what there is, and tell which files cannot be read."""
+        from everloom.graph.index.catalog import stats
+
+        return stats(self._graph)
+
+    @verb("Recent memories", READS)
+    def recent(self, *, limit: _Limit = 20) -> list[results.MemoryBrief]:
+        """List what changed last."""
+        from everloom.graph.index.recall import list_memories
+
+        return list_memories(self._graph, limit=limit)
+
+    @verb("Merge two memories", DESTROYS)
+    def merge(
+        self,
+        keep: Annotated[str, Says("the memory that stays")],
+        duplicate: Annotated[str, Says("the memory that is folded into it")],
+    ) -> results.MergedMemory:
+        """Fold one memory into another."""
+        from everloom.graph.operations.memories import merge
+
+        return merge(self._graph, keep, duplicate)
+
+    @verb("Pin a memory", ADDS_ONCE)
+    def pin(self, id: _Id) -> results.Changed:
+        """Put a memory into the vault, where nothing fades."""
+        from everloom.graph.operations.memories import pin
+
+        return pin(self._graph, id, pinned=True)
+
+    @verb("Unpin a memory", ADDS_ONCE)
+    def unpin(self, id: _Id) -> results.Changed:
+        """Take a memory out of the vault."""
+        from everloom.graph.operations.memories import pin
+
+        return pin(self._graph, id, pinned=False)
+
+    @verb("Decay", ADDS_ONCE)
+    def decay(self) -> results.Decayed:
+        """Weigh every memory; what faded leaves the present."""
+        from everloom.graph.index.decay import decay
+
+        return decay(self._graph)
+
+    @verb("Reindex", ADDS_ONCE)
+    def reindex(
+        self, *, write_json: Annotated[bool, Says("also write _index.json and _state.json for other tools")] = False
+    ) -> results.Reindexed:
+        """Read every file anew and complete one-sided relations."""
+        from everloom.graph.operations.importing import reindex
+
+        return reindex(self._graph, as_json=write_json)
