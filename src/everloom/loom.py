@@ -61,9 +61,8 @@ if TYPE_CHECKING:
     from everloom.mind.ground import Ground as MindGround
     from everloom.models.ask import Thinker
     from everloom.models.talk import Talker
-    from everloom.semantic import Ground, Semantic
-    from everloom.semantic.consolidation.driver import Bounds, Planned
-    from everloom.semantic.consolidation.task import Consolidation
+    from everloom.semantic import Semantic
+    from everloom.semantic.consolidation import ConsolidationTask, PassBounds, PlannedStep
 
 
 def open_loom(url: str | Path | None = None, *, settings: Settings | None = None, clock: Clock | None = None) -> Loom:
@@ -131,32 +130,16 @@ class Loom:
             model_tier=model_tier,
         )
 
-    def ground(self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None) -> Ground:
-        """Lay what semantic memory stands on in a workspace."""
-        from everloom.semantic import Ground  # noqa: PLC0415  a search alone does not need it
-
-        return Ground(
-            store=self.store,
-            index=self.index,
-            finder=self.finder,
-            embedding=self.embedding,
-            clock=self.clock,
-            workspace=workspace,
-            session=session,
-            model_tier=model_tier,
-            seen_gap=timedelta(minutes=self.settings.semantic.seen_minutes),
-        )
-
     def thinker(self, workspace: WorkspaceInfo) -> Thinker | None:
         """Hand out the language models as faculties ask them questions; None when none is configured."""
         roles = self.llms(workspace)
         return ModelThinker(roles) if roles.is_configured else None
 
-    def consolidation(self, bounds: Bounds | None = None) -> Consolidation:
+    def consolidation(self, bounds: PassBounds | None = None) -> ConsolidationTask:
         """Make the task that consolidates with a language model."""
-        from everloom.semantic.consolidation.task import Consolidation, Means  # noqa: PLC0415
+        from everloom.semantic.consolidation import ConsolidationTask  # noqa: PLC0415  a search alone does not need it
 
-        return Consolidation(Means(self.ground, self.thinker, estimate), bounds)
+        return ConsolidationTask(self.operation, self.thinker, estimate, bounds)
 
     def patrol(self) -> Patrol:
         """Make the task that turns notes into scenes, and ages them."""
@@ -206,7 +189,7 @@ class Loom:
             workspace=workspace,
             notes=notes_directory(self.settings, workspace),
             soul=self.soul(place),
-            facts=ConversationFacts(self.ground(workspace, place.session)),
+            facts=ConversationFacts(self.operation(workspace, place.session)),
             policy=mind_policy(self.settings),
             talker=lambda: self.talker(workspace),
             thinker=lambda: self.thinker(workspace),
@@ -293,9 +276,10 @@ class Workspace:
     @property
     def semantic(self) -> Semantic:
         """Reach what is known: subjects, observations, understandings."""
-        from everloom.semantic import Semantic  # noqa: PLC0415  a search alone does not need it
+        from everloom.semantic import Semantic, SemanticPolicy  # noqa: PLC0415  a search alone does not need it
 
-        return Semantic(self.loom.ground(self.info, self.session, self.model_tier))
+        gap = timedelta(minutes=self.loom.settings.semantic.seen_minutes)
+        return Semantic(self.op, SemanticPolicy(gap))
 
     @property
     def episodic(self) -> Episodic:
@@ -326,11 +310,11 @@ class Workspace:
 
         return Mind(self.loom.mind_ground(self.info), self.loom.holder)
 
-    def plan_consolidation(self) -> tuple[Planned, ...]:
+    def plan_consolidation(self) -> tuple[PlannedStep, ...]:
         """Say what a consolidation by a model would do, in order; asks nobody and writes nothing."""
-        from everloom.semantic.consolidation.driver import preview  # noqa: PLC0415
+        from everloom.semantic.consolidation import preview  # noqa: PLC0415
 
-        return preview(self.loom.ground(self.info), estimate)
+        return preview(self.op, estimate)
 
     def search(
         self, cue: str, *, limit: int = 10, within: Scope = EVERYTHING, recipe: Recipe = DEFAULT

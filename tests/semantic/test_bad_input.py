@@ -84,7 +84,7 @@ BAD: dict[str, tuple[type[EverloomError], Call]] = {
     "unknown subject": (NotFound, lambda m, k: m.create_understanding(["Jmaes"], "x", "x")),
     "subject of another workspace": (NotFound, lambda m, k: m.get_subjects(["Foreigner"])),
     "unknown kind": (Rejected, lambda m, k: m.create_understanding(["James"], "x", "x", kind="poem")),  # type: ignore[arg-type]
-    "session kind": (Rejected, lambda m, k: m.create_understanding([], "x", "x", kind="session")),
+    "session kind": (Rejected, lambda m, k: m.create_understanding([], "x", "x", kind="session")),  # type: ignore[arg-type]
     "kind of two on one": (Rejected, lambda m, k: m.create_understanding(["James"], "x", "x", kind="relationship")),
     "kind of one on two": (
         Rejected,

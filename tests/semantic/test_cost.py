@@ -12,7 +12,7 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.loom import Loom, open_loom
-from everloom.semantic import NewObservation, Semantic
+from everloom.semantic import NewObservation, Semantic, SemanticPolicy
 from everloom.settings import Settings
 from everloom.store.statements import statements
 from tests.semantic.conftest import NOW
@@ -112,14 +112,8 @@ def test_what_waits_is_read_from_its_own_index(sqlite_loom: Loom, file: Path, st
 
 
 def test_the_seen_gap_can_be_set(sqlite_loom: Loom) -> None:
-    from everloom.semantic import Ground
-
-    workspace = sqlite_loom.workspace("james", session="s")
-    ground = Ground(
-        store=sqlite_loom.store, index=sqlite_loom.index, finder=sqlite_loom.finder, embedding=sqlite_loom.embedding,
-        clock=sqlite_loom.clock, workspace=workspace.info, session="s", seen_gap=timedelta(minutes=2),
-    )  # fmt: skip
-    mind = Semantic(ground)
+    op = sqlite_loom.workspace("james", session="s").op
+    mind = Semantic(op, SemanticPolicy(seen_gap=timedelta(minutes=2)))
     token = mind.bring_to_mind("x").heartbeat_token
     sqlite_loom.clock.advance(timedelta(minutes=3))  # type: ignore[attr-defined]
     assert mind.bring_to_mind("x", last_token=token).compaction_reason == "time_gap"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from everloom.loom import Loom
-from everloom.semantic import Ground, NewObservation, NewSubject, Semantic
+from everloom.semantic import NewObservation, NewSubject, Semantic
 from everloom.store import Store, Unit
 from tests.store.ground import asking, assert_agreement, is_sqlite, read_all, tables_of
 
@@ -98,15 +99,11 @@ def verbs(mind: Semantic) -> dict[str, Callable[[], object]]:
 def test_a_write_that_is_cut_off_anywhere_leaves_nothing_behind(loom: Loom, store_url: str) -> None:
     workspace = loom.workspace("james", session="monday")
     store = FailingStore(loom.store)
-    ground = Ground(
-        store=store,
-        index=loom.index, finder=loom.finder, embedding=loom.embedding, clock=loom.clock, workspace=workspace.info,
-        session="monday",
-    )  # fmt: skip
+    op = replace(workspace.op, store=store)
     # The transactions of a server take longer, and are cut at every sixth change only.
     cuts, tables, stride = 0, tables_of(store_url), 1 if is_sqlite(store_url) else 6
     with asking(store_url) as ask:
-        for name, call in verbs(Semantic(ground)).items():
+        for name, call in verbs(Semantic(op)).items():
             before = read_all(ask, tables, workspace.info.id)
             for nth in places_to_cut(store, call, stride):
                 cuts += 1

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from threading import Event
 from typing import Any
 
 import pytest
 
 from everloom.clock import ManualClock, from_micros
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
+from everloom.kernel import lease
 from everloom.loom import Loom, Workspace
 from everloom.models.ask import Question
 from everloom.semantic import Semantic
-from everloom.semantic.consolidation import driver
-from everloom.semantic.consolidation.work import ConsolidationReport
+from everloom.semantic.consolidation.results import ConsolidationReport
 from everloom.semantic.results import Understanding
 from tests.patience import wait_until
 from tests.semantic.thinking import MARRIED, STEPS, Sage, dies, fill, of, part, run
@@ -198,7 +199,11 @@ def test_a_run_whose_lease_was_taken_over_writes_no_more(place: Workspace, clock
 def test_a_model_that_thinks_longer_than_a_lease_lasts_keeps_it(
     place: Workspace, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "PULSE", 0.01)
+    class Impatient(Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            return super().wait(None if timeout is None else 0.01)
+
+    monkeypatch.setattr(lease, "Event", Impatient)
     seen: list[str] = []
 
     def meanwhile(question: Question) -> None:

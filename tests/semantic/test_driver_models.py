@@ -14,8 +14,8 @@ from everloom.kernel.tasks import Outcome
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.models import Budget, Meter, estimate
 from everloom.models.providers import ModelThinker, ProviderAccess, Roles
-from everloom.semantic.consolidation.driver import Bounds, Passed
-from everloom.semantic.consolidation.task import QUIET, Consolidation, Means
+from everloom.semantic.consolidation import ConsolidationTask, PassBounds, PassReport
+from everloom.semantic.consolidation.driver import QUIET
 from everloom.settings import Settings
 from tests.models.conftest import NOWHERE, access_to
 from tests.scripted.server import ScriptedServer, says, too_many
@@ -40,10 +40,10 @@ def place(loom: Loom) -> Workspace:
     return workspace
 
 
-def ask_at(place: Workspace, url: str, tokens: int | None = None) -> tuple[Outcome, Passed]:
+def ask_at(place: Workspace, url: str, tokens: int | None = None) -> tuple[Outcome, PassReport]:
     """Consolidate with a model at a url, as the program does, but with less patience."""
     loom, access = place.loom, access_to(url)
-    task = Consolidation(Means(loom.ground, lambda _: thinker_at(place, access, Budget(tokens=tokens)), estimate))
+    task = ConsolidationTask(loom.operation, lambda _: thinker_at(place, access, Budget(tokens=tokens)), estimate)
     outcome = loom.work.run_one(place.info, task, 3600, lambda _: None)
     assert task.passed is not None
     return outcome, task.passed
@@ -193,7 +193,7 @@ def test_a_run_in_short_turns_gets_to_the_end(store_url: str, clock: ManualClock
         fill(workspace)
         turns = []
         for _ in range(STEPS):
-            task = loom.consolidation(Bounds(tokens=1))
+            task = loom.consolidation(PassBounds(tokens=1))
             loom.work.run_one(workspace.info, task, 3600, lambda _: None)
             turns.append(task.passed is not None and task.passed.finished)
         assert turns == [False] * (STEPS - 1) + [True]

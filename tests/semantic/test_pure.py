@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everloom.semantic.consolidation.plan import WaitingPair, WaitingSubject, make_plan, pending_items
-from everloom.semantic.consolidation.work import SessionNeed
-from everloom.semantic.evidence.likeness import distance, nearest_names, spelled_alike
+from everloom.semantic.consolidation.results import SessionNeed
+from everloom.semantic.evidence.identity import distance, nearest_names, spelled_alike
 from everloom.semantic.parts import BriefUnderstanding
 from everloom.semantic.recall.retrieval import compaction
-from everloom.semantic.recall.sessions import Heartbeat, preview
-from everloom.semantic.understanding.documents import default_text
+from everloom.semantic.state import SeenLog, preview
+from everloom.semantic.understanding import default_text
 from everloom.semantic.understanding.soul import soul_hints
 
 NOW = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
@@ -69,7 +69,7 @@ def test_the_nearest_names_come_first_and_once() -> None:
 def test_compaction_is_a_lost_token_or_a_long_pause(
     token: int | None, given_token: int | None, minutes: int, reason: str | None
 ) -> None:
-    beat = Heartbeat(token, NOW)
+    beat = SeenLog(token, NOW)
     assert compaction(beat, given_token, NOW + timedelta(minutes=minutes), timedelta(minutes=30)) == reason
 
 
@@ -101,8 +101,7 @@ def test_a_plan_takes_sessions_in_time_and_the_rest_by_value() -> None:
     assert [(each.name, each.generations_waiting) for each in plan.neglected] == [("large", 3)]
     assert plan.pending_count == len(pending_items(plan)) == 5
     assert [each.item_type for each in pending_items(plan)][:3] == ["stale_understanding", "intersection", "subject"]
-    assert plan.orientation_is_due
-    assert not make_plan([], [], [], 4).orientation_is_due
+    assert make_plan([], [], [], 4).pending_count == 0
 
 
 def test_a_soul_drifts_when_it_becomes_rules_quotes_sessions_or_grows() -> None:

@@ -12,13 +12,14 @@ from everloom.clock import ManualClock, to_micros
 from everloom.loom import Loom
 from everloom.semantic import NewObservation, Semantic
 from everloom.semantic.recall import retrieval
+from everloom.semantic.requests import SearchMode
 from everloom.semantic.results import QuestionRecall
 
 Later = Callable[..., datetime]
 MODES = pytest.mark.parametrize("mode", ["embedding", "hybrid"])
 
 
-def places(mind: Semantic, query: str, mode: retrieval.Mode) -> dict[int, int]:
+def places(mind: Semantic, query: str, mode: SearchMode) -> dict[int, int]:
     """Say where each hit stands."""
     return {hit.id: place for place, hit in enumerate(mind.search(query, 50, mode))}
 
@@ -37,7 +38,7 @@ def fill(mind: Semantic) -> None:
 @MODES
 @pytest.mark.promise("semantic.5")
 def test_a_covered_observation_ranks_below_its_understanding(
-    mind: Semantic, later: Later, mode: retrieval.Mode, monkeypatch: pytest.MonkeyPatch
+    mind: Semantic, later: Later, mode: SearchMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(mind)
     old = mind.remember(["James"], "James sails his wooden boat every Sunday morning.")
@@ -47,9 +48,9 @@ def test_a_covered_observation_ranks_below_its_understanding(
     assert places_now.get(old.id, 99) > places_now[cover]
     bare = {
         name: replace(recipe, bias=replace(recipe.bias, covered=1.0, synthesis=1.0, recency=0.0))
-        for name, recipe in retrieval.RECIPES.items()
+        for name, recipe in retrieval._RECIPES.items()
     }
-    monkeypatch.setattr(retrieval, "RECIPES", bare)
+    monkeypatch.setattr(retrieval, "_RECIPES", bare)
     without = places(mind, "James sails his wooden boat on Sunday", mode)
     assert without[old.id] < without[cover], "it is the bias that puts the understanding first"
 
@@ -57,7 +58,7 @@ def test_a_covered_observation_ranks_below_its_understanding(
 @MODES
 @pytest.mark.promise("semantic.5")
 def test_a_fresh_uncovered_observation_ranks_above_an_old_covered_one(
-    mind: Semantic, later: Later, mode: retrieval.Mode
+    mind: Semantic, later: Later, mode: SearchMode
 ) -> None:
     fill(mind)
     old = mind.remember(["James"], "James sails his boat to the island on Sundays.")

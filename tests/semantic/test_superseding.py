@@ -10,8 +10,9 @@ import pytest
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.search import Scope
 from everloom.loom import Loom
-from everloom.semantic import Lesson, NewObservation, Semantic, learn
+from everloom.semantic import Lesson, NewObservation, Semantic
 from everloom.semantic.consolidation.material import evidence_of, line_of
+from everloom.semantic.evidence import learn
 from everloom.semantic.results import Observation
 from everloom.store import Unit
 
@@ -25,15 +26,15 @@ def fact(content: str, *names: str) -> NewObservation:
 
 def moved(loom: Loom, old: int, *names: str) -> int:
     """Learn that James lives in Lyon instead."""
-    ground = loom.ground(loom.workspace("james").info)
-    (learnt,) = learn(ground, [Lesson(observation=fact(LYON, *names), instead_of=old)], [])
+    op = loom.workspace("james").op
+    (learnt,) = learn(op, [Lesson(observation=fact(LYON, *names), instead_of=old)], [])
     assert learnt.added is not None
     return learnt.added.id
 
 
 def gone(loom: Loom, old: int) -> None:
     """Learn that something no longer holds."""
-    learn(loom.ground(loom.workspace("james").info), [Lesson(instead_of=old)], [])
+    learn(loom.workspace("james").op, [Lesson(instead_of=old)], [])
 
 
 @pytest.mark.promise("semantic.superseded-evidence")
@@ -103,14 +104,14 @@ def test_links_follow_to_what_holds_now(loom: Loom, mind: Semantic) -> None:
 
 @pytest.mark.promise("semantic.superseded-evidence")
 def test_superseding_is_all_or_nothing_and_happens_once(loom: Loom, mind: Semantic) -> None:
-    ground = loom.ground(loom.workspace("james").info)
+    op = loom.workspace("james").op
     old = mind.remember(["James"], PARIS, kind="fact").id
 
     def fails(_unit: Unit) -> None:
         raise Conflict("somebody was faster")
 
     with pytest.raises(Conflict):
-        learn(ground, [Lesson(observation=fact(LYON), instead_of=old), Lesson(observation=fact("x y"))], [], fails)
+        learn(op, [Lesson(observation=fact(LYON), instead_of=old), Lesson(observation=fact("x y"))], [], fails)
     assert [each.superseded_at for each in mind.list_observations(["James"])] == [None]
     gone(loom, old)
     with pytest.raises(Conflict, match="superseded already"):
@@ -118,20 +119,20 @@ def test_superseding_is_all_or_nothing_and_happens_once(loom: Loom, mind: Semant
     with pytest.raises(NotFound):
         gone(loom, 4_000)
     with pytest.raises(NotFound):
-        learn(ground, [Lesson(observation=fact(LYON))], [4_000])
+        learn(op, [Lesson(observation=fact(LYON))], [4_000])
     subject = mind.get_subjects(["James"])[0].id
     with pytest.raises(Rejected):
         gone(loom, subject)
     with pytest.raises(Rejected):
-        learn(ground, [Lesson()], [])
+        learn(op, [Lesson()], [])
     with pytest.raises(Rejected):
-        learn(ground, [Lesson(instead_of=old), Lesson(instead_of=old)], [])
+        learn(op, [Lesson(instead_of=old), Lesson(instead_of=old)], [])
 
 
 def test_history_is_not_taken_back(loom: Loom, mind: Semantic) -> None:
     old = mind.remember(["James"], PARIS, kind="fact").id
-    ground = loom.ground(loom.workspace("james").info, session="monday")
-    (learnt,) = learn(ground, [Lesson(observation=fact(LYON), instead_of=old)], [])
+    op = loom.workspace("james", session="monday").op
+    (learnt,) = learn(op, [Lesson(observation=fact(LYON), instead_of=old)], [])
     assert learnt.added is not None
     taken = mind.delete_observations([old, learnt.added.id])
     assert taken.deleted == ()

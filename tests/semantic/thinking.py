@@ -16,8 +16,7 @@ from everloom.models import estimate
 from everloom.models.ask import Question, ShapeT
 from everloom.models.usage import Spent
 from everloom.semantic import NewObservation
-from everloom.semantic.consolidation.driver import Bounds, Passed
-from everloom.semantic.consolidation.task import Consolidation, Means
+from everloom.semantic.consolidation import ConsolidationTask, PassBounds, PassReport
 from everloom.store import Unit
 
 IDS = re.compile(r"^\[(\d+)\]", re.MULTILINE)
@@ -95,23 +94,23 @@ def of(text: str, *names: str) -> NewObservation:
 MARRIED = of("James and Audrey are married.", "James", "Audrey")
 
 
-def means(loom: Loom, thinker: Sage) -> Means:
+def task_of(workspace: Workspace, thinker: Sage, **bounds: Any) -> ConsolidationTask:
     """Let the sage think for a loom."""
-    return Means(loom.ground, lambda _: thinker, estimate)
+    return ConsolidationTask(workspace.loom.operation, lambda _: thinker, estimate, PassBounds(**bounds))
 
 
-def run(workspace: Workspace, thinker: Sage, **bounds: Any) -> tuple[Outcome, Passed | None]:
+def run(workspace: Workspace, thinker: Sage, **bounds: Any) -> tuple[Outcome, PassReport | None]:
     """Run the task as a command does."""
-    task = Consolidation(means(workspace.loom, thinker), Bounds(**bounds))
+    task = task_of(workspace, thinker, **bounds)
     outcome = workspace.loom.work.run_one(workspace.info, task, 3600, lambda _: None)
     return outcome, task.passed
 
 
-class Mortal(Consolidation):
+class Mortal(ConsolidationTask):
     """The task in a process that dies at its nth write, its nth question or after its nth step."""
 
     def __init__(self, loom: Loom, thinker: Sage, where: str, when: int) -> None:
-        super().__init__(means(loom, thinker))
+        super().__init__(loom.operation, lambda _: thinker, estimate)
         self._where, self._when = where, when
         if where == "question":
             thinker.meanwhile = lambda _: self.count("question")
@@ -128,13 +127,10 @@ class Mortal(Consolidation):
 
         class Fragile(Lease):
             def __init__(self) -> None:
-                """Hold nothing of its own."""
-
-            def has_time(self) -> bool:
-                return lease.has_time()
+                vars(self).update(vars(lease))
 
             def guard(self, unit: Unit) -> None:
-                lease.guard(unit)
+                super().guard(unit)
                 task.count("write")
 
         return super().run(workspace, Fragile(), lambda count: self.count("step"))

@@ -1,12 +1,11 @@
 """Semantic memory: what is known, and why.
 
 Owns subjects, observations, understandings, sessions as this faculty sees them, and consolidation. Refuses to know
-models, surfaces and the other faculties. `Semantic` is the way in; `results` and `work` hold what it answers.
+models, surfaces and the other faculties. `Semantic` is the way in; `results` holds what it answers. Light: the rooms
+(`evidence`, `understanding`, `consolidation`, `recall`) are loaded when a verb is called.
 """
 
-from everloom.semantic.evidence.superseding import learn
-from everloom.semantic.faculty import Semantic
-from everloom.semantic.ground import Ground
-from everloom.semantic.parts import Lesson, NewObservation, NewSubject
+from everloom.semantic.requests import Lesson, NewObservation, NewSubject
+from everloom.semantic.verbs import Semantic, SemanticPolicy
 
-__all__ = ["Ground", "Lesson", "NewObservation", "NewSubject", "Semantic", "learn"]
+__all__ = ["Lesson", "NewObservation", "NewSubject", "Semantic", "SemanticPolicy"]

@@ -1,45 +1,24 @@
-"""What answers are made of, and what callers hand in: the smaller shapes of the contract. Values only."""
+"""What answers are made of: the smaller shapes of the contract. Values only."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal, TypeVar
+
+from everloom.semantic.requests import UnderstandingKind
 
 Source = Literal["understanding", "observation"]
-UnderstandingKind = Literal[
-    "single_subject", "relationship", "structural", "soul", "protocol", "orientation", "session"
-]
 CompactionReason = Literal["missing_token", "wrong_token", "time_gap"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewSubject:
-    """A subject to be made."""
-
-    name: str
-    summary: str | None = None
-    tags: tuple[str, ...] = ()
+ShapeT = TypeVar("ShapeT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewObservation:
-    """An observation to be kept."""
-
-    subject_names: tuple[str, ...]
-    content: str
-    kind: str | None = None
-    confidence: float | None = None
-    observed_at: datetime | None = None
-    related_to: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lesson:
-    """Something to learn: a new observation, one that no longer holds, or the first in place of the second."""
-
-    observation: NewObservation | None = None
-    instead_of: int | None = None
+def copied(shape: type[ShapeT], record: object, /, **extra: object) -> ShapeT:
+    """Make a value of a shape from another that has fields of the same names; `extra` are those that it lacks."""
+    names = [field.name for field in fields(shape) if field.name not in extra]  # type: ignore[arg-type]
+    values: dict[str, Any] = {name: getattr(record, name) for name in names if hasattr(record, name)}
+    return shape(**values, **extra)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +166,7 @@ class StructuralNote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbor:
+class SubjectNeighbor:
     """A subject that shares something with another."""
 
     subject: BriefSubject
@@ -235,18 +214,6 @@ class SessionObservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CriticalDocument:
-    """The soul or the protocol, with the note that asks to keep it."""
-
-    id: int
-    content: str
-    summary: str
-    updated_at: datetime
-    version: int
-    compaction_note: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OrientationDocument:
     """Where things stand; it may be dropped."""
 
@@ -258,12 +225,27 @@ class OrientationDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CriticalDocument(OrientationDocument):
+    """The soul or the protocol, with the note that asks to keep it."""
+
+    compaction_note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecentActivity:
     """What changed since the last consolidation, or since the workspace began."""
 
     since: datetime
     subjects_with_new_observations: tuple[str, ...]
     subjects_with_new_understandings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoulHint:
+    """A sign that the soul drifts."""
+
+    sign: Literal["rules", "tactics", "growth"]
+    message: str
 
 
 WorkspaceActivity = tuple[Activity, ...] | None

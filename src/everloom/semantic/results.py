@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from everloom.semantic import parts
 from everloom.semantic.parts import (
     BestAnswer,
+    BriefObservation,
     BriefSubject,
     BriefUnderstanding,
     Brought,
     CompactionReason,
     CriticalDocument,
-    Neighbor,
     OrientationDocument,
     OtherUnderstanding,
     Provenance,
@@ -30,13 +29,12 @@ from everloom.semantic.parts import (
     StructuralNote,
     StructuralPointer,
     SubjectHead,
+    SubjectNeighbor,
     SubjectUnderstanding,
     Supporting,
-    UnderstandingKind,
     WorkspaceActivity,
 )
-
-BriefObservation = parts.BriefObservation
+from everloom.semantic.requests import UnderstandingKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,20 +50,14 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
+class Remembered(Added):
     """What `remember` answers."""
 
-    id: int
-    content: str
-    subject_names: tuple[str, ...]
-    subjects_created: tuple[str, ...]
-    duplicate: bool
-    similar_subjects: tuple[SimilarSubject, ...] = ()
     workspace_activity: WorkspaceActivity = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deleted:
+class DeletedObservations:
     """What `delete_observations` answers."""
 
     deleted: tuple[int, ...]
@@ -181,7 +173,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class SemanticHit:
     """What `search` and `query_observations` find."""
 
     id: int
@@ -251,7 +243,7 @@ class Neighborhood:
     """What `open_around` answers."""
 
     subject: SubjectHead
-    neighbors: tuple[Neighbor, ...]
+    neighbors: tuple[SubjectNeighbor, ...]
     workspace_activity: WorkspaceActivity = None
 
 
@@ -355,7 +347,7 @@ class Orientation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
+class SemanticStats:
     """What `get_stats` answers."""
 
     subject_count: int

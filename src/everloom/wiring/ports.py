@@ -15,8 +15,9 @@ from everloom.store import Store, Unit
 
 if TYPE_CHECKING:
     from everloom.episodic import Episodic
+    from everloom.kernel.operation import Operation
     from everloom.mind.ports import Change, Fact
-    from everloom.semantic import Ground, Semantic
+    from everloom.semantic import Semantic
     from everloom.semantic.results import Understanding
 
 
@@ -29,8 +30,8 @@ class OneSoul:
         self._semantic = semantic
 
     def _kept(self) -> Understanding | None:
-        from everloom.semantic.ground import state_of  # noqa: PLC0415
         from everloom.semantic.results import Understanding  # noqa: PLC0415
+        from everloom.semantic.state import state_of  # noqa: PLC0415
 
         with self._store.read(self._workspace) as unit:
             soul_id = state_of(unit).soul_id
@@ -38,7 +39,7 @@ class OneSoul:
         return kept if isinstance(kept, Understanding) else None
 
     def _current(self) -> tuple[str, int]:
-        from everloom.semantic.understanding.documents import default_text  # noqa: PLC0415
+        from everloom.semantic.understanding import default_text  # noqa: PLC0415
 
         kept = self._kept()
         return (default_text("soul"), 0) if kept is None else (kept.content, kept.version)
@@ -84,21 +85,19 @@ FURTHEST = 640
 class ConversationFacts:
     """What the mind learns from conversation, kept by semantic memory as observations of kind `fact`."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, op: Operation) -> None:
+        self._op = op
 
     def nearest(self, text: str, limit: int) -> Sequence[Fact]:
         """Find the present facts nearest to a text, by the one search."""
         from everloom.mind.ports import Fact  # noqa: PLC0415
-        from everloom.semantic.recall.records import observations_of  # noqa: PLC0415
+        from everloom.semantic.evidence import observations_of  # noqa: PLC0415
 
         within, depth = Scope(kinds=frozenset({"observation"})), limit * 2
         while True:
-            hits = self._ground.finder.search(
-                self._ground.workspace.id, text[:LONGEST_CUE], limit=depth, within=within
-            ).hits
+            hits = self._op.search(text[:LONGEST_CUE], limit=depth, within=within).hits
             ids = [item for hit in hits for item in (hit.id, *hit.also)]
-            with self._ground.read() as unit:
+            with self._op.read() as unit:
                 known = observations_of(unit, ids)
             facts = [known[item] for item in ids if item in known and known[item].kind == FACT]
             if len(facts) >= limit or len(hits) < depth or depth >= FURTHEST:
@@ -107,10 +106,10 @@ class ConversationFacts:
 
     def learn(self, changes: Sequence[Change], *, exchange: int, also: Callable[[Unit], None]) -> Sequence[int | None]:
         """Keep and supersede what an exchange changed, all or none."""
-        from everloom.semantic import Lesson, NewObservation, learn  # noqa: PLC0415
-        from everloom.semantic.recall.records import observations_of  # noqa: PLC0415
+        from everloom.semantic import Lesson, NewObservation  # noqa: PLC0415
+        from everloom.semantic.evidence import learn, observations_of  # noqa: PLC0415
 
-        with self._ground.read() as unit:
+        with self._op.read() as unit:
             old = observations_of(unit, [each.instead_of for each in changes if each.instead_of is not None])
 
         def lesson(change: Change) -> Lesson:
@@ -120,5 +119,5 @@ class ConversationFacts:
             new = None if text is None else NewObservation(subject_names=tuple(names), content=text, kind=FACT)
             return Lesson(observation=new, instead_of=change.instead_of)
 
-        learnt = learn(self._ground, [lesson(each) for each in changes], [exchange], also)
+        learnt = learn(self._op, [lesson(each) for each in changes], [exchange], also)
         return [None if each.added is None else each.added.id for each in learnt]

@@ -58,7 +58,7 @@ def test_an_old_observation_keeps_its_day(call: Call) -> None:
 
 
 def test_json_has_the_fields_of_the_answer_as_they_are(call: Call, url: str, tmp_path: Path) -> None:
-    from everloom.semantic.consolidation.work import ConsolidationReport
+    from everloom.semantic.consolidation.results import ConsolidationReport
     from everloom.semantic.results import Intersection, Understanding
 
     ids = known(url, tmp_path)

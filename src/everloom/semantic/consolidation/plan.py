@@ -10,11 +10,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
-from everloom.semantic.consolidation.work import (
+from everloom.semantic.consolidation.results import (
     IntersectionNeed,
     NeglectedSubject,
     Pending,
+    PendingType,
     SessionNeed,
     StaleUnderstanding,
     SubjectNeed,
@@ -22,7 +24,7 @@ from everloom.semantic.consolidation.work import (
 from everloom.semantic.parts import BriefUnderstanding
 
 # A subject that this many passes did not get to is neglected.
-NEGLECTED_GENERATIONS = 3
+_NEGLECTED_GENERATIONS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,7 @@ class WaitingPair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ConsolidationPlan:
     """Everything that waits, in the order in which to take it."""
 
     sessions: tuple[SessionNeed, ...]
@@ -68,62 +70,57 @@ class Plan:
         """Count what `orient` reports as pending."""
         return len(self.missing) + len(self.stale) + len(self.intersections)
 
-    @property
-    def orientation_is_due(self) -> bool:
-        """Say whether anything changed that the orientation may have to tell."""
-        return self.pending_count > 0
-
 
 def make_plan(
     sessions: Iterable[SessionNeed], subjects: Iterable[WaitingSubject], pairs: Iterable[WaitingPair], generation: int
-) -> Plan:
+) -> ConsolidationPlan:
     """Decide what to do in which order. Touches nothing."""
-    waiting = sorted(subjects, key=lambda each: (-subject_value(each), each.name))
-    needs = [intersection_need(pair) for pair in pairs]
-    return Plan(
+    waiting = sorted(subjects, key=lambda each: (-_subject_value(each), each.name))
+    needs = [_intersection_need(pair) for pair in pairs]
+    return ConsolidationPlan(
         sessions=tuple(sorted(sessions, key=lambda each: each.started_at)),
-        missing=tuple(subject_need(each, generation) for each in waiting if each.understanding is None),
+        missing=tuple(_subject_need(each, generation) for each in waiting if each.understanding is None),
         stale=tuple(
-            stale_understanding(each, each.understanding, each.last_updated, generation)
+            _stale_understanding(each, each.understanding, each.last_updated, generation)
             for each in waiting
             if each.understanding is not None and each.last_updated is not None
         ),
         intersections=tuple(sorted(needs, key=lambda each: (-each.value, each.subject_a, each.subject_b))),
-        neglected=tuple(neglected(waiting, generation)),
+        neglected=tuple(_neglected(waiting, generation)),
         generation=generation,
     )
 
 
-def subject_value(subject: WaitingSubject) -> float:
+def _subject_value(subject: WaitingSubject) -> float:
     """Estimate what consolidating a subject is worth: what is new, how much there is, and what was said of it."""
     weight = subject.fresh + 0.5 * math.log2(1 + subject.observation_count)
     linked = len(subject.linked_observation_ids)
     return round(weight + linked + 2.0 * subject.questionable + 0.5 * min(subject.useful, 6), 3)
 
 
-def pair_value(pair: WaitingPair) -> float:
+def _pair_value(pair: WaitingPair) -> float:
     """Estimate what synthesising an intersection is worth; one shared remark is worth little."""
     return round(pair.fresh * (1.0 if pair.size > 2 else 0.5) + 0.5 * math.log2(1 + pair.size), 3)
 
 
-def waited(subject: WaitingSubject, generation: int) -> int:
+def _waited(subject: WaitingSubject, generation: int) -> int:
     """Count the passes that did not get to a subject."""
     return max(0, generation - subject.oldest_generation)
 
 
-def subject_need(subject: WaitingSubject, generation: int) -> SubjectNeed:
+def _subject_need(subject: WaitingSubject, generation: int) -> SubjectNeed:
     """Ask for an understanding that does not exist yet."""
     return SubjectNeed(
         name=subject.name,
         observation_count=subject.observation_count,
         generation=subject.newest_generation,
         new_observation_count=subject.fresh,
-        generations_waiting=waited(subject, generation),
-        value=subject_value(subject),
+        generations_waiting=_waited(subject, generation),
+        value=_subject_value(subject),
     )
 
 
-def stale_understanding(
+def _stale_understanding(
     subject: WaitingSubject, understanding: BriefUnderstanding, last_updated: datetime, generation: int
 ) -> StaleUnderstanding:
     """Ask for a revision."""
@@ -136,12 +133,12 @@ def stale_understanding(
         last_updated=last_updated,
         new_observation_count=subject.fresh,
         linked_observation_ids=subject.linked_observation_ids,
-        generations_waiting=waited(subject, generation),
-        value=subject_value(subject),
+        generations_waiting=_waited(subject, generation),
+        value=_subject_value(subject),
     )
 
 
-def intersection_need(pair: WaitingPair) -> IntersectionNeed:
+def _intersection_need(pair: WaitingPair) -> IntersectionNeed:
     """Offer a pair."""
     return IntersectionNeed(
         subject_a=pair.subject_a,
@@ -149,54 +146,77 @@ def intersection_need(pair: WaitingPair) -> IntersectionNeed:
         intersection_size=pair.size,
         new_generation_count=pair.fresh,
         existing_understanding=pair.understanding,
-        value=pair_value(pair),
+        value=_pair_value(pair),
     )
 
 
-def neglected(waiting: Sequence[WaitingSubject], generation: int) -> list[NeglectedSubject]:
+def _neglected(waiting: Sequence[WaitingSubject], generation: int) -> list[NeglectedSubject]:
     """Pick the subjects that several passes did not get to, the longest waiting first."""
     found = [
         NeglectedSubject(
-            name=each.name, observation_count=each.observation_count, generations_waiting=waited(each, generation)
+            name=each.name, observation_count=each.observation_count, generations_waiting=_waited(each, generation)
         )
         for each in waiting
-        if waited(each, generation) >= NEGLECTED_GENERATIONS
+        if _waited(each, generation) >= _NEGLECTED_GENERATIONS
     ]
     return sorted(found, key=lambda each: (-each.generations_waiting, -each.observation_count, each.name))
 
 
-def pending_items(plan: Plan) -> list[Pending]:
+def pending_items(plan: ConsolidationPlan) -> list[Pending]:
     """Write a plan as one list, the most valuable first; at equal value subjects come before pairs."""
     items = [
+        *(_pending("subject", (each.name,), None, each.generation, each.value) for each in plan.missing),
         *(
-            Pending(
-                item_type="subject",
-                subject_names=(each.name,),
-                understanding_id=None,
-                generation=each.generation,
-                priority=each.value,
-            )
-            for each in plan.missing
-        ),
-        *(
-            Pending(
-                item_type="stale_understanding",
-                subject_names=each.subject_names,
-                understanding_id=each.id,
-                generation=each.generation,
-                priority=each.value,
-            )
+            _pending("stale_understanding", each.subject_names, each.id, each.generation, each.value)
             for each in plan.stale
         ),
         *(
-            Pending(
-                item_type="intersection",
-                subject_names=(each.subject_a, each.subject_b),
-                understanding_id=None if each.existing_understanding is None else each.existing_understanding.id,
-                generation=plan.generation,
-                priority=each.value,
+            _pending(
+                "intersection", (each.subject_a, each.subject_b), each.understanding_id, plan.generation, each.value
             )
             for each in plan.intersections
         ),
     ]
     return sorted(items, key=lambda each: -each.priority)
+
+
+def _pending(
+    item_type: PendingType, names: tuple[str, ...], understanding: int | None, generation: int, priority: float
+) -> Pending:
+    return Pending(
+        item_type=item_type,
+        subject_names=names,
+        understanding_id=understanding,
+        generation=generation,
+        priority=priority,
+    )
+
+
+StepKind = Literal["session", "subject", "intersection", "orientation"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One thing to think about; `names` are a session's label, one subject or two, or nothing."""
+
+    kind: StepKind
+    names: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Name it for people."""
+        return " × ".join(self.names) or self.kind
+
+
+ORIENTATION = PlanStep("orientation")
+
+
+def steps_of(plan: ConsolidationPlan) -> tuple[PlanStep, ...]:
+    """List everything that waits but the orientation, the most valuable subjects and pairs first."""
+    subjects = [(each.value, each.name) for each in plan.missing]
+    subjects += [(each.value, each.subject_names[0]) for each in plan.stale]
+    return (
+        *(PlanStep("session", (each.session_id,)) for each in plan.sessions),
+        *(PlanStep("subject", (name,)) for _, name in sorted(subjects, key=lambda pair: (-pair[0], pair[1]))),
+        *(PlanStep("intersection", (each.subject_a, each.subject_b)) for each in plan.intersections),
+    )

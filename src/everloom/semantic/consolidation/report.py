@@ -1,128 +1,150 @@
-"""Reading what waits for consolidation. The order is decided in `plan.py`, the soul's drift in `soul.py`.
+"""What waits for consolidation, and the passes that work through it: a pass begins, and ends with what it reviewed.
 
-Every query starts from what changed; what is settled costs nothing, however much of it there is.
+The order is decided in `plan`, the soul's drift in `understanding.soul`. Every query starts from what changed; what is
+settled costs nothing, however much of it there is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from everloom.clock import from_micros
-from everloom.semantic import checks
-from everloom.semantic.consolidation.plan import Plan, WaitingPair, WaitingSubject, make_plan, pending_items
-from everloom.semantic.consolidation.work import (
+from everloom.clock import from_micros, to_micros
+from everloom.errors import Conflict, NotFound, Rejected
+from everloom.kernel.operation import Operation, Transaction
+from everloom.semantic import requests
+from everloom.semantic.consolidation.plan import (
+    ConsolidationPlan,
+    WaitingPair,
+    WaitingSubject,
+    make_plan,
+    pending_items,
+)
+from everloom.semantic.consolidation.results import (
+    BegunConsolidation,
     ConsolidationReport,
+    FinishedConsolidation,
     Pending,
     QuestionableItem,
     SessionNeed,
-    SoulHint,
     UnlinkedObservation,
 )
-from everloom.semantic.evidence.similarity import between
-from everloom.semantic.evidence.subjects import brief
-from everloom.semantic.ground import Ground, State, clock_id, state_of
-from everloom.semantic.parts import BriefObservation
-from everloom.semantic.recall.intersections import ends_of, regions_of, vectors_for
-from everloom.semantic.recall.records import linked_to, names_of, observations_of, tags_of
-from everloom.semantic.recall.stats import count
+from everloom.semantic.evidence.identity import need, need_one
+from everloom.semantic.evidence.records import ancestors_of, linked_to, observations_of
+from everloom.semantic.evidence.subjects import brief_understanding
+from everloom.semantic.parts import BriefUnderstanding, SoulHint, copied
+from everloom.semantic.recall.intersections import regions_of, similarities
 from everloom.semantic.results import SubjectPair
+from everloom.semantic.state import (
+    SemanticState,
+    clock_id,
+    grouped,
+    names_in,
+    pending_count,
+    state_for_writing,
+    state_of,
+    tick,
+)
 from everloom.semantic.understanding.soul import soul_hints
 from everloom.store import Row, Unit
 
 # Pairs that share this much and are this near are dense; only the largest are compared.
-DENSE_SIZE = 2
-DENSE_SIMILARITY = 0.5
-MOST_COMPARED = 100
-MOST_SIGNALS = 500
-LARGEST_REPORT = 10_000
+_DENSE_SIZE = 2
+_DENSE_SIMILARITY = 0.5
+_MOST_COMPARED = 100
+_MOST_SIGNALS = 500
+_LARGEST_REPORT = 10_000
+_LARGEST_REVIEW = 10_000
+# What `begin_consolidation` shows of each sort: enough to begin with.
+_FIRST_LOOK = 20
+
+# Subjects and pairs of subjects that were read and need no change.
+Reviewed = tuple[Sequence[str], Sequence[tuple[str, str]]]
 
 
-def pending_count(unit: Unit) -> int:
-    """Count the subjects and intersections that wait."""
-    return count(unit, "semantic.subject_waiting_count") + count(unit, "semantic.intersection_waiting_count")
-
-
-def read_plan(unit: Unit) -> Plan:
+def read_plan(unit: Unit) -> ConsolidationPlan:
     """Read everything that waits, and put it in order."""
-    return make_plan(
-        waiting_sessions(unit), waiting_subjects(unit), waiting_pairs(unit), state_of(unit).current_generation
-    )
+    generation = state_of(unit).current_generation
+    return make_plan(_waiting_sessions(unit), _waiting_subjects(unit), _waiting_pairs(unit), generation)
 
 
-def waiting_subjects(unit: Unit) -> list[WaitingSubject]:
+def _texts_of(unit: Unit, rows: Sequence[Row], pointer: str) -> dict[int, Row]:
+    """Read the understandings that some rows point at."""
+    ids = [row[pointer] for row in rows if row[pointer] is not None]
+    return {row["id"]: row for row in unit.all("semantic.understanding_of", ids=ids)}
+
+
+def _brief(texts: Mapping[int, Row], item: int | None) -> BriefUnderstanding | None:
+    return brief_understanding(texts[item]) if item is not None and item in texts else None
+
+
+def _waiting_subjects(unit: Unit) -> list[WaitingSubject]:
     """Read the subjects that were observed since they were last settled."""
     rows = unit.all("semantic.subject_waiting")
-    pointers = [row["single_understanding_id"] for row in rows if row["single_understanding_id"] is not None]
-    texts = {row["id"]: row for row in unit.all("semantic.understanding_of", ids=pointers)}
-    linked = linked_to(unit, pointers)
-    signals = {row["item_id"]: row for row in unit.all("kernel.access_of", ids=pointers)}
-    return [waiting_subject(row, texts, linked, signals) for row in rows]
+    texts = _texts_of(unit, rows, "single_understanding_id")
+    linked = linked_to(unit, texts)
+    signals = {row["item_id"]: row for row in unit.all("kernel.access_of", ids=list(texts))}
+    found = []
+    for row in rows:
+        pointer = row["single_understanding_id"]
+        text, signal = texts.get(pointer), signals.get(pointer)
+        found.append(
+            WaitingSubject(
+                name=row["name"],
+                observation_count=row["observation_count"],
+                fresh=row["fresh"],
+                oldest_generation=row["oldest"],
+                newest_generation=row["newest"],
+                understanding=_brief(texts, pointer),
+                last_updated=None if text is None else from_micros(text["updated_at"]),
+                linked_observation_ids=tuple(each.id for each in linked.get(pointer, ())),
+                useful=0 if signal is None else signal["useful"],
+                questionable=0 if signal is None else signal["questionable"],
+            )
+        )
+    return found
 
 
-def waiting_subject(
-    row: Row, texts: Mapping[int, Row], linked: Mapping[int, Sequence[BriefObservation]], signals: Mapping[int, Row]
-) -> WaitingSubject:
-    """Read one subject that waits."""
-    pointer = row["single_understanding_id"] or 0
-    text, signal = texts.get(pointer), signals.get(pointer)
-    return WaitingSubject(
-        name=row["name"],
-        observation_count=row["observation_count"],
-        fresh=row["fresh"],
-        oldest_generation=row["oldest"],
-        newest_generation=row["newest"],
-        understanding=None if text is None else brief(text),
-        last_updated=None if text is None else from_micros(text["updated_at"]),
-        linked_observation_ids=tuple(each.id for each in linked.get(pointer, ())),
-        useful=0 if signal is None else signal["useful"],
-        questionable=0 if signal is None else signal["questionable"],
-    )
-
-
-def waiting_pairs(unit: Unit) -> list[WaitingPair]:
+def _waiting_pairs(unit: Unit) -> list[WaitingPair]:
     """Read the intersections that changed since they were last settled."""
     rows = unit.all("semantic.intersection_waiting")
     fresh = {(row["subject_a"], row["subject_b"]): row["fresh"] for row in unit.all("semantic.intersection_fresh")}
-    pointers = [row["understanding_id"] for row in rows if row["understanding_id"] is not None]
-    texts = {row["id"]: row for row in unit.all("semantic.understanding_of", ids=pointers)}
+    texts = _texts_of(unit, rows, "understanding_id")
     return [
         WaitingPair(
             subject_a=row["name_a"],
             subject_b=row["name_b"],
             size=row["observation_count"] + (1 if row["understanding_id"] in texts else 0),
             fresh=fresh.get((row["subject_a"], row["subject_b"]), 0),
-            understanding=brief(texts[row["understanding_id"]]) if row["understanding_id"] in texts else None,
+            understanding=_brief(texts, row["understanding_id"]),
         )
         for row in rows
     ]
 
 
-def waiting_sessions(unit: Unit) -> list[SessionNeed]:
+def _waiting_sessions(unit: Unit) -> list[SessionNeed]:
     """Read the sessions that observed something since their note was written."""
     rows = unit.all("semantic.session_waiting")
-    notes = [row["understanding_id"] for row in rows if row["understanding_id"] is not None]
-    texts = {row["id"]: row for row in unit.all("semantic.understanding_of", ids=notes)}
+    texts = _texts_of(unit, rows, "understanding_id")
     return [
         SessionNeed(
             session_id=row["label"],
             started_at=from_micros(row["started_at"]),
             latest_activity=from_micros(row["seen_at"]),
             observation_count=row["observation_count"],
-            existing_understanding=brief(texts[row["understanding_id"]]) if row["understanding_id"] in texts else None,
+            existing_understanding=_brief(texts, row["understanding_id"]),
         )
         for row in rows
     ]
 
 
-def consolidation_report(ground: Ground, limit: int) -> ConsolidationReport:
+def consolidation_report(op: Operation, limit: int) -> ConsolidationReport:
     """List what waits, the most valuable first; at most `limit` of each sort."""
-    most = checks.limit(limit, LARGEST_REPORT)
-    with ground.read() as unit:
-        return report_of(unit, most)
+    most = requests.limit(limit, _LARGEST_REPORT)
+    with op.read() as unit:
+        return _report(unit, most)
 
 
-def report_of(unit: Unit, limit: int) -> ConsolidationReport:
-    """Read the report inside a unit of work."""
+def _report(unit: Unit, limit: int) -> ConsolidationReport:
     state, plan = state_of(unit), read_plan(unit)
     lists = (plan.sessions, plan.missing, plan.stale, plan.intersections, plan.neglected)
     return ConsolidationReport(
@@ -134,99 +156,173 @@ def report_of(unit: Unit, limit: int) -> ConsolidationReport:
         subjects_needing_understanding=plan.missing[:limit],
         stale_understandings=plan.stale[:limit],
         intersections_needing_synthesis=plan.intersections[:limit],
-        semantically_dense_intersections=dense_intersections(unit)[:limit],
-        unlinked_observations=unlinked(unit, limit),
-        questionable_items=questionable(unit)[:limit],
+        semantically_dense_intersections=_dense_intersections(unit)[:limit],
+        unlinked_observations=_unlinked(unit, limit),
+        questionable_items=questionable_items(unit)[:limit],
         neglected_subjects=plan.neglected[:limit],
-        soul_hints=drift(unit, state),
+        soul_hints=soul_drift(unit, state),
         left_off=sum(max(0, len(each) - limit) for each in lists),
     )
 
 
-def pending(ground: Ground, limit: int) -> tuple[Pending, ...]:
+def pending(op: Operation, limit: int) -> tuple[Pending, ...]:
     """List the subjects and intersections that wait, the most valuable first."""
-    most = checks.limit(limit, LARGEST_REPORT)
-    with ground.read() as unit:
+    most = requests.limit(limit, _LARGEST_REPORT)
+    with op.read() as unit:
         return tuple(pending_items(read_plan(unit))[:most])
 
 
-def dense_intersections(unit: Unit) -> tuple[SubjectPair, ...]:
+def _dense_intersections(unit: Unit) -> tuple[SubjectPair, ...]:
     """Find pairs that share much and are near in meaning, and that nobody wrote about or dismissed."""
-    rows = unit.all("semantic.intersection_unwritten", smallest=DENSE_SIZE, limit=MOST_COMPARED)
-    regions = regions_of(unit, sorted({row[side] for row in rows for side in ("subject_a", "subject_b")}))
-    vectors = vectors_for(unit, list(regions.values()))
+    rows = unit.all("semantic.intersection_unwritten", smallest=_DENSE_SIZE, limit=_MOST_COMPARED)
+    regions = regions_of(unit, (row[side] for row in rows for side in ("subject_a", "subject_b")))
+    similarity = similarities(unit, list(regions.values()))
     pairs = [
         SubjectPair(
             subject_a=row["name_a"],
             subject_b=row["name_b"],
-            similarity_score=between(vectors, ends_of(regions[row["subject_a"]]), ends_of(regions[row["subject_b"]])),
+            similarity_score=similarity(regions[row["subject_a"]], regions[row["subject_b"]]),
             intersection_size=row["observation_count"],
         )
         for row in rows
     ]
-    dense = [pair for pair in pairs if pair.similarity_score >= DENSE_SIMILARITY]
+    dense = [pair for pair in pairs if pair.similarity_score >= _DENSE_SIMILARITY]
     return tuple(sorted(dense, key=lambda pair: -pair.similarity_score * pair.intersection_size))
 
 
-def unlinked(unit: Unit, limit: int) -> tuple[UnlinkedObservation, ...]:
+def _unlinked(unit: Unit, limit: int) -> tuple[UnlinkedObservation, ...]:
     """List the newest observations that wait and that no understanding rests on."""
     ids = [row["id"] for row in unit.all("semantic.observation_unlinked", limit=limit)]
     found = observations_of(unit, ids)
-    return tuple(
-        UnlinkedObservation(
-            id=each.id, subject_names=each.subject_names, content=each.content, created_at=each.created_at
-        )
-        for each in (found[item] for item in ids)
-    )
+    return tuple(copied(UnlinkedObservation, found[item]) for item in ids)
 
 
-def questionable(unit: Unit) -> tuple[QuestionableItem, ...]:
+def questionable_items(unit: Unit) -> tuple[QuestionableItem, ...]:
     """List what was called questionable and has not been looked at since, newest first.
 
     Evidence was looked at when all its subjects are settled later; an understanding, when it is superseded or all its
     subjects were reviewed later.
     """
     newest: dict[int, Row] = {}
-    for row in unit.all("kernel.signal_recent", verdict="questionable", after=0, limit=MOST_SIGNALS):
+    for row in unit.all("kernel.signal_recent", verdict="questionable", after=0, limit=_MOST_SIGNALS):
         newest.setdefault(row["target_id"], row)
     targets = list(newest)
-    kinds = {row["id"]: "observation" for row in unit.all("semantic.observation_of", ids=targets)}
-    for row in unit.all("semantic.understanding_of", ids=targets):
-        if row["superseded_by"] is None:
-            kinds[row["id"]] = "understanding"
-    tags = tags_of(unit, "semantic.observation_tags", targets) | tags_of(unit, "semantic.understanding_tags", targets)
-    subjects = {row["id"]: row for row in unit.all("semantic.subject_of", ids=subject_ids(tags))}
-    return tuple(
-        QuestionableItem(
-            id=item,
-            kind="understanding" if kinds[item] == "understanding" else "observation",
-            reason=row["reason"],
-            flagged_at=from_micros(row["at"]),
-            subject_names=names_of(tags.get(item, ())),
-        )
-        for item, row in newest.items()
-        if item in kinds
-        and not looked_at(row["id"], kinds[item], [subjects[tag["subject_id"]] for tag in tags.get(item, ())])
-    )
+    found = []
+    for kind, settled in (("observation", "settled_through"), ("understanding", "reviewed_through")):
+        tags = grouped(unit.all(f"semantic.{kind}_tags", ids=targets))
+        ids = sorted({row["subject_id"] for rows in tags.values() for row in rows})
+        through = {row["id"]: row[settled] for row in unit.all("semantic.subject_of", ids=ids)}
+        for row in unit.all(f"semantic.{kind}_of", ids=targets):
+            item, own = row["id"], tags.get(row["id"], [])
+            was_looked_at = own and all(through[tag["subject_id"]] > newest[item]["id"] for tag in own)
+            if was_looked_at or (kind == "understanding" and row["superseded_by"] is not None):
+                continue
+            found.append(
+                QuestionableItem(
+                    id=item,
+                    kind="observation" if kind == "observation" else "understanding",
+                    reason=newest[item]["reason"],
+                    flagged_at=from_micros(newest[item]["at"]),
+                    subject_names=names_in(own),
+                )
+            )
+    return tuple(sorted(found, key=lambda each: targets.index(each.id)))
 
 
-def subject_ids(tags: Mapping[int, Sequence[Row]]) -> list[int]:
-    """List the subjects of tagged items, each once."""
-    return sorted({row["subject_id"] for rows in tags.values() for row in rows})
-
-
-def looked_at(signal_id: int, kind: str, subjects: Sequence[Row]) -> bool:
-    """Say whether all subjects of an item were taken care of after a signal."""
-    column = "settled_through" if kind == "observation" else "reviewed_through"
-    return bool(subjects) and all(row[column] > signal_id for row in subjects)
-
-
-def drift(unit: Unit, state: State) -> tuple[SoulHint, ...]:
+def soul_drift(unit: Unit, state: SemanticState) -> tuple[SoulHint, ...]:
     """Look for signs of drift in the soul and its history."""
     if state.soul_id is None:
         return ()
-    ids, layer = [state.soul_id], [state.soul_id]
-    while layer:
-        layer = [row["id"] for row in unit.all("semantic.understanding_predecessors", ids=layer)]
-        ids += layer
+    ids = ancestors_of(unit, state.soul_id)
     return soul_hints([row["text"] for row in unit.all("semantic.understanding_of", ids=ids)])
+
+
+def begin(op: Operation, key: str | None) -> BegunConsolidation:
+    """Begin a generation; what is written from now on belongs to it."""
+
+    def act(tx: Transaction) -> BegunConsolidation:
+        state_for_writing(tx.unit)
+        through = tick(tx.unit)
+        tx.unit.run("semantic.workspace_begin", through=through)
+        generation = state_of(tx.unit).current_generation
+        tx.event(generation=generation)
+        report = _report(tx.unit, _FIRST_LOOK)
+        return BegunConsolidation(generation=generation, as_of_id=through, begun_at=tx.at, report=report)
+
+    return op.write_once("begin_consolidation", key, {}, BegunConsolidation, act)
+
+
+def finish(op: Operation, generation: int, summary: str, reviewed: Reviewed, key: str | None) -> FinishedConsolidation:
+    """End the pass; what was reviewed has been seen as far as it was written when the pass began.
+
+    Not as far as now: what was written while the pass went on has not been read, and the next report shows it.
+    """
+    text = requests.summary(summary)
+    names = requests.names(reviewed[0], most=_LARGEST_REVIEW, least=0)
+    pairs = _checked_pairs(reviewed[1])
+
+    def act(tx: Transaction) -> FinishedConsolidation:
+        through = _open_pass(state_for_writing(tx.unit), generation)
+        subjects = review_subjects(tx, names, through)
+        settled = tuple(review_pair(tx, pair, through) for pair in pairs)
+        tx.unit.run("semantic.workspace_finish", at=to_micros(tx.at))
+        tx.event(generation=generation, summary=text, reviewed=list(subjects))
+        return FinishedConsolidation(
+            generation=generation,
+            summary=text,
+            last_consolidated_at=tx.at,
+            reviewed_subject_names=subjects,
+            reviewed_intersections=settled,
+            pending_consolidation_count=pending_count(tx.unit),
+        )
+
+    request = {"generation": generation, "summary": text, "names": list(names), "pairs": pairs}
+    return op.write_once("finish_consolidation", key, request, FinishedConsolidation, act)
+
+
+def _checked_pairs(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Accept pairs of subjects."""
+    pairs = []
+    for pair in requests.counted(given, "reviewed_intersections", _LARGEST_REVIEW, least=0):
+        both = requests.tuple_of(pair)
+        if len(both) != 2 or len(requests.names(both)) != 2:
+            raise Rejected(f"{pair!r} is not a pair of subjects", hint="name two different subjects")
+        pairs.append((both[0], both[1]))
+    return pairs
+
+
+def _open_pass(state: SemanticState, generation: object) -> int:
+    """Find where the open pass began, if it is the one that is to be ended."""
+    if state.begun_through is None:
+        raise Conflict(
+            f"no consolidation is open; generation {state.current_generation} is current",
+            hint="begin_consolidation begins one",
+            current=state.current_generation,
+        )
+    if generation != state.current_generation:
+        raise Conflict(
+            f"generation {state.current_generation} is open, not {generation!r}",
+            hint="somebody began another pass; what is left of yours is in its report",
+            current=state.current_generation,
+        )
+    return state.begun_through
+
+
+def review_subjects(tx: Transaction, names: Mapping[str, str], through: int) -> tuple[str, ...]:
+    """Note that subjects were read as far as an id, and need nothing."""
+    regions = need(tx.unit, names)
+    ids = [region.id for region in regions]
+    tx.unit.run("semantic.subject_review", ids=ids, through=through)
+    tx.unit.run("semantic.subject_settle", ids=ids)
+    return tuple(region.name for region in regions)
+
+
+def review_pair(tx: Transaction, pair: tuple[str, str], through: int) -> tuple[str, str]:
+    """Note that an intersection was read as far as an id, and needs nothing."""
+    one, other = (need_one(tx.unit, name) for name in pair)
+    a, b = sorted((one.id, other.id))
+    if tx.unit.one("semantic.intersection_get", a=a, b=b) is None:
+        raise NotFound(f"{pair[0]!r} and {pair[1]!r} share nothing", hint="open_around lists what a subject shares")
+    tx.unit.run("semantic.intersection_review", a=a, b=b, through=through)
+    tx.unit.run("semantic.intersection_settle", a=a, b=b)
+    return (one.name, other.name)

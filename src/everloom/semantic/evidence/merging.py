@@ -10,24 +10,24 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from everloom.errors import Rejected
+from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Prepared
-from everloom.semantic import checks
-from everloom.semantic.evidence import subjects
-from everloom.semantic.evidence.aliases import relabel_subject
-from everloom.semantic.evidence.drafts import completed
-from everloom.semantic.evidence.observations import set_of
-from everloom.semantic.evidence.subjects import Region
-from everloom.semantic.ground import Act, Ground, State, state_for_writing, state_of, tick, told
+from everloom.semantic import requests
+from everloom.semantic.evidence.identity import Region, find, need_one, put_tags, subject_document, whole_document
+from everloom.semantic.evidence.observations import subject_set
+from everloom.semantic.evidence.subjects import expect_version, relabel_subject, subjects_of
 from everloom.semantic.results import MergedSubjects
+from everloom.semantic.state import SemanticState, grouped, state_for_writing, state_of, tick
 from everloom.semantic.understanding.understandings import (
     active_of,
     pair_of,
-    prepare,
+    point_pair,
+    prepare_text,
     structural_summary,
     supersede,
     write_structural,
 )
-from everloom.store import Row, Unit
+from everloom.store import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,46 +44,50 @@ class Twins:
         return self.primary.single_id is None and self.duplicate.single_id is not None
 
 
-def merge(ground: Ground, primary: str, duplicate: str, expected: int | None, key: str | None) -> MergedSubjects:
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """The texts that a merge writes: the structural note, and the subject with the summary that it will have."""
+
+    note: str
+    note_document: Prepared
+    subject_document: Prepared
+
+
+def merge(op: Operation, primary: str, duplicate: str, expected: int | None, key: str | None) -> MergedSubjects:
     """Move everything of the duplicate to the primary, and leave its name as an alias."""
-    version = checks.version(expected)
+    wanted, version = requests.names([primary, duplicate]), requests.version(expected)
+    with op.read() as unit:
+        known = find(unit, wanted)
+        two = list({known[name].id: known[name] for name in wanted if name in known}.values())
+        # A call that is repeated finds one subject: then there is nothing to prepare, and its receipt answers it.
+        note = _note_text(unit, two[0], two[1], state_of(unit)) if len(two) == 2 else ""
+    ready = _prepare(op, two[0], two[1], note) if note else None
+
+    def act(tx: Transaction) -> MergedSubjects:
+        one, other = need_one(tx.unit, primary), need_one(tx.unit, duplicate)
+        if one.id == other.id:
+            raise Rejected(f"{primary!r} and {duplicate!r} are one subject already", hint="there is nothing to merge")
+        expect_version(tx.unit, one, version)
+        now = _note_text(tx.unit, one, other, state_for_writing(tx.unit))
+        # Somebody wrote between reading and writing: rare, and then prepared again inside the transaction.
+        texts = ready if ready is not None and ready.note == now else _prepare(op, one, other, now)
+        return _merge(tx, Twins(one, other, tick(tx.unit)), texts)
+
     request = {"primary": primary, "duplicate": duplicate, "expected_version": version}
-    with ground.read() as unit:
-        # Tried again, there are no longer two to read.
-        if (answer := told(unit, "merge_subjects", key, request, MergedSubjects)) is not None:
-            return answer
-        one, other = both(unit, primary, duplicate)
-        text = note_text(unit, one, other, state_of(unit))
-    prepared = prepare(ground, text, structural_summary(text))
-    region_document = ground.index.prepare(
-        [subjects.document_of(one.name, one.summary or other.summary, ground.clock.now())]
-    )
-    with ground.act("merge_subjects") as act:
-        if (answer := act.told(key, request, MergedSubjects)) is not None:
-            return answer
-        one, other = both(act.unit, primary, duplicate)
-        subjects.expect(act.unit, one, version)
-        now = note_text(act.unit, one, other, state_for_writing(act.unit))
-        # Somebody wrote between reading and writing: rare, and then made again inside the transaction.
-        ready = prepared if now == text else prepare(ground, now, structural_summary(now))
-        answered = merged(act, Twins(one, other, tick(act.unit)), now, ready, region_document)
-        return act.keep(key, request, MergedSubjects, answered)
+    return op.write_once("merge_subjects", key, request, MergedSubjects, act)
 
 
-def both(unit: Unit, primary: str, duplicate: str) -> tuple[Region, Region]:
-    """Find the two subjects, which must be two."""
-    one, other = subjects.need_one(unit, primary), subjects.need_one(unit, duplicate)
-    if one.id == other.id:
-        raise Rejected(f"{primary!r} and {duplicate!r} are one subject already", hint="there is nothing to merge")
-    return one, other
+def _prepare(op: Operation, one: Region, other: Region, note: str) -> _Prepared:
+    document = subject_document(one.name, one.summary or other.summary, op.now)
+    return _Prepared(note, prepare_text(op, note, structural_summary(note)), op.index.prepare([document]))
 
 
-def note_text(unit: Unit, one: Region, other: Region, state: State) -> str:
+def _note_text(unit: Unit, one: Region, other: Region, state: SemanticState) -> str:
     """Write the structural note of the merged subject: both notes, what related the two, and that they were merged."""
     ids = [item for item in (one.structural_id, other.structural_id) if item is not None]
     texts = {row["id"]: row["text"] for row in unit.all("semantic.understanding_of", ids=ids)}
     parts = [texts.get(one.structural_id or 0), texts.get(other.structural_id or 0)]
-    relations = active_of(unit, "relationship", [one, other], State())
+    relations = active_of(unit, "relationship", [one, other])
     parts += [
         f"How {one.name} and {other.name} were related before they were merged: {row['text']}"
         for row in unit.all("semantic.understanding_of", ids=[row["id"] for row in relations])
@@ -92,25 +96,29 @@ def note_text(unit: Unit, one: Region, other: Region, state: State) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def merged(act: Act, twins: Twins, text: str, prepared: Prepared, region_document: Prepared) -> MergedSubjects:
-    """Carry out the merge."""
-    unit, one, other = act.unit, twins.primary, twins.duplicate
-    relations = [row["id"] for row in active_of(unit, "relationship", [one, other], State())]
-    observations = move_observations(unit, twins)
-    of_both = [row["id"] for row in unit.all("semantic.understanding_tagged", subject=one.id)]
-    understandings = move_understandings(unit, twins)
-    move_intersections(unit, twins)
-    move_names(unit, twins)
-    structural = write_structural(act, one, text, prepared, tuple(relations))
-    single = keep_one_single(act, twins)
-    keep_one_of_each(act, understandings, set(of_both).intersection(understandings))
-    adopt_summary(act, twins, region_document)
+def _merge(tx: Transaction, twins: Twins, texts: _Prepared) -> MergedSubjects:
+    """Carry out the merge.
+
+    The tags move first, because everything after them is decided by which subjects an item is now about. The
+    duplicate's row goes last, when nothing points at it any more.
+    """
+    unit, one, other = tx.unit, twins.primary, twins.duplicate
+    relations = [row["id"] for row in active_of(unit, "relationship", [one, other])]
+    observations = _move_observations(unit, twins)
+    of_one = {row["id"] for row in unit.all("semantic.understanding_tagged", subject=one.id)}
+    understandings = _move_understandings(unit, twins)
+    _move_intersections(unit, twins)
+    _move_names(unit, twins)
+    structural = write_structural(tx, one, texts.note, texts.note_document, tuple(relations))
+    single = _keep_one_single(tx, twins)
+    _keep_one_of_each(tx, understandings, of_one.intersection(understandings))
+    _adopt_summary(tx, twins, texts.subject_document)
     unit.run("semantic.subject_drop", id=other.id)
     unit.run("semantic.subject_recount", ids=[one.id])
     unit.run("semantic.subject_settle", ids=[one.id])
-    relabel_subject(unit, one)
-    (record,) = subjects.records_of(unit, [one.id])
-    act.note(primary=one.name, duplicate=other.name, ids=[one.id, other.id], observations=len(observations))
+    relabel_subject(tx, one)
+    (record,) = subjects_of(unit, [one.id])
+    tx.event(primary=one.name, duplicate=other.name, ids=[one.id, other.id], observations=len(observations))
     return MergedSubjects(
         primary=record.name,
         duplicate=other.name,
@@ -124,138 +132,125 @@ def merged(act: Act, twins: Twins, text: str, prepared: Prepared, region_documen
     )
 
 
-def move_observations(unit: Unit, twins: Twins) -> list[int]:
-    """Tag with the primary what is tagged with the duplicate; new is what the surviving understanding has not seen."""
+def _move_observations(unit: Unit, twins: Twins) -> list[int]:
+    """Tag with the primary what is tagged with the duplicate; new is what the surviving understanding has not seen.
+
+    So the tags of the one whose understanding survives keep their ids, and those of the other become as of now.
+    """
     one, other = twins.primary.id, twins.duplicate.id
     rows = unit.all("semantic.observation_tagged", subject=other)
     affected = [row["id"] for row in rows]
     if twins.duplicate_survives:
         affected += [row["id"] for row in unit.all("semantic.observation_tagged", subject=one)]
         unit.run("semantic.observation_tag_renew", subject=one, since=twins.clock)
-    moved = [
+    moved = (
         {
             "observation": row["id"],
             "subject": one,
             "since": row["since_id"] if twins.duplicate_survives else twins.clock,
         }
         for row in rows
-    ]
+    )
     unit.many("semantic.observation_tag_add", moved)
     unit.run("semantic.observation_tag_clear", subject=other)
-    tags: dict[int, list[Row]] = {}
-    for row in unit.all("semantic.observation_tags", ids=affected):
-        tags.setdefault(row["item_id"], []).append(row)
-    unit.many(
-        "semantic.observation_retag",
-        (
-            {
-                "id": item,
-                "subject_set": set_of(row["subject_id"] for row in each),
-                "through": max(row["since_id"] for row in each),
-            }
-            for item, each in tags.items()
-        ),
+    retagged = (
+        {
+            "id": item,
+            "subject_set": subject_set(row["subject_id"] for row in tags),
+            "through": max(row["since_id"] for row in tags),
+        }
+        for item, tags in grouped(unit.all("semantic.observation_tags", ids=affected)).items()
     )
+    unit.many("semantic.observation_retag", retagged)
     return [row["id"] for row in rows]
 
 
-def move_understandings(unit: Unit, twins: Twins) -> list[int]:
+def _move_understandings(unit: Unit, twins: Twins) -> list[int]:
     """Tag with the primary every understanding of the duplicate, superseded ones too: their history is now one."""
     ids = [row["id"] for row in unit.all("semantic.understanding_tagged", subject=twins.duplicate.id)]
     unit.many("semantic.understanding_tag_add", ({"understanding": item, "subject": twins.primary.id} for item in ids))
     unit.run("semantic.understanding_tag_clear", subject=twins.duplicate.id)
-    tags: dict[int, list[int]] = {item: [] for item in ids}
-    for row in unit.all("semantic.understanding_tags", ids=ids):
-        tags[row["item_id"]].append(row["subject_id"])
+    tags = grouped(unit.all("semantic.understanding_tags", ids=ids))
     unit.many(
-        "semantic.understanding_reset", ({"id": item, "subject_set": set_of(each)} for item, each in tags.items())
+        "semantic.understanding_reset",
+        ({"id": item, "subject_set": subject_set(row["subject_id"] for row in tags.get(item, ()))} for item in ids),
     )
     return ids
 
 
-def move_intersections(unit: Unit, twins: Twins) -> None:
+def _move_intersections(unit: Unit, twins: Twins) -> None:
     """Join what the duplicate shared with others to what the primary shares with them."""
     one, other = twins.primary.id, twins.duplicate.id
-    rows = [row for row in unit.all("semantic.intersection_around", subject=other) if row["other"] != one]
-    for row in rows:
-        third = row["other"]
-        old = pair_row(unit, other, third)
-        own = pair_row(unit, one, third)
-        a, b = sorted((one, third))
-        values = {"a": a, "b": b, "count": 0}
-        if own is None and old is not None:
-            values |= {"understanding": old["understanding_id"], "changed": old["changed_through"]}
-            unit.run("semantic.intersection_put", **values, reviewed=old["reviewed_through"])
-        elif own is not None:
-            pointer = own["understanding_id"] or row["understanding_id"]
-            unit.run(
-                "semantic.intersection_put",
-                **values,
-                understanding=pointer,
-                changed=twins.clock,
-                reviewed=own["reviewed_through"],
-            )
+    thirds = [row["other"] for row in unit.all("semantic.intersection_around", subject=other) if row["other"] != one]
+    for third in thirds:
+        (a, b), (c, d) = sorted((one, third)), sorted((other, third))
+        own = unit.one("semantic.intersection_get", a=a, b=b)
+        old = unit.one("semantic.intersection_get", a=c, b=d)
+        if old is None:
+            continue
+        unit.run(
+            "semantic.intersection_put",
+            a=a,
+            b=b,
+            count=0,
+            understanding=old["understanding_id"]
+            if own is None
+            else own["understanding_id"] or old["understanding_id"],
+            changed=old["changed_through"] if own is None else twins.clock,
+            reviewed=(old if own is None else own)["reviewed_through"],
+        )
     unit.run("semantic.intersection_clear", subject=other)
-    for row in rows:
-        a, b = sorted((one, row["other"]))
+    for third in thirds:
+        a, b = sorted((one, third))
         unit.run("semantic.intersection_resize", a=a, b=b)
         unit.run("semantic.intersection_settle", a=a, b=b)
 
 
-def pair_row(unit: Unit, one: int, other: int) -> Row | None:
-    """Read a pair, whichever comes first."""
-    return unit.one("semantic.intersection_get", a=min(one, other), b=max(one, other))
-
-
-def move_names(unit: Unit, twins: Twins) -> None:
+def _move_names(unit: Unit, twins: Twins) -> None:
     """Make the duplicate's names aliases, and join the tags."""
     one, other = twins.primary.id, twins.duplicate.id
-    tags = [row["tag"] for row in unit.all("semantic.tag_of", ids=[other])]
-    known = [row["tag"] for row in unit.all("semantic.tag_of", ids=[one])]
-    unit.run("semantic.tag_drop", subject=other)
-    unit.run("semantic.tag_drop", subject=one)
-    subjects.put_tags(unit, one, [*known, *tags])
+    tags = [row["tag"] for subject in (one, other) for row in unit.all("semantic.tag_of", ids=[subject])]
+    for subject in (one, other):
+        unit.run("semantic.tag_drop", subject=subject)
+    put_tags(unit, one, tags)
     unit.run("semantic.subject_name_move", old=other, new=one)
 
 
-def keep_one_single(act: Act, twins: Twins) -> int | None:
+def _keep_one_single(tx: Transaction, twins: Twins) -> int | None:
     """Leave exactly one understanding of the subject: the primary's, or else the duplicate's."""
-    unit, one, other = act.unit, twins.primary, twins.duplicate
+    one, other = twins.primary, twins.duplicate
     survivor = one.single_id if one.single_id is not None else other.single_id
     if one.single_id is not None and other.single_id is not None:
-        supersede(act, [other.single_id], one.single_id, was_read=False)
+        supersede(tx, [other.single_id], one.single_id, was_read=False)
     if survivor is not None:
-        unit.run("semantic.subject_point_single", id=one.id, understanding=survivor)
+        tx.unit.run("semantic.subject_point_single", id=one.id, understanding=survivor)
     return survivor
 
 
-def keep_one_of_each(act: Act, moved: Sequence[int], of_both: Set[int]) -> None:
+def _keep_one_of_each(tx: Transaction, moved: Sequence[int], of_both: Set[int]) -> None:
     """Where there are now two relationships with the same others, keep the primary's, else the duplicate's own.
 
     What was about both of them and the others is about fewer subjects than it says.
     """
-    unit = act.unit
+    unit = tx.unit
     rows = unit.all("semantic.understanding_of", ids=list(moved))
     sets = {row["subject_set"] for row in rows if row["kind"] == "relationship" and row["superseded_by"] is None}
-    for subject_set in sorted(sets):
-        same = [
-            row["id"]
-            for row in unit.all("semantic.understanding_same_subjects", subject_set=subject_set, kind="relationship")
-        ]
+    for each in sorted(sets):
+        rivals = unit.all("semantic.understanding_same_subjects", subject_set=each, kind="relationship")
+        same = [row["id"] for row in rivals]
         survivor = min(same, key=lambda item: (item in moved, item in of_both))
-        supersede(act, [item for item in same if item != survivor], survivor, was_read=False)
-        if (pair := pair_of(subject_set)) is not None:
-            unit.run("semantic.intersection_point", a=pair[0], b=pair[1], understanding=survivor)
-            unit.run("semantic.intersection_settle", a=pair[0], b=pair[1])
+        supersede(tx, [item for item in same if item != survivor], survivor, was_read=False)
+        if (pair := pair_of(each)) is not None:
+            point_pair(unit, pair, survivor)
 
 
-def adopt_summary(act: Act, twins: Twins, prepared: Prepared) -> None:
+def _adopt_summary(tx: Transaction, twins: Twins, prepared: Prepared) -> None:
     """Give the primary the duplicate's summary if it has none, and retire the duplicate's document."""
-    unit, one, other = act.unit, twins.primary, twins.duplicate
-    act.ground.index.retire(unit, [other.id], one.id, act.at)
+    unit, index, one, other = tx.unit, tx.op.index, twins.primary, twins.duplicate
+    index.retire(unit, [other.id], one.id, tx.at)
     if one.summary or not other.summary:
         return
     unit.run("semantic.subject_summarise", id=one.id, summary=other.summary)
-    document = subjects.whole_document(act, one.name, other.summary, ())
-    act.ground.index.remove(unit, [one.id])
-    act.ground.index.publish(unit, [one.id], completed(prepared, {0: document}), act.at)
+    document = whole_document(tx, one.name, other.summary, ())
+    index.remove(unit, [one.id])
+    index.publish(unit, [one.id], index.complete(prepared, {0: document}), tx.at)

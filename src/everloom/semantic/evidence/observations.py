@@ -1,34 +1,33 @@
 """Observations: immutable evidence, tagged with subjects, never kept twice.
 
-Owns `remember` and `add_observations`. Taking back is `deletion.py`.
+Owns `remember` and `add_observations`. What takes time (words, vectors, likeness of names) is done before the
+transaction; everything that must be of one moment is read inside it. Taking back is `retraction`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations
+from typing import Any, NamedTuple
 
 from everloom.clock import to_micros
+from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import checked, content_hash
-from everloom.semantic import checks
-from everloom.semantic.evidence import subjects
-from everloom.semantic.evidence.drafts import completed, relabel
-from everloom.semantic.evidence.similarity import similar_subjects
-from everloom.semantic.evidence.subjects import Region
-from everloom.semantic.ground import Act, Ground, state_for_writing, tick
-from everloom.semantic.parts import NewObservation, NewSubject, SimilarSubject
-from everloom.semantic.recall.records import names_of, need_active, tags_of
-from everloom.semantic.recall.sessions import activity
+from everloom.semantic import requests
+from everloom.semantic.evidence.identity import Candidates, Region, find, labels_of, mint, prepare_subjects
+from everloom.semantic.evidence.records import need_active
+from everloom.semantic.parts import copied
+from everloom.semantic.requests import NewObservation, NewSubject
 from everloom.semantic.results import Added, Remembered
+from everloom.semantic.state import activity, grouped, names_in, state_for_writing, tick
 from everloom.store import Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ObservationDraft:
     """An observation that was checked and not yet written."""
 
     names: Mapping[str, str]
@@ -44,255 +43,223 @@ class Draft:
         """Write the draft so that equal requests are equal."""
         return (*self.names, self.content, self.kind, self.confidence, self.observed_at, self.related_to)
 
-
-def checked_draft(given: NewObservation) -> Draft:
-    """Accept an observation to be kept."""
-    content = checked(given.content, "the content")
-    return Draft(
-        names=checks.names(checks.tuple_of(given.subject_names), most=checks.MOST_SUBJECTS),
-        content=content,
-        hash=content_hash(content),
-        kind=checks.kind(given.kind),
-        confidence=None if given.confidence is None else checks.share(given.confidence, "the confidence"),
-        observed_at=None if given.observed_at is None else checks.instant(given.observed_at, "observed_at"),
-        related_to=checks.ids(checks.tuple_of(given.related_to), "related_to"),
-    )
-
-
-def document_of(draft: Draft, at: datetime) -> Document:
-    """Write an observation as search sees it, as far as that is known before it is written."""
-    return Document(
-        kind="observation", text=draft.content, happened_at=draft.observed_at or at, confidence=draft.confidence
-    )
+    def document(self, at: datetime) -> Document:
+        """Write it as search sees it, as far as that is known before it is written."""
+        happened_at = self.observed_at or at
+        return Document(kind="observation", text=self.content, happened_at=happened_at, confidence=self.confidence)
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyDrafts:
     """Drafts with everything that takes time already done."""
 
-    drafts: tuple[Draft, ...]
-    wanted: Mapping[str, NewSubject]
+    drafts: tuple[ObservationDraft, ...]
+    subjects: Candidates
     documents: Prepared
-    regions: Prepared
-    similar: Mapping[str, tuple[SimilarSubject, ...]]
 
 
-def make_ready(ground: Ground, drafts: Sequence[Draft]) -> Ready:
-    """Read the words and make the vectors of observations and of subjects that may be new."""
-    now = ground.clock.now()
+def prepare_observations(op: Operation, given: Iterable[NewObservation]) -> ReadyDrafts:
+    """Check observations; read the words and make the vectors of them and of subjects that may be new."""
+    drafts = tuple(
+        ObservationDraft(
+            names=requests.names(each.subject_names, most=requests.MOST_SUBJECTS),
+            content=(content := checked(each.content, "the content")),
+            hash=content_hash(content),
+            kind=requests.kind(each.kind),
+            confidence=None if each.confidence is None else requests.share(each.confidence, "the confidence"),
+            observed_at=None if each.observed_at is None else requests.instant(each.observed_at, "observed_at"),
+            related_to=requests.ids(each.related_to, "related_to"),
+        )
+        for each in given
+    )
     wanted: dict[str, NewSubject] = {}
     for draft in drafts:
         for key, name in draft.names.items():
             wanted.setdefault(key, NewSubject(name=name))
-    documents = ground.index.prepare([document_of(draft, now) for draft in drafts])
-    regions = subjects.prepare(ground, wanted)
-    return Ready(tuple(drafts), wanted, documents, regions, look_alikes(ground, wanted, regions))
+    documents = op.index.prepare([draft.document(op.now) for draft in drafts])
+    return ReadyDrafts(drafts, prepare_subjects(op, wanted), documents)
 
 
-def look_alikes(
-    ground: Ground, wanted: Mapping[str, NewSubject], regions: Prepared
-) -> dict[str, tuple[SimilarSubject, ...]]:
-    """Compare subjects that seem to be new with all that exist; an import that makes many at once is left alone."""
-    with ground.read() as unit:
-        known = subjects.find(unit, wanted)
-        missing = [key for key in wanted if key not in known]
-        return similar_subjects(unit, wanted, regions, missing) if len(missing) <= checks.MOST_SUBJECTS else {}
-
-
-def remember(ground: Ground, given: NewObservation, key: str | None) -> Remembered:
+def remember(op: Operation, given: NewObservation, key: str | None) -> Remembered:
     """Keep one observation."""
-    draft = checked_draft(given)
-    ready = make_ready(ground, [draft])
-    request = {"observation": draft.request}
-    with ground.act("remember") as act:
-        if (answer := act.told(key, request, Remembered)) is not None:
-            return answer
-        (added,) = keep(act, ready)
-        act.note(id=added.id, subjects_created=list(added.subjects_created), duplicate=added.duplicate)
-        remembered = Remembered(
-            id=added.id,
-            content=added.content,
-            subject_names=added.subject_names,
-            subjects_created=added.subjects_created,
-            duplicate=added.duplicate,
-            similar_subjects=added.similar_subjects,
-            workspace_activity=activity(act),
-        )
-        return act.keep(key, request, Remembered, remembered)
+    ready = prepare_observations(op, [given])
+
+    def act(tx: Transaction) -> Remembered:
+        (added,) = write_observations(tx, ready)
+        tx.event(id=added.id, subjects_created=list(added.subjects_created), duplicate=added.duplicate)
+        return copied(Remembered, added, workspace_activity=activity(tx))
+
+    return op.write_once("remember", key, {"observation": ready.drafts[0].request}, Remembered, act)
 
 
-def add(ground: Ground, given: Sequence[NewObservation], key: str | None) -> tuple[Added, ...]:
+def add_observations(op: Operation, given: Sequence[NewObservation], key: str | None) -> tuple[Added, ...]:
     """Keep many observations, all or none."""
-    drafts = [checked_draft(each) for each in checks.counted(given, "observations", checks.MOST_OBSERVATIONS)]
-    ready = make_ready(ground, drafts)
-    request = {"observations": [draft.request for draft in drafts]}
-    with ground.act("add_observations") as act:
-        if (answer := act.told(key, request, tuple[Added, ...])) is not None:
-            return answer
-        added = keep(act, ready)
+    ready = prepare_observations(op, requests.counted(given, "observations", requests.MOST_OBSERVATIONS))
+
+    def act(tx: Transaction) -> tuple[Added, ...]:
+        added = write_observations(tx, ready)
         created = [name for each in added for name in each.subjects_created]
-        act.note(ids=[each.id for each in added], subjects_created=created)
-        return act.keep(key, request, tuple[Added, ...], added)
+        tx.event(ids=[each.id for each in added], subjects_created=created)
+        return added
+
+    request = {"observations": [draft.request for draft in ready.drafts]}
+    return op.write_once("add_observations", key, request, tuple[Added, ...], act)
 
 
-def keep(act: Act, ready: Ready) -> tuple[Added, ...]:
-    """Write what is new, and add to what is known already its new subjects and links."""
-    unit, drafts = act.unit, ready.drafts
+def write_observations(tx: Transaction, ready: ReadyDrafts) -> tuple[Added, ...]:
+    """Write what is new, and add to what is known already its new subjects and links.
+
+    Names and hashes are looked up again inside the transaction: another session may have made the same subject or kept
+    the same text since the drafts were prepared. Of equal drafts in one request the first is written and the others are
+    its duplicates.
+    """
+    unit, drafts, wanted = tx.unit, ready.drafts, ready.subjects.wanted
     state_for_writing(unit)
-    need_active(unit, list(dict.fromkeys(item for draft in drafts for item in draft.related_to)))
-    known = subjects.find(unit, ready.wanted)
-    missing = [key for key in ready.wanted if key not in known]
-    known |= subjects.mint(act, ready.wanted, ready.regions, missing)
+    if related := [item for draft in drafts for item in draft.related_to]:
+        need_active(unit, list(dict.fromkeys(related)))
+    known = find(unit, wanted)
+    missing = [key for key in wanted if key not in known]
+    known |= mint(tx, ready.subjects, missing)
     regions = [list({known[key].id: known[key] for key in draft.names}.values()) for draft in drafts]
-    hashes = {
+    ids = {
         row["content_hash"]: row["id"]
-        for row in unit.all("semantic.observation_by_hash", hashes=[d.hash for d in drafts])
+        for row in unit.all("semantic.observation_by_hash", hashes=[draft.hash for draft in drafts])
     }
     first = {draft.hash: at for at, draft in reversed(list(enumerate(drafts)))}
-    fresh = sorted(at for digest, at in first.items() if digest not in hashes)
-    ids = hashes | write(act, ready, regions, fresh)
+    fresh = sorted(at for digest, at in first.items() if digest not in ids)
+    ids |= _write_fresh(tx, ready, regions, fresh)
+    repeated = {at: ids[draft.hash] for at, draft in enumerate(drafts) if at not in fresh}
+    for at, item in repeated.items():
+        _add_subjects(tx, item, regions[at])
+    for draft in drafts:
+        _link(unit, ids[draft.hash], draft.related_to)
+    tags = grouped(unit.all("semantic.observation_tags", ids=list(repeated.values()))) if repeated else {}
+    unreported, answers = set(missing), []
     for at, draft in enumerate(drafts):
-        if at not in fresh:
-            retag(unit, ids[draft.hash], regions[at])
-    link(unit, ((ids[draft.hash], target) for draft in drafts for target in draft.related_to))
-    return answers(unit, ready, regions, ids, fresh, missing)
-
-
-def answers(
-    unit: Unit,
-    ready: Ready,
-    regions: Sequence[Sequence[Region]],
-    ids: Mapping[str, int],
-    fresh: Sequence[int],
-    missing: Sequence[str],
-) -> tuple[Added, ...]:
-    """Say of every draft what became of it; a subject is reported by the draft that first names it."""
-    old = [ids[draft.hash] for at, draft in enumerate(ready.drafts) if at not in fresh]
-    tags = tags_of(unit, "semantic.observation_tags", old)
-    untold, found = set(missing), []
-    for at, draft in enumerate(ready.drafts):
-        item, is_new = ids[draft.hash], at in fresh
-        minted = [key for key in draft.names if key in untold]
-        untold.difference_update(minted)
-        found.append(
+        # A subject is reported once, by the draft that first names it.
+        minted = [key for key in draft.names if key in unreported]
+        unreported.difference_update(minted)
+        answers.append(
             Added(
-                id=item,
+                id=ids[draft.hash],
                 content=draft.content,
-                subject_names=tuple(each.name for each in regions[at]) if is_new else names_of(tags[item]),
-                subjects_created=tuple(ready.wanted[key].name for key in minted),
-                duplicate=not is_new,
-                similar_subjects=tuple(each for key in minted for each in ready.similar.get(key, ())),
+                subject_names=names_in(tags[repeated[at]]) if at in repeated else tuple(r.name for r in regions[at]),
+                subjects_created=tuple(wanted[key].name for key in minted),
+                duplicate=at in repeated,
+                similar_subjects=tuple(each for key in minted for each in ready.subjects.similar.get(key, ())),
             )
         )
-    return tuple(found)
+    return tuple(answers)
 
 
-def write(act: Act, ready: Ready, regions: Sequence[Sequence[Region]], fresh: Sequence[int]) -> dict[str, int]:
-    """Write new observations; the answer is their ids by hash."""
+def _write_fresh(
+    tx: Transaction, ready: ReadyDrafts, regions: Sequence[Sequence[Region]], fresh: Sequence[int]
+) -> dict[str, int]:
+    """Write new observations; the answer is their ids by hash.
+
+    The document comes first, because its id is the observation's. A tag is `since` the id of the observation itself:
+    a subject is stale while it has a tag that is later than what its understanding has seen.
+    """
     if not fresh:
         return {}
-    unit, drafts = act.unit, ready.drafts
-    labels = subjects.labels_of(unit, {region.id for at in fresh for region in regions[at]})
+    unit, index = tx.unit, tx.op.index
+    labels = labels_of(unit, {region.id for at in fresh for region in regions[at]})
     documents = {
         at: replace(
-            document_of(drafts[at], act.at),
+            ready.drafts[at].document(tx.at),
             labels=tuple(name for region in regions[at] for name in labels[region.id]),
-            session_id=act.session_id,
-            model_tier=act.model_tier,
+            session_id=tx.session_id,
+            model_tier=tx.model_tier,
         )
         for at in fresh
     }
-    ids = dict(zip(fresh, act.ground.index.add(unit, completed(ready.documents, documents), act.at), strict=True))
+    ids = dict(zip(fresh, index.add(unit, index.complete(ready.documents, documents), tx.at), strict=True))
     generation = state_for_writing(unit).current_generation
-    unit.many(
-        "semantic.observation_add",
-        (
-            {
-                "id": ids[at],
-                "hash": drafts[at].hash,
-                "kind": drafts[at].kind,
-                "generation": generation,
-                "session": act.session_id,
-                "subject_set": set_of(region.id for region in regions[at]),
-            }
+    rows = (
+        {
+            "id": ids[at],
+            "hash": ready.drafts[at].hash,
+            "kind": ready.drafts[at].kind,
+            "generation": generation,
+            "session": tx.session_id,
+            "subject_set": subject_set(region.id for region in regions[at]),
+        }
+        for at in fresh
+    )
+    unit.many("semantic.observation_add", rows)
+    _tag(unit, ((ids[at], region.id, ids[at]) for at in fresh for region in regions[at]))
+    tagged = {at: sorted(region.id for region in regions[at]) for at in fresh}
+    count_observed(
+        unit,
+        [
+            Observed(ids[at], tagged[at], list(combinations(tagged[at], 2)), to_micros(documents[at].happened_at))
             for at in fresh
-        ),
+        ],
     )
-    tag(unit, ((ids[at], region.id, ids[at]) for at in fresh for region in regions[at]))
-    count_in_subjects(
-        unit, {ids[at]: regions[at] for at in fresh}, {ids[at]: documents[at].happened_at for at in fresh}
-    )
-    if act.session_id is not None:
-        unit.many("kernel.source_add", ({"item": item, "source": act.session_id} for item in ids.values()))
-        unit.run("semantic.session_observed", session=act.session_id, count=len(fresh), through=max(ids.values()))
-    return {drafts[at].hash: ids[at] for at in fresh}
+    if tx.session_id is not None:
+        unit.many("kernel.source_add", ({"item": item, "source": tx.session_id} for item in ids.values()))
+        unit.run("semantic.session_ensure", session=tx.session_id)
+        unit.run("semantic.session_observed", session=tx.session_id, count=len(fresh), through=max(ids.values()))
+    return {ready.drafts[at].hash: ids[at] for at in fresh}
 
 
-def set_of(subject_ids: Iterable[int]) -> str:
+def subject_set(subject_ids: Iterable[int]) -> str:
     """Write a set of subjects so that equal sets are equal texts."""
     return ",".join(map(str, sorted(set(subject_ids))))
 
 
-def tag(unit: Unit, tags: Iterable[tuple[int, int, int]]) -> None:
-    """Tag observations with subjects, as of an id."""
-    rows = [{"observation": observation, "subject": subject, "since": since} for observation, subject, since in tags]
+def _tag(unit: Unit, tags: Iterable[tuple[int, int, int]]) -> None:
+    rows = ({"observation": observation, "subject": subject, "since": since} for observation, subject, since in tags)
     unit.many("semantic.observation_tag_add", rows)
 
 
-def count_in_subjects(unit: Unit, tagged: Mapping[int, Sequence[Region]], observed_at: Mapping[int, datetime]) -> None:
-    """Count new observations in their subjects and in every pair of them."""
-    counts: Counter[int] = Counter()
-    pairs: Counter[tuple[int, int]] = Counter()
-    through: dict[int, int] = {}
-    latest: dict[int, datetime] = {}
-    pair_through: dict[tuple[int, int], int] = {}
-    for item, regions in sorted(tagged.items()):
-        ids = sorted(region.id for region in regions)
+class Observed(NamedTuple):
+    """What became new to some subjects and pairs of subjects, as of an id."""
+
+    through: int
+    subjects: Sequence[int]
+    pairs: Sequence[tuple[int, int]]
+    at: int
+
+
+def count_observed(unit: Unit, observed: Iterable[Observed], *, each_counts: int = 1) -> None:
+    """Let subjects and pairs wait for what became new to them, in order; one update for each, however much it is."""
+    subjects: dict[int, dict[str, Any]] = {}
+    pairs: dict[tuple[int, int], dict[str, Any]] = {}
+    for through, ids, of_two, at in observed:
         for subject in ids:
-            counts[subject] += 1
-            through[subject] = item
-            latest[subject] = max(observed_at[item], latest.get(subject, observed_at[item]))
-        for pair in combinations(ids, 2):
-            pairs[pair] += 1
-            pair_through[pair] = item
-    unit.many(
-        "semantic.subject_observed",
-        (
-            {"id": subject, "count": count, "through": through[subject], "at": to_micros(latest[subject])}
-            for subject, count in counts.items()
-        ),
-    )
-    unit.many(
-        "semantic.intersection_touch",
-        ({"a": a, "b": b, "count": count, "through": pair_through[a, b]} for (a, b), count in pairs.items()),
-    )
+            row = subjects.setdefault(subject, {"id": subject, "count": 0, "at": at})
+            row |= {"count": row["count"] + each_counts, "through": through, "at": max(row["at"], at)}
+        for pair in of_two:
+            row = pairs.setdefault(pair, {"a": pair[0], "b": pair[1], "count": 0})
+            row |= {"count": row["count"] + each_counts, "through": through}
+    unit.many("semantic.subject_observed", subjects.values())
+    unit.many("semantic.intersection_touch", pairs.values())
 
 
-def retag(unit: Unit, observation_id: int, regions: Sequence[Region]) -> None:
-    """Add subjects to an observation that is known already; to them it is new."""
-    known = {row["subject_id"]: row["name"] for row in unit.all("semantic.observation_tags", ids=[observation_id])}
-    extra = [region for region in regions if region.id not in known]
-    if not extra:
+def _add_subjects(tx: Transaction, item: int, regions: Sequence[Region]) -> None:
+    """Add subjects to an observation that is known already; to them, and to their pairs with the others, it is new.
+
+    An understanding of the old set of subjects no longer covers it, unless it rests on it.
+    """
+    unit = tx.unit
+    known = {row["subject_id"] for row in unit.all("semantic.observation_tags", ids=[item])}
+    added = {region.id for region in regions} - known
+    if not added:
         return
-    since = tick(unit)
-    tag(unit, ((observation_id, region.id, since) for region in extra))
-    every = sorted({*known, *(region.id for region in extra)})
-    unit.run("semantic.observation_retag", id=observation_id, subject_set=set_of(every), through=since)
-    unit.run("semantic.cover_uncited", observation=observation_id)
-    added = {region.id for region in extra}
-    (row,) = unit.all("semantic.observation_of", ids=[observation_id])
-    unit.many(
-        "semantic.subject_observed",
-        ({"id": subject, "count": 1, "through": since, "at": row["happened_at"]} for subject in sorted(added)),
-    )
+    since, every = tick(unit), sorted(known | added)
+    _tag(unit, ((item, subject, since) for subject in sorted(added)))
+    unit.run("semantic.observation_retag", id=item, subject_set=subject_set(every), through=since)
+    unit.run("semantic.cover_uncited", observation=item)
+    (row,) = unit.all("semantic.observation_of", ids=[item])
     pairs = [pair for pair in combinations(every, 2) if added.intersection(pair)]
-    unit.many("semantic.intersection_touch", ({"a": a, "b": b, "count": 1, "through": since} for a, b in pairs))
-    labels = subjects.labels_of(unit, every)
-    relabel(unit, {observation_id: tuple(name for subject in every for name in labels[subject])})
+    count_observed(unit, [Observed(since, sorted(added), pairs, row["happened_at"])])
+    labels = labels_of(unit, every)
+    tx.op.index.relabel(unit, {item: tuple(name for subject in every for name in labels[subject])})
 
 
-def link(unit: Unit, links: Iterable[tuple[int, int]]) -> None:
-    """Link observations to understandings that they are direct evidence for."""
-    for observation, understanding in links:
+def _link(unit: Unit, observation: int, understandings: Iterable[int]) -> None:
+    """Link an observation to understandings that it is direct evidence for."""
+    for understanding in understandings:
         unit.run("semantic.linked_add", understanding=understanding, observation=observation)
         unit.run("kernel.source_add", item=understanding, source=observation)

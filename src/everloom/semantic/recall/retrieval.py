@@ -7,127 +7,131 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import zip_longest
-from typing import Literal, get_args
+from typing import Any, get_args
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
-from everloom.kernel.journal import count_access
-from everloom.kernel.search import DEFAULT, Findings, Recipe, Scope
-from everloom.kernel.search import Hit as Found
+from everloom.kernel.operation import Operation
+from everloom.kernel.search import DEFAULT, Findings, Hit, Recipe, Scope
 from everloom.kernel.texts import checked, checked_name, name_key
-from everloom.semantic import checks
-from everloom.semantic.evidence import subjects
-from everloom.semantic.evidence.subjects import Region
-from everloom.semantic.ground import Act, Ground, state_of
+from everloom.semantic import requests
+from everloom.semantic.evidence.identity import Region, find, need_ids
+from everloom.semantic.evidence.records import briefs_of, observations_of, understandings_of
+from everloom.semantic.evidence.subjects import subjects_of
 from everloom.semantic.parts import (
     BestAnswer,
-    BriefObservation,
     Brought,
     CompactionReason,
     Provenance,
-    Source,
     StructuralNote,
     SubjectHead,
     SubjectUnderstanding,
     Supporting,
+    copied,
 )
-from everloom.semantic.recall.among import search_among
-from everloom.semantic.recall.records import briefs_of, observations_of, understandings_of
-from everloom.semantic.recall.sessions import Heartbeat, activity, clear_seen, heartbeat, mark_seen
+from everloom.semantic.requests import SearchMode
 from everloom.semantic.results import (
     BroughtToMind,
-    Hit,
     Observation,
     QuestionRecall,
     Recall,
+    SemanticHit,
     SubjectRecall,
     Understanding,
 )
+from everloom.semantic.state import SeenLog, activity, clear_seen, read_seen, show_items, state_of
 from everloom.store import Unit
 
-Mode = Literal["hybrid", "text", "embedding"]
-
-DISPOSABLE = (
+_DISPOSABLE = (
     "DISPOSABLE: everything here can be fetched from memory again. Drop this answer first when context is compacted; "
     "only heartbeat_token is worth carrying to the next call."
 )
-KNOWN = Scope(kinds=frozenset({"observation", "understanding"}))
-RECIPES: Mapping[Mode, Recipe] = {
+_KNOWN = Scope(kinds=frozenset({"observation", "understanding"}))
+_RECIPES: Mapping[SearchMode, Recipe] = {
     "hybrid": DEFAULT,
     "text": replace(DEFAULT, vectors=0.0),
     "embedding": replace(DEFAULT, words=0.0, context=0.0),
 }
-PAGE = 8
-LARGEST_PAGE = 20
-A_TOPIC = 4
-SUPPORTING = 5
-RECENT = 10
-MOST_LINKED = 3
-LONGEST_TOPIC = 20_000
-LARGEST_TOKEN = 2**31 - 1
-# Above this many, a search over everything finds what a ranking of all of them would.
-MOST_RANKED = 5_000
+_MOST_TOPICS = 10
+# How much one answer shows: of one topic, of several together, and of each of these at least.
+_PAGE = 8
+_LARGEST_PAGE = 20
+_A_TOPIC = 4
+_SUPPORTING = 5
+_RECENT = 10
+_MOST_LINKED = 3
+_LONGEST_TOPIC = 20_000
+_LARGEST_TOKEN = 2**31 - 1
+# Of more than this many observations only the newest are ranked.
+_MOST_RANKED = 5_000
+
+Record = Observation | Understanding
 
 
-def compaction(beat: Heartbeat, last_token: int | None, now: datetime, gap: timedelta) -> CompactionReason | None:
+def compaction(log: SeenLog, last_token: int | None, now: datetime, gap: timedelta) -> CompactionReason | None:
     """Decide whether the client lost what it was shown. A session's first call has nothing to lose. Pure."""
-    if beat.token is None:
+    if log.token is None:
         return None
     if last_token is None:
         return "missing_token"
-    if last_token != beat.token:
+    if last_token != log.token:
         return "wrong_token"
-    return "time_gap" if beat.at is not None and now - beat.at > gap else None
+    return "time_gap" if log.at is not None and now - log.at > gap else None
 
 
 def bring_to_mind(
-    ground: Ground, topic_or_context: str | Sequence[str], last_token: int | None, include_seen: bool
+    op: Operation, topic_or_context: str | Sequence[str], last_token: int | None, include_seen: bool, gap: timedelta
 ) -> BroughtToMind:
     """Surface what the topics touch and the session has not been shown."""
-    topics = checked_topics(topic_or_context)
-    beat = heartbeat(ground)
-    lost = compaction(beat, last_token, ground.clock.now(), ground.seen_gap)
-    with ground.read() as unit:
-        documents = frozenset(state_of(unit).document_ids)
-    seen = frozenset() if include_seen or lost is not None else beat.seen
-    hits, degraded = gathered(ground, topics, seen | documents)
-    with ground.act("bring_to_mind") as act:
+    given = [topic_or_context] if isinstance(topic_or_context, str) else topic_or_context
+    topics = list(
+        dict.fromkeys(
+            checked(topic, "the topic", _LONGEST_TOPIC) for topic in requests.counted(given, "topics", _MOST_TOPICS)
+        )
+    )
+    log = read_seen(op)
+    lost = compaction(log, last_token, op.now, gap)
+    seen = frozenset() if include_seen or lost is not None else log.seen
+    hits, degraded = _gather(op, topics, seen | _documents(op))
+    with op.write("bring_to_mind") as tx:
         if lost is not None:
-            clear_seen(act)
-        results = brought(act, hits)
-        token = 1 + secrets.randbelow(LARGEST_TOKEN)
-        if act.session is not None:
-            act.unit.run("semantic.session_brought", session=act.session.id, token=token, at=to_micros(act.at))
-        act.note(topics=len(topics), results=[each.id for each in results], compaction=lost)
+            clear_seen(tx)
+        results = tuple(
+            copied(Brought, record, **_shown(record), relevance_score=round(hit.score, 4))
+            for hit, record in _join(tx.unit, hits)
+        )
+        show_items(tx, [item for each in results for item in (each.id, *(one.id for one in each.linked_observations))])
+        token = 1 + secrets.randbelow(_LARGEST_TOKEN)
+        activity_of_others = activity(tx)
+        if tx.session is not None:
+            tx.unit.run("semantic.session_brought", session=tx.session.id, token=token, at=to_micros(tx.at))
+        tx.event(topics=len(topics), results=[each.id for each in results], compaction=lost)
         return BroughtToMind(
-            compaction_note=DISPOSABLE,
+            compaction_note=_DISPOSABLE,
             heartbeat_token=token,
             compaction_detected=lost is not None,
             compaction_reason=lost,
             results=results,
             degraded=degraded,
-            workspace_activity=activity(act),
+            workspace_activity=activity_of_others,
         )
 
 
-def checked_topics(given: str | Sequence[str]) -> list[str]:
-    """Accept one topic or several."""
-    topics = [given] if isinstance(given, str) else checks.counted(checks.tuple_of(given), "topics", checks.MOST_TOPICS)
-    return list(dict.fromkeys(checked(topic, "the topic", LONGEST_TOPIC) for topic in topics))
+def _documents(op: Operation) -> frozenset[int]:
+    """Find the soul, the protocol and the orientation: `orient` hands them out, and no question is answered by them."""
+    with op.read() as unit:
+        return frozenset(state_of(unit).document_ids)
 
 
-def gathered(ground: Ground, topics: Sequence[str], leaving_out: frozenset[int]) -> tuple[list[Found], str | None]:
+def _gather(op: Operation, topics: Sequence[str], leaving_out: frozenset[int]) -> tuple[list[Hit], str | None]:
     """Search every topic and let each have its turn, so that a strong one does not starve the others."""
-    page = PAGE if len(topics) == 1 else min(LARGEST_PAGE, max(PAGE, A_TOPIC * len(topics)))
-    found = [
-        ground.finder.search(ground.workspace.id, topic, limit=page, within=KNOWN, leaving_out=leaving_out)
-        for topic in topics
-    ]
+    page = _PAGE if len(topics) == 1 else min(_LARGEST_PAGE, max(_PAGE, _A_TOPIC * len(topics)))
+    found = [op.search(topic, limit=page, within=_KNOWN, leaving_out=leaving_out) for topic in topics]
     turns = (hit for turn in zip_longest(*(each.hits for each in found)) for hit in turn if hit is not None)
-    chosen: dict[int, Found] = {}
+    chosen: dict[int, Hit] = {}
     for hit in turns:
         if hit.id in chosen:
             chosen[hit.id] = max(chosen[hit.id], hit, key=lambda each: each.score)
@@ -137,233 +141,124 @@ def gathered(ground: Ground, topics: Sequence[str], leaving_out: frozenset[int])
     return ranked, next((each.degraded for each in found if each.degraded), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Records:
-    """What the faculty knows of some hits."""
-
-    observations: Mapping[int, Observation]
-    understandings: Mapping[int, Understanding]
-
-    def of(self, hit: Found) -> Observation | Understanding | None:
-        """Find the record of a hit; None if it was erased meanwhile."""
-        return self.observations.get(hit.id) or self.understandings.get(hit.id)
-
-
-def records_for(unit: Unit, hits: Sequence[Found]) -> Records:
-    """Read what hits are hits of."""
+def _join(unit: Unit, hits: Sequence[Hit]) -> list[tuple[Hit, Record]]:
+    """Read what hits are hits of; what was erased meanwhile is left out."""
     ids = [hit.id for hit in hits]
-    return Records(observations_of(unit, ids), understandings_of(unit, ids))
+    records: dict[int, Record] = {**observations_of(unit, ids), **understandings_of(unit, ids)}
+    return [(hit, records[hit.id]) for hit in hits if hit.id in records]
 
 
-def source_of(record: Observation | Understanding) -> Source:
-    """Say what a record is."""
-    return "understanding" if isinstance(record, Understanding) else "observation"
+def _shown(record: Record) -> dict[str, Any]:
+    """Say what a record is, its summary, and the newest evidence that travels with it, if it is an understanding."""
+    if isinstance(record, Observation):
+        return {"source": "observation", "summary": None, "linked_observations": ()}
+    linked = record.linked_observations[-_MOST_LINKED:]
+    return {"source": "understanding", "summary": record.summary, "linked_observations": linked}
 
 
-def summary_of(record: Observation | Understanding) -> str | None:
-    """Read the summary, which only an understanding has."""
-    return record.summary if isinstance(record, Understanding) else None
-
-
-def linked_of(record: Observation | Understanding) -> tuple[BriefObservation, ...]:
-    """Read the newest evidence that travels with an understanding."""
-    return record.linked_observations[-MOST_LINKED:] if isinstance(record, Understanding) else ()
-
-
-def brought(act: Act, hits: Sequence[Found]) -> tuple[Brought, ...]:
-    """Write hits as what came to mind, and note that they were shown."""
-    records = records_for(act.unit, hits)
-    results = []
-    for hit in hits:
-        record = records.of(hit)
-        if record is not None:
-            results.append(
-                Brought(
-                    id=hit.id,
-                    source=source_of(record),
-                    subject_names=record.subject_names,
-                    summary=summary_of(record),
-                    content=record.content,
-                    relevance_score=round(hit.score, 4),
-                    generation=record.generation,
-                    linked_observations=linked_of(record),
-                )
-            )
-    show(act, [item for each in results for item in (each.id, *(linked.id for linked in each.linked_observations))])
-    return tuple(results)
-
-
-def show(act: Act, ids: Sequence[int]) -> None:
-    """Count what was shown, and remember that this session saw it."""
-    count_access(act.unit, ids, act.at)
-    mark_seen(act, ids)
-
-
-def recall(ground: Ground, question_or_subject_name: str) -> Recall:
+def recall(op: Operation, question_or_subject_name: str) -> Recall:
     """Answer a question, or tell what is known of a subject."""
-    question = checked(question_or_subject_name, "the question or subject name", LONGEST_TOPIC)
-    region = subject_meant(ground, question)
-    return recall_question(ground, question) if region is None else recall_subject(ground, region)
+    question = checked(question_or_subject_name, "the question or subject name", _LONGEST_TOPIC)
+    region = _subject_meant(op, question)
+    return _recall_question(op, question) if region is None else _recall_subject(op, region)
 
 
-def subject_meant(ground: Ground, text: str) -> Region | None:
+def _subject_meant(op: Operation, text: str) -> Region | None:
     """Find the subject of exactly this name or alias."""
     try:
         key = name_key(checked_name(text, "the name"))
     except Rejected:
         return None
-    with ground.read() as unit:
-        return subjects.find(unit, [key]).get(key)
+    with op.read() as unit:
+        return find(unit, [key]).get(key)
 
 
-def recall_question(ground: Ground, question: str) -> QuestionRecall:
+def _recall_question(op: Operation, question: str) -> QuestionRecall:
     """Find the best answer, and what supports it."""
-    with ground.read() as unit:
-        documents = frozenset(state_of(unit).document_ids)
-    found = ground.finder.search(
-        ground.workspace.id, question, limit=1 + SUPPORTING, within=KNOWN, leaving_out=documents
-    )
-    with ground.act("recall") as act:
-        records = records_for(act.unit, found.hits)
-        told = [(hit, record) for hit in found.hits if (record := records.of(hit)) is not None]
-        linked = [brief.id for _, record in told[:1] for brief in linked_of(record)]
-        show(act, [*(hit.id for hit, _ in told), *linked])
-        act.note(results=[hit.id for hit, _ in told])
+    found = op.search(question, limit=1 + _SUPPORTING, within=_KNOWN, leaving_out=_documents(op))
+    with op.write("recall") as tx:
+        joined = _join(tx.unit, found.hits)
+        best = None
+        for hit, record in joined[:1]:
+            best = copied(BestAnswer, record, **_shown(record), confidence=round(min(1.0, hit.score), 4))
+        linked = () if best is None else best.linked_observations
+        ids = [hit.id for hit, _ in joined]
+        show_items(tx, [*ids, *(each.id for each in linked)])
+        tx.event(results=ids)
         return QuestionRecall(
-            best_answer=best_answer(*told[0]) if told else None,
-            supporting=tuple(supporting(hit, record) for hit, record in told[1:]),
-            provenance=provenance(told[0][1]) if told else None,
-            degraded=found.degraded,
-            workspace_activity=activity(act),
-        )
-
-
-def best_answer(hit: Found, record: Observation | Understanding) -> BestAnswer:
-    """Write the strongest hit as an answer."""
-    return BestAnswer(
-        id=hit.id,
-        subject_names=record.subject_names,
-        content=record.content,
-        confidence=round(min(1.0, hit.score), 4),
-        kind=record.kind,
-        source=source_of(record),
-        summary=summary_of(record),
-        linked_observations=linked_of(record),
-    )
-
-
-def supporting(hit: Found, record: Observation | Understanding) -> Supporting:
-    """Write a weaker hit as support."""
-    return Supporting(
-        id=hit.id,
-        subject_names=record.subject_names,
-        content=record.content,
-        score=round(hit.score, 4),
-        source=source_of(record),
-    )
-
-
-def provenance(record: Observation | Understanding) -> Provenance:
-    """Say who wrote a record, and when."""
-    return Provenance(session_id=record.session_id, model_tier=record.model_tier, created_at=record.created_at)
-
-
-def recall_subject(ground: Ground, known: Region) -> SubjectRecall:
-    """Tell what is known of a subject."""
-    with ground.act("recall") as act:
-        unit = act.unit
-        (region,) = subjects.need(unit, {name_key(known.name): known.name})
-        (record,) = subjects.records_of(unit, [region.id])
-        texts = understandings_of(unit, [item for item in (region.single_id, region.structural_id) if item is not None])
-        ids = [row["id"] for row in unit.all("semantic.observation_recent", subject=region.id, limit=RECENT)]
-        recent = briefs_of(unit, ids)
-        single = None if region.single_id is None else texts.get(region.single_id)
-        structural = None if region.structural_id is None else texts.get(region.structural_id)
-        linked = () if single is None else single.linked_observations
-        show(act, list(dict.fromkeys([*texts, *ids, *(each.id for each in linked)])))
-        act.note(subject=region.name, results=[*texts, *ids])
-        return SubjectRecall(
-            subject=SubjectHead(name=record.name, summary=record.summary, tags=record.tags),
-            single_subject_understanding=None if single is None else subject_understanding(single),
-            structural_understanding=None
-            if structural is None
-            else StructuralNote(
-                id=structural.id,
-                content=structural.content,
-                version=structural.version,
-                updated_at=structural.updated_at,
+            best_answer=best,
+            supporting=tuple(
+                copied(Supporting, record, source=_shown(record)["source"], score=round(hit.score, 4))
+                for hit, record in joined[1:]
             ),
-            recent_observations=recent,
-            workspace_activity=activity(act),
+            provenance=copied(Provenance, joined[0][1]) if joined else None,
+            degraded=found.degraded,
+            workspace_activity=activity(tx),
         )
 
 
-def subject_understanding(record: Understanding) -> SubjectUnderstanding:
-    """Show a subject's own understanding."""
-    return SubjectUnderstanding(
-        id=record.id,
-        content=record.content,
-        summary=record.summary,
-        generation=record.generation,
-        version=record.version,
-        updated_at=record.updated_at,
-        linked_observations=record.linked_observations,
-    )
+def _recall_subject(op: Operation, known: Region) -> SubjectRecall:
+    """Tell what is known of a subject."""
+    with op.write("recall") as tx:
+        unit = tx.unit
+        # Read again: it may have been merged or understood anew since it was found.
+        key = name_key(known.name)
+        region = find(unit, [key]).get(key, known)
+        (record,) = subjects_of(unit, [region.id])
+        texts = understandings_of(unit, [item for item in (region.single_id, region.structural_id) if item is not None])
+        ids = [row["id"] for row in unit.all("semantic.observation_recent", subject=region.id, limit=_RECENT)]
+        single, structural = texts.get(region.single_id or 0), texts.get(region.structural_id or 0)
+        linked = () if single is None else single.linked_observations
+        show_items(tx, list(dict.fromkeys([*texts, *ids, *(each.id for each in linked)])))
+        tx.event(subject=region.name, results=[*texts, *ids])
+        return SubjectRecall(
+            subject=copied(SubjectHead, record),
+            single_subject_understanding=None if single is None else copied(SubjectUnderstanding, single),
+            structural_understanding=None if structural is None else copied(StructuralNote, structural),
+            recent_observations=briefs_of(unit, ids),
+            workspace_activity=activity(tx),
+        )
 
 
-def recipe_for(mode: Mode) -> Recipe:
-    """Find the recipe of a mode."""
-    if mode not in RECIPES:
-        raise Rejected(f"there is no mode {mode!r}", hint=f"choose from {', '.join(get_args(Mode))}")
-    return RECIPES[mode]
-
-
-def search(ground: Ground, query: str, limit: int, mode: Mode) -> tuple[Hit, ...]:
+def search(op: Operation, query: str, limit: int, mode: SearchMode) -> tuple[SemanticHit, ...]:
     """Search understandings and observations; without vectors, by words."""
-    recipe, most = recipe_for(mode), checks.limit(limit)
-    found = ground.finder.search(ground.workspace.id, query, limit=most, within=KNOWN, recipe=recipe)
-    if mode == "embedding" and not found.by_vectors:
-        found = ground.finder.search(ground.workspace.id, query, limit=most, within=KNOWN, recipe=RECIPES["text"])
-    return as_hits(ground, found)
+    return _search(op, query, mode, limit=requests.limit(limit), within=_KNOWN)
 
 
 def query_observations(
-    ground: Ground, subject_names: Sequence[str], query: str, mode: Mode, limit: int
-) -> tuple[Hit, ...]:
+    op: Operation, subject_names: Sequence[str], query: str, mode: SearchMode, limit: int
+) -> tuple[SemanticHit, ...]:
     """Search among the observations that are tagged with all of the subjects."""
-    recipe, most = recipe_for(mode), checks.limit(limit)
-    wanted = checks.names(subject_names, most=checks.MOST_SUBJECTS)
-    with ground.read() as unit:
-        regions = [region.id for region in subjects.need(unit, wanted)]
-        rows = unit.all("semantic.observation_tagged_all", subjects=regions, count=len(regions), limit=MOST_RANKED)
-    found = search_among(ground, [row["id"] for row in rows], query, most, recipe)
+    most = requests.limit(limit)
+    with op.read() as unit:
+        subjects = need_ids(unit, subject_names)
+        rows = unit.all("semantic.observation_tagged_all", subjects=subjects, count=len(subjects), limit=_MOST_RANKED)
+    return _search(op, query, mode, limit=most, among=[row["id"] for row in rows])
+
+
+def _search(op: Operation, query: str, mode: SearchMode, **how: Any) -> tuple[SemanticHit, ...]:
+    """Search in a mode; nearness in meaning falls back to words where there are no vectors."""
+    if mode not in _RECIPES:
+        raise Rejected(f"there is no mode {mode!r}", hint=f"choose from {', '.join(get_args(SearchMode))}")
+    found: Findings = op.search(query, recipe=_RECIPES[mode], **how)
     if mode == "embedding" and not found.by_vectors:
-        found = search_among(ground, [row["id"] for row in rows], query, most, RECIPES["text"])
-    return as_hits(ground, found)
+        found = op.search(query, recipe=_RECIPES["text"], **how)
+    with op.read() as unit:
+        return tuple(_semantic_hit(hit, record) for hit, record in _join(unit, found.hits))
 
 
-def as_hits(ground: Ground, found: Findings) -> tuple[Hit, ...]:
-    """Write findings in the contract's shape."""
-    with ground.read() as unit:
-        records = records_for(unit, found.hits)
-    return tuple(hit_from(hit, record) for hit in found.hits if (record := records.of(hit)) is not None)
-
-
-def hit_from(hit: Found, record: Observation | Understanding) -> Hit:
-    """Join a hit with its record."""
-    return Hit(
-        id=hit.id,
-        kind=source_of(record),
-        subject_names=record.subject_names,
-        summary=summary_of(record),
+def _semantic_hit(hit: Hit, record: Record) -> SemanticHit:
+    """Join a hit with its record, in the contract's shape."""
+    is_observation = isinstance(record, Observation)
+    return copied(
+        SemanticHit,
+        record,
+        kind="observation" if is_observation else "understanding",
+        summary=_shown(record)["summary"],
         matched_content=record.content,
         matched_perspective=hit.matched_perspective,
         score=round(hit.score, 4),
-        generation=record.generation,
-        understanding_kind=record.kind if isinstance(record, Understanding) else None,
-        observation_kind=record.kind if isinstance(record, Observation) else None,
+        understanding_kind=None if is_observation else record.kind,
+        observation_kind=record.kind if is_observation else None,
         observed_at=record.observed_at if isinstance(record, Observation) else record.updated_at,
-        created_at=record.created_at,
-        session_id=record.session_id,
-        model_tier=record.model_tier,
     )

@@ -1,151 +1,66 @@
-"""The time axis: sessions, what happened in them, what each was shown, and what others wrote meanwhile.
+"""The time axis: sessions, what happened in them, and the note on each.
 
 A session is a client's label of a conversation. Its note is the one understanding that is rewritten in place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import to_micros
 from everloom.errors import Conflict, NotFound, Rejected
-from everloom.kernel.journal import Session, count_access, session_from
-from everloom.kernel.search import Document, Standing
+from everloom.kernel.journal import Session, session_from
+from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import checked, checked_name
-from everloom.semantic import checks
-from everloom.semantic.evidence.drafts import completed
-from everloom.semantic.ground import Act, Ground, clock_id, state_for_writing, tick
-from everloom.semantic.parts import Activity, SessionObservation, WorkspaceActivity
-from everloom.semantic.recall.records import names_of, observations_of, tags_of, understandings_of
-from everloom.semantic.results import DescribedSession, SeenReset, SessionStory, SessionSummary
+from everloom.semantic import requests
+from everloom.semantic.evidence.records import observations_of, understandings_of
+from everloom.semantic.parts import SessionObservation, copied
+from everloom.semantic.results import DescribedSession, SessionStory, SessionSummary
+from everloom.semantic.state import state_for_writing, tick
+from everloom.semantic.understanding.understandings import prepare_text, text_document
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
 
-MOST_ACTIVITY = 5
-PREVIEW_WORDS = 20
-PREVIEW_CHARACTERS = 200
-ORIENT_HOURS = 48.0
-ORIENT_SESSIONS = 10
 
-
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """What a session's last `bring_to_mind` left behind."""
-
-    token: int | None = None
-    at: datetime | None = None
-    seen: frozenset[int] = frozenset()
-
-
-def activity(act: Act) -> WorkspaceActivity:
-    """List what others wrote since this session's previous call, and note that this is one."""
-    if act.session is None:
-        return None
-    unit = act.unit
-    (state,) = unit.all("semantic.session_get", session=act.session.id)
-    rows = unit.all("semantic.activity", after=state["called_through"], session=act.session.id, limit=MOST_ACTIVITY)
-    unit.run("semantic.session_called", session=act.session.id, through=clock_id(unit))
-    ids = [row["item_id"] for row in rows]
-    tags = {
-        **tags_of(unit, "semantic.observation_tags", ids),
-        **tags_of(unit, "semantic.understanding_tags", ids),
-    }
-    return tuple(activity_from(row, tags) for row in rows) or None
-
-
-def activity_from(row: Row, tags: Mapping[int, Sequence[Row]]) -> Activity:
-    """Read one item of activity from its document."""
-    return Activity(
-        id=row["item_id"],
-        kind=row["kind"],
-        subject_names=names_of(tags.get(row["item_id"], ())),
-        preview=preview(row["title"] or row["text"]),
-        created_at=from_micros(row["created_at"]),
-    )
-
-
-def preview(text: str) -> str:
-    """Cut a text to its first words."""
-    words = text.split()
-    short = " ".join(words[:PREVIEW_WORDS])
-    cut = len(words) > PREVIEW_WORDS or len(short) > PREVIEW_CHARACTERS
-    return short[:PREVIEW_CHARACTERS] + "…" if cut else short
-
-
-def noted(ground: Ground, operation: str, used: Sequence[int] = ()) -> WorkspaceActivity:
-    """Note a call that only read, and count what it used; without either there is nothing to note."""
-    if ground.session is None and not used:
-        return None
-    with ground.act(operation) as act:
-        count_access(act.unit, used, act.at)
-        act.note(used=list(used))
-        return activity(act)
-
-
-def heartbeat(ground: Ground) -> Heartbeat:
-    """Read what the session's last `bring_to_mind` left, and everything it was shown."""
-    if ground.session is None:
-        return Heartbeat()
-    with ground.read() as unit:
-        session = unit.one("kernel.session_by_label", label=checked_name(ground.session, "the session's id"))
-        state = None if session is None else unit.one("semantic.session_get", session=session["id"])
-        if state is None:
-            return Heartbeat()
-        seen = frozenset(row["item_id"] for row in unit.all("semantic.seen_all", session=state["session_id"]))
-    at = None if state["brought_at"] is None else from_micros(state["brought_at"])
-    return Heartbeat(state["token"], at, seen)
-
-
-def mark_seen(act: Act, ids: Iterable[int]) -> None:
-    """Note what the session was shown."""
-    if act.session is not None:
-        session, at = act.session.id, to_micros(act.at)
-        act.unit.many(
-            "semantic.seen_add", ({"session": session, "item": item, "at": at} for item in dict.fromkeys(ids))
-        )
-
-
-def clear_seen(act: Act) -> int:
-    """Forget what the session was shown."""
-    return 0 if act.session is None else act.unit.run("semantic.seen_clear", session=act.session.id)
-
-
-def reset_seen(ground: Ground) -> SeenReset:
-    """Forget what this session was shown."""
-    with ground.act("reset_seen") as act:
-        cleared = clear_seen(act)
-        act.note(cleared=cleared)
-        return SeenReset(cleared=cleared, workspace_activity=activity(act))
-
-
-def recent(
-    ground: Ground, limit: int, active_within_hours: float, after: datetime | None, before: datetime | None
+def list_sessions(
+    op: Operation, limit: int, active_within_hours: float, after: datetime | None, before: datetime | None
 ) -> tuple[SessionSummary, ...]:
     """List sessions, the latest active first."""
-    most = checks.limit(limit)
-    span = timedelta(hours=checks.hours(active_within_hours))
+    most = requests.limit(limit)
+    span = timedelta(hours=requests.hours(active_within_hours))
     by_start = after is not None or before is not None
-    with ground.read() as unit:
-        rows = unit.all(
-            "kernel.session_recent",
-            seen_from=-FOREVER if by_start else to_micros(ground.clock.now() - span),
-            started_from=-FOREVER if after is None else to_micros(checks.instant(after, "after")),
-            started_until=FOREVER if before is None else to_micros(checks.instant(before, "before")),
-            limit=most,
+    with op.read() as unit:
+        return recent_sessions(
+            unit,
+            most,
+            seen_from=-FOREVER if by_start else to_micros(op.now - span),
+            started_from=-FOREVER if after is None else to_micros(requests.instant(after, "after")),
+            started_until=FOREVER if before is None else to_micros(requests.instant(before, "before")),
         )
-        return summaries(unit, [session_from(row) for row in rows])
+
+
+def recent_sessions(
+    unit: Unit,
+    limit: int,
+    *,
+    seen_from: int = -FOREVER,
+    started_from: int = -FOREVER,
+    started_until: int = FOREVER,
+) -> tuple[SessionSummary, ...]:
+    """Tell of sessions within some bounds, the latest active first."""
+    bounds = {"seen_from": seen_from, "started_from": started_from, "started_until": started_until}
+    return summaries(unit, [session_from(row) for row in unit.all("kernel.session_recent", **bounds, limit=limit)])
 
 
 def summaries(unit: Unit, sessions: Sequence[Session]) -> tuple[SessionSummary, ...]:
     """Tell of sessions what this faculty knows."""
     states = {row["session_id"]: row for row in unit.all("semantic.session_of", ids=[each.id for each in sessions])}
-    return tuple(summary_from(each, states.get(each.id)) for each in sessions)
+    return tuple(_summary(each, states.get(each.id)) for each in sessions)
 
 
-def summary_from(session: Session, state: Row | None) -> SessionSummary:
-    """Join a session with its state."""
+def _summary(session: Session, state: Row | None) -> SessionSummary:
     return SessionSummary(
         session_id=session.label,
         started_at=session.started_at,
@@ -156,7 +71,7 @@ def summary_from(session: Session, state: Row | None) -> SessionSummary:
     )
 
 
-def session_named(unit: Unit, label: str) -> Session:
+def _session_named(unit: Unit, label: str) -> Session:
     """Find a session that must exist."""
     wanted = checked_name(label, "the session's id")
     row = unit.one("kernel.session_by_label", label=wanted)
@@ -165,115 +80,85 @@ def session_named(unit: Unit, label: str) -> Session:
     return session_from(row)
 
 
-def what_happened(ground: Ground, session_id: str, limit: int) -> SessionStory:
+def what_happened(op: Operation, session_id: str, limit: int) -> SessionStory:
     """Tell a session's observations in order."""
-    most = checks.limit(limit, 10_000)
-    with ground.read() as unit:
-        session = session_named(unit, session_id)
-        ids = [row["id"] for row in unit.all("semantic.observation_in_session", session=session.id, limit=most)]
-        found = observations_of(unit, ids)
+    most = requests.limit(limit, 10_000)
+    with op.read() as unit:
+        session = _session_named(unit, session_id)
+        rows = unit.all("semantic.observation_in_session", session=session.id, limit=most)
+        found = observations_of(unit, [row["id"] for row in rows])
         state = next(iter(unit.all("semantic.session_of", ids=[session.id])), None)
     return SessionStory(
-        session=summary_from(session, state),
+        session=_summary(session, state),
         content=None if state is None else state["text"],
-        observations=tuple(
-            SessionObservation(
-                id=each.id,
-                content=each.content,
-                kind=each.kind,
-                subject_names=each.subject_names,
-                created_at=each.created_at,
-                generation=each.generation,
-            )
-            for each in (found[item] for item in ids)
-        ),
+        observations=tuple(copied(SessionObservation, found[row["id"]]) for row in rows),
     )
 
 
-def describe(
-    ground: Ground, summary: str, content: str | None, session_id: str | None, expected: int | None, key: str | None
+def describe_session(
+    op: Operation, summary: str, content: str | None, session_id: str | None, expected: int | None, key: str | None
 ) -> DescribedSession:
     """Write a session's note in place of the one it has."""
-    label = session_id if session_id is not None else ground.session
+    label = session_id if session_id is not None else op.session
     if label is None:
         raise Rejected("there is no session to describe", hint="name one, or open the workspace with a session")
-    title, version = checks.summary(summary), checks.version(expected)
+    title, version = requests.summary(summary), requests.version(expected)
     text = title if content is None else checked(content, "the content")
-    draft = Document(
-        kind="understanding", title=title, text=text, happened_at=ground.clock.now(), standing=Standing.SYNTHESIS
-    )
-    prepared = ground.index.prepare([draft])
-    request = {"summary": title, "content": text, "session_id": label, "expected_version": version}
-    with ground.act("describe_session") as act:
-        if (answer := act.told(key, request, DescribedSession)) is not None:
-            return answer
-        session = session_named(act.unit, label)
-        act.unit.run("semantic.session_ensure", session=session.id)
-        note = note_of(act.unit, session, version)
-        document = Document(
-            kind="understanding",
-            title=title,
-            text=text,
-            happened_at=act.at,
+    prepared = prepare_text(op, text, title)
+
+    def act(tx: Transaction) -> DescribedSession:
+        session = _session_named(tx.unit, label)
+        note = _note_of(tx.unit, session, version)
+        document = replace(
+            text_document(op, text, title),
+            happened_at=tx.at,
             labels=(session.label,),
-            standing=Standing.SYNTHESIS,
-            session_id=act.session_id,
-            model_tier=act.model_tier,
+            session_id=tx.session_id,
+            model_tier=tx.model_tier,
         )
-        ready = completed(prepared, {0: document})
+        ready = op.index.complete(prepared, {0: document})
         if note is None:
-            (item,) = act.ground.index.add(act.unit, ready, act.at)
+            (item,) = op.index.add(tx.unit, ready, tx.at)
         else:
             item = note["id"]
-            act.ground.index.revise(act.unit, item, ready, act.at)
-        put_note(act, item, session, is_new=note is None)
-        act.note(id=item, session=session.label, summary=title)
-        answered = DescribedSession(
+            op.index.revise(tx.unit, item, ready, tx.at)
+        _put_note(tx, item, session, is_new=note is None)
+        tx.event(id=item, session=session.label, summary=title)
+        return DescribedSession(
             session_id=session.label,
             understanding_id=item,
             summary=title,
             version=1 if note is None else note["version"] + 1,
             started_at=session.started_at,
         )
-        return act.keep(key, request, DescribedSession, answered)
+
+    request = {"summary": title, "content": text, "session_id": label, "expected_version": version}
+    return op.write_once("describe_session", key, request, DescribedSession, act)
 
 
-def note_of(unit: Unit, session: Session, version: int | None) -> Row | None:
+def _note_of(unit: Unit, session: Session, version: int | None) -> Row | None:
     """Find a session's note, at the version that the caller expects."""
+    unit.run("semantic.session_ensure", session=session.id)
     (state,) = unit.all("semantic.session_get", session=session.id)
-    rows = (
-        []
-        if state["understanding_id"] is None
-        else unit.all("semantic.understanding_of", ids=[state["understanding_id"]])
-    )
-    note = rows[0] if rows else None
+    pointer = state["understanding_id"]
+    note = None if pointer is None else next(iter(unit.all("semantic.understanding_of", ids=[pointer])), None)
     current = 0 if note is None else note["version"]
     if version is not None and version != current:
         raise Conflict(
             f"the note of session {session.label!r} is at version {current}, not {version}",
             hint="somebody wrote it since you looked; read it again, then decide",
-            current=None if note is None else understandings_of(unit, [note["id"]])[note["id"]],
+            current=None if note is None else understandings_of(unit, [pointer])[pointer],
         )
     return note
 
 
-def put_note(act: Act, item: int, session: Session, *, is_new: bool) -> None:
+def _put_note(tx: Transaction, item: int, session: Session, *, is_new: bool) -> None:
     """Write the note's row; it has seen everything that happened so far."""
-    unit, generation, through = act.unit, state_for_writing(act.unit).current_generation, tick(act.unit)
-    at = to_micros(act.at)
+    unit, generation, through = tx.unit, state_for_writing(tx.unit).current_generation, tick(tx.unit)
+    values = {"id": item, "generation": generation, "seen_through": through, "at": to_micros(tx.at)}
     if is_new:
-        unit.run(
-            "semantic.understanding_add",
-            id=item,
-            kind="session",
-            generation=generation,
-            version=1,
-            seen_through=through,
-            reason=None,
-            subject_set="",
-            at=at,
-        )
+        unit.run("semantic.understanding_add", **values, kind="session", version=1, reason=None, subject_set="")
         unit.run("kernel.source_add", item=item, source=session.id)
     else:
-        unit.run("semantic.understanding_rewrite", id=item, generation=generation, seen_through=through, at=at)
+        unit.run("semantic.understanding_rewrite", **values)
     unit.run("semantic.session_described", session=session.id, understanding=item, through=through)

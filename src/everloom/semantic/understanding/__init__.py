@@ -3,3 +3,7 @@
 Owns syntheses and how one supersedes another, and the soul, the protocol and the orientation of a workspace. Refuses to
 know who writes them: an agent through the verbs, or a model through `consolidation`.
 """
+
+from everloom.semantic.understanding.documents import default_text
+
+__all__ = ["default_text"]

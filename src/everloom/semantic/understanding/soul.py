@@ -8,21 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from everloom.semantic.consolidation.work import SoulHint
+from everloom.semantic.parts import SoulHint
 
-RULE_SHARE = 0.4
-FEWEST_LINES = 5
-TACTICS = 2
-GROWTH = 1.5
-SMALLEST_GROWTH = 400
-LARGEST = 6_000
+_RULE_SHARE = 0.4
+_FEWEST_LINES = 5
+_TACTICS = 2
+_GROWTH = 1.5
+_SMALLEST_GROWTH = 400
+_LARGEST = 6_000
 
-LISTED = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
-COMMAND = re.compile(
+_LISTED = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
+_COMMAND = re.compile(
     r"^\W*(?:always|never|do not|don't|must|make sure|ensure|avoid|remember to|use|run|call|check)\b", re.IGNORECASE
 )
-SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-SESSION = re.compile(
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_SESSION = re.compile(
     r"\b(?:20\d\d-\d\d-\d\d|yesterday|today|last (?:session|time|week)|this session|in session|commit [0-9a-f]{7}"
     r"|(?:issue|ticket|PR) ?#?\d+)\b|[\w./-]+\.(?:py|js|ts|md|sql|toml|json)\b",
     re.IGNORECASE,
@@ -33,14 +33,14 @@ def soul_hints(versions: Sequence[str]) -> tuple[SoulHint, ...]:
     """Read the souls of a workspace, oldest first, and say what looks like drift in the newest."""
     if not versions:
         return ()
-    return tuple(hint for hint in (as_rules(versions[-1]), as_tactics(versions[-1]), as_growth(versions)) if hint)
+    return tuple(hint for hint in (_as_rules(versions[-1]), _as_tactics(versions[-1]), _as_growth(versions)) if hint)
 
 
-def as_rules(text: str) -> SoulHint | None:
+def _as_rules(text: str) -> SoulHint | None:
     """See whether most of the text is commands or list items."""
-    lines = [line for line in SENTENCE.split(text) if line.strip()]
-    rules = [line for line in lines if LISTED.match(line) or COMMAND.match(line)]
-    if len(lines) < FEWEST_LINES or len(rules) < RULE_SHARE * len(lines):
+    lines = [line for line in _SENTENCE.split(text) if line.strip()]
+    rules = [line for line in lines if _LISTED.match(line) or _COMMAND.match(line)]
+    if len(lines) < _FEWEST_LINES or len(rules) < _RULE_SHARE * len(lines):
         return None
     return SoulHint(
         sign="rules",
@@ -48,10 +48,10 @@ def as_rules(text: str) -> SoulHint | None:
     )
 
 
-def as_tactics(text: str) -> SoulHint | None:
+def _as_tactics(text: str) -> SoulHint | None:
     """See whether the text quotes particular sessions."""
-    found = list(dict.fromkeys(match[0] for match in SESSION.finditer(text)))
-    if len(found) < TACTICS:
+    found = list(dict.fromkeys(match[0] for match in _SESSION.finditer(text)))
+    if len(found) < _TACTICS:
         return None
     return SoulHint(
         sign="tactics",
@@ -59,11 +59,11 @@ def as_tactics(text: str) -> SoulHint | None:
     )
 
 
-def as_growth(versions: Sequence[str]) -> SoulHint | None:
+def _as_growth(versions: Sequence[str]) -> SoulHint | None:
     """See whether the text has grown much since it began, or is simply long."""
     first, last = len(versions[0]), len(versions[-1])
-    grew = len(versions) > 1 and last > GROWTH * first and last - first > SMALLEST_GROWTH
-    if not grew and last <= LARGEST:
+    grew = len(versions) > 1 and last > _GROWTH * first and last - first > _SMALLEST_GROWTH
+    if not grew and last <= _LARGEST:
         return None
     return SoulHint(
         sign="growth",

@@ -7,64 +7,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import cast, get_args
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict, Rejected
+from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared, Standing
 from everloom.kernel.texts import checked
-from everloom.semantic import checks
-from everloom.semantic.evidence import subjects
-from everloom.semantic.evidence.drafts import completed
-from everloom.semantic.evidence.observations import set_of
-from everloom.semantic.evidence.subjects import Region
-from everloom.semantic.ground import Act, Ground, State, clock_id, state_for_writing
-from everloom.semantic.parts import UnderstandingKind
-from everloom.semantic.recall.records import need_active, need_observations, understandings_of
-from everloom.semantic.recall.sessions import activity
+from everloom.semantic import requests
+from everloom.semantic.evidence.identity import Region, labels_of, need, need_ids, need_one, region_from
+from everloom.semantic.evidence.observations import subject_set
+from everloom.semantic.evidence.records import ancestors_of, need_active, need_observations, understandings_of
+from everloom.semantic.evidence.subjects import expect_version
+from everloom.semantic.requests import UnderstandingKind, WrittenKind
 from everloom.semantic.results import CreatedUnderstanding, StructuralUnderstanding, Understanding, UpdatedUnderstanding
+from everloom.semantic.state import activity, clock_id, state_for_writing
 from everloom.store import Row, Unit
 
-DOCUMENT_KINDS = ("soul", "protocol", "orientation")
-COVERING_KINDS = ("single_subject", "relationship")
-STRUCTURAL_SUMMARY = 160
-LONGEST_HISTORY = 1_000
+_DOCUMENT_KINDS = ("soul", "protocol", "orientation")
+_COVERING_KINDS = ("single_subject", "relationship")
+_STRUCTURAL_SUMMARY = 160
 # How many subjects an understanding of each kind is about.
-SIZES: Mapping[str, tuple[int, int]] = {
+_SIZES: Mapping[str, tuple[int, int]] = {
     "single_subject": (1, 1),
-    "relationship": (2, checks.MOST_SUBJECTS),
+    "relationship": (2, requests.MOST_SUBJECTS),
     "structural": (1, 1),
-    **dict.fromkeys(DOCUMENT_KINDS, (0, checks.MOST_SUBJECTS)),
+    **dict.fromkeys(_DOCUMENT_KINDS, (0, requests.MOST_SUBJECTS)),
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewUnderstanding:
-    """An understanding to be written."""
+@dataclass(frozen=True, slots=True)
+class NewText:
+    """What a caller wants an understanding to say; subjects that are not named stay as they are."""
 
-    subject_names: tuple[str, ...]
     content: str
     summary: str
-    kind: UnderstandingKind | None = None
-    source_observation_ids: tuple[int, ...] = ()
-    reason: str | None = None
-    seen_through_id: int | None = None
-    expected_version: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
-    """A change to an understanding; subjects that are not named stay."""
-
-    understanding_id: int
-    new_content: str
-    new_summary: str
-    subject_names: tuple[str, ...] | None = None
-    reason: str | None = None
-    source_observation_ids: tuple[int, ...] = ()
-    seen_through_id: int | None = None
-    expected_version: int | None = None
+    subject_names: Sequence[str] | None
+    source_observation_ids: Sequence[int] | None
+    reason: str | None
+    seen_through_id: int | None
+    expected_version: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,87 +67,137 @@ class Synthesis:
     @property
     def subject_set(self) -> str:
         """Write its subjects as a set."""
-        return set_of(region.id for region in self.regions)
+        return subject_set(region.id for region in self.regions)
 
 
-def prepare(ground: Ground, content: str, summary: str) -> Prepared:
-    """Make the words and the vector of an understanding."""
-    return ground.index.prepare([document_of(content, summary, ground)])
-
-
-def document_of(content: str, summary: str, ground: Ground) -> Document:
+def text_document(op: Operation, content: str, summary: str) -> Document:
     """Write an understanding as search sees it, as far as that is known before it is written."""
-    return Document(
-        kind="understanding", title=summary, text=content, happened_at=ground.clock.now(), standing=Standing.SYNTHESIS
-    )
+    return Document(kind="understanding", title=summary, text=content, happened_at=op.now, standing=Standing.SYNTHESIS)
 
 
-def kind_for(kind: object, count: int) -> UnderstandingKind:
+def prepare_text(op: Operation, content: str, summary: str) -> Prepared:
+    """Make the words and the vector of an understanding."""
+    return op.index.prepare([text_document(op, content, summary)])
+
+
+def _kind_for(kind: object, count: int) -> UnderstandingKind:
     """Choose the kind by the number of subjects, or check the kind that was given against it."""
     if kind is None:
         kind = "single_subject" if count == 1 else "relationship"
-    if kind not in SIZES:
-        known = ", ".join(each for each in get_args(UnderstandingKind) if each in SIZES)
+    if kind not in _SIZES:
+        known = ", ".join(get_args(WrittenKind))
         hint = "describe_session writes the note of a session" if kind == "session" else f"choose from {known}"
         raise Rejected(f"an understanding cannot be written as {kind!r}", hint=hint)
-    least, most = SIZES[cast("str", kind)]
+    least, most = _SIZES[cast("str", kind)]
     if not least <= count <= most:
         raise Rejected(f"a {kind} understanding cannot be about {count} subjects", hint=f"name {least} to {most}")
     return cast("UnderstandingKind", kind)
 
 
-def create(ground: Ground, given: NewUnderstanding, key: str | None) -> CreatedUnderstanding:
+@dataclass(frozen=True, slots=True)
+class _CheckedText:
+    """A text that was checked, with its words and vector."""
+
+    names: Mapping[str, str] | None
+    synthesis: Synthesis
+    version: int | None
+
+    @property
+    def request(self) -> tuple[object, ...]:
+        """Write it so that equal requests are equal."""
+        made = self.synthesis
+        names = None if self.names is None else list(self.names)
+        return (names, made.content, made.summary, made.sources, made.reason, self.version, made.seen_through_id)
+
+
+def _check(op: Operation, given: NewText, prefix: str = "") -> _CheckedText:
+    content = checked(given.content, f"the {prefix}content")
+    summary = requests.summary(given.summary, f"the {prefix}summary")
+    named = given.subject_names
+    names = None if named is None else requests.names(named, most=requests.MOST_SUBJECTS, least=0)
+    version = requests.version(given.expected_version)
+    synthesis = Synthesis(
+        kind="single_subject",
+        regions=(),
+        content=content,
+        summary=summary,
+        sources=requests.ids(given.source_observation_ids, "source_observation_ids"),
+        reason=requests.optional(given.reason, "the reason"),
+        seen_through_id=given.seen_through_id,
+        prepared=prepare_text(op, content, summary),
+    )
+    return _CheckedText(names, synthesis, version)
+
+
+def create(op: Operation, kind: WrittenKind | None, given: NewText, key: str | None) -> CreatedUnderstanding:
     """Write a new understanding; it supersedes the active one of the same kind and subjects."""
-    content, summary = checked(given.content, "the content"), checks.summary(given.summary)
-    names = checks.names(given.subject_names, most=checks.MOST_SUBJECTS, least=0)
-    kind = kind_for(given.kind, len(names))
-    sources = checks.ids(given.source_observation_ids, "source_observation_ids")
-    reason, version = checks.optional(given.reason, "the reason"), checks.version(given.expected_version)
-    prepared = prepare(ground, content, summary)
-    request = {"given": (list(names), content, summary, kind, sources, reason, version, given.seen_through_id)}
-    with ground.act("create_understanding") as act:
-        if (answer := act.told(key, request, CreatedUnderstanding)) is not None:
-            return answer
-        regions = tuple(subjects.need(act.unit, names))
-        kind = kind_for(given.kind, len(regions))
-        replaced = active_of(act.unit, kind, regions, state_for_writing(act.unit))
-        expect_active(act.unit, replaced, version)
-        synthesis = Synthesis(
-            kind=kind,
-            regions=regions,
-            content=content,
-            summary=summary,
-            prepared=prepared,
-            replaces=tuple(row["id"] for row in replaced),
-            version=1 + max((row["version"] for row in replaced), default=0),
-            sources=sources,
-            reason=reason,
-            seen_through_id=given.seen_through_id,
+    text = _check(op, given)
+    _kind_for(kind, len(text.names or ()))
+
+    def act(tx: Transaction) -> CreatedUnderstanding:
+        regions = tuple(need(tx.unit, text.names or {}))
+        chosen = _kind_for(kind, len(regions))
+        replaced = active_of(tx.unit, chosen, regions)
+        _expect_active(tx.unit, replaced, text.version)
+        fresh, version = _replace(tx, text.synthesis, chosen, regions, replaced)
+        old = tuple(row["id"] for row in replaced)
+        names = tuple(region.name for region in regions)
+        tx.event(id=fresh, kind=chosen, subjects=list(names), superseded=list(old))
+        return CreatedUnderstanding(
+            id=fresh, subject_names=names, kind=chosen, created_at=tx.at, version=version, superseded=old
         )
-        fresh = write(act, synthesis)
-        act.note(id=fresh, kind=kind, subjects=[region.name for region in regions], superseded=list(synthesis.replaces))
-        created = CreatedUnderstanding(
-            id=fresh,
+
+    return op.write_once("create_understanding", key, {"given": (kind, text.request)}, CreatedUnderstanding, act)
+
+
+def update(op: Operation, understanding_id: int, given: NewText, key: str | None) -> UpdatedUnderstanding:
+    """Revise an understanding: a new row supersedes it."""
+    old_id = requests.one_id(understanding_id, "understanding_id")
+    text = _check(op, given, "new ")
+
+    def act(tx: Transaction) -> UpdatedUnderstanding:
+        old = need_active(tx.unit, [old_id])[old_id]
+        _expect_active(tx.unit, [old], text.version)
+        regions = _regions_of(tx.unit, old) if text.names is None else tuple(need(tx.unit, text.names))
+        # The kind stays, except that one subject or several decide between the two ordinary ones.
+        kind = _kind_for(None if old["kind"] in _COVERING_KINDS else old["kind"], len(regions))
+        rivals = [row for row in active_of(tx.unit, kind, regions) if row["id"] != old_id]
+        fresh, version = _replace(tx, text.synthesis, kind, regions, [old, *rivals])
+        tx.event(old=old_id, new=fresh, reason=text.synthesis.reason)
+        return UpdatedUnderstanding(
+            old_understanding_id=old_id,
+            new_understanding_id=fresh,
             subject_names=tuple(region.name for region in regions),
-            kind=kind,
-            created_at=act.at,
-            version=synthesis.version,
-            superseded=synthesis.replaces,
+            version=version,
+            workspace_activity=activity(tx),
         )
-        return act.keep(key, request, CreatedUnderstanding, created)
+
+    return op.write_once("update_understanding", key, {"given": (old_id, text.request)}, UpdatedUnderstanding, act)
 
 
-def active_of(unit: Unit, kind: str, regions: Sequence[Region], state: State) -> list[Row]:
+def _regions_of(unit: Unit, row: Row) -> tuple[Region, ...]:
+    return tuple(region_from(each) for each in unit.all("semantic.subject_of", ids=_ids_in(row["subject_set"])))
+
+
+def _replace(
+    tx: Transaction, synthesis: Synthesis, kind: UnderstandingKind, regions: tuple[Region, ...], old: Sequence[Row]
+) -> tuple[int, int]:
+    """Write a text in place of others; the answer is its id and its version."""
+    ids, version = tuple(row["id"] for row in old), 1 + max((row["version"] for row in old), default=0)
+    whole = replace(synthesis, kind=kind, regions=regions, replaces=ids, version=version)
+    return write_understanding(tx, whole), version
+
+
+def active_of(unit: Unit, kind: str, regions: Sequence[Region]) -> list[Row]:
     """Find what an understanding of this kind on exactly these subjects takes the place of."""
-    if kind in DOCUMENT_KINDS:
-        pointers = {"soul": state.soul_id, "protocol": state.protocol_id, "orientation": state.orientation_id}
-        current = pointers[kind]
+    if kind in _DOCUMENT_KINDS:
+        current = getattr(state_for_writing(unit), f"{kind}_id")
         return [] if current is None else unit.all("semantic.understanding_of", ids=[current])
-    subject_set = set_of(region.id for region in regions)
-    return unit.all("semantic.understanding_same_subjects", subject_set=subject_set, kind=kind)
+    subjects = subject_set(region.id for region in regions)
+    return unit.all("semantic.understanding_same_subjects", subject_set=subjects, kind=kind)
 
 
-def expect_active(unit: Unit, rows: Sequence[Row], version: int | None) -> None:
+def _expect_active(unit: Unit, rows: Sequence[Row], version: int | None) -> None:
     """Refuse to take the place of another version than the caller knows; 0 stands for none."""
     current = max((row["version"] for row in rows), default=0)
     if version is not None and version != current:
@@ -176,123 +208,68 @@ def expect_active(unit: Unit, rows: Sequence[Row], version: int | None) -> None:
         )
 
 
-def update(ground: Ground, given: Revision, key: str | None) -> UpdatedUnderstanding:
-    """Revise an understanding: a new row supersedes it."""
-    old_id = checks.one_id(given.understanding_id, "understanding_id")
-    content, summary = (
-        checked(given.new_content, "the new content"),
-        checks.summary(given.new_summary, "the new summary"),
-    )
-    reason, version = checks.optional(given.reason, "the reason"), checks.version(given.expected_version)
-    names = None
-    if given.subject_names is not None:
-        names = checks.names(given.subject_names, most=checks.MOST_SUBJECTS, least=0)
-    sources = checks.ids(given.source_observation_ids, "source_observation_ids")
-    prepared = prepare(ground, content, summary)
-    request = {"given": (old_id, content, summary, names, sources, reason, version, given.seen_through_id)}
-    with ground.act("update_understanding") as act:
-        if (answer := act.told(key, request, UpdatedUnderstanding)) is not None:
-            return answer
-        old = need_active(act.unit, [old_id])[old_id]
-        expect_active(act.unit, [old], version)
-        regions = regions_for(act.unit, old, names)
-        kind = revised_kind(old["kind"], len(regions))
-        rivals = [row for row in active_of(act.unit, kind, regions, state_for_writing(act.unit)) if row["id"] != old_id]
-        synthesis = Synthesis(
-            kind=kind,
-            regions=regions,
-            content=content,
-            summary=summary,
-            prepared=prepared,
-            replaces=(old_id, *(row["id"] for row in rivals)),
-            version=1 + max(row["version"] for row in (old, *rivals)),
-            sources=sources,
-            reason=reason,
-            seen_through_id=given.seen_through_id,
-        )
-        fresh = write(act, synthesis)
-        act.note(old=old_id, new=fresh, reason=reason)
-        updated = UpdatedUnderstanding(
-            old_understanding_id=old_id,
-            new_understanding_id=fresh,
-            subject_names=tuple(region.name for region in regions),
-            version=synthesis.version,
-            workspace_activity=activity(act),
-        )
-        return act.keep(key, request, UpdatedUnderstanding, updated)
-
-
-def regions_for(unit: Unit, old: Row, names: Mapping[str, str] | None) -> tuple[Region, ...]:
-    """Find the subjects of a revision: those that are named, or those of the old one."""
-    if names is not None:
-        return tuple(subjects.need(unit, names))
-    ids = [int(each) for each in old["subject_set"].split(",") if each]
-    return tuple(subjects.region_from(row) for row in unit.all("semantic.subject_of", ids=ids))
-
-
-def revised_kind(kind: UnderstandingKind, count: int) -> UnderstandingKind:
-    """Keep the kind, except that one subject or several decide between the two ordinary ones."""
-    return kind_for(None if kind in COVERING_KINDS else kind, count)
-
-
 def set_structural(
-    ground: Ground, subject_name: str, content: str, expected: int | None, key: str | None
+    op: Operation, subject_name: str, content: str, expected: int | None, key: str | None
 ) -> StructuralUnderstanding:
     """Write or replace the note on a subject's identity and structure."""
-    text, version = checked(content, "the content"), checks.version(expected)
-    summary = structural_summary(text)
-    prepared = prepare(ground, text, summary)
-    request = {"subject_name": subject_name, "content": text, "expected_version": version}
-    with ground.act("set_structural_understanding") as act:
-        if (answer := act.told(key, request, StructuralUnderstanding)) is not None:
-            return answer
-        region = subjects.need_one(act.unit, subject_name)
-        subjects.expect(act.unit, region, version)
-        fresh = write_structural(act, region, text, prepared)
-        act.note(id=fresh, subject=region.name)
-        answered = StructuralUnderstanding(
-            subject_name=region.name, understanding_id=fresh, created_at=act.at, version=region.version + 1
+    text, version = checked(content, "the content"), requests.version(expected)
+    prepared = prepare_text(op, text, structural_summary(text))
+
+    def act(tx: Transaction) -> StructuralUnderstanding:
+        region = need_one(tx.unit, subject_name)
+        expect_version(tx.unit, region, version)
+        fresh = write_structural(tx, region, text, prepared)
+        tx.event(id=fresh, subject=region.name)
+        return StructuralUnderstanding(
+            subject_name=region.name, understanding_id=fresh, created_at=tx.at, version=region.version + 1
         )
-        return act.keep(key, request, StructuralUnderstanding, answered)
+
+    request = {"subject_name": subject_name, "content": text, "expected_version": version}
+    return op.write_once("set_structural_understanding", key, request, StructuralUnderstanding, act)
 
 
 def structural_summary(text: str) -> str:
     """Take the beginning of a note as its summary."""
-    return " ".join(text.split())[:STRUCTURAL_SUMMARY]
+    return " ".join(text.split())[:_STRUCTURAL_SUMMARY]
 
 
 def write_structural(
-    act: Act, region: Region, text: str, prepared: Prepared, also_replaces: tuple[int, ...] = ()
+    tx: Transaction, region: Region, text: str, prepared: Prepared, also_replaces: tuple[int, ...] = ()
 ) -> int:
     """Write a subject's structural note in place of the one it has."""
-    rows = active_of(act.unit, "structural", [region], State())
-    replaced = tuple(dict.fromkeys([*(row["id"] for row in rows), *also_replaces]))
+    rows = active_of(tx.unit, "structural", [region])
     synthesis = Synthesis(
         kind="structural",
         regions=(region,),
         content=text,
         summary=structural_summary(text),
         prepared=prepared,
-        replaces=replaced,
+        replaces=tuple(dict.fromkeys([*(row["id"] for row in rows), *also_replaces])),
         version=1 + max((row["version"] for row in rows), default=0),
     )
-    return write(act, synthesis)
+    return write_understanding(tx, synthesis)
 
 
-def write(act: Act, synthesis: Synthesis) -> int:
-    """Write an understanding; everything that pointed at what it replaces points at it."""
-    unit, regions = act.unit, synthesis.regions
+def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
+    """Write an understanding; everything that pointed at what it replaces points at it.
+
+    It has seen evidence up to `seen_through_id`, or, if the writer does not say, up to its own id: everything that was
+    committed before it. What is later makes its subjects stale, whenever it was observed. The old ones are superseded
+    before the pointers move, because superseding clears every pointer that still leads to them.
+    """
+    unit, regions = tx.unit, synthesis.regions
     need_observations(unit, synthesis.sources)
-    seen = checked_seen(unit, synthesis.seen_through_id)
-    labels = subjects.labels_of(unit, [region.id for region in regions])
+    seen = _checked_seen(unit, synthesis.seen_through_id)
+    labels = labels_of(unit, [region.id for region in regions])
     document = replace(
-        document_of(synthesis.content, synthesis.summary, act.ground),
-        happened_at=act.at,
+        text_document(tx.op, synthesis.content, synthesis.summary),
+        happened_at=tx.at,
         labels=tuple(name for region in regions for name in labels[region.id]),
-        session_id=act.session_id,
-        model_tier=act.model_tier,
+        session_id=tx.session_id,
+        model_tier=tx.model_tier,
     )
-    (fresh,) = act.ground.index.add(unit, completed(synthesis.prepared, {0: document}), act.at)
+    index = tx.op.index
+    (fresh,) = index.add(unit, index.complete(synthesis.prepared, {0: document}), tx.at)
     seen = fresh if seen is None else seen
     unit.run(
         "semantic.understanding_add",
@@ -303,22 +280,22 @@ def write(act: Act, synthesis: Synthesis) -> int:
         seen_through=seen,
         reason=synthesis.reason,
         subject_set=synthesis.subject_set,
-        at=to_micros(act.at),
+        at=to_micros(tx.at),
     )
     unit.many("semantic.understanding_tag_add", ({"understanding": fresh, "subject": region.id} for region in regions))
     unit.many("kernel.source_add", ({"item": fresh, "source": source} for source in synthesis.sources))
-    supersede(act, synthesis.replaces, fresh)
-    point(unit, synthesis, fresh)
-    if synthesis.kind in COVERING_KINDS:
-        cover(act, fresh, synthesis.subject_set, seen)
+    supersede(tx, synthesis.replaces, fresh)
+    _point(unit, synthesis, fresh)
+    if synthesis.kind in _COVERING_KINDS:
+        _cover(tx, fresh, synthesis.subject_set, seen)
     return fresh
 
 
-def checked_seen(unit: Unit, seen_through_id: int | None) -> int | None:
+def _checked_seen(unit: Unit, seen_through_id: int | None) -> int | None:
     """Accept how far the writer has read."""
     if seen_through_id is None:
         return None
-    seen, latest = checks.one_id(seen_through_id, "seen_through_id"), clock_id(unit)
+    seen, latest = requests.one_id(seen_through_id, "seen_through_id"), clock_id(unit)
     if seen > latest:
         raise Rejected(
             f"nothing has the id {seen} yet", hint=f"the latest is {latest}: give the as_of_id that you read"
@@ -326,45 +303,51 @@ def checked_seen(unit: Unit, seen_through_id: int | None) -> int | None:
     return seen
 
 
-def supersede(act: Act, old: Sequence[int], new: int, *, was_read: bool = True) -> None:
+def supersede(tx: Transaction, old: Sequence[int], new: int, *, was_read: bool = True) -> None:
     """Take understandings out of the present; their successor keeps what they rest on.
 
     What was linked to them has been read by whoever revised them; after a merge it has not, and stays linked.
     """
     if not old:
         return
-    unit, ids = act.unit, list(old)
+    unit, ids = tx.unit, list(old)
     for row in unit.all("semantic.understanding_of", ids=ids):
-        unpoint_intersection(unit, row)
+        pair = pair_of(row["subject_set"]) if row["kind"] == "relationship" else None
+        if pair is not None:
+            unit.run("semantic.intersection_unpoint", a=pair[0], b=pair[1], old=row["id"])
+            unit.run("semantic.intersection_settle", a=pair[0], b=pair[1])
     unit.run("semantic.subject_unpoint", old=ids)
     unit.run("semantic.understanding_supersede", old=ids, new=new)
     unit.run("semantic.source_inherit", old=ids, new=new)
     if not was_read:
         unit.run("semantic.linked_move", old=ids, new=new)
     unit.run("semantic.linked_clear", ids=ids)
-    act.ground.index.retire(unit, ids, new, act.at)
+    tx.op.index.retire(unit, ids, new, tx.at)
+    # A subject that lost its understanding has seen less than it had: it may wait again.
     affected = unit.all("semantic.understanding_tags", ids=ids)
     unit.run("semantic.subject_settle", ids=sorted({row["subject_id"] for row in affected}))
 
 
+def _ids_in(subject_set: str) -> list[int]:
+    return [int(each) for each in subject_set.split(",") if each]
+
+
 def pair_of(subject_set: str) -> tuple[int, int] | None:
     """Read a set of subjects as a pair, if it is one."""
-    ids = [int(each) for each in subject_set.split(",") if each]
+    ids = _ids_in(subject_set)
     return (ids[0], ids[1]) if len(ids) == 2 else None
 
 
-def unpoint_intersection(unit: Unit, row: Row) -> None:
-    """Take a relationship off the pair that it was about."""
-    pair = pair_of(row["subject_set"]) if row["kind"] == "relationship" else None
-    if pair is not None:
-        unit.run("semantic.intersection_unpoint", a=pair[0], b=pair[1], old=row["id"])
-        unit.run("semantic.intersection_settle", a=pair[0], b=pair[1])
+def point_pair(unit: Unit, pair: tuple[int, int], understanding: int) -> None:
+    """Let the intersection of two subjects point at the understanding of their relationship."""
+    unit.run("semantic.intersection_point", a=pair[0], b=pair[1], understanding=understanding)
+    unit.run("semantic.intersection_settle", a=pair[0], b=pair[1])
 
 
-def point(unit: Unit, synthesis: Synthesis, fresh: int) -> None:
+def _point(unit: Unit, synthesis: Synthesis, fresh: int) -> None:
     """Let subject, pair or workspace point at the understanding that is now theirs."""
     kind, ids = synthesis.kind, [region.id for region in synthesis.regions]
-    if kind in DOCUMENT_KINDS:
+    if kind in _DOCUMENT_KINDS:
         unit.run("semantic.workspace_point", kind=kind, id=fresh)
     elif kind == "structural":
         unit.run("semantic.subject_point_structural", id=ids[0], understanding=fresh)
@@ -374,43 +357,32 @@ def point(unit: Unit, synthesis: Synthesis, fresh: int) -> None:
         unit.run("semantic.subject_touch", ids=ids)
         unit.run("semantic.subject_settle", ids=ids)
     elif (pair := pair_of(synthesis.subject_set)) is not None:
-        unit.run("semantic.intersection_point", a=pair[0], b=pair[1], understanding=fresh)
-        unit.run("semantic.intersection_settle", a=pair[0], b=pair[1])
+        point_pair(unit, pair, fresh)
 
 
-def cover(act: Act, fresh: int, subject_set: str, seen: int) -> None:
+def _cover(tx: Transaction, fresh: int, subject_set: str, seen: int) -> None:
     """Cover the evidence that an understanding has seen: what has the same subjects, and what it rests on."""
-    unit = act.unit
+    unit = tx.unit
     same = [row["id"] for row in unit.all("semantic.observation_same_subjects", subject_set=subject_set, through=seen)]
     cited = [row["source_id"] for row in unit.all("semantic.source_observations", ids=[fresh])]
-    act.ground.index.cover(unit, fresh, dict.fromkeys([*same, *cited]))
+    tx.op.index.cover(unit, fresh, dict.fromkeys([*same, *cited]))
 
 
-def get(ground: Ground, subject_names: Sequence[str], limit: int) -> tuple[Understanding, ...]:
+def get_understandings(op: Operation, subject_names: Sequence[str], limit: int) -> tuple[Understanding, ...]:
     """Show the active understandings that are about all of these subjects, newest first."""
-    wanted, most = checks.names(subject_names, most=checks.MOST_SUBJECTS), checks.limit(limit)
-    with ground.read() as unit:
-        regions = [region.id for region in subjects.need(unit, wanted)]
-        rows = unit.all("semantic.understanding_tagged_all", subjects=regions, count=len(regions), limit=most)
-        ids = [row["id"] for row in rows]
-        found = understandings_of(unit, ids)
-    return tuple(found[item] for item in ids)
+    most = requests.limit(limit)
+    with op.read() as unit:
+        subjects = need_ids(unit, subject_names)
+        rows = unit.all("semantic.understanding_tagged_all", subjects=subjects, count=len(subjects), limit=most)
+        found = understandings_of(unit, [row["id"] for row in rows])
+    return tuple(found[row["id"]] for row in rows)
 
 
-def history(ground: Ground, understanding_id: int) -> tuple[Understanding, ...]:
+def get_history(op: Operation, understanding_id: int) -> tuple[Understanding, ...]:
     """Walk from an understanding back to everything that it supersedes, newest first."""
-    start = checks.one_id(understanding_id, "understanding_id")
-    with ground.read() as unit:
+    start = requests.one_id(understanding_id, "understanding_id")
+    with op.read() as unit:
         if not unit.all("semantic.understanding_of", ids=[start]):
             need_active(unit, [start])
-        ids, layer = [start], [start]
-        while layer and len(ids) < LONGEST_HISTORY:
-            layer = [row["id"] for row in unit.all("semantic.understanding_predecessors", ids=layer)]
-            ids += layer
-        found = understandings_of(unit, ids)
-    return tuple(found[item] for item in sorted(set(ids), reverse=True))
-
-
-def pairs_of(regions: Sequence[Region]) -> list[tuple[int, int]]:
-    """List the pairs of some subjects, the smaller id first."""
-    return list(combinations(sorted(region.id for region in regions), 2))
+        found = understandings_of(unit, ancestors_of(unit, start))
+    return tuple(found[item] for item in sorted(found, reverse=True))

@@ -16,7 +16,8 @@ from everloom.surfaces.mcp.prompts import add_prompts
 
 if TYPE_CHECKING:
     from everloom.loom import Workspace
-    from everloom.semantic.results import BriefObservation, Orientation, SubjectRecall
+    from everloom.semantic.parts import BriefObservation
+    from everloom.semantic.results import Orientation, SubjectRecall
 
 MARKDOWN = "text/markdown"
 

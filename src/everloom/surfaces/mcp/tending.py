@@ -14,7 +14,7 @@ from everloom.surfaces.mcp.toolset import ADDS, ADDS_ONCE, DESTROYS, READS, Tool
 if TYPE_CHECKING:
     from everloom.loom import Workspace
     from everloom.semantic import results
-    from everloom.semantic.consolidation import work
+    from everloom.semantic.consolidation import results as work
 
 TOOLS = Toolset()
 
@@ -130,7 +130,7 @@ def observed(text: str | None, ws: "Workspace") -> datetime | None:
 
 
 @TOOLS.verb("Delete observations", DESTROYS)
-def delete_observations(ws: "Workspace", ids: list[int]) -> "results.Deleted":
+def delete_observations(ws: "Workspace", ids: list[int]) -> "results.DeletedObservations":
     """Take back slips of this conversation, before the next consolidation begins; others are left, with reasons."""
     return ws.semantic.delete_observations(ids)
 
@@ -138,7 +138,7 @@ def delete_observations(ws: "Workspace", ids: list[int]) -> "results.Deleted":
 @TOOLS.verb("Query observations", READS)
 def query_observations(
     ws: "Workspace", subject_names: list[str], query: str, mode: Mode = "hybrid", limit: int = 20
-) -> "tuple[results.Hit, ...]":
+) -> "tuple[results.SemanticHit, ...]":
     """Search the observations that are tagged with all of these subjects."""
     return ws.semantic.query_observations(subject_names, query, mode, limit=limit)
 
@@ -180,7 +180,7 @@ def get_understanding_history(ws: "Workspace", understanding_id: int) -> "tuple[
 
 
 @TOOLS.verb("Search", READS)
-def search(ws: "Workspace", query: str, limit: int = 10, mode: Mode = "hybrid") -> "tuple[results.Hit, ...]":
+def search(ws: "Workspace", query: str, limit: int = 10, mode: Mode = "hybrid") -> "tuple[results.SemanticHit, ...]":
     """Search understandings and observations, strongest first; marks nothing as seen."""
     return ws.semantic.search(query, limit, mode)
 
@@ -235,6 +235,6 @@ def merge_subjects(
 
 
 @TOOLS.verb("Get statistics", READS)
-def get_stats(ws: "Workspace") -> "results.Stats":
+def get_stats(ws: "Workspace") -> "results.SemanticStats":
     """Count subjects, observations, understandings and vectors; tell the generation."""
     return ws.semantic.get_stats()

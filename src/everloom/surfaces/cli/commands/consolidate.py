@@ -16,8 +16,7 @@ from everloom.surfaces.cli.runtime.turns import stopping
 if TYPE_CHECKING:
     from everloom.kernel.tasks import Outcome
     from everloom.loom import Loom, Workspace
-    from everloom.semantic.consolidation.driver import Bounds, Passed, Planned
-    from everloom.semantic.consolidation.task import Consolidation
+    from everloom.semantic.consolidation import ConsolidationTask, PassBounds, PassReport, PlannedStep
 
 NO_MODEL = (
     "set llm.large (`everloom config set llm.large anthropic:MODEL`, or openai:… or ollama:…), or let the agent do it: "
@@ -40,25 +39,25 @@ def consolidate(invocation: Invocation, dry_run: bool, limit: int | None, tokens
             return told_plan(workspace.plan_consolidation(), limit)
         if not loom.llms(workspace.info).is_configured:
             raise Rejected("no language model is configured", hint=NO_MODEL)
-        from everloom.semantic.consolidation.driver import Bounds  # noqa: PLC0415  loads the faculty
+        from everloom.semantic.consolidation import PassBounds  # noqa: PLC0415  loads the faculty
 
         with stopping() as stop:
-            bounds = Bounds(steps=limit, tokens=tokens, stop=stop.is_set)
+            bounds = PassBounds(steps=limit, tokens=tokens, stop=stop.is_set)
             task, outcome = ran(loom, workspace, bounds, seconds)
     return told_pass(workspace.name, task.passed, outcome)
 
 
-def ran(loom: Loom, workspace: Workspace, bounds: Bounds, seconds: float) -> tuple[Consolidation, Outcome]:
+def ran(loom: Loom, workspace: Workspace, bounds: PassBounds, seconds: float) -> tuple[ConsolidationTask, Outcome]:
     """Run the task under its lease; a rest after an earlier failure is over when somebody asks."""
-    from everloom.semantic.consolidation.driver import count_steps  # noqa: PLC0415  loads the faculty
+    from everloom.semantic.consolidation import count_steps  # noqa: PLC0415  loads the faculty
 
     task = loom.consolidation(bounds)
     loom.work.retry_now(workspace.info, task.name)
-    with progress(count_steps(loom.ground(workspace.info)), "consolidating") as advance:
+    with progress(count_steps(workspace.op), "consolidating") as advance:
         return task, loom.work.run_one(workspace.info, task, seconds, advance)
 
 
-def told_plan(planned: tuple[Planned, ...], limit: int | None) -> Answer:
+def told_plan(planned: tuple[PlannedStep, ...], limit: int | None) -> Answer:
     """Tell what a pass would do."""
     steps = [each for each in planned if each.kind != "orientation"][:limit]
     steps += [each for each in planned if each.kind == "orientation"]
@@ -85,7 +84,7 @@ def told_plan(planned: tuple[Planned, ...], limit: int | None) -> Answer:
     )
 
 
-def told_pass(workspace: str, passed: Passed | None, outcome: Outcome) -> Answer:
+def told_pass(workspace: str, passed: PassReport | None, outcome: Outcome) -> Answer:
     """Tell what a run did, and what stood in its way."""
     failure: EverloomError | None = None
     if outcome.state == "busy":
@@ -102,7 +101,7 @@ def told_pass(workspace: str, passed: Passed | None, outcome: Outcome) -> Answer
     return Answer(result, [*lines(passed)], failure)
 
 
-def lines(passed: Passed) -> Iterator[str | Table]:
+def lines(passed: PassReport) -> Iterator[str | Table]:
     """Write what a run did for people."""
     if not passed.taken and not passed.stopped and not passed.finished:
         yield "nothing waits for consolidation"

@@ -16,7 +16,7 @@ from everloom.surfaces.cli.runtime.output import Table, fields_of, shortened
 
 if TYPE_CHECKING:
     from everloom.semantic import results
-    from everloom.semantic.consolidation import work
+    from everloom.semantic.consolidation import results as work
     from everloom.semantic.parts import BriefObservation
 
 Part = str | Table
@@ -165,7 +165,7 @@ def kept(value: results.Remembered | results.Added, _zone: ZoneInfo) -> Iterator
         yield f"{each.name} is like {each.similar_to} ({each.score:.2f}): `everloom semantic merge-subjects` joins them"
 
 
-def hit(value: results.Hit, zone: ZoneInfo) -> Iterator[Part]:
+def hit(value: results.SemanticHit, zone: ZoneInfo) -> Iterator[Part]:
     """Tell one hit."""
     yield f"{value.id}  {value.score:.2f}  {value.kind}  {shown(value.observed_at, zone)}{names(value.subject_names)}"
     yield f"    {shortened(value.summary or value.matched_content)}"
@@ -252,7 +252,7 @@ TELLERS: dict[str, Callable[[Any, ZoneInfo], Iterator[Part]]] = {
     "BegunConsolidation": begun,
     "BroughtToMind": brought,
     "ConsolidationReport": report,
-    "Hit": hit,
+    "SemanticHit": hit,
     "Intersection": intersection,
     "Neighborhood": neighborhood,
     "Observation": observation,

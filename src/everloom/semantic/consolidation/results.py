@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from everloom.semantic.parts import BriefUnderstanding
+from everloom.semantic.parts import BriefUnderstanding, SoulHint
 from everloom.semantic.results import SubjectPair
 
 PendingType = Literal["subject", "stale_understanding", "intersection"]
@@ -57,6 +57,11 @@ class IntersectionNeed:
     existing_understanding: BriefUnderstanding | None
     value: float
 
+    @property
+    def understanding_id(self) -> int | None:
+        """Point at the understanding that there is."""
+        return None if self.existing_understanding is None else self.existing_understanding.id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionNeed:
@@ -97,14 +102,6 @@ class NeglectedSubject:
     name: str
     observation_count: int
     generations_waiting: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SoulHint:
-    """A sign that the soul drifts."""
-
-    sign: Literal["rules", "tactics", "growth"]
-    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,27 +1,62 @@
-"""What a request may look like: lists, names, numbers and times, checked before anything is read or written. Pure."""
+"""What callers hand in, and what of it is accepted: checked before anything is read or written. Pure, and light."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from everloom.errors import Rejected
 from everloom.kernel.texts import checked, checked_name, name_key
+
+SearchMode = Literal["hybrid", "text", "embedding"]
+UnderstandingKind = Literal[
+    "single_subject", "relationship", "structural", "soul", "protocol", "orientation", "session"
+]
+WrittenKind = Literal["single_subject", "relationship", "structural", "soul", "protocol", "orientation"]
 
 MOST_SUBJECTS = 20
 MOST_OBSERVATIONS = 500
 MOST_IDS = 500
 MOST_TAGS = 50
 MOST_NAMES = 200
-MOST_TOPICS = 10
 LONGEST_SUMMARY = 2_000
-LONGEST_REASON = 2_000
-LONGEST_KIND = 40
-LARGEST_ID = 2**63 - 1
+_LONGEST_REASON = 2_000
+_LONGEST_KIND = 40
+# Ids are signed 64-bit numbers on both engines.
+_LARGEST_ID = 2**63 - 1
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSubject:
+    """A subject to be made."""
+
+    name: str
+    summary: str | None = None
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewObservation:
+    """An observation to be kept."""
+
+    subject_names: Sequence[str]
+    content: str
+    kind: str | None = None
+    confidence: float | None = None
+    observed_at: datetime | None = None
+    related_to: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """Something to learn: a new observation, one that no longer holds, or the first in place of the second."""
+
+    observation: NewObservation | None = None
+    instead_of: int | None = None
 
 
 def tuple_of(values: Iterable[T]) -> tuple[T, ...]:
@@ -31,11 +66,12 @@ def tuple_of(values: Iterable[T]) -> tuple[T, ...]:
     return tuple(values)
 
 
-def counted(values: Sequence[T], what: str, most: int, *, least: int = 1) -> Sequence[T]:
+def counted(values: Iterable[T], what: str, most: int, *, least: int = 1) -> tuple[T, ...]:
     """Accept a list of a bearable length."""
-    if not least <= len(values) <= most:
-        raise Rejected(f"{what}: {len(values)} were given", hint=f"give {least} to {most}")
-    return values
+    known = tuple_of(values)
+    if not least <= len(known) <= most:
+        raise Rejected(f"{what}: {len(known)} were given", hint=f"give {least} to {most}")
+    return known
 
 
 def names(
@@ -51,14 +87,14 @@ def names(
 
 def one_id(value: object, what: str = "the id") -> int:
     """Accept an id."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST_ID:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _LARGEST_ID:
         raise Rejected(f"{what} must be a positive whole number, not {value!r}")
     return value
 
 
-def ids(values: Sequence[int], what: str, *, least: int = 0) -> tuple[int, ...]:
+def ids(values: Sequence[int] | None, what: str, *, least: int = 0) -> tuple[int, ...]:
     """Accept ids, each once, in order."""
-    return tuple(dict.fromkeys(one_id(value, what) for value in counted(values, what, MOST_IDS, least=least)))
+    return tuple(dict.fromkeys(one_id(value, what) for value in counted(values or (), what, MOST_IDS, least=least)))
 
 
 def limit(value: object, most: int = 1000) -> int:
@@ -80,7 +116,7 @@ def summary(text: object, what: str = "the summary") -> str:
     return checked(text, what, LONGEST_SUMMARY).strip()
 
 
-def optional(text: object, what: str, longest: int = LONGEST_REASON) -> str | None:
+def optional(text: object, what: str, longest: int = _LONGEST_REASON) -> str | None:
     """Accept a text or nothing."""
     return None if text is None else checked(text, what, longest).strip()
 
@@ -90,9 +126,9 @@ def kind(value: object) -> str | None:
     if value is None:
         return None
     word = checked_name(value, "the kind")
-    if len(word) > LONGEST_KIND:
+    if len(word) > _LONGEST_KIND:
         raise Rejected(
-            f"the kind has {len(word)} characters", hint=f"{LONGEST_KIND} is the most; fact, say, or preference"
+            f"the kind has {len(word)} characters", hint=f"{_LONGEST_KIND} is the most; fact, say, or preference"
         )
     return word
 
@@ -111,12 +147,7 @@ def instant(value: object, what: str) -> datetime:
 
 def hours(value: object) -> float:
     """Accept a span in hours."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not math.isfinite(value)
-        or not 0 < value <= 1e6
-    ):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1e6:
         raise Rejected(f"cannot look back {value!r} hours", hint="give a positive number")
     return float(value)
 

@@ -1,0 +1,279 @@
+"""Which name means which subject: finding subjects by name or alias, making new ones, and seeing names that are close.
+
+What is known of a subject is elsewhere, and so are the verbs that change one (`subjects`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from everloom.errors import NotFound
+from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.search import Document, Prepared
+from everloom.kernel.texts import analyse, name_key
+from everloom.semantic import requests
+from everloom.semantic.parts import SimilarSubject
+from everloom.semantic.requests import NewSubject
+from everloom.semantic.state import grouped, names_in
+from everloom.store import Row, Unit
+
+# Names of the static embedder's words that mean one thing ("memory system", "the memory system project") are at least
+# this near; "memory system" and "memory architecture" are 0.73, "Julia simulator" and "C++ simulator" 0.61.
+_SAME_NAME = 0.8
+# Below this many letters every slip makes another word: "Ann", "Dan", "Jan".
+_SHORTEST_WITH_SLIPS = 4
+_MOST_SIMILAR = 3
+# All subjects are compared at once, in memory: this many take some ten megabytes and a few milliseconds.
+MOST_COMPARED = 10_000
+_DIGITS = re.compile(r"\d+")
+
+Vector = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A subject's row, as the other rooms need it."""
+
+    id: int
+    name: str
+    summary: str | None
+    version: int
+    single_id: int | None
+    structural_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Subjects that a write names: those that turn out to be missing are made of what was prepared."""
+
+    wanted: Mapping[str, NewSubject]
+    prepared: Prepared
+    similar: Mapping[str, tuple[SimilarSubject, ...]]
+
+
+def region_from(row: Row) -> Region:
+    """Read a subject from its row."""
+    pointers = (row["single_understanding_id"], row["structural_understanding_id"])
+    return Region(row["id"], row["name"], row["summary"], row["version"], *pointers)
+
+
+def find(unit: Unit, keys: Iterable[str]) -> dict[str, Region]:
+    """Find subjects by the keys of their names or aliases."""
+    return {row["name_key"]: region_from(row) for row in unit.all("semantic.subject_by_key", keys=list(keys))}
+
+
+def need(unit: Unit, wanted: Mapping[str, str]) -> list[Region]:
+    """Find subjects that must exist, each once, in the order named."""
+    known = find(unit, wanted)
+    for key, name in wanted.items():
+        if key not in known:
+            raise _unknown(unit, key, name)
+    return list({known[key].id: known[key] for key in wanted}.values())
+
+
+def need_one(unit: Unit, name: str) -> Region:
+    """Find one subject that must exist."""
+    (region,) = need(unit, requests.names([name]))
+    return region
+
+
+def need_ids(unit: Unit, names: Sequence[str]) -> list[int]:
+    """Find the ids of a few subjects that must exist."""
+    return [region.id for region in need(unit, requests.names(names, most=requests.MOST_SUBJECTS))]
+
+
+def _unknown(unit: Unit, key: str, name: str) -> NotFound:
+    """Say that there is no such subject, and which ones it may have meant."""
+    pattern = "%" + key.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    rows = [
+        *_near_rows(unit, key, _slips_allowed(key) + 1),
+        *unit.all("semantic.subject_name_within", pattern=pattern, limit=5),
+    ]
+    offered = nearest_names(key, ((row["name_key"], row["name"]) for row in rows), 3)
+    meant = f"did you mean {' or '.join(map(repr, offered))}?"
+    return NotFound(
+        f"no subject is called {name!r}", hint=meant if offered else "remember() makes subjects; search() finds them"
+    )
+
+
+def subject_document(name: str, summary: str | None, at: datetime) -> Document:
+    """Write a subject as search sees it: its name and what it is."""
+    return Document(kind="subject", title=name if summary else "", text=summary or name, happened_at=at)
+
+
+def whole_document(tx: Transaction, name: str, summary: str | None, labels: Sequence[str]) -> Document:
+    """Write a subject with what is known only inside the write."""
+    document = subject_document(name, summary, tx.at)
+    return replace(document, labels=tuple(labels), session_id=tx.session_id, model_tier=tx.model_tier)
+
+
+def prepare_subjects(op: Operation, wanted: Mapping[str, NewSubject], *, compare: bool = True) -> Candidates:
+    """Make the vectors of subjects that may be new, and compare those that seem to be with all that exist."""
+    prepared = op.index.prepare([subject_document(each.name, each.summary, op.now) for each in wanted.values()])
+    if not compare:
+        return Candidates(wanted, prepared, {})
+    with op.read() as unit:
+        known = find(unit, wanted)
+        missing = [key for key in wanted if key not in known]
+        # An import that makes many at once is left alone: its warnings would drown each other.
+        too_many = len(missing) > requests.MOST_SUBJECTS
+        similar = {} if too_many else _similar_subjects(unit, wanted, prepared, missing)
+    return Candidates(wanted, prepared, similar)
+
+
+def mint(tx: Transaction, candidates: Candidates, missing: Sequence[str]) -> dict[str, Region]:
+    """Make the subjects whose keys are missing."""
+    if not missing:
+        return {}
+    unit, index, wanted = tx.unit, tx.op.index, candidates.wanted
+    position = {key: at for at, key in enumerate(wanted)}
+    documents = {
+        position[key]: whole_document(tx, wanted[key].name, wanted[key].summary, wanted[key].tags) for key in missing
+    }
+    ids = index.add(unit, index.complete(candidates.prepared, documents), tx.at)
+    made = {
+        key: Region(fresh, wanted[key].name, wanted[key].summary, 1, None, None)
+        for key, fresh in zip(missing, ids, strict=True)
+    }
+    # A bare name answers no question: its document only lends it a vector.
+    index.retire(unit, [each.id for each in made.values() if not each.summary], None, tx.at)
+    unit.many(
+        "semantic.subject_add",
+        ({"id": each.id, "name": each.name, "summary": each.summary} for each in made.values()),
+    )
+    unit.many(
+        "semantic.subject_name_add",
+        ({"name_key": key, "name": each.name, "subject": each.id, "is_alias": 0} for key, each in made.items()),
+    )
+    for key, each in made.items():
+        put_tags(unit, each.id, wanted[key].tags)
+    return made
+
+
+def put_tags(unit: Unit, subject_id: int, tags: Sequence[str]) -> None:
+    """Write a subject's tags, in order."""
+    unit.many(
+        "semantic.tag_add",
+        ({"tag_key": name_key(tag), "subject": subject_id, "tag": tag, "position": at} for at, tag in enumerate(tags)),
+    )
+
+
+def labels_of(unit: Unit, subject_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
+    """List the names under which subjects are known, the displayed one first."""
+    rows = grouped(unit.all("semantic.subject_name_of", ids=list(subject_ids)), "subject_id")
+    return {subject: names_in(each) for subject, each in rows.items()}
+
+
+def vectors_of(unit: Unit, item_ids: Iterable[int], model_name: str | None = None) -> dict[int, Vector]:
+    """Read the general vectors of items: of the model named, or else of the model that most of them have."""
+    ids = list(item_ids)
+    general = next((row["id"] for row in unit.all("vectors.perspective_all") if row["name"] == "general"), None)
+    if general is None or not ids:
+        return {}
+    models = [row["id"] for row in unit.all("vectors.model_all") if model_name in (None, row["name"])]
+    return max((unit.vectors(model, general, ids) for model in models), key=len, default={})
+
+
+def _similar_subjects(
+    unit: Unit, wanted: Mapping[str, NewSubject], prepared: Prepared, missing: Sequence[str]
+) -> dict[str, tuple[SimilarSubject, ...]]:
+    """Find, for each subject that is to be made, the existing ones that it may be another name of."""
+    if not missing:
+        return {}
+    meant = _near_in_meaning(unit, {key: at for at, key in enumerate(wanted) if key in missing}, prepared)
+    found = {}
+    for key in missing:
+        scores = {**meant.get(key, {}), **_near_in_spelling(unit, key)}
+        best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_SIMILAR]
+        name = wanted[key].name
+        found[key] = tuple(SimilarSubject(name=name, similar_to=other, score=round(score, 4)) for other, score in best)
+    return found
+
+
+def _near_in_spelling(unit: Unit, key: str) -> dict[str, float]:
+    """Find existing subjects whose name or alias is a slip or an ending away."""
+    rows = _near_rows(unit, key, _slips_allowed(key) + 2)
+    scored = {row["subject_id"]: score for row in rows if (score := spelled_alike(key, row["name_key"]))}
+    return {row["name"]: scored[row["id"]] for row in unit.all("semantic.subject_of", ids=list(scored))}
+
+
+def _near_rows(unit: Unit, key: str, slips: int) -> list[Row]:
+    """Read the names that are about as long as this one and begin or end like it."""
+    lengths = {"shortest": len(key) - slips, "longest": len(key) + slips}
+    return unit.all("semantic.subject_name_near", **lengths, head=key[:2], tail=key[-3:])
+
+
+def _near_in_meaning(unit: Unit, positions: Mapping[str, int], prepared: Prepared) -> dict[str, dict[str, float]]:
+    """Find existing subjects whose name and summary are near to names whose vectors were just made."""
+    made = prepared.made
+    if made is None:
+        return {}
+    ids = [row["id"] for row in unit.all("semantic.subject_ids", limit=MOST_COMPARED)]
+    vectors = vectors_of(unit, ids, made.model)
+    if not vectors:
+        return {}
+    known = list(vectors)
+    scores = made.rows["general"][list(positions.values())] @ np.stack(list(vectors.values())).T
+    near = {
+        key: {known[at]: float(row[at]) for at in np.flatnonzero(row >= _SAME_NAME)}
+        for key, row in zip(positions, scores, strict=True)
+    }
+    names = unit.all("semantic.subject_name_of", ids=sorted({item for each in near.values() for item in each}))
+    own = {row["subject_id"]: row for row in names if not row["is_alias"]}
+    return {
+        key: {own[item]["name"]: score for item, score in each.items() if _count_alike(key, own[item]["name_key"])}
+        for key, each in near.items()
+    }
+
+
+def _slips_allowed(key: str) -> int:
+    """Say how many letters of a name may be wrong before it is another name."""
+    return 0 if len(key) < _SHORTEST_WITH_SLIPS else 1 if len(key) < 7 else 2
+
+
+def _count_alike(key: str, other: str) -> bool:
+    """Say whether two names count alike: "plan 1" and "plan 2" are near in every other way, and never one."""
+    return _DIGITS.findall(key) == _DIGITS.findall(other)
+
+
+def distance(one: str, other: str, most: int) -> int:
+    """Count the letters to insert, drop, change or swap between two names; anything above `most` is `most` + 1."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    above: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        older, above, row = above, row, [i]
+        for j, against in enumerate(other, 1):
+            steps = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (letter != against))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
+                steps = min(steps, older[j - 2] + 1)
+            row.append(steps)
+        if min(row) > most and min(above) > most:
+            return most + 1
+    return min(row[-1], most + 1)
+
+
+def spelled_alike(key: str, other: str) -> float:
+    """Measure from 0 to 1 how alike two names are written; 0 when they are not a slip or an ending apart."""
+    if not _count_alike(key, other):
+        return 0.0
+    most = _slips_allowed(min(key, other, key=len))
+    steps = distance(key, other, most)
+    if steps <= most:
+        return 1.0 - steps / max(len(key), len(other))
+    words = sorted(analyse(key))
+    return 0.9 if words and words == sorted(analyse(other)) else 0.0
+
+
+def nearest_names(key: str, candidates: Iterable[tuple[str, str]], limit: int) -> list[str]:
+    """Choose the names to offer for one that is unknown: (key, name) pairs in, best first out."""
+    most = _slips_allowed(key) + 1
+    scored = [(distance(key, each, most) if key not in each else 0, name) for each, name in candidates]
+    return list(dict.fromkeys(name for steps, name in sorted(scored) if steps <= most))[:limit]

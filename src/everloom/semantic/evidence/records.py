@@ -1,0 +1,221 @@
+"""Reading observations, understandings and subjects whole, with the names that belong to them; marking and counting.
+
+Many at a time: a list of any length costs the same few statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from everloom.clock import from_micros
+from everloom.errors import Conflict, NotFound, Rejected
+from everloom.kernel.journal import Verdict, judge, kind_of
+from everloom.kernel.operation import Operation, Transaction
+from everloom.semantic import requests
+from everloom.semantic.evidence.identity import need_ids
+from everloom.semantic.evidence.subjects import subjects_of
+from everloom.semantic.parts import BriefObservation, Source
+from everloom.semantic.results import Marked, Observation, SemanticStats, Subject, Understanding
+from everloom.semantic.state import activity, count, grouped, names_in, state_of
+from everloom.store import Row, Unit
+
+# A chain of supersession that is longer than this is a circle.
+_FURTHEST = 10_000
+_LONGEST_HISTORY = 1_000
+
+
+def observations_of(unit: Unit, ids: Iterable[int]) -> dict[int, Observation]:
+    """Read observations by id; ids of anything else are absent."""
+    wanted = list(ids)
+    tags = grouped(unit.all("semantic.observation_tags", ids=wanted))
+    return {
+        row["id"]: Observation(
+            id=row["id"],
+            content=row["text"],
+            subject_names=names_in(tags.get(row["id"], ())),
+            kind=row["kind"],
+            confidence=row["confidence"],
+            generation=row["generation"],
+            observed_at=from_micros(row["happened_at"]),
+            created_at=from_micros(row["created_at"]),
+            session_id=row["session"],
+            model_tier=row["model_tier"],
+            superseded_at=None if row["superseded_at"] is None else from_micros(row["superseded_at"]),
+            superseded_by=row["superseded_by"],
+        )
+        for row in unit.all("semantic.observation_of", ids=wanted)
+    }
+
+
+def understandings_of(unit: Unit, ids: Iterable[int]) -> dict[int, Understanding]:
+    """Read understandings by id; ids of anything else are absent."""
+    wanted = list(ids)
+    tags = grouped(unit.all("semantic.understanding_tags", ids=wanted))
+    sources = grouped(unit.all("semantic.source_observations", ids=wanted))
+    linked = linked_to(unit, wanted)
+    return {
+        row["id"]: Understanding(
+            id=row["id"],
+            kind=row["kind"],
+            subject_names=names_in(tags.get(row["id"], ())),
+            content=row["text"],
+            summary=row["title"],
+            generation=row["generation"],
+            version=row["version"],
+            seen_through_id=row["seen_through_id"],
+            superseded_by=row["superseded_by"],
+            reason=row["reason"],
+            created_at=from_micros(row["created_at"]),
+            updated_at=from_micros(row["updated_at"]),
+            session_id=row["session"],
+            model_tier=row["model_tier"],
+            source_observation_ids=tuple(each["source_id"] for each in sources.get(row["id"], ())),
+            linked_observations=linked.get(row["id"], ()),
+        )
+        for row in unit.all("semantic.understanding_of", ids=wanted)
+    }
+
+
+def linked_to(unit: Unit, understanding_ids: Iterable[int]) -> dict[int, tuple[BriefObservation, ...]]:
+    """Read the evidence that was linked to understandings since they were written."""
+    rows = grouped(unit.all("semantic.linked_of", ids=list(understanding_ids)), "understanding_id")
+    return {item: tuple(_brief(row, row["observation_id"]) for row in each) for item, each in rows.items()}
+
+
+def _brief(row: Row, item: int) -> BriefObservation:
+    return BriefObservation(id=item, content=row["text"], kind=row["kind"], observed_at=from_micros(row["happened_at"]))
+
+
+def briefs_of(unit: Unit, ids: Sequence[int]) -> tuple[BriefObservation, ...]:
+    """Read observations as lists show them, in the order asked for."""
+    rows = {row["id"]: row for row in unit.all("semantic.observation_of", ids=list(ids))}
+    return tuple(_brief(rows[each], each) for each in ids if each in rows)
+
+
+def with_article(kind: str) -> str:
+    """Write a kind with its article."""
+    return f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind}"
+
+
+def _need(unit: Unit, kind: str, ids: Sequence[int]) -> dict[int, Row]:
+    """Find items of a kind that must exist."""
+    rows = {row["id"]: row for row in unit.all(f"semantic.{kind}_of", ids=list(ids))}
+    for each in ids:
+        if each not in rows:
+            found = with_article(kind_of(unit, each))
+            raise Rejected(f"{each} is {found}, not {with_article(kind)}", hint=f"give the id of {with_article(kind)}")
+    return rows
+
+
+def need_observations(unit: Unit, ids: Sequence[int]) -> dict[int, Row]:
+    """Find observations that must exist."""
+    return _need(unit, "observation", ids)
+
+
+def need_active(unit: Unit, ids: Sequence[int]) -> dict[int, Row]:
+    """Find understandings that must exist and be current; a superseded one is refused by naming its head."""
+    rows = _need(unit, "understanding", ids)
+    for item, row in rows.items():
+        if row["superseded_by"] is not None:
+            head = _head_of(unit, row)
+            raise Conflict(
+                f"understanding {item} is superseded; {head} is current",
+                hint=f"read {head}, then use its id",
+                current=understandings_of(unit, [head]).get(head),
+            )
+    return rows
+
+
+def _head_of(unit: Unit, row: Row) -> int:
+    """Follow the chain to the understanding that nothing supersedes."""
+    for _ in range(_FURTHEST):
+        if row["superseded_by"] is None:
+            break
+        (row,) = unit.all("semantic.understanding_of", ids=[row["superseded_by"]])
+    return int(row["id"])
+
+
+def ancestors_of(unit: Unit, understanding_id: int) -> list[int]:
+    """List an understanding and all that it supersedes."""
+    ids, layer = [understanding_id], [understanding_id]
+    while layer and len(ids) < _LONGEST_HISTORY:
+        layer = [row["id"] for row in unit.all("semantic.understanding_predecessors", ids=layer)]
+        ids += layer
+    return ids
+
+
+def list_observations(
+    op: Operation, subject_names: Sequence[str], after_id: int, limit: int
+) -> tuple[Observation, ...]:
+    """Read the observations that are tagged with all of the subjects, oldest first."""
+    most, after = requests.limit(limit, 10_000), 0 if after_id == 0 else requests.one_id(after_id, "after_id")
+    with op.read() as unit:
+        subjects = need_ids(unit, subject_names)
+        rows = unit.all("semantic.observation_page", subjects=subjects, count=len(subjects), after=after, limit=most)
+        return tuple(observations_of(unit, [row["id"] for row in rows]).values())
+
+
+def show(op: Operation, item_id: int) -> Observation | Understanding | Subject:
+    """Show one item of this faculty, whole."""
+    wanted = requests.one_id(item_id)
+    with op.read() as unit:
+        kind = kind_of(unit, wanted)
+        found: Mapping[int, Observation | Understanding | Subject] = {}
+        if kind == "observation":
+            found = observations_of(unit, [wanted])
+        elif kind == "understanding":
+            found = understandings_of(unit, [wanted])
+        elif kind == "subject":
+            found = {each.id: each for each in subjects_of(unit, [wanted])}
+    if wanted not in found:
+        raise NotFound(
+            f"{wanted} is {with_article(kind)} that semantic memory does not hold",
+            hint="`everloom show` knows every kind",
+        )
+    return found[wanted]
+
+
+def mark(op: Operation, item_id: int, verdict: Verdict, reason: str | None, key: str | None) -> Marked:
+    """Record a verdict on an observation or on a current understanding."""
+    wanted, why = requests.one_id(item_id), requests.optional(reason, "the reason")
+
+    def act(tx: Transaction) -> Marked:
+        kind = kind_of(tx.unit, wanted)
+        if kind not in ("observation", "understanding"):
+            raise Rejected(f"{wanted} is {with_article(kind)}", hint="mark an observation or an understanding")
+        if kind == "understanding":
+            need_active(tx.unit, [wanted])
+        signal = judge(tx.unit, wanted, verdict, why, tx.at, tx.session_id)
+        tx.event(id=wanted, reason=why)
+        return Marked(
+            id=wanted,
+            kind=cast("Source", kind),
+            signal_id=signal,
+            signal_type=verdict,
+            reason=why,
+            flagged_at=tx.at,
+            workspace_activity=activity(tx),
+        )
+
+    return op.write_once(f"mark_{verdict}", key, {"id": wanted, "reason": why}, Marked, act)
+
+
+def get_stats(op: Operation) -> SemanticStats:
+    """Count subjects, observations, active understandings, and how much of all has vectors."""
+    with op.read() as unit:
+        state = state_of(unit)
+        counts = {name: count(unit, f"semantic.{name}_count") for name in ("subject", "observation", "understanding")}
+    coverage = op.embedding.coverage(op.workspace.id)
+    every = coverage.embedded + coverage.waiting + coverage.refused
+    return SemanticStats(
+        subject_count=counts["subject"],
+        observation_count=counts["observation"],
+        understanding_count=counts["understanding"],
+        embedding_coverage=round(coverage.embedded / every, 3) if every else None,
+        current_generation=state.current_generation,
+        consolidation_open=state.is_open,
+        last_consolidated_at=state.last_consolidated_at,
+        workspace=op.workspace.name,
+        description=op.workspace.description,
+    )

@@ -1,0 +1,195 @@
+"""Where a workspace and a session stand: documents, generation, clock; what was shown, and what others wrote meanwhile.
+
+Refuses to know what is remembered. The clock of semantic memory is the global id: ids grow in commit order inside a
+workspace, so that "later" never depends on anybody's wall clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from everloom.clock import from_micros, to_micros
+from everloom.kernel.journal import count_access
+from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.texts import checked_name
+from everloom.semantic.parts import Activity, WorkspaceActivity
+from everloom.semantic.results import SeenReset
+from everloom.store import Row, Unit
+
+MOST_ACTIVITY = 5
+_PREVIEW_WORDS = 20
+_PREVIEW_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticState:
+    """Where a workspace's documents are and where its consolidation stands."""
+
+    soul_id: int | None = None
+    protocol_id: int | None = None
+    orientation_id: int | None = None
+    current_generation: int = 0
+    begun_through: int | None = None
+    consolidated_through: int = 0
+    last_consolidated_at: datetime | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Say whether a pass has begun and not ended."""
+        return self.begun_through is not None
+
+    @property
+    def document_ids(self) -> tuple[int, ...]:
+        """List the soul, the protocol and the orientation, as far as they exist."""
+        return tuple(each for each in (self.soul_id, self.protocol_id, self.orientation_id) if each is not None)
+
+
+def state_of(unit: Unit) -> SemanticState:
+    """Read the state of a workspace; a workspace that nobody wrote to has none yet."""
+    row = unit.one("semantic.workspace_get")
+    if row is None:
+        return SemanticState()
+    last = row["last_consolidated_at"]
+    return SemanticState(
+        row["soul_id"],
+        row["protocol_id"],
+        row["orientation_id"],
+        row["current_generation"],
+        row["begun_through"],
+        row["consolidated_through"],
+        None if last is None else from_micros(last),
+    )
+
+
+def state_for_writing(unit: Unit) -> SemanticState:
+    """Read the state of a workspace, making its row first."""
+    unit.run("semantic.workspace_ensure")
+    return state_of(unit)
+
+
+def clock_id(unit: Unit) -> int:
+    """Say which id is the latest."""
+    row = unit.one("semantic.clock")
+    return 0 if row is None else int(row["id"])
+
+
+def tick(unit: Unit) -> int:
+    """Take an id that is later than everything written so far."""
+    (fresh,) = unit.ids(1)
+    return fresh
+
+
+def count(unit: Unit, statement: str) -> int:
+    """Read one count."""
+    row = unit.one(statement)
+    return 0 if row is None else int(row["count"])
+
+
+def pending_count(unit: Unit) -> int:
+    """Count the subjects and intersections that wait for consolidation."""
+    return count(unit, "semantic.subject_waiting_count") + count(unit, "semantic.intersection_waiting_count")
+
+
+def grouped(rows: Iterable[Row], key: str = "item_id") -> dict[int, list[Row]]:
+    """Sort rows by what they belong to."""
+    found: dict[int, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[key], []).append(row)
+    return found
+
+
+def names_in(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Read the names out of tag rows."""
+    return tuple(row["name"] for row in rows)
+
+
+def activity(tx: Transaction) -> WorkspaceActivity:
+    """List what others wrote since this session's previous call, and note that this is one."""
+    if tx.session is None:
+        return None
+    unit, session = tx.unit, tx.session.id
+    # A session that never called semantic memory has no row here; one that begins now starts from its own id.
+    unit.run("semantic.session_ensure", session=session)
+    (state,) = unit.all("semantic.session_get", session=session)
+    rows = unit.all("semantic.activity", after=state["called_through"], session=session, limit=MOST_ACTIVITY)
+    unit.run("semantic.session_called", session=session, through=clock_id(unit))
+    ids = [row["item_id"] for row in rows]
+    tags = grouped(
+        row for kind in ("observation", "understanding") for row in unit.all(f"semantic.{kind}_tags", ids=ids)
+    )
+    found = tuple(
+        Activity(
+            id=row["item_id"],
+            kind=row["kind"],
+            subject_names=names_in(tags.get(row["item_id"], ())),
+            preview=preview(row["title"] or row["text"]),
+            created_at=from_micros(row["created_at"]),
+        )
+        for row in rows
+    )
+    return found or None
+
+
+def preview(text: str) -> str:
+    """Cut a text to its first words."""
+    words = text.split()
+    short = " ".join(words[:_PREVIEW_WORDS])
+    cut = len(words) > _PREVIEW_WORDS or len(short) > _PREVIEW_CHARACTERS
+    return short[:_PREVIEW_CHARACTERS] + "…" if cut else short
+
+
+def note_call(op: Operation, name: str, used: Sequence[int] = ()) -> WorkspaceActivity:
+    """Note a call that only read, and count what it used; without either there is nothing to note."""
+    if op.session is None and not used:
+        return None
+    with op.write(name) as tx:
+        count_access(tx.unit, used, tx.at)
+        tx.event(used=list(used))
+        return activity(tx)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLog:
+    """What a session's last `bring_to_mind` left behind, and everything that the session was shown."""
+
+    token: int | None = None
+    at: datetime | None = None
+    seen: frozenset[int] = frozenset()
+
+
+def read_seen(op: Operation) -> SeenLog:
+    """Read what this session was shown."""
+    if op.session is None:
+        return SeenLog()
+    with op.read() as unit:
+        session = unit.one("kernel.session_by_label", label=checked_name(op.session, "the session's id"))
+        state = None if session is None else unit.one("semantic.session_get", session=session["id"])
+        if state is None:
+            return SeenLog()
+        seen = frozenset(row["item_id"] for row in unit.all("semantic.seen_all", session=state["session_id"]))
+    at = None if state["brought_at"] is None else from_micros(state["brought_at"])
+    return SeenLog(state["token"], at, seen)
+
+
+def show_items(tx: Transaction, ids: Sequence[int]) -> None:
+    """Count what was shown, and remember that this session saw it."""
+    count_access(tx.unit, ids, tx.at)
+    if tx.session is not None:
+        at = to_micros(tx.at)
+        rows = ({"session": tx.session.id, "item": item, "at": at} for item in dict.fromkeys(ids))
+        tx.unit.many("semantic.seen_add", rows)
+
+
+def clear_seen(tx: Transaction) -> int:
+    """Forget what the session was shown."""
+    return 0 if tx.session is None else tx.unit.run("semantic.seen_clear", session=tx.session.id)
+
+
+def reset_seen(op: Operation) -> SeenReset:
+    """Forget what this session was shown."""
+    with op.write("reset_seen") as tx:
+        cleared = clear_seen(tx)
+        tx.event(cleared=cleared)
+        return SeenReset(cleared=cleared, workspace_activity=activity(tx))

@@ -1,0 +1,495 @@
+"""The verbs of semantic memory: what each is called, takes and answers, and the room that carries it out.
+
+The one list from which every surface reads what it offers. Holds no rule itself. A write is one transaction, and an
+error writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, verb
+from everloom.semantic.requests import NewObservation, NewSubject, SearchMode, WrittenKind
+
+if TYPE_CHECKING:
+    from everloom.kernel.operation import Operation
+    from everloom.semantic import results
+    from everloom.semantic.consolidation import results as consolidated
+
+# The toolset for a conversation, and the one that also has what consolidation and upkeep need.
+_CORE = ("semantic", "semantic-full")
+_FULL = ("semantic-full",)
+
+Subject = Annotated[str, Says(metavar="SUBJECT")]
+Other = Annotated[str, Says(metavar="OTHER")]
+Subjects = Annotated[Sequence[str], Says(metavar="SUBJECT")]
+About = Annotated[Sequence[str], Says("what it is about", flag="--about", metavar="SUBJECT")]
+Text = Annotated[str, Says(metavar="TEXT")]
+Id = Annotated[int, Says(metavar="ID")]
+Ids = Annotated[Sequence[int], Says(metavar="ID")]
+Sources = Annotated[Sequence[int] | None, Says("observations it rests on", flag="--source", metavar="ID")]
+SeenThrough = Annotated[int | None, Says("as_of_id of what you read", metavar="ID")]
+Reason = Annotated[str | None, Says("why", flag="--reason")]
+Alias = Annotated[str, Says(metavar="ALIAS")]
+Duplicate = Annotated[str, Says(metavar="DUPLICATE")]
+Tags = Annotated[Sequence[str], Says(metavar="TAG")]
+Summary = Annotated[str, Says(metavar="SUMMARY")]
+Limit = Annotated[int, Says("how many at most", flag="--limit")]
+Mode = Annotated[SearchMode, Says("what to search by", flag="--mode")]
+Version = Annotated[int | None, Says("version you read; conflict if it moved on", metavar="NUMBER")]
+Key = Annotated[str | None, Says("makes the call safe to repeat", metavar="KEY", is_plumbing=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticPolicy:
+    """How semantic memory behaves in a workspace."""
+
+    # A pause after which a client has probably lost what it was shown.
+    seen_gap: timedelta = timedelta(minutes=30)
+
+
+class Semantic:
+    """What a workspace knows, as one session sees it.
+
+    `idempotency_key` makes a write safe to repeat; `expected_version` makes it fail with a Conflict that shows the
+    present state when somebody else was faster.
+    """
+
+    def __init__(self, op: Operation, policy: SemanticPolicy = SemanticPolicy()) -> None:  # noqa: B008  it is frozen
+        self._op = op
+        self._policy = policy
+
+    @verb(
+        "Orient",
+        READS,
+        tools=_CORE,
+        models="""Call first in a conversation and after a compaction: who you are (soul), how to work (protocol), where
+        things stand (orientation), what waits for consolidation. Starts the seen log afresh.""",
+    )
+    def orient(self) -> results.Orientation:
+        """Say who you are, how you work and where you are."""
+        from everloom.semantic.understanding.documents import orient
+
+        return orient(self._op)
+
+    @verb(
+        "Bring to mind",
+        READS,
+        tools=_CORE,
+        agent=True,
+        models="""Associative recall on one topic or several; call it often. Leaves out what this conversation was
+        shown. A missing or wrong last_token means that your context was compacted: then everything may come again.""",
+    )
+    def bring_to_mind(
+        self,
+        topic_or_context: Annotated[str | Sequence[str], Says(metavar="TOPIC")],
+        *,
+        last_token: Annotated[int | None, Says("heartbeat_token of your last call", metavar="TOKEN")] = None,
+        include_seen: Annotated[bool, Says("also what was shown already")] = False,
+    ) -> results.BroughtToMind:
+        """Surface what topics touch and this session has not been shown."""
+        from everloom.semantic.recall.retrieval import bring_to_mind
+
+        return bring_to_mind(self._op, topic_or_context, last_token, include_seen, self._policy.seen_gap)
+
+    @verb(
+        "Recall",
+        READS,
+        tools=_CORE,
+        agent=True,
+        models="""Directed recall. A question: the best answer, what supports it, where it comes from. An exact subject
+        name: its understanding and recent observations.""",
+    )
+    def recall(self, question_or_subject_name: Annotated[str, Says(metavar="QUESTION_OR_SUBJECT")]) -> results.Recall:
+        """Answer a question, or tell what is known of the subject of exactly this name or alias."""
+        from everloom.semantic.recall.retrieval import recall
+
+        return recall(self._op, question_or_subject_name)
+
+    @verb("Reset what was seen", READS, tools=_CORE)
+    def reset_seen(self) -> results.SeenReset:
+        """Forget what this conversation was shown, so that bring_to_mind brings it again. orient does so too."""
+        from everloom.semantic.state import reset_seen
+
+        return reset_seen(self._op)
+
+    @verb("Open around a subject", READS, tools=_CORE)
+    def open_around(self, subject_name: Subject, *, limit: Limit = 50) -> results.Neighborhood:
+        """List a subject's neighbours, by how much is tagged with both."""
+        from everloom.semantic.recall.intersections import open_around
+
+        return open_around(self._op, subject_name, limit)
+
+    @verb("Open an intersection", READS, tools=_CORE)
+    def open_intersection(self, subject_a: Subject, subject_b: Other, *, limit: Limit = 200) -> results.Intersection:
+        """Show everything that is tagged with both subjects: that is their relationship."""
+        from everloom.semantic.recall.intersections import open_intersection
+
+        return open_intersection(self._op, subject_a, subject_b, limit)
+
+    @verb(
+        "Remember",
+        ADDS_ONCE,
+        tools=_CORE,
+        agent=True,
+        models="""Keep one observation for good. Tag only subjects that it is about; a new name makes a subject
+        (subjects_created), one like another shows in similar_subjects. related_to claims direct evidence for an
+        understanding, not nearness: when in doubt leave it out. The same text is kept once.""",
+    )
+    def remember(
+        self,
+        subject_names: About,
+        content: Text,
+        *,
+        kind: Annotated[str | None, Says("fact, inference, preference, task_state or reflection")] = None,
+        confidence: Annotated[float | None, Says("from 0 to 1")] = None,
+        related_to: Annotated[Sequence[int] | None, Says("understandings it bears on", metavar="ID")] = None,
+        observed_at: Annotated[datetime | None, Says("when it was observed", metavar="DATE")] = None,
+        idempotency_key: Key = None,
+    ) -> results.Remembered:
+        """Keep one observation, making the subjects that do not exist yet."""
+        from everloom.semantic.evidence.observations import remember
+
+        given = NewObservation(
+            subject_names=subject_names,
+            content=content,
+            kind=kind,
+            confidence=confidence,
+            observed_at=observed_at,
+            related_to=related_to or (),
+        )
+        return remember(self._op, given, idempotency_key)
+
+    @verb(
+        "Update an understanding",
+        ADDS,
+        tools=_CORE,
+        models="""Revise an understanding (also soul, protocol, orientation): the new one supersedes it, history is
+        kept. Without subject_names it keeps its subjects.""",
+    )
+    def update_understanding(  # noqa: PLR0913  the contract's parameters
+        self,
+        understanding_id: Id,
+        new_content: Text,
+        new_summary: Annotated[str, Says("its summary", flag="--summary")],
+        *,
+        subject_names: Annotated[
+            Sequence[str] | None, Says("its subjects, if they change", flag="--about", metavar="SUBJECT")
+        ] = None,
+        reason: Reason = None,
+        source_observation_ids: Sources = None,
+        seen_through_id: SeenThrough = None,
+        expected_version: Version = None,
+        idempotency_key: Key = None,
+    ) -> results.UpdatedUnderstanding:
+        """Revise an understanding: the new one supersedes it and keeps its sources."""
+        from everloom.semantic.understanding.understandings import NewText, update
+
+        read = (seen_through_id, expected_version)
+        given = NewText(new_content, new_summary, subject_names, source_observation_ids, reason, *read)
+        return update(self._op, understanding_id, given, idempotency_key)
+
+    @verb("Mark as useful", ADDS, tools=_CORE)
+    def mark_useful(self, id: Id, *, idempotency_key: Key = None) -> results.Marked:  # noqa: A002  the contract's name
+        """Say that an observation or understanding helped; it ranks higher."""
+        from everloom.semantic.evidence.records import mark
+
+        return mark(self._op, id, "useful", None, idempotency_key)
+
+    @verb("Mark as questionable", ADDS, tools=_CORE)
+    def mark_questionable(
+        self,
+        id: Id,  # noqa: A002  the contract's name
+        reason: Reason = None,
+        *,
+        idempotency_key: Key = None,
+    ) -> results.Marked:
+        """Say that an observation or understanding may be wrong or stale; it ranks lower and waits for review."""
+        from everloom.semantic.evidence.records import mark
+
+        return mark(self._op, id, "questionable", reason, idempotency_key)
+
+    @verb("List sessions", READS, tools=_CORE)
+    def sessions(
+        self,
+        limit: Limit = 10,
+        active_within_hours: Annotated[float, Says("how far to look back", flag="--active-within-hours")] = 24.0,
+        *,
+        after: Annotated[datetime | None, Says("began then or later; replaces the hours", metavar="DATE")] = None,
+        before: Annotated[datetime | None, Says("began then or earlier", metavar="DATE", ends_day=True)] = None,
+    ) -> tuple[results.SessionSummary, ...]:
+        """List the conversations of this workspace, the latest active first."""
+        from everloom.semantic.recall.sessions import list_sessions
+
+        return list_sessions(self._op, limit, active_within_hours, after, before)
+
+    @verb("What happened", READS, tools=_CORE)
+    def what_happened(
+        self, session_id: Annotated[str, Says(metavar="SESSION")], *, limit: Limit = 1000
+    ) -> results.SessionStory:
+        """Tell what one session observed, in order."""
+        from everloom.semantic.recall.sessions import what_happened
+
+        return what_happened(self._op, session_id, limit)
+
+    @verb("Describe a session", ADDS_ONCE, tools=_CORE)
+    def describe_session(
+        self,
+        summary: Summary,
+        content: Annotated[str | None, Says(metavar="TEXT")] = None,
+        *,
+        session_id: Annotated[str | None, Says("this one if left out", flag="--of", metavar="SESSION")] = None,
+        expected_version: Version = None,
+        idempotency_key: Key = None,
+    ) -> results.DescribedSession:
+        """Write, or rewrite, the one note on what a conversation was about."""
+        from everloom.semantic.recall.sessions import describe_session
+
+        return describe_session(self._op, summary, content, session_id, expected_version, idempotency_key)
+
+    @verb("Create subjects", ADDS, tools=_FULL)
+    def create_subjects(
+        self, subjects: Annotated[Sequence[NewSubject], Says(metavar="SUBJECT")], *, idempotency_key: Key = None
+    ) -> tuple[results.CreatedSubject, ...]:
+        """Name subjects before anything is known of them; all or none, and none whose name or alias is taken."""
+        from everloom.semantic.evidence.subjects import create_subjects
+
+        return create_subjects(self._op, subjects, idempotency_key)
+
+    @verb("Get subjects", READS, tools=_FULL)
+    def get_subjects(self, names: Subjects) -> tuple[results.Subject, ...]:
+        """Show subjects by name or alias, with versions."""
+        from everloom.semantic.evidence.subjects import get_subjects
+
+        return get_subjects(self._op, names)
+
+    @verb("Get subjects by tag", READS, tools=_FULL)
+    def get_subjects_by_tag(
+        self, tag: Annotated[str, Says(metavar="TAG")], *, limit: Limit = 200
+    ) -> tuple[results.Subject, ...]:
+        """Show the subjects that carry a tag."""
+        from everloom.semantic.evidence.subjects import get_subjects_by_tag
+
+        return get_subjects_by_tag(self._op, tag, limit)
+
+    @verb("Set a subject's summary", ADDS_ONCE, tools=_FULL)
+    def set_subject_summary(
+        self, subject_name: Subject, summary: Text, *, expected_version: Version = None, idempotency_key: Key = None
+    ) -> results.Subject:
+        """Say in a line what a subject is."""
+        from everloom.semantic.evidence.subjects import set_summary
+
+        return set_summary(self._op, subject_name, summary, expected_version, idempotency_key)
+
+    @verb("Set a subject's tags", ADDS_ONCE, tools=_FULL)
+    def set_subject_tags(
+        self, subject_name: Subject, tags: Tags, *, expected_version: Version = None, idempotency_key: Key = None
+    ) -> results.Subject:
+        """Replace a subject's tags."""
+        from everloom.semantic.evidence.subjects import set_tags
+
+        return set_tags(self._op, subject_name, tags, expected_version, idempotency_key)
+
+    @verb("Add an alias", ADDS_ONCE, tools=_FULL)
+    def add_alias(
+        self, subject_name: Subject, alias: Alias, *, expected_version: Version = None, idempotency_key: Key = None
+    ) -> results.Subject:
+        """Let a subject be found under another name, too."""
+        from everloom.semantic.evidence.subjects import add_alias
+
+        return add_alias(self._op, subject_name, alias, expected_version, idempotency_key)
+
+    @verb("Remove an alias", ADDS_ONCE, tools=_FULL)
+    def remove_alias(
+        self, subject_name: Subject, alias: Alias, *, expected_version: Version = None, idempotency_key: Key = None
+    ) -> results.Subject:
+        """Take another name from a subject; its own name stays."""
+        from everloom.semantic.evidence.subjects import remove_alias
+
+        return remove_alias(self._op, subject_name, alias, expected_version, idempotency_key)
+
+    @verb(
+        "Set a structural understanding",
+        ADDS,
+        tools=_FULL,
+        models="""Write or replace the note on a subject's identity: containment, merges, overlaps. Never what an
+        observation or understanding could say.""",
+    )
+    def set_structural_understanding(
+        self, subject_name: Subject, content: Text, *, expected_version: Version = None, idempotency_key: Key = None
+    ) -> results.StructuralUnderstanding:
+        """Write or replace the note on a subject's identity."""
+        from everloom.semantic.understanding.understandings import set_structural
+
+        return set_structural(self._op, subject_name, content, expected_version, idempotency_key)
+
+    @verb("Add observations", ADDS_ONCE, tools=_FULL)
+    def add_observations(
+        self, observations: Annotated[Sequence[NewObservation], Says(metavar="FILE")], *, idempotency_key: Key = None
+    ) -> tuple[results.Added, ...]:
+        """Keep many observations at once, all or none."""
+        from everloom.semantic.evidence.observations import add_observations
+
+        return add_observations(self._op, observations, idempotency_key)
+
+    @verb("Delete observations", DESTROYS, tools=_FULL)
+    def delete_observations(self, ids: Ids, *, idempotency_key: Key = None) -> results.DeletedObservations:
+        """Take back slips of this conversation, before the next consolidation begins; others stay, with reasons."""
+        from everloom.semantic.evidence.retraction import delete_observations
+
+        return delete_observations(self._op, ids, idempotency_key)
+
+    @verb("List observations", READS)
+    def list_observations(
+        self,
+        subject_names: Subjects,
+        *,
+        after_id: Annotated[int, Says("only later ones", metavar="ID")] = 0,
+        limit: Limit = 200,
+    ) -> tuple[results.Observation, ...]:
+        """Read the observations of all of these subjects, oldest first."""
+        from everloom.semantic.evidence.records import list_observations
+
+        return list_observations(self._op, subject_names, after_id, limit)
+
+    @verb("Query observations", READS, tools=_FULL)
+    def query_observations(
+        self,
+        subject_names: Subjects,
+        query: Annotated[str, Says(metavar="QUERY")],
+        mode: Mode = "hybrid",
+        *,
+        limit: Limit = 20,
+    ) -> tuple[results.SemanticHit, ...]:
+        """Search the observations that are tagged with all of these subjects."""
+        from everloom.semantic.recall.retrieval import query_observations
+
+        return query_observations(self._op, subject_names, query, mode, limit)
+
+    @verb(
+        "Create an understanding",
+        ADDS,
+        tools=_FULL,
+        models="""Write what is understood of one subject, or of what two or more mean to each other. Supersedes the
+        active one of the same kind and subjects.""",
+    )
+    def create_understanding(  # noqa: PLR0913  the contract's parameters
+        self,
+        subject_names: About,
+        content: Text,
+        summary: Annotated[str, Says("its summary", flag="--summary")],
+        *,
+        kind: Annotated[WrittenKind | None, Says("if the number of subjects does not tell")] = None,
+        source_observation_ids: Sources = None,
+        reason: Reason = None,
+        seen_through_id: SeenThrough = None,
+        expected_version: Version = None,
+        idempotency_key: Key = None,
+    ) -> results.CreatedUnderstanding:
+        """Write what is understood of one subject, or of what several share.
+
+        It supersedes the active one of the same kind and subjects; `expected_version` 0 says that there is none.
+        """
+        from everloom.semantic.understanding.understandings import NewText, create
+
+        read = (seen_through_id, expected_version)
+        given = NewText(content, summary, subject_names, source_observation_ids, reason, *read)
+        return create(self._op, kind, given, idempotency_key)
+
+    @verb("Get understandings", READS, tools=_FULL)
+    def get_understandings(self, subject_names: Subjects, *, limit: Limit = 50) -> tuple[results.Understanding, ...]:
+        """Show the active understandings of all of these subjects together, with sources and versions."""
+        from everloom.semantic.understanding.understandings import get_understandings
+
+        return get_understandings(self._op, subject_names, limit)
+
+    @verb("Get an understanding's history", READS, tools=_FULL)
+    def get_understanding_history(self, understanding_id: Id) -> tuple[results.Understanding, ...]:
+        """Walk back from an understanding through all that it supersedes."""
+        from everloom.semantic.understanding.understandings import get_history
+
+        return get_history(self._op, understanding_id)
+
+    @verb("Search", READS, tools=_FULL)
+    def search(
+        self, query: Annotated[str, Says(metavar="QUERY")], limit: Limit = 10, mode: Mode = "hybrid"
+    ) -> tuple[results.SemanticHit, ...]:
+        """Search understandings and observations, strongest first; marks nothing as seen."""
+        from everloom.semantic.recall.retrieval import search
+
+        return search(self._op, query, limit, mode)
+
+    @verb("Show", READS)
+    def show(self, id: Id) -> results.Observation | results.Understanding | results.Subject:  # noqa: A002  as above
+        """Show one observation, understanding or subject, whole."""
+        from everloom.semantic.evidence.records import show
+
+        return show(self._op, id)
+
+    @verb("Get the consolidation report", READS, tools=_FULL)
+    def get_consolidation_report(self, *, limit: Limit = 100) -> consolidated.ConsolidationReport:
+        """List what waits for consolidation, the most valuable first; at most `limit` of each sort."""
+        from everloom.semantic.consolidation.report import consolidation_report
+
+        return consolidation_report(self._op, limit)
+
+    @verb("Get what waits for consolidation", READS, tools=_FULL)
+    def get_pending_consolidation(self, *, limit: Limit = 100) -> tuple[consolidated.Pending, ...]:
+        """List subjects and intersections with news, in the order to take them."""
+        from everloom.semantic.consolidation.report import pending
+
+        return pending(self._op, limit)
+
+    @verb("Begin a consolidation", ADDS, tools=_FULL)
+    def begin_consolidation(self, *, idempotency_key: Key = None) -> consolidated.BegunConsolidation:
+        """Begin a generation; answers the report to work through."""
+        from everloom.semantic.consolidation.report import begin
+
+        return begin(self._op, idempotency_key)
+
+    @verb("Finish a consolidation", ADDS, tools=_FULL)
+    def finish_consolidation(
+        self,
+        generation: Annotated[int, Says(metavar="GENERATION")],
+        summary: Summary,
+        reviewed_subject_names: Annotated[
+            Sequence[str], Says("subjects that need no change", flag="--subject", metavar="SUBJECT")
+        ] = (),
+        *,
+        reviewed_intersections: Annotated[
+            Sequence[tuple[str, str]], Says("pairs that need none", flag="--pair", metavar="SUBJECT OTHER")
+        ] = (),
+        idempotency_key: Key = None,
+    ) -> consolidated.FinishedConsolidation:
+        """End the pass; what you reviewed and left unchanged stops waiting."""
+        from everloom.semantic.consolidation.report import finish
+
+        return finish(self._op, generation, summary, (reviewed_subject_names, reviewed_intersections), idempotency_key)
+
+    @verb("Find similar subjects", READS, tools=_FULL)
+    def find_similar_subjects(
+        self, *, limit: Limit = 20, min_score: Annotated[float, Says("how alike at least")] = 0.75
+    ) -> tuple[results.SubjectPair, ...]:
+        """List subjects that are alike and share little: to be merged, or tagged together."""
+        from everloom.semantic.recall.intersections import find_similar
+
+        return find_similar(self._op, limit, min_score)
+
+    @verb("Merge subjects", DESTROYS, tools=_FULL)
+    def merge_subjects(
+        self, primary: Subject, duplicate: Duplicate, *, expected_version: Version = None, idempotency_key: Key = None
+    ) -> results.MergedSubjects:
+        """Make two subjects one: all of the duplicate moves to primary, and its name becomes an alias. No undoing."""
+        from everloom.semantic.evidence.merging import merge
+
+        return merge(self._op, primary, duplicate, expected_version, idempotency_key)
+
+    @verb("Get statistics", READS, tools=_FULL)
+    def get_stats(self) -> results.SemanticStats:
+        """Count subjects, observations, understandings and vectors; tell the generation."""
+        from everloom.semantic.evidence.records import get_stats
+
+        return get_stats(self._op)
