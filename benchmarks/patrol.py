@@ -22,8 +22,8 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 from everloom.clock import ManualClock  # noqa: E402  the path is set above
 from everloom.episodic.scenes.clusters import add_cluster, refresh, roots_of  # noqa: E402
-from everloom.episodic.scenes.node import add_nodes, document_of  # noqa: E402
-from everloom.episodic.scenes.scene import Scene, Told, When  # noqa: E402
+from everloom.episodic.scenes.node import add_nodes, scene_document  # noqa: E402
+from everloom.episodic.scenes.scene import Scene, SceneContent, When  # noqa: E402
 from everloom.loom import Loom, Workspace, open_loom  # noqa: E402
 from everloom.settings import Settings  # noqa: E402
 from tests.episodic.year import TOPICS, Day, live, plot, scenes_of  # noqa: E402
@@ -42,23 +42,23 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def many_scenes(count: int, chance: random.Random) -> Iterator[Told]:
+def many_scenes(count: int, chance: random.Random) -> Iterator[SceneContent]:
     """Tell scenes that belong together by eights."""
     for number in range(count):
         if number % IN_A_CLUSTER == 0:
             topic = chance.sample(WORDS, 4)
         words = " ".join([*topic, *chance.sample(WORDS, 3)])
         scene = Scene(action=f"James and the {words}", actors=("James",), when=(When("2026-06-01"),))
-        yield Told(scene=scene, feeling="glad", importance=round(chance.uniform(0.1, 1.0), 2))
+        yield SceneContent(scene=scene, feeling="glad", importance=round(chance.uniform(0.1, 1.0), 2))
 
 
 def populate(loom: Loom, place: Workspace, count: int) -> None:
     """Put scenes where they would be after many patrols, without running those."""
     chance = random.Random(1)
-    told = list(many_scenes(count, chance))
+    scenes = list(many_scenes(count, chance))
     for start in range(0, count, BATCH):
-        batch = told[start : start + BATCH]
-        prepared = loom.index.prepare([document_of(each, NOW) for each in batch])
+        batch = scenes[start : start + BATCH]
+        prepared = loom.index.prepare([scene_document(each, NOW) for each in batch])
         with loom.store.write(place.info.id) as unit:
             root = roots_of(unit, NOW).business
             ids = loom.index.add(unit, prepared, NOW)

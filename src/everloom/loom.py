@@ -54,7 +54,7 @@ from everloom.wiring.ports import Neighbours, OneSoul
 
 if TYPE_CHECKING:
     from everloom.episodic import Episodic
-    from everloom.episodic.ground import Ground as SceneGround
+    from everloom.episodic.being import Being
     from everloom.episodic.patrol.task import Patrol
     from everloom.graph import Graph, Graphs, Watcher
     from everloom.mind import Mind
@@ -145,29 +145,25 @@ class Loom:
         """Make the task that turns notes into scenes, and ages them."""
         from everloom.episodic.patrol.task import Patrol  # noqa: PLC0415
 
-        return Patrol(self.scenes_ground())
+        return Patrol(lambda info: self.being(Workspace(self, info, None, None)))
 
-    def scenes_ground(self) -> SceneGround:
-        """Lay what episodic memory stands on."""
-        from everloom.episodic.ground import Ground as SceneGround  # noqa: PLC0415
-        from everloom.episodic.ground import Policy  # noqa: PLC0415
+    def being(self, workspace: Workspace) -> Being:
+        """Bind episodic memory to the soul, the neighbours and the model of a workspace."""
+        from everloom.episodic.being import Being, EpisodicPolicy  # noqa: PLC0415  a search alone does not need it
 
         known = self.settings.episodic
-        return SceneGround(
-            store=self.store,
-            index=self.index,
-            embedding=self.embedding,
-            finder=self.finder,
-            clock=self.clock,
-            policy=Policy(
+        return Being(
+            op=workspace.op,
+            soul=self.soul(workspace),
+            party=Neighbours(lambda name: self.workspace(self.workspaces.get(name).name).episodic),
+            policy=EpisodicPolicy(
                 patrol_at=known.patrol_at,
                 patrol_hours=known.patrol_hours,
                 starts_here=known.patrol == "here",
                 recall_threshold=known.recall_threshold,
                 cluster_threshold=known.cluster_threshold,
             ),
-            thinker=self.thinker,
-            soul_prose=lambda info: self.soul(Workspace(self, info, None, None)).read(),
+            thinker=lambda: self.thinker(workspace.info),
         )
 
     def soul(self, workspace: Workspace) -> OneSoul:
@@ -210,10 +206,6 @@ class Loom:
         from everloom.mind.tasks import mind_tasks  # noqa: PLC0415  a search alone does not need it
 
         return mind_tasks(self.mind_ground, self.holder)
-
-    def being(self, name: str) -> Episodic:
-        """Find the episodic memory of a workspace that exists."""
-        return self.workspace(self.workspaces.get(name).name).episodic
 
     def graphs(self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None) -> Graphs:
         """Lay out the memory graphs of a workspace."""
@@ -285,13 +277,8 @@ class Workspace:
     def episodic(self) -> Episodic:
         """Reach what happened: scenes, clusters, notes, diary."""
         from everloom.episodic import Episodic  # noqa: PLC0415
-        from everloom.episodic.ground import Place  # noqa: PLC0415
 
-        ground = self.loom.scenes_ground()
-        place = Place(
-            ground, self.info, self.loom.soul(self), Neighbours(self.loom.being), self.session, self.model_tier
-        )
-        return Episodic(place, self.loom.work)
+        return Episodic(self.loom.being(self), self.loom.work)
 
     @property
     def graphs(self) -> Graphs:

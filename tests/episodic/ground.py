@@ -77,7 +77,7 @@ def remember(being: Episodic, *scenes: dict[str, Any] | str) -> list[int]:
     """Tell scenes and let a patrol take them in; the answer is the ids of their nodes, in order."""
     notes = tell(being, *scenes)
     patrol(being)
-    with being._place.read() as unit:
+    with being._being.op.read() as unit:
         rows = {row["id"]: row["scene_id"] for row in unit.all("episodic.note_get", ids=list(notes))}
     return [rows[note] for note in notes]
 

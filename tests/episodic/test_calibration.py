@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from everloom.episodic import Episodic
-from everloom.episodic.calibration import Passage, balance
-from everloom.episodic.ground import shipped
+from everloom.episodic.calibration import CalibrationText, balance, shipped, thresholds_of
 from everloom.errors import Rejected
 from everloom.loom import Loom
 from tests.episodic.ground import BILLING, SAILING, open_being, remember
 from tests.episodic.year import TOPICS
 
 
-def passages(cues: bool = True) -> list[Passage]:
+def passages(cues: bool = True) -> list[CalibrationText]:
     """Tell of topics, each its own source, with a question for every fourth text."""
     chance = random.Random(3)
     found = []
@@ -24,7 +23,7 @@ def passages(cues: bool = True) -> list[Passage]:
         for number in range(24):
             chosen = chance.sample(words.split(), 4)
             asked = (f"What about the {chosen[0]} and the {chosen[1]}?",) if cues and number % 4 == 0 else ()
-            found.append(Passage(text=f"James at the {topic}: {' '.join(chosen)}", source=topic, cues=asked))
+            found.append(CalibrationText(text=f"James at the {topic}: {' '.join(chosen)}", source=topic, cues=asked))
     return found
 
 
@@ -48,7 +47,7 @@ def test_thresholds_are_found_kept_and_used(being: Episodic, loom: Loom, store_u
     assert found.recall.wrong < 0.4
     assert found.after.recall == found.recall.threshold == tried.recall.threshold
     with open_being(store_url, loom.clock) as again, again.store.read(0) as unit:
-        kept = again.scenes_ground().thresholds(unit)
+        kept = thresholds_of(again.being(again.workspace("james")), unit)
     assert (kept.recall, kept.cluster, kept.source) == (found.after.recall, found.after.cluster, "calibrated")
 
 
@@ -56,7 +55,7 @@ def test_thresholds_are_found_kept_and_used(being: Episodic, loom: Loom, store_u
 def test_a_setting_is_stronger_than_calibration(being: Episodic, loom: Loom, store_url: str) -> None:
     being.calibrate(passages())
     with open_being(store_url, loom.clock, recall_threshold=0.9) as strict, strict.store.read(0) as unit:
-        assert strict.scenes_ground().thresholds(unit).recall == 0.9
+        assert thresholds_of(strict.being(strict.workspace("james")), unit).recall == 0.9
 
 
 @pytest.mark.promise("episodic.calibration")

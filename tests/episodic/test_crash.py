@@ -169,7 +169,7 @@ def test_a_patrol_killed_after_each_step_goes_on_with_the_next(
         def killing(name: str) -> None:
             original = STEPS[name]
 
-            def step(bout: Any) -> Any:
+            def step(run: Any) -> Any:
                 monkeypatch.setitem(STEPS, name, original)
                 raise Killed
 

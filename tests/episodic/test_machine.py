@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 
 from everloom.clock import ManualClock
 from everloom.episodic import Episodic
-from everloom.episodic.scenes.lifespan import GRACE, lifespan
+from everloom.episodic.scenes.scene import GRACE, lifespan
 from everloom.kernel.tasks import LEASE
 from everloom.loom import Loom
 from tests.episodic.ground import NOW, Killed, assert_clusters_agree, killed_after, life_of, open_being, scene

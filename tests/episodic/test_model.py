@@ -13,8 +13,7 @@ import pytest
 from everloom.clock import ManualClock
 from everloom.episodic import Episodic
 from everloom.episodic.patrol import task
-from everloom.episodic.patrol.judgement import Part, Splitting
-from everloom.episodic.patrol.split import plan_by_model
+from everloom.episodic.patrol.clustering import ProposedPart, SplitAnswer, plan_by_model
 from everloom.episodic.scenes.clusters import Cluster
 from everloom.errors import ProviderBusy
 from everloom.loom import Loom
@@ -169,7 +168,7 @@ def test_ids_that_are_invented_foreign_pinned_dead_or_the_survivor_are_ignored_a
 def test_a_model_that_talks_nonsense_changes_nothing_and_is_reported(being: Episodic, script: Path) -> None:
     ids = remember(being, *SAILING)
     tell(being, "One more scene")
-    says(script, consolidate="I would rather talk about the weather.")
+    says(script, consolidate="I would rather talk arun the weather.")
     patrol(being)
     assert all(being.show(item).status == "active" for item in ids)
     assert any("did not answer in the shape" in remark for remark in step(being, "consolidate").remarks)
@@ -184,10 +183,10 @@ def test_a_scene_that_changed_while_the_model_thought_is_left_alone(
     says(script, consolidate={"merges": [merge(first, second)], "make_dead": []})
     original = task.STEPS["consolidate"]
 
-    def meanwhile(bout: Any) -> Any:
-        carry = original(bout)
+    def meanwhile(run: Any) -> Any:
+        change = original(run)
         being.pin_node(second)
-        return carry
+        return change
 
     monkeypatch.setitem(task.STEPS, "consolidate", meanwhile)
     patrol(being)
@@ -300,9 +299,9 @@ def test_a_split_by_a_model_leaves_two_whatever_it_wants(sizes: list[int], left:
     ids = list(range(100, 112))
     parts, start = [], 0
     for size in sizes:
-        parts.append(Part(name="part", digest="", node_ids=ids[start : start + size]))
+        parts.append(ProposedPart(name="part", digest="", node_ids=ids[start : start + size]))
         start += size
-    birth, _ = plan_by_model(cluster, ids, 12, Splitting(parts=parts))
+    birth, _ = plan_by_model(cluster, ids, 12, SplitAnswer(parts=parts))
     assert all(len(group.members) >= 2 for group in birth.groups)
     assert 12 - sum(len(group.members) for group in birth.groups) == left >= 2
 

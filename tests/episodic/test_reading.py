@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from everloom.episodic import Episodic
 from everloom.episodic.entries.notes import write_down
-from everloom.episodic.scenes.reading import Read, Unreadable, read_scene
+from everloom.episodic.scenes.parser import ParsedScene, UnreadableScene, parse_scene
 from everloom.episodic.scenes.scene import When, embed_text, scene_from, scene_text
 from everloom.episodic.scenes.scene import body_text as body_of
 from tests.episodic.ground import patrol, scene, tell
@@ -21,9 +21,9 @@ from tests.episodic.ground import patrol, scene, tell
 TODAY = date(2026, 11, 15)
 
 
-def read(content: object) -> Read:
-    found = read_scene(content, TODAY)
-    assert isinstance(found, Read), found
+def read(content: object) -> ParsedScene:
+    found = parse_scene(content, TODAY)
+    assert isinstance(found, ParsedScene), found
     return found
 
 
@@ -48,8 +48,8 @@ def read(content: object) -> Read:
     ],
 )
 def test_what_is_beyond_repair_is_refused_with_a_reason(content: object, reason: str) -> None:
-    found = read_scene(content, TODAY)
-    assert isinstance(found, Unreadable)
+    found = parse_scene(content, TODAY)
+    assert isinstance(found, UnreadableScene)
     assert reason in found.reason
 
 
@@ -57,35 +57,37 @@ def test_what_is_beyond_repair_is_refused_with_a_reason(content: object, reason:
 @pytest.mark.parametrize(
     ("fields", "check"),
     [
-        ({"importance": 7}, lambda told: told.importance == 1.0),
-        ({"importance": -3}, lambda told: told.importance == 0.0),
-        ({"importance": math.nan}, lambda told: told.importance == 0.5),
-        ({"importance": math.inf}, lambda told: told.importance == 0.5),
-        ({"importance": "0.7"}, lambda told: told.importance == 0.7),
-        ({"importance": True}, lambda told: told.importance == 0.5),
-        ({"importance": {"a": 1}}, lambda told: told.importance == 0.5),
+        ({"importance": 7}, lambda content: content.importance == 1.0),
+        ({"importance": -3}, lambda content: content.importance == 0.0),
+        ({"importance": math.nan}, lambda content: content.importance == 0.5),
+        ({"importance": math.inf}, lambda content: content.importance == 0.5),
+        ({"importance": "0.7"}, lambda content: content.importance == 0.7),
+        ({"importance": True}, lambda content: content.importance == 0.5),
+        ({"importance": {"a": 1}}, lambda content: content.importance == 0.5),
         ({"actors": [f"actor {number}" for number in range(10_000)]}, lambda told: len(told.scene.actors) == 50),
-        ({"actors": "James"}, lambda told: told.scene.actors == ("James",)),
-        ({"actors": {"a": 1}}, lambda told: told.scene.actors == ()),
+        ({"actors": "James"}, lambda content: content.scene.actors == ("James",)),
+        ({"actors": {"a": 1}}, lambda content: content.scene.actors == ()),
         ({"action": "x" * 100_000}, lambda told: len(told.scene.action) == 4_000),
-        ({"action": "nul \x00 and \ud800"}, lambda told: told.scene.action == "nul � and �"),
-        ({"when": None}, lambda told: told.scene.when == (When("2026-11-15"),)),
-        ({"when": "2026-11-01"}, lambda told: told.scene.when == (When("2026-11-01"),)),
-        ({"when": ["2026-1-5T10:00"]}, lambda told: told.scene.when == (When("2026-01-05"),)),
-        ({"when": [{"date": "Day7", "action": "x"}]}, lambda told: told.scene.when == (When("Day7", "x"),)),
-        ({"emotion": [math.nan] * 6}, lambda told: told.emotion is None),
+        ({"action": "nul \x00 and \ud800"}, lambda content: content.scene.action == "nul � and �"),
+        ({"when": None}, lambda content: content.scene.when == (When("2026-11-15"),)),
+        ({"when": "2026-11-01"}, lambda content: content.scene.when == (When("2026-11-01"),)),
+        ({"when": ["2026-1-5T10:00"]}, lambda content: content.scene.when == (When("2026-01-05"),)),
+        ({"when": [{"date": "Day7", "action": "x"}]}, lambda content: content.scene.when == (When("Day7", "x"),)),
+        ({"emotion": [math.nan] * 6}, lambda content: content.emotion is None),
         ({"emotion": [9, -9, 0, 0, 0, 0]}, lambda told: (told.emotion.valence, told.emotion.arousal) == (1, -1)),
         ({"emotion": {"v": 0.5, "TRUST": 1}}, lambda told: (told.emotion.valence, told.emotion.trust) == (0.5, 1)),
-        ({"emotion": "sad"}, lambda told: told.emotion is None),
-        ({"dialogue": ["“Hi”"], "sensory": ["tar"]}, lambda told: told.scene.dialogue == ("“Hi”",)),
+        ({"emotion": "sad"}, lambda content: content.emotion is None),
+        ({"dialogue": ["“Hi”"], "sensory": ["tar"]}, lambda content: content.scene.dialogue == ("“Hi”",)),
     ],
 )
 def test_what_can_be_mended_is_mended(fields: dict[str, Any], check: Any) -> None:
-    assert check(read(scene("x", **fields) if "action" not in fields else {**scene("x"), **fields}).told)
+    assert check(read(scene("x", **fields) if "action" not in fields else {**scene("x"), **fields}).content)
 
 
 def test_both_forms_of_when_are_written_as_the_seed_does() -> None:
-    told = read(scene("We met", when=["2026-11-01", {"date": "2026-11-02", "action": "again"}], dialogue=["Hi!"])).told
+    told = read(
+        scene("We met", when=["2026-11-01", {"date": "2026-11-02", "action": "again"}], dialogue=["Hi!"])
+    ).content
     assert scene_text(told.scene, "glad") == '2026-11-01, 2026-11-02（again） — We met — "Hi!" — (glad)'
     assert embed_text(told.scene, "glad") == "[2026-11-01, 2026-11-02] We met / glad"
     assert "object Object" not in embed_text(told.scene, "")
@@ -109,16 +111,16 @@ def test_whatever_is_told_is_read_or_refused_and_can_be_kept(content: object) ->
     assert 0 < len(written.content) <= 200_000
     written.content.encode()
     assert "\x00" not in written.content
-    if isinstance(written.read, Read):
-        told = written.read.told
+    if isinstance(written.read, ParsedScene):
+        told = written.read.content
         assert told.scene.action
         assert 0 <= told.importance <= 1
         assert told.scene.when
         json.dumps(told.scene.as_json(), allow_nan=False).encode()
         assert scene_from(told.scene.action, body_of(told.scene)) == told.scene
-        again = read_scene(written.content, TODAY)
-        assert isinstance(again, Read)
-        assert again.told == told
+        again = parse_scene(written.content, TODAY)
+        assert isinstance(again, ParsedScene)
+        assert again.content == told
 
 
 @pytest.mark.promise("episodic.bad-scenes")
@@ -158,8 +160,8 @@ def test_bad_scenes_are_kept_and_reported_and_good_ones_are_remembered(being: Ep
 @pytest.mark.promise("episodic.bad-scenes")
 def test_a_note_that_was_spoilt_behind_our_back_is_marked_by_the_patrol(being: Episodic) -> None:
     (note,) = tell(being, "A lamp was lit")
-    with being._place.write() as unit:
-        unit.run("episodic.note_change", id=note, kind="scene", content="{spoilt", problem=None, at=1)
+    with being._being.op.write("test") as tx:
+        tx.unit.run("episodic.note_change", id=note, kind="scene", content="{spoilt", problem=None, at=1)
     patrol(being)
     (entry,) = being.update_memory("notes", "get").entries
     assert entry.content == "[PARSE_FAILED] {spoilt"

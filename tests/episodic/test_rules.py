@@ -10,7 +10,8 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.episodic import Episodic
-from everloom.episodic.scenes.lifespan import lifespan
+from everloom.episodic.calibration import thresholds_of
+from everloom.episodic.scenes.scene import lifespan
 from everloom.errors import Conflict
 from everloom.kernel.lifecycle import DYING, strength_after_patrols
 from everloom.loom import Loom
@@ -177,10 +178,10 @@ def test_two_patrols_cannot_overlap(store_url: str, clock: ManualClock, monkeypa
 
     inside, leave = threading.Event(), threading.Event()
 
-    def slow(bout: Any) -> Any:
+    def slow(run: Any) -> Any:
         inside.set()
         assert leave.wait(PATIENCE), "nobody let the patrol go on"
-        return original(bout)
+        return original(run)
 
     original = task.STEPS["age"]
     monkeypatch.setitem(task.STEPS, "age", slow)
@@ -209,11 +210,11 @@ def test_scenes_written_during_a_patrol_wait_for_the_next(being: Episodic, monke
     def writing(name: str) -> None:
         original = task.STEPS[name]
 
-        def step(bout: Any) -> Any:
+        def step(run: Any) -> Any:
             tell(being, f"Written before {name}")
-            carry = original(bout)
+            change = original(run)
             tell(being, f"Written inside {name}")
-            return carry
+            return change
 
         monkeypatch.setitem(task.STEPS, name, step)
 
@@ -341,11 +342,10 @@ def test_what_is_recalled_was_activated_last(being: Episodic, clock: ManualClock
 
 @pytest.mark.promise("episodic.10")
 def test_thresholds_belong_to_the_embedder(loom: Loom, being: Episodic) -> None:
-    ground = loom.scenes_ground()
     with loom.store.read(0) as unit:
-        hosted = ground.thresholds(unit, "openai:text-embedding-3-small")
-        default = ground.thresholds(unit)
-        unknown = ground.thresholds(unit, "ollama:unknown")
+        hosted = thresholds_of(being._being, unit, "openai:text-embedding-3-small")
+        default = thresholds_of(being._being, unit)
+        unknown = thresholds_of(being._being, unit, "ollama:unknown")
     assert (hosted.recall, hosted.cluster) == (0.35, 0.45)
     assert (default.source, unknown.source) == ("shipped", "uncalibrated")
     assert default.recall != hosted.recall

@@ -1,4 +1,4 @@
-"""Finding an embedder's thresholds on real text.
+"""The thresholds of an embedder: which are in use, and how they are found on real text.
 
 Both thresholds answer a yes-or-no question, so both are put where right and wrong are told apart best: where the share
 of right ones that pass, less the share of wrong ones that pass, is largest (Youden's J).
@@ -10,29 +10,35 @@ group?": texts whose nearest group of neighbours is their own, against texts who
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import resources
 
 import numpy as np
 
 from everloom.clock import to_micros
-from everloom.episodic.ground import Place, Thresholds
+from everloom.episodic.being import Being
 from everloom.episodic.scenes.geometry import Floats, unit_rows
 from everloom.errors import ProviderBusy, Rejected
 from everloom.kernel.embedding import Embedding
+from everloom.store import Unit
 
-LEAST = 40
-MOST = 5_000
-GROUP = 6
+# What an embedder gets that nobody has calibrated: the contract's numbers.
+_SEED_RECALL, _SEED_CLUSTER = 0.35, 0.45
+_LEAST = 40
+_MOST = 5_000
+_GROUP = 6
 # Texts in a memory that is asked. What is nearest by chance grows with it: 0.31, 0.33 and 0.40 are best for the static
 # embedder with 25, 100 and 500 texts. A Being that patrols daily holds some hundreds of living scenes, few on a topic.
-MEMORY = 100
-STEP = 0.01
+_MEMORY = 100
+_STEP = 0.01
 # Below this the two kinds cannot be told apart, and no number is better than another.
-WORTH_KEEPING = 0.1
-ABOUT_AS_WELL = 0.02
+_WORTH_KEEPING = 0.1
+_ABOUT_AS_WELL = 0.02
 # A workspace is one source. These cues are about many things, so that most of them touch nothing in it.
-EVERYDAY = (
+_EVERYDAY = (
     "How long do I have to boil an egg?",
     "What is the capital of Mongolia?",
     "Convert 72 degrees Fahrenheit to Celsius.",
@@ -61,8 +67,53 @@ EVERYDAY = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The cosines from which a scene is recalled and joins a cluster, and who says so."""
+
+    recall: float
+    cluster: float
+    source: str
+
+
+def thresholds_of(being: Being, unit: Unit, model: str | None = None) -> Thresholds:
+    """Find a model's thresholds; without a name, the preferred embedder's.
+
+    A setting overrules what calibration found on this machine's text, which overrules what is shipped, which overrules
+    what the embedder says of itself. Each embedder has its own, for cosines of two models are not comparable.
+    """
+    name = model or being.op.embedding.preferred
+    row = unit.one("episodic.calibration_get", model=name)
+    if row is not None:
+        known = Thresholds(row["recall"], row["cluster"], "calibrated")
+    else:
+        known = shipped().get(name) or _uncalibrated(being.op.embedding, name)
+    recall, cluster = being.policy.recall_threshold, being.policy.cluster_threshold
+    if recall is None and cluster is None:
+        return known
+    return Thresholds(
+        known.recall if recall is None else recall, known.cluster if cluster is None else cluster, "settings"
+    )
+
+
+def _uncalibrated(embedding: Embedding, name: str) -> Thresholds:
+    traits = next((each for each in embedding.chain.links if each.name == name), None)
+    recall = None if traits is None else traits.recall_threshold
+    cluster = None if traits is None else traits.cluster_threshold
+    return Thresholds(
+        _SEED_RECALL if recall is None else recall, _SEED_CLUSTER if cluster is None else cluster, "uncalibrated"
+    )
+
+
+@cache
+def shipped() -> dict[str, Thresholds]:
+    """Read the thresholds that come with the program."""
+    text = (resources.files("everloom.episodic") / "thresholds.toml").read_text(encoding="utf-8")
+    return {name: Thresholds(each["recall"], each["cluster"], "shipped") for name, each in tomllib.loads(text).items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class CalibrationText:
     """A text, the source it belongs to (a conversation, a day), and cues that it answers."""
 
     text: str
@@ -100,26 +151,26 @@ class Calibrated:
     kept: bool
 
 
-def calibrate(place: Place, passages: Sequence[Passage] | None, *, keep: bool) -> Calibrated:
+def calibrate(being: Being, texts: Sequence[CalibrationText] | None, *, keep: bool) -> Calibrated:
     """Measure the preferred embedder on real text and keep what was found for its name."""
-    known = list(passages if passages is not None else remembered(place))[:MOST]
-    if len(known) < LEAST or len({each.source for each in known}) < 2:
-        hint = f"give a file, or remember more first: {LEAST} texts of two sources are the least"
+    known = list(texts if texts is not None else _remembered(being))[:_MOST]
+    if len(known) < _LEAST or len({each.source for each in known}) < 2:
+        hint = f"give a file, or remember more first: {_LEAST} texts of two sources are the least"
         raise Rejected(f"{len(known)} texts are too few to calibrate on", hint=hint)
-    embedding = place.ground.embedding
-    rows, sources = embedded(embedding, [each.text for each in known]), [each.source for each in known]
-    if passages is None:
-        cues, pairs = len(EVERYDAY), from_memory(rows, asked_rows(embedding, EVERYDAY))
+    embedding = being.op.embedding
+    rows, sources = _embedded(embedding, [each.text for each in known]), [each.source for each in known]
+    if texts is None:
+        cues, pairs = len(_EVERYDAY), _from_memory(rows, _asked(embedding, _EVERYDAY))
     else:
-        texts = [(cue, number) for number, each in enumerate(known) for cue in each.cues]
-        asked = asked_rows(embedding, [cue for cue, _ in texts]) if texts else rows
-        cues, pairs = len(texts), between(asked, [number for _, number in texts], rows, sources)
-    recall, cluster = balance(*pairs), balance(*nearest_groups(rows, sources))
-    with place.read() as unit:
-        before = place.ground.thresholds(unit)
+        answering = [(cue, number) for number, each in enumerate(known) for cue in each.cues]
+        asked = _asked(embedding, [cue for cue, _ in answering]) if answering else rows
+        cues, pairs = len(answering), _between(asked, [number for _, number in answering], rows, sources)
+    recall, cluster = balance(*pairs), balance(*_nearest_groups(rows, sources))
+    with being.op.read() as unit:
+        before = thresholds_of(being, unit)
     after = Thresholds(
-        recall.threshold if recall.worth >= WORTH_KEEPING else before.recall,
-        cluster.threshold if cluster.worth >= WORTH_KEEPING else before.cluster,
+        recall.threshold if recall.worth >= _WORTH_KEEPING else before.recall,
+        cluster.threshold if cluster.worth >= _WORTH_KEEPING else before.cluster,
         "calibrated",
     )
     found = Calibrated(
@@ -133,33 +184,31 @@ def calibrate(place: Place, passages: Sequence[Passage] | None, *, keep: bool) -
         kept=keep,
     )
     if keep:
-        store(place, found)
+        _keep(being, found)
     return found
 
 
-def store(place: Place, found: Calibrated) -> None:
+def _keep(being: Being, found: Calibrated) -> None:
     """Keep the thresholds under the model's name."""
-    with place.write() as unit:
-        unit.run(
-            "episodic.calibration_put",
-            model=found.model,
-            recall=found.after.recall,
-            cluster=found.after.cluster,
-            detail=json.dumps(asdict(found)),
-            at=to_micros(place.now),
-        )
-        place.log(unit, "calibrate", model=found.model, recall=found.after.recall, cluster=found.after.cluster)
+    chosen: dict[str, str | float] = {
+        "model": found.model,
+        "recall": found.after.recall,
+        "cluster": found.after.cluster,
+    }
+    with being.op.write("calibrate") as tx:
+        tx.unit.run("episodic.calibration_put", **chosen, detail=json.dumps(asdict(found)), at=to_micros(tx.at))
+        tx.event(**chosen)
 
 
-def remembered(place: Place) -> list[Passage]:
+def _remembered(being: Being) -> list[CalibrationText]:
     """Take what the workspace remembers; texts that came one after the other are of one source."""
-    with place.read() as unit:
-        rows = unit.all("episodic.sample", limit=MOST)
+    with being.op.read() as unit:
+        rows = unit.all("episodic.sample", limit=_MOST)
     texts = [row["text"] for row in reversed(rows)]
-    return [Passage(text=text, source=str(number // (2 * GROUP))) for number, text in enumerate(texts)]
+    return [CalibrationText(text=text, source=str(number // (2 * _GROUP))) for number, text in enumerate(texts)]
 
 
-def embedded(embedding: Embedding, texts: Sequence[str]) -> Floats:
+def _embedded(embedding: Embedding, texts: Sequence[str]) -> Floats:
     """Make the vectors of texts."""
     made = embedding.make(list(texts))
     if made is None:
@@ -167,7 +216,7 @@ def embedded(embedding: Embedding, texts: Sequence[str]) -> Floats:
     return made.rows["general"]
 
 
-def asked_rows(embedding: Embedding, cues: Sequence[str]) -> Floats:
+def _asked(embedding: Embedding, cues: Sequence[str]) -> Floats:
     """Make the vectors of cues."""
     probes = [embedding.probe(cue) for cue in cues]
     rows = [probe.general for probe in probes if probe is not None and probe.model == embedding.preferred]
@@ -176,7 +225,7 @@ def asked_rows(embedding: Embedding, cues: Sequence[str]) -> Floats:
     return np.stack(rows)
 
 
-def from_memory(rows: Floats, strange: Floats) -> tuple[Floats, Floats]:
+def _from_memory(rows: Floats, strange: Floats) -> tuple[Floats, Floats]:
     """Compare each text with the nearest other one, and cues about anything with the text that is nearest to them."""
     right = []
     for number, row in enumerate(rows):
@@ -186,9 +235,9 @@ def from_memory(rows: Floats, strange: Floats) -> tuple[Floats, Floats]:
     return np.array(right, np.float32), (strange @ rows.T).max(axis=1)
 
 
-def between(asked: Floats, answering: Sequence[int], rows: Floats, sources: Sequence[str]) -> tuple[Floats, Floats]:
+def _between(asked: Floats, answering: Sequence[int], rows: Floats, sources: Sequence[str]) -> tuple[Floats, Floats]:
     """Compare each cue with what is nearest to it in the memory it is about, and in one of the next source."""
-    memories = cut_up(sources, MEMORY)
+    memories = _cut_up(sources, _MEMORY)
     home = {number: place for place, members in enumerate(memories) for number in members}
     names = [sources[members[0]] for members in memories]
     right, wrong = [], []
@@ -201,9 +250,9 @@ def between(asked: Floats, answering: Sequence[int], rows: Floats, sources: Sequ
     return np.array(right, np.float32), np.array(wrong, np.float32)
 
 
-def nearest_groups(rows: Floats, sources: Sequence[str]) -> tuple[Floats, Floats]:
+def _nearest_groups(rows: Floats, sources: Sequence[str]) -> tuple[Floats, Floats]:
     """Compare each text with the nearest group of texts: is it the one that it was taken from, or another source's?"""
-    groups = [run for run in cut_up(sources, GROUP) if len(run) == GROUP]
+    groups = [run for run in _cut_up(sources, _GROUP) if len(run) == _GROUP]
     sums = np.stack([rows[members].sum(axis=0) for members in groups])
     names = np.array([sources[members[0]] for members in groups])
     means = unit_rows(sums)
@@ -219,7 +268,7 @@ def nearest_groups(rows: Floats, sources: Sequence[str]) -> tuple[Floats, Floats
     return np.array(right, np.float32), np.array(wrong, np.float32)
 
 
-def cut_up(sources: Sequence[str], size: int) -> list[list[int]]:
+def _cut_up(sources: Sequence[str], size: int) -> list[list[int]]:
     """Cut the texts of each source into runs of neighbours."""
     by_source: dict[str, list[int]] = {}
     for place, source in enumerate(sources):
@@ -234,10 +283,10 @@ def balance(right: Floats, wrong: Floats) -> Balance:
     """
     if not len(right) or not len(wrong):
         return Balance(threshold=1.0, right=0.0, wrong=0.0, right_count=len(right), wrong_count=len(wrong))
-    steps = np.arange(0.0, 1.0, STEP)
+    steps = np.arange(0.0, 1.0, _STEP)
     passing = [(float((right > step).mean()), float((wrong > step).mean()), float(step)) for step in steps]
     most = max(each[0] - each[1] for each in passing)
-    best = next(each for each in passing if each[0] - each[1] >= most - ABOUT_AS_WELL)
+    best = next(each for each in passing if each[0] - each[1] >= most - _ABOUT_AS_WELL)
     return Balance(
         threshold=round(best[2], 2),
         right=round(best[0], 4),

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, verb
 
 if TYPE_CHECKING:
-    from everloom.episodic.calibration import Calibrated, Passage
-    from everloom.episodic.entries.entry import Entry
+    from everloom.episodic.being import Being
+    from everloom.episodic.calibration import Calibrated, CalibrationText
+    from everloom.episodic.entries.entry import MemoryEntry
     from everloom.episodic.entries.notes import NotesUpdated
     from everloom.episodic.entries.updating import MemoryUpdated
-    from everloom.episodic.ground import Place
     from everloom.episodic.patrol.steps import PatrolReport
     from everloom.episodic.patrol.task import Patrolled
-    from everloom.episodic.recall.context import Context
+    from everloom.episodic.recall.context import ContextBlocks
     from everloom.episodic.recall.recalling import ClusterMemory, Recall
-    from everloom.episodic.recall.searching import FoundScenes, Said
-    from everloom.episodic.scenes.editing import Merged
+    from everloom.episodic.recall.searching import FoundScenes, SaidMessage
+    from everloom.episodic.scenes.editing import MergedNodes
     from everloom.episodic.scenes.node import Node
     from everloom.kernel.tasks import Work
 
@@ -63,8 +63,8 @@ _Scenes = Annotated[
 class Episodic:
     """What happened to a Being, and how it felt."""
 
-    def __init__(self, place: Place, work: Work) -> None:
-        self._place = place
+    def __init__(self, being: Being, work: Work) -> None:
+        self._being = being
         self._work = work
 
     @verb(
@@ -74,11 +74,11 @@ class Episodic:
         models="""Call at the start of a conversation: system_prompt (who you are), snapshot (notes, knowledge, diary,
         scenes to mend), recent_nodes; metadata says what to cache.""",
     )
-    def get_context(self) -> Context:
+    def get_context(self) -> ContextBlocks:
         """Give the blocks that a conversation begins with."""
         from everloom.episodic.recall.context import get_context
 
-        return get_context(self._place)
+        return get_context(self._being)
 
     @verb(
         "Recall",
@@ -96,7 +96,7 @@ class Episodic:
         """Bring back fragments of what a message or a feeling touches."""
         from everloom.episodic.recall.recalling import recall
 
-        return recall(self._place, user_message, feeling)
+        return recall(self._being, user_message, feeling)
 
     @verb(
         "Recall a cluster",
@@ -116,7 +116,7 @@ class Episodic:
         """List the clusters, or bring back one cluster's scenes."""
         from everloom.episodic.recall.recalling import recall_memory
 
-        return recall_memory(self._place, cluster_id, limit, query, no_nodes=no_nodes)
+        return recall_memory(self._being, cluster_id, limit, query, no_nodes=no_nodes)
 
     @verb(
         "Search memory",
@@ -135,7 +135,7 @@ class Episodic:
         """Look for scenes on purpose, forgotten ones included."""
         from everloom.episodic.recall.searching import search_memory
 
-        return search_memory(self._place, query, mode, limit)
+        return search_memory(self._being, query, mode, limit)
 
     @verb(
         "Search history",
@@ -152,11 +152,11 @@ class Episodic:
             datetime | None, Says("only what was said then or earlier", flag="--until", ends_day=True)
         ] = None,
         limit: _Limit = 10,
-    ) -> tuple[Said, ...]:
+    ) -> tuple[SaidMessage, ...]:
         """Find what was said in conversations."""
         from everloom.episodic.recall.searching import search_history
 
-        return search_history(self._place, query, date_from, date_to, limit)
+        return search_history(self._being, query, date_from, date_to, limit)
 
     @verb(
         "Update notes",
@@ -186,8 +186,14 @@ class Episodic:
         from everloom.episodic.entries.notes import NotesRequest, update_notes
         from everloom.episodic.patrol.task import patrol_if_many_wait
 
-        request = NotesRequest.of(action, scenes, notes, scene_ids, note_type_updates)
-        return patrol_if_many_wait(self._place, self._work, update_notes(self._place, request, idempotency_key))
+        request = NotesRequest(
+            action=action,
+            scenes=scenes,
+            notes=notes,
+            scene_ids=scene_ids,
+            note_type_updates=note_type_updates,
+        )
+        return patrol_if_many_wait(self._being, self._work, update_notes(self._being, request, idempotency_key))
 
     @verb(
         "Update memory",
@@ -210,7 +216,7 @@ class Episodic:
         from everloom.episodic.entries.updating import MemoryRequest, update_memory
 
         request = MemoryRequest(target=target, action=action, content=content, key=key, location=location, to=to)
-        return update_memory(self._place, request)
+        return update_memory(self._being, request)
 
     @verb(
         "Update relation",
@@ -225,11 +231,11 @@ class Episodic:
         content: Annotated[str | None, Says("what to write down", metavar="CONTENT")] = None,
         *,
         action: Annotated[Literal["upsert", "delete"], Says("write it down, or forget it")] = "upsert",
-    ) -> Entry:
+    ) -> MemoryEntry:
         """Write down who somebody or something is, or forget it."""
         from everloom.episodic.entries.updating import update_relation
 
-        return update_relation(self._place, entity_name, relation_type, content, action)
+        return update_relation(self._being, entity_name, relation_type, content, action)
 
     @verb(
         "Merge nodes",
@@ -244,25 +250,25 @@ class Episodic:
         feeling: Annotated[str | None, Says("how it felt", flag="--feeling")] = None,
         *,
         idempotency_key: _Key = None,
-    ) -> Merged:
+    ) -> MergedNodes:
         """Make one scene of several; the originals stay, absorbed."""
         from everloom.episodic.scenes.editing import merge_nodes
 
-        return merge_nodes(self._place, node_ids, summary, feeling, idempotency_key)
+        return merge_nodes(self._being, node_ids, summary, feeling, idempotency_key)
 
     @verb("Pin a node", ADDS_ONCE, tools=_TOOLS, models="Hold a scene for ever: it neither ages nor dies.")
     def pin_node(self, node_id: _NodeId) -> Node:
         """Hold a scene against ageing and dying."""
         from everloom.episodic.scenes.editing import pin_node
 
-        return pin_node(self._place, node_id, pinned=True)
+        return pin_node(self._being, node_id, pinned=True)
 
     @verb("Unpin a node", ADDS_ONCE, tools=_TOOLS, models="Let a pinned scene age again.")
     def unpin_node(self, node_id: _NodeId) -> Node:
         """Let a pinned scene age again."""
         from everloom.episodic.scenes.editing import pin_node
 
-        return pin_node(self._place, node_id, pinned=False)
+        return pin_node(self._being, node_id, pinned=False)
 
     @verb(
         "Trigger a patrol",
@@ -285,36 +291,36 @@ class Episodic:
         """Show the newest patrols step by step."""
         from everloom.episodic.patrol.task import patrol_report
 
-        return patrol_report(self._place, limit)
+        return patrol_report(self._being, limit)
 
     @verb("Show a node", READS)
     def show(self, node_id: _NodeId) -> Node:
         """Show a scene with every field; looking does not count as recalling."""
         from everloom.episodic.scenes.editing import show_node
 
-        return show_node(self._place, node_id)
+        return show_node(self._being, node_id)
 
     @verb("Census", READS)
     def census(self) -> dict[str, int]:
         """Count scenes by how they are, clusters, and notes that wait."""
         from everloom.episodic.patrol.task import census
 
-        return census(self._place)
+        return census(self._being)
 
     def run_patrol(self, progress: Callable[[int], None] = lambda _: None) -> Patrolled:
         """Run a patrol now, telling somebody of each step."""
         from everloom.episodic.patrol.task import run_patrol
 
-        return run_patrol(self._place, self._work, is_asked=True, progress=progress)
+        return run_patrol(self._being, self._work, is_asked=True, progress=progress)
 
     def receive(self, sender: str, text: str, key: str) -> None:
         """Keep a message that another Being sent; the same key is kept once."""
         from everloom.episodic.entries.updating import receive
 
-        receive(self._place, sender, text, key)
+        receive(self._being, sender, text, key)
 
-    def calibrate(self, passages: Sequence[Passage] | None = None, *, keep: bool = True) -> Calibrated:
+    def calibrate(self, texts: Sequence[CalibrationText] | None = None, *, keep: bool = True) -> Calibrated:
         """Find this embedder's thresholds from real text: what is given, or what the Being remembers."""
         from everloom.episodic.calibration import calibrate
 
-        return calibrate(self._place, passages, keep=keep)
+        return calibrate(self._being, texts, keep=keep)

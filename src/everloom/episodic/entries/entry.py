@@ -9,12 +9,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
 
 from everloom.clock import from_micros, to_micros
-from everloom.episodic.ground import Ground
+from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document
 from everloom.store import Row, Unit
+from everloom.store.contract import Value
 
 # The kind of document that an entry of each target is.
 KINDS = {
@@ -27,12 +27,12 @@ KINDS = {
     "partner_rules": "rule",
     "party_message": "party",
 }
-DIARY_DAYS = 7
-LONGEST_TITLE = 80
+# The contract shows a week of the diary.
+_DIARY_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class MemoryEntry:
     """One thing under a key; `detail` holds what only some targets have. Soul fields have no id."""
 
     target: str
@@ -45,9 +45,72 @@ class Entry:
     updated_at: datetime | None = None
 
 
-def entry_from(row: Row) -> Entry:
-    """Read an entry from its row."""
-    return Entry(
+def find_entry(unit: Unit, target: str, key: str) -> MemoryEntry | None:
+    """Find an entry by its key."""
+    row = unit.one("episodic.entry_get", target=target, key=key)
+    return None if row is None else _entry_from(row)
+
+
+def entries_of(unit: Unit, target: str, from_key: str = "") -> tuple[MemoryEntry, ...]:
+    """List the entries of a target, by key."""
+    return tuple(_entry_from(row) for row in unit.all("episodic.entry_all", target=target, from_key=from_key))
+
+
+def put_entry(tx: Transaction, entry: MemoryEntry) -> MemoryEntry:
+    """Write an entry and its document, in place of the one under the same key.
+
+    The document is prepared here, inside the transaction: only an embedder that takes no time is asked at once.
+    """
+    unit, index = tx.unit, tx.op.index
+    known = find_entry(unit, entry.target, entry.key)
+    prepared = index.prepare([_document(entry, tx.at)])
+    values: dict[str, Value] = {
+        "title": entry.title,
+        "content": entry.content,
+        "detail": json.dumps(dict(entry.detail), ensure_ascii=False),
+        "at": to_micros(tx.at),
+    }
+    if known is None or known.id is None:
+        (fresh,) = index.add(unit, prepared, tx.at)
+        unit.run("episodic.entry_add", id=fresh, target=entry.target, key=entry.key, **values)
+    else:
+        index.revise(unit, known.id, prepared, tx.at)
+        unit.run("episodic.entry_change", id=known.id, **values)
+    (row,) = unit.all("episodic.entry_get", target=entry.target, key=entry.key)
+    return _entry_from(row)
+
+
+def drop_entry(tx: Transaction, entry: MemoryEntry) -> None:
+    """Erase an entry and its document."""
+    if entry.id is not None:
+        tx.unit.run("episodic.entry_drop", id=entry.id)
+        tx.op.index.remove(tx.unit, [entry.id])
+
+
+def joined(before: str, more: str) -> str:
+    """Add a text to another after a blank line."""
+    return f"{before}\n\n{more}" if before else more
+
+
+def diary_key(op: Operation, at: datetime) -> str:
+    """Write the day of an instant, where the Being lives, as the key of its diary page."""
+    return op.local(at).date().isoformat()
+
+
+def recent_diary(unit: Unit, op: Operation) -> tuple[MemoryEntry, ...]:
+    """Read the diary of the last days."""
+    return entries_of(unit, "diary", diary_key(op, op.now - timedelta(days=_DIARY_DAYS - 1)))
+
+
+def write_diary(tx: Transaction, key: str, text: str) -> MemoryEntry:
+    """Add to a day's diary page; what is written there already stays."""
+    known = find_entry(tx.unit, "diary", key)
+    content = joined("" if known is None else known.content, text)
+    return put_entry(tx, MemoryEntry(target="diary", key=key, title=key, content=content))
+
+
+def _entry_from(row: Row) -> MemoryEntry:
+    return MemoryEntry(
         id=row["id"],
         target=row["target"],
         key=row["entry_key"],
@@ -59,79 +122,12 @@ def entry_from(row: Row) -> Entry:
     )
 
 
-def find_entry(unit: Unit, target: str, key: str) -> Entry | None:
-    """Find an entry by its key."""
-    row = unit.one("episodic.entry_get", target=target, key=key)
-    return None if row is None else entry_from(row)
-
-
-def entries_of(unit: Unit, target: str, from_key: str = "") -> tuple[Entry, ...]:
-    """List the entries of a target, by key."""
-    return tuple(entry_from(row) for row in unit.all("episodic.entry_all", target=target, from_key=from_key))
-
-
-def put_entry(unit: Unit, ground: Ground, entry: Entry, now: datetime) -> Entry:
-    """Write an entry and its document, in place of the one under the same key.
-
-    The document is prepared here, inside the transaction: only an embedder that takes no time is asked at once.
-    """
-    known = find_entry(unit, entry.target, entry.key)
-    prepared = ground.index.prepare([document_of(entry, now)])
-    values = {
-        "title": entry.title,
-        "content": entry.content,
-        "detail": json.dumps(dict(entry.detail), ensure_ascii=False),
-    }
-    if known is None or known.id is None:
-        (fresh,) = ground.index.add(unit, prepared, now)
-        unit.run("episodic.entry_add", id=fresh, target=entry.target, key=entry.key, at=to_micros(now), **values)
-    else:
-        ground.index.revise(unit, known.id, prepared, now)
-        unit.run("episodic.entry_change", id=known.id, at=to_micros(now), **values)
-    (row,) = unit.all("episodic.entry_get", target=entry.target, key=entry.key)
-    return entry_from(row)
-
-
-def document_of(entry: Entry, now: datetime) -> Document:
+def _document(entry: MemoryEntry, now: datetime) -> Document:
     """Write what search sees of an entry."""
     title = entry.title or entry.key
     return Document(
         kind=KINDS[entry.target],
         title="" if entry.content.startswith(title) else title,
         text=entry.content,
-        happened_at=now if entry.created_at is None else entry.created_at,
+        happened_at=entry.created_at or now,
     )
-
-
-def drop_entry(unit: Unit, ground: Ground, entry: Entry) -> None:
-    """Erase an entry and its document."""
-    if entry.id is not None:
-        unit.run("episodic.entry_drop", id=entry.id)
-        ground.index.remove(unit, [entry.id])
-
-
-def joined(before: str, more: str) -> str:
-    """Add a text to another after a blank line."""
-    return f"{before}\n\n{more}" if before else more
-
-
-def titled(content: str) -> str:
-    """Make a title of the beginning of a text."""
-    return " ".join(content.split())[:LONGEST_TITLE].strip()
-
-
-def diary_key(at: datetime, zone: ZoneInfo) -> str:
-    """Write the day of an instant as the key of its diary page."""
-    return at.astimezone(zone).date().isoformat()
-
-
-def recent_diary(unit: Unit, now: datetime, zone: ZoneInfo) -> tuple[Entry, ...]:
-    """Read the diary of the last days."""
-    return entries_of(unit, "diary", diary_key(now - timedelta(days=DIARY_DAYS - 1), zone))
-
-
-def write_diary(unit: Unit, ground: Ground, key: str, text: str, now: datetime) -> Entry:
-    """Add to a day's diary page; what is written there already stays."""
-    known = find_entry(unit, "diary", key)
-    content = joined("" if known is None else known.content, text)
-    return put_entry(unit, ground, Entry(target="diary", key=key, title=key, content=content), now)

@@ -7,28 +7,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Literal
 
 from everloom.clock import from_micros, to_micros
-from everloom.episodic.ground import Place
-from everloom.episodic.scenes.reading import Read, Unreadable, read_scene
-from everloom.episodic.scenes.scene import Told
+from everloom.episodic.being import Being
+from everloom.episodic.scenes.parser import ParsedScene, UnreadableScene, parse_scene
 from everloom.errors import Conflict, NotFound, Rejected
-from everloom.kernel.journal import answered_before, keep_receipt, register
+from everloom.kernel.journal import register
+from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document
 from everloom.kernel.texts import LONGEST_TEXT, UNSTORABLE, checked
 from everloom.store import Row, Unit
 
-PARSE_FAILED = "[PARSE_FAILED]"
-MOST_OPEN = 200
+_PARSE_FAILED = "[PARSE_FAILED]"
+_MOST_OPEN = 200
 
 NoteType = Literal["scene", "note", "someday"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class BeingNote:
     """Something noted down; `problem` says why a scene could not be read."""
 
     id: int
@@ -40,7 +40,7 @@ class Note:
     @property
     def text(self) -> str:
         """Write it as the Being sees it."""
-        return f"{PARSE_FAILED} {self.content}" if self.problem else self.content
+        return f"{_PARSE_FAILED} {self.content}" if self.problem else self.content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,46 +62,9 @@ class NotesUpdated:
     rejected: tuple[RejectedScene, ...]
     remarks: tuple[str, ...]
     deleted_ids: tuple[int, ...]
-    open_notes: tuple[Note, ...]
+    open_notes: tuple[BeingNote, ...]
     pending_scenes: int
     patrol: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A scene on its way into a note: the text that is kept, and what reading it gave."""
-
-    content: str
-    read: Read | Unreadable
-
-
-def write_down(scene: object, today: date) -> Written:
-    """Write a scene as text that can be kept, whatever it is; nothing is lost but what no store can hold."""
-    read = read_scene(scene, today)
-    content = UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", raw(scene)).removeprefix(PARSE_FAILED).strip()
-    if len(content) > LONGEST_TEXT:
-        if isinstance(read, Read):
-            return Written(json.dumps(as_object(read.told), ensure_ascii=False), read)
-        return Written(content[:LONGEST_TEXT], Unreadable(f"{read.reason} (it was cut: {len(content):,} characters)"))
-    # What is kept is what will be read again.
-    return Written(content or "(empty)", read_scene(content, today))
-
-
-def raw(scene: object) -> str:
-    """Write anything as text."""
-    if isinstance(scene, str):
-        return scene
-    try:
-        return json.dumps(scene, ensure_ascii=False, default=str)
-    except (TypeError, ValueError, RecursionError) as error:
-        return f"(cannot be written as JSON: {error})"
-
-
-def as_object(told: Told) -> dict[str, Any]:
-    """Write a scene that was read as the contract's object."""
-    emotion = None if told.emotion is None else told.emotion.as_dict()
-    own = {"feeling": told.feeling, "themes": list(told.themes), "importance": told.importance, "emotion": emotion}
-    return {**told.scene.as_json(), **own}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,129 +77,131 @@ class NotesRequest:
     scene_ids: Sequence[int]
     note_type_updates: Sequence[Mapping[str, Any]]
 
-    @classmethod
-    def of(
-        cls,
-        action: str,
-        scenes: object,
-        notes: object,
-        scene_ids: Sequence[int],
-        note_type_updates: Sequence[Mapping[str, Any]],
-    ) -> NotesRequest:
-        """Take what a caller gave: one scene or one note alone is a list of one."""
-        return cls(
-            action=action,
-            scenes=_listed(scenes),
-            notes=_listed(notes),
-            scene_ids=list(scene_ids),
-            note_type_updates=list(note_type_updates),
-        )
+
+@dataclass(frozen=True, slots=True)
+class SceneNote:
+    """A scene on its way into a note: the text that is kept, and what reading it gave."""
+
+    content: str
+    read: ParsedScene | UnreadableScene
+
+    @property
+    def problem(self) -> str | None:
+        """Say what is wrong with the scene; None when nothing is."""
+        return self.read.reason if isinstance(self.read, UnreadableScene) else None
 
 
-def _listed(given: Any) -> list[object]:
-    return [given] if isinstance(given, str | Mapping) else list(given)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NotesWritten:
+    """What one call wrote, as its receipt keeps it."""
+
+    scene_ids: tuple[int, ...]
+    note_ids: tuple[int, ...]
+    rejected: tuple[RejectedScene, ...]
+    remarks: tuple[str, ...]
+    deleted_ids: tuple[int, ...]
 
 
-def update_notes(place: Place, request: NotesRequest, idempotency_key: str | None) -> NotesUpdated:
+def write_down(scene: object, today: date) -> SceneNote:
+    """Write a scene as text that can be kept, whatever it is; nothing is lost but what no store can hold."""
+    read = parse_scene(scene, today)
+    content = UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", _as_text(scene)).removeprefix(_PARSE_FAILED).strip()
+    if len(content) > LONGEST_TEXT:
+        if isinstance(read, ParsedScene):
+            return SceneNote(json.dumps(read.content.as_json(), ensure_ascii=False), read)
+        reason = f"{read.reason} (it was cut: {len(content):,} characters)"
+        return SceneNote(content[:LONGEST_TEXT], UnreadableScene(reason))
+    # What is kept is what will be read again.
+    return SceneNote(content or "(empty)", parse_scene(content, today))
+
+
+def _as_text(scene: object) -> str:
+    if isinstance(scene, str):
+        return scene
+    try:
+        return json.dumps(scene, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"(cannot be written as JSON: {error})"
+
+
+def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesUpdated:
     """Keep scenes and notes, in place of earlier ones if asked to."""
     if request.action not in ("append", "update"):
         raise Rejected(f"there is no action {request.action!r}", hint="say append or update")
-    written = [write_down(scene, place.today) for scene in request.scenes]
-    noted = [read_note(note) for note in request.notes]
-    prepared = place.ground.index.prepare([document_of(content, place.now) for _, content in noted])
-    asked = fingerprint_of(request, written, noted)
-    with place.write() as unit:
-        told = answered_before(unit, idempotency_key, "update_notes", asked)
-        if told is not None:
-            return answer(unit, Outcome(**told))
-        now, session = place.now, place.attend(unit)
-        deleted = drop_notes(unit, request.scene_ids) if request.action == "update" else []
-        scene_ids = register(unit, ["note"] * len(written), now)
-        for item, each in zip(scene_ids, written, strict=True):
-            add_note(unit, item, "scene", each.content, problem_of(each.read), session, now)
-        note_ids = place.ground.index.add(unit, prepared, now)
-        for item, (kind, content) in zip(note_ids, noted, strict=True):
-            add_note(unit, item, kind, content, None, session, now)
+    op = being.op
+    scenes = [write_down(scene, op.today) for scene in _listed(request.scenes)]
+    notes = [_parse_note(note) for note in _listed(request.notes)]
+    prepared = op.index.prepare([note_document(content, op.now) for _, content in notes])
+
+    def write(tx: Transaction) -> _NotesWritten:
+        deleted = _drop_scenes(tx.unit, request.scene_ids) if request.action == "update" else []
+        scene_ids = register(tx.unit, ["note"] * len(scenes), tx.at)
+        for item, scene in zip(scene_ids, scenes, strict=True):
+            add_note(tx, item, "scene", scene.content, scene.problem)
+        note_ids = op.index.add(tx.unit, prepared, tx.at)
+        for item, (kind, content) in zip(note_ids, notes, strict=True):
+            add_note(tx, item, kind, content)
         for change in request.note_type_updates:
-            retype(unit, change, now)
-        outcome = outcome_of(scene_ids, written, note_ids, deleted)
-        place.log(unit, "update_notes", scenes=list(scene_ids), notes=list(note_ids), deleted=deleted)
-        keep_receipt(unit, idempotency_key, "update_notes", asked, asdict(outcome), now)
-        return answer(unit, outcome)
+            _change_type(tx, change)
+        tx.event(scenes=list(scene_ids), notes=list(note_ids), deleted=deleted)
+        return _written(list(zip(scene_ids, scenes, strict=True)), note_ids, deleted)
 
-
-def fingerprint_of(
-    request: NotesRequest, written: Sequence[Written], noted: Sequence[tuple[str, str]]
-) -> dict[str, Any]:
-    """Write a request so that the same one reads the same; scenes as they are kept, for they may be anything."""
-    return {
+    # Scenes are compared as they are kept, for they may be anything.
+    asked = {
         "action": request.action,
-        "scenes": [each.content for each in written],
-        "notes": [list(each) for each in noted],
+        "scenes": [each.content for each in scenes],
+        "notes": notes,
         "scene_ids": list(request.scene_ids),
-        "types": [[plain(change.get("id")), plain(change.get("type"))] for change in request.note_type_updates],
+        "types": [[_short(change.get("id")), _short(change.get("type"))] for change in request.note_type_updates],
     }
+    written = op.write_once("update_notes", key, asked, _NotesWritten, write)
+    with op.read() as unit:
+        return _answer(unit, written)
 
 
-def plain(value: object) -> str:
+def _listed(given: Any) -> list[object]:
+    """Take one scene or one note alone as a list of one."""
+    return [given] if isinstance(given, str | Mapping) else list(given)
+
+
+def _short(value: object) -> str:
     """Write a small value; anything else is refused where it is used."""
     return str(value) if isinstance(value, int | str) else type(value).__name__
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What one call wrote, as its receipt keeps it."""
-
-    scene_ids: list[int]
-    note_ids: list[int]
-    rejected: list[dict[str, Any]]
-    remarks: list[str]
-    deleted_ids: list[int]
-
-
-def outcome_of(
-    scene_ids: Sequence[int], written: Sequence[Written], note_ids: Sequence[int], deleted: Sequence[int]
-) -> Outcome:
+def _written(scenes: Sequence[tuple[int, SceneNote]], note_ids: Sequence[int], deleted: Sequence[int]) -> _NotesWritten:
     """Tell which scenes were kept well, which were not and why, and what was mended."""
-    pairs = list(zip(scene_ids, written, strict=True))
-    return Outcome(
-        scene_ids=[item for item, each in pairs if isinstance(each.read, Read)],
-        note_ids=list(note_ids),
-        rejected=[
-            {"index": index, "id": item, "reason": each.read.reason}
-            for index, (item, each) in enumerate(pairs)
-            if isinstance(each.read, Unreadable)
-        ],
-        remarks=[
-            f"scene {item}: {said}" for item, each in pairs if isinstance(each.read, Read) for said in each.read.remarks
-        ],
-        deleted_ids=list(deleted),
+    parsed = [(item, scene.read) for item, scene in scenes if isinstance(scene.read, ParsedScene)]
+    return _NotesWritten(
+        scene_ids=tuple(item for item, _ in parsed),
+        note_ids=tuple(note_ids),
+        rejected=tuple(
+            RejectedScene(index=index, id=item, reason=scene.problem)
+            for index, (item, scene) in enumerate(scenes)
+            if scene.problem is not None
+        ),
+        remarks=tuple(f"scene {item}: {remark}" for item, read in parsed for remark in read.remarks),
+        deleted_ids=tuple(deleted),
     )
 
 
-def answer(unit: Unit, outcome: Outcome) -> NotesUpdated:
+def _answer(unit: Unit, written: _NotesWritten) -> NotesUpdated:
     """Join what was written with what is open now."""
-    rejected = tuple(RejectedScene(**each) for each in outcome.rejected)
-    kept = f"{len(outcome.scene_ids)} scenes and {len(outcome.note_ids)} notes kept"
-    trouble = f"; {len(rejected)} scenes could not be read and are kept for repair" if rejected else ""
+    kept = f"{len(written.scene_ids)} scenes and {len(written.note_ids)} notes kept"
+    trouble = f"; {len(written.rejected)} scenes could not be read and are kept for repair" if written.rejected else ""
     return NotesUpdated(
         message=f"ok: {kept}{trouble}",
-        scene_ids=tuple(outcome.scene_ids),
-        note_ids=tuple(outcome.note_ids),
-        rejected=rejected,
-        remarks=tuple(outcome.remarks),
-        deleted_ids=tuple(outcome.deleted_ids),
+        scene_ids=written.scene_ids,
+        note_ids=written.note_ids,
+        rejected=written.rejected,
+        remarks=written.remarks,
+        deleted_ids=written.deleted_ids,
         open_notes=tuple(note for note in open_notes(unit) if note.type == "note"),
         pending_scenes=pending(unit),
     )
 
 
-def problem_of(read: Read | Unreadable) -> str | None:
-    """Say what is wrong with a scene; None when nothing is."""
-    return read.reason if isinstance(read, Unreadable) else None
-
-
-def read_note(note: object) -> tuple[NoteType, str]:
+def _parse_note(note: object) -> tuple[NoteType, str]:
     """Read a note that is text, or an object with content and type."""
     given = note if isinstance(note, Mapping) else {"content": note}
     kind = given.get("type", "note")
@@ -245,35 +210,34 @@ def read_note(note: object) -> tuple[NoteType, str]:
     return kind, checked(given.get("content"), "the note")
 
 
-def document_of(content: str, now: datetime) -> Document:
+def note_document(content: str, now: datetime) -> Document:
     """Write what search sees of a note."""
     return Document(kind="note", text=content, happened_at=now)
 
 
-def add_note(
-    unit: Unit, item: int, kind: NoteType, content: str, problem: str | None, session: int | None, now: datetime
-) -> None:
+def add_note(tx: Transaction, item: int, kind: NoteType, content: str, problem: str | None = None) -> None:
     """Write one note."""
-    unit.run(
-        "episodic.note_add",
-        id=item,
-        kind=kind,
-        content=content,
-        problem=problem,
-        session=session,
-        at=to_micros(now),
-    )
+    values = {"id": item, "kind": kind, "content": content, "problem": problem, "at": to_micros(tx.at)}
+    tx.unit.run("episodic.note_add", session=tx.session_id, **values)
 
 
-def retype(unit: Unit, change: Mapping[str, Any], now: datetime) -> None:
+def change_note(
+    tx: Transaction, note: BeingNote, content: str, *, kind: NoteType | None = None, problem: str | None = None
+) -> None:
+    """Write one note anew."""
+    values = {"kind": kind or note.type, "content": content, "problem": problem, "at": to_micros(tx.at)}
+    tx.unit.run("episodic.note_change", id=note.id, **values)
+
+
+def _change_type(tx: Transaction, change: Mapping[str, Any]) -> None:
     """Make a note one for some day, or the other way round."""
-    note, kind = find_note(unit, change.get("id")), change.get("type")
+    note, kind = find_note(tx.unit, change.get("id")), change.get("type")
     if kind not in ("note", "someday") or note.type == "scene":
         raise Rejected(f"note {note.id} cannot become {kind!r}", hint="a note or someday can become the other")
-    unit.run("episodic.note_change", id=note.id, kind=kind, content=note.content, problem=None, at=to_micros(now))
+    change_note(tx, note, note.content, kind=kind)
 
 
-def drop_notes(unit: Unit, ids: Iterable[int]) -> list[int]:
+def _drop_scenes(unit: Unit, ids: Iterable[int]) -> list[int]:
     """Take back scenes that still wait; ids of anything else are left alone."""
     rows = unit.all("episodic.note_get", ids=list(ids))
     waiting = [row["id"] for row in rows if row["kind"] == "scene" and row["patrol_id"] is None]
@@ -281,7 +245,7 @@ def drop_notes(unit: Unit, ids: Iterable[int]) -> list[int]:
     return waiting
 
 
-def find_note(unit: Unit, key: object) -> Note:
+def find_note(unit: Unit, key: object) -> BeingNote:
     """Find a note that is still open."""
     wanted = int(key) if isinstance(key, int | str) and str(key).isdecimal() and len(str(key)) < 19 else 0
     row = next(iter(unit.all("episodic.note_get", ids=[wanted])), None)
@@ -289,18 +253,12 @@ def find_note(unit: Unit, key: object) -> Note:
         raise NotFound(f"no note has the id {key!r}", hint="update_memory with target notes and action get lists them")
     if row["patrol_id"] is not None:
         raise Conflict(f"note {key} has become scene {row['scene_id']}", hint="scenes change by merge_nodes")
-    return note_from(row)
+    return _note_from(row)
 
 
-def note_from(row: Row) -> Note:
-    """Read a note from its row."""
-    return Note(
-        id=row["id"],
-        type=row["kind"],
-        content=row["content"],
-        problem=row["problem"],
-        created_at=from_micros(row["created_at"]),
-    )
+def open_notes(unit: Unit) -> tuple[BeingNote, ...]:
+    """List what is noted and not taken in by a patrol."""
+    return tuple(_note_from(row) for row in unit.all("episodic.note_open", limit=_MOST_OPEN))
 
 
 def pending(unit: Unit) -> int:
@@ -309,6 +267,11 @@ def pending(unit: Unit) -> int:
     return int(row["count"])
 
 
-def open_notes(unit: Unit) -> tuple[Note, ...]:
-    """List what is noted and not taken in by a patrol."""
-    return tuple(note_from(row) for row in unit.all("episodic.note_open", limit=MOST_OPEN))
+def _note_from(row: Row) -> BeingNote:
+    return BeingNote(
+        id=row["id"],
+        type=row["kind"],
+        content=row["content"],
+        problem=row["problem"],
+        created_at=from_micros(row["created_at"]),
+    )

@@ -17,32 +17,36 @@ PARTS = {
 }
 _KEYS = {title.casefold(): key for key, title in PARTS.items()}
 _TITLES = "|".join(map(re.escape, PARTS.values()))
-HEADING = re.compile(rf"^#{{1,3}} ({_TITLES})[ \t]*$", re.MULTILINE | re.IGNORECASE)
-ESCAPED = re.compile(rf"^\\(#{{1,3}} (?:{_TITLES})[ \t]*)$", re.MULTILINE | re.IGNORECASE)
+_HEADING = re.compile(rf"^#{{1,3}} ({_TITLES})[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_ESCAPED = re.compile(rf"^\\(#{{1,3}} (?:{_TITLES})[ \t]*)$", re.MULTILINE | re.IGNORECASE)
 
 
 def parts_of(prose: str) -> dict[str, str]:
     """Read the parts that a soul has; prose before the first heading is no part."""
-    found: dict[str, str] = {}
-    for key, text in _sections(prose)[1]:
-        found[key] = f"{found[key]}\n\n{text}" if found.get(key) else text
-    return found
+    return _joined(_sections(prose)[1])
 
 
 def with_part(prose: str, key: str, text: str) -> str:
     """Write one part anew; everything else of the prose stays as it is. An empty text takes the part out."""
     opening, sections = _sections(prose)
-    others = dict(sections) | {key: text.strip()}
-    order = list(dict.fromkeys([*(each for each, _ in sections), key]))
-    written = [f"## {PARTS[each]}\n\n{_escaped(others[each])}" for each in order if others[each]]
+    parts = {**_joined(sections), key: text.strip()}
+    written = [f"## {PARTS[each]}\n\n{_escaped(part)}" for each, part in parts.items() if part]
     return "\n\n".join(part for part in [opening, *written] if part)
 
 
+def _joined(sections: list[tuple[str, str]]) -> dict[str, str]:
+    """Join the texts under a heading that somebody wrote twice: none of them is lost when another part changes."""
+    found: dict[str, str] = {}
+    for key, text in sections:
+        found[key] = f"{found[key]}\n\n{text}" if found.get(key) else text
+    return found
+
+
 def _sections(prose: str) -> tuple[str, list[tuple[str, str]]]:
-    pieces = HEADING.split(prose)
+    pieces = _HEADING.split(prose)
     pairs = zip(pieces[1::2], pieces[2::2], strict=True)
-    return pieces[0].strip(), [(_KEYS[title.casefold()], ESCAPED.sub(r"\1", text.strip())) for title, text in pairs]
+    return pieces[0].strip(), [(_KEYS[title.casefold()], _ESCAPED.sub(r"\1", text.strip())) for title, text in pairs]
 
 
 def _escaped(text: str) -> str:
-    return HEADING.sub(lambda match: f"\\{match[0]}", text)
+    return _HEADING.sub(lambda match: f"\\{match[0]}", text)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from everloom.clock import to_micros
+from everloom.episodic.being import Being
 from everloom.episodic.entries import soul
 from everloom.episodic.entries.entry import (
     KINDS,
-    Entry,
+    MemoryEntry,
     diary_key,
     drop_entry,
     entries_of,
@@ -22,22 +22,29 @@ from everloom.episodic.entries.entry import (
     joined,
     put_entry,
     recent_diary,
-    titled,
 )
-from everloom.episodic.entries.notes import Note, add_note, document_of, find_note, open_notes, problem_of, write_down
-from everloom.episodic.ground import Place
+from everloom.episodic.entries.notes import (
+    BeingNote,
+    add_note,
+    change_note,
+    find_note,
+    note_document,
+    open_notes,
+    write_down,
+)
 from everloom.episodic.verbs import Action, Target
 from everloom.errors import NotFound, Rejected
-from everloom.kernel.journal import answered_before, keep_receipt
+from everloom.kernel.operation import Transaction
 from everloom.kernel.texts import checked, checked_name
 from everloom.store import Unit
 
 TARGETS: tuple[Target, ...] = get_args(Target)
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
-RULE = re.compile(r"\[(?P<category>[^\]]+)\]\s*(?P<title>[^:]+):\s*(?P<body>.+)", re.DOTALL)
-SWITCHES = {"enabled": True, "disabled": False}
-PREFERENCE_KEY = 50
+_RULE = re.compile(r"\[(?P<category>[^\]]+)\]\s*(?P<title>[^:]+):\s*(?P<body>.+)", re.DOTALL)
+_SWITCHES = {"enabled": True, "disabled": False}
+# A preference without a key is known by how it begins, and so is any other entry, a little longer.
+_PREFERENCE_KEY, _OTHER_KEY = 50, 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +71,11 @@ class MemoryRequest:
             raise Rejected(f"{self.action} on {self.target} needs a key", hint=hint)
         return checked_name(self.key, "the key")
 
+    @property
+    def place(self) -> Mapping[str, object]:
+        """Take where it is, as a detail of an entry."""
+        return {} if self.location is None else {"location": self.location}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUpdated:
@@ -72,117 +84,114 @@ class MemoryUpdated:
     target: Target
     action: Action
     message: str
-    entries: tuple[Entry, ...] = ()
-    before: Entry | None = None
-    after: Entry | None = None
+    entries: tuple[MemoryEntry, ...] = ()
+    before: MemoryEntry | None = None
+    after: MemoryEntry | None = None
 
 
-def update_memory(place: Place, request: MemoryRequest) -> MemoryUpdated:
+def update_memory(being: Being, request: MemoryRequest) -> MemoryUpdated:
     """Read or change one of the ten targets."""
     if request.target not in TARGETS:
         raise Rejected(f"there is no target {request.target!r}", hint=f"say one of {', '.join(TARGETS)}")
     if request.action not in ACTIONS:
         raise Rejected(f"there is no action {request.action!r}", hint=f"say one of {', '.join(ACTIONS)}")
-    if request.target == "souls":
-        return ROOMS["souls"](place, request)
-    return ROOMS.get(request.target, update_entries)(place, request)
+    return _SPECIAL.get(request.target, _update_entries)(being, request)
 
 
-def told(request: MemoryRequest, before: Entry | None, after: Entry | None) -> MemoryUpdated:
+def _changed(request: MemoryRequest, before: MemoryEntry | None, after: MemoryEntry | None) -> MemoryUpdated:
     """Say what was there before and what is there now."""
-    key = (after or before or Entry(target="", key="", content="")).key
+    key = next((each.key for each in (after, before) if each), "")
     verb = {"append": "added", "update": "updated", "delete": "deleted"}[request.action]
-    return MemoryUpdated(
-        target=request.target,
-        action=request.action,
-        message=f"ok: {verb} {request.target} {key!r}",
-        before=before,
-        after=after,
-    )
+    message = f"ok: {verb} {request.target} {key!r}"
+    return MemoryUpdated(target=request.target, action=request.action, message=message, before=before, after=after)
 
 
-def listed(request: MemoryRequest, entries: tuple[Entry, ...]) -> MemoryUpdated:
+def _listed(request: MemoryRequest, entries: tuple[MemoryEntry, ...]) -> MemoryUpdated:
     """Show what was read."""
     count = f"{len(entries)} of {request.target}"
     return MemoryUpdated(target=request.target, action=request.action, message=count, entries=entries)
 
 
-def update_entries(place: Place, request: MemoryRequest) -> MemoryUpdated:
+def _event(tx: Transaction, request: MemoryRequest, key: str | int) -> None:
+    tx.event(target=request.target, action=request.action, key=key)
+
+
+def _update_entries(being: Being, request: MemoryRequest) -> MemoryUpdated:
     """Serve every target that is kept under keys."""
     if request.action == "get":
-        with place.read() as unit:
-            return listed(request, found(unit, place, request))
+        with being.op.read() as unit:
+            return _listed(request, _entries_asked(unit, being, request))
     if request.target == "diary" and request.action == "delete":
         raise Rejected("a diary page cannot be deleted", hint="update it instead")
-    with place.write() as unit:
-        before, after = changed(unit, place, request)
-        place.log(unit, "update_memory", target=request.target, action=request.action, key=after.key)
-        return told(request, before, None if request.action == "delete" else after)
+    with being.op.write("update_memory") as tx:
+        before, after = _change_entry(tx, being, request)
+        _event(tx, request, after.key)
+        return _changed(request, before, None if request.action == "delete" else after)
 
 
-def found(unit: Unit, place: Place, request: MemoryRequest) -> tuple[Entry, ...]:
+def _entries_asked(unit: Unit, being: Being, request: MemoryRequest) -> tuple[MemoryEntry, ...]:
     """Read one entry, or all of a target; of the diary, the last days."""
     if request.key is not None:
-        return (existing(unit, request.target, request.named),)
+        return (_existing(unit, request.target, request.named),)
     if request.target == "diary":
-        return recent_diary(unit, place.now, place.info.zone)
+        return recent_diary(unit, being.op)
     return entries_of(unit, request.target)
 
 
-def changed(unit: Unit, place: Place, request: MemoryRequest) -> tuple[Entry | None, Entry]:
+def _change_entry(tx: Transaction, being: Being, request: MemoryRequest) -> tuple[MemoryEntry | None, MemoryEntry]:
     """Carry out an action on one entry; for a deletion the second is what was deleted."""
     if request.action == "append":
-        entry = new_entry(place, request)
-        before = find_entry(unit, request.target, entry.key)
+        entry = _new_entry(being, request)
+        before = find_entry(tx.unit, request.target, entry.key)
         if before is not None and request.target in ("knowledge", "relationship", "diary"):
-            entry = replace(
-                entry, content=joined(before.content, entry.content), detail={**before.detail, **entry.detail}
-            )
-        return before, put_entry(unit, place.ground, entry, place.now)
-    before = existing(unit, request.target, request.named)
+            content = joined(before.content, entry.content)
+            entry = replace(entry, content=content, detail={**before.detail, **entry.detail})
+        return before, put_entry(tx, entry)
+    before = _existing(tx.unit, request.target, request.named)
     if request.action == "delete":
-        drop_entry(unit, place.ground, before)
+        drop_entry(tx, before)
         return before, before
-    return before, put_entry(unit, place.ground, edited(before, request), place.now)
+    return before, put_entry(tx, _edited(before, request))
 
 
-def new_entry(place: Place, request: MemoryRequest) -> Entry:
+def _new_entry(being: Being, request: MemoryRequest) -> MemoryEntry:
     """Read the entry that is to be added; each target has its own default key."""
     text, target = request.text, request.target
     if target == "partner_rules":
-        return rule(text)
-    default = diary_key(place.now, place.info.zone) if target == "diary" else titled(text)
-    if target == "preferences":
-        default = default[:PREFERENCE_KEY].strip()
+        return _parse_rule(text)
+    if target == "diary":
+        default = diary_key(being.op, being.op.now)
+    else:
+        default = " ".join(text.split())[: _PREFERENCE_KEY if target == "preferences" else _OTHER_KEY].strip()
     key = request.named if request.key else checked_name(default, "the key")
-    detail: Mapping[str, object] = {} if request.location is None else {"location": request.location}
-    return Entry(target=target, key=key, title=key if request.key else default, content=text, detail=detail)
+    return MemoryEntry(
+        target=target, key=key, title=key if request.key else default, content=text, detail=request.place
+    )
 
 
-def rule(text: str) -> Entry:
+def _parse_rule(text: str) -> MemoryEntry:
     """Read a rule from "[category] title: body"."""
-    parts = RULE.fullmatch(text.strip())
+    parts = _RULE.fullmatch(text.strip())
     if parts is None:
         raise Rejected("this is no rule", hint="write [category] title: body")
     title = checked_name(parts["title"], "the rule's title")
     detail = {"category": parts["category"].strip(), "enabled": True}
-    return Entry(target="partner_rules", key=title, title=title, content=parts["body"].strip(), detail=detail)
+    return MemoryEntry(target="partner_rules", key=title, title=title, content=parts["body"].strip(), detail=detail)
 
 
-def edited(before: Entry, request: MemoryRequest) -> Entry:
+def _edited(before: MemoryEntry, request: MemoryRequest) -> MemoryEntry:
     """Write an entry anew under its key; a rule can also be enabled and disabled."""
     text = request.text
-    location = {} if request.location is None else {"location": request.location}
     if before.target == "partner_rules":
-        if text.strip() in SWITCHES:
-            return replace(before, detail={**before.detail, "enabled": SWITCHES[text.strip()]})
-        if RULE.fullmatch(text.strip()):
-            anew = rule(text)
-            return replace(before, content=anew.content, title=anew.title, detail={**before.detail, **anew.detail})
-    return replace(before, content=text, detail={**before.detail, **location})
+        if text.strip() in _SWITCHES:
+            return replace(before, detail={**before.detail, "enabled": _SWITCHES[text.strip()]})
+        if _RULE.fullmatch(text.strip()):
+            rule = _parse_rule(text)
+            return replace(before, content=rule.content, title=rule.title, detail={**before.detail, **rule.detail})
+    return replace(before, content=text, detail={**before.detail, **request.place})
 
 
-def existing(unit: Unit, target: str, key: str) -> Entry:
+def _existing(unit: Unit, target: str, key: str) -> MemoryEntry:
     """Find an entry that must be there."""
     entry = find_entry(unit, target, key)
     if entry is None:
@@ -191,29 +200,50 @@ def existing(unit: Unit, target: str, key: str) -> Entry:
     return entry
 
 
-def update_souls(place: Place, request: MemoryRequest) -> MemoryUpdated:
+def update_relation(
+    being: Being, entity_name: str, relation_type: str, content: str | None, action: str
+) -> MemoryEntry:
+    """Write down who somebody or something is, or forget it."""
+    key = checked_name(entity_name, "the entity's name")
+    if action not in ("upsert", "delete"):
+        raise Rejected(f"there is no action {action!r}", hint="say upsert or delete")
+    with being.op.write("update_relation") as tx:
+        known = find_entry(tx.unit, "relationship", key)
+        tx.event(entity=key, action=action)
+        if action == "delete":
+            if known is None:
+                raise NotFound(f"no relationship with {key!r} is kept", hint="update_memory lists them")
+            drop_entry(tx, known)
+            return known
+        text = checked(content, "the content") if content is not None else "" if known is None else known.content
+        detail = {"relation_type": checked_name(relation_type, "the type of relation")}
+        return put_entry(tx, MemoryEntry(target="relationship", key=key, title=key, content=text or key, detail=detail))
+
+
+def _update_soul(being: Being, request: MemoryRequest) -> MemoryUpdated:
     """Read the parts of the one soul, or write one of them anew into its prose."""
-    prose = place.soul.read()
+    prose = being.soul.read()
     parts = soul.parts_of(prose)
     if request.action == "get":
-        if request.key is None:
-            names = list(soul.PARTS)
-        else:
-            names = [part_named(request.named)]
-        shown = [Entry(target="souls", key=name, content=parts.get(name, "")) for name in names]
-        whole = [Entry(target="souls", key="prose", content=prose)] if request.key is None and prose else []
-        return listed(request, tuple(each for each in [*shown, *whole] if each.content or request.key))
+        if request.key is not None:
+            return _listed(request, (_soul_part(_part_name(request.named), parts),))
+        shown = [_soul_part(name, parts) for name in soul.PARTS]
+        whole = MemoryEntry(target="souls", key="prose", content=prose)
+        return _listed(request, tuple(each for each in [*shown, whole] if each.content))
     if request.action != "update":
         raise Rejected(f"{request.action} does not exist for souls", hint=f"update one of {', '.join(soul.PARTS)}")
-    name = part_named(request.named)
-    place.soul.supersede(soul.with_part(prose, name, request.text), instead_of=prose, reason=f"{name} was edited")
-    with place.write() as unit:
-        place.log(unit, "update_memory", target="souls", action="update", key=name)
-    before = Entry(target="souls", key=name, content=parts.get(name, ""))
-    return told(request, before, replace(before, content=soul.parts_of(place.soul.read()).get(name, "")))
+    name = _part_name(request.named)
+    being.soul.supersede(soul.with_part(prose, name, request.text), instead_of=prose, reason=f"{name} was edited")
+    with being.op.write("update_memory") as tx:
+        _event(tx, request, name)
+    return _changed(request, _soul_part(name, parts), _soul_part(name, soul.parts_of(being.soul.read())))
 
 
-def part_named(key: str) -> str:
+def _soul_part(name: str, parts: Mapping[str, str]) -> MemoryEntry:
+    return MemoryEntry(target="souls", key=name, content=parts.get(name, ""))
+
+
+def _part_name(key: str) -> str:
     """Accept the name of a part of the soul."""
     name = key.strip().lower().replace(" ", "_")
     if name not in soul.PARTS:
@@ -221,127 +251,96 @@ def part_named(key: str) -> str:
     return name
 
 
-def update_open_notes(place: Place, request: MemoryRequest) -> MemoryUpdated:
+def _update_open_notes(being: Being, request: MemoryRequest) -> MemoryUpdated:
     """Read, add, mend and delete notes; a scene that could not be read is read again after its edit."""
+    op = being.op
     if request.action == "get":
-        with place.read() as unit:
+        with op.read() as unit:
             notes = open_notes(unit) if request.key is None else (find_note(unit, request.named),)
-        return listed(request, tuple(map(as_entry, notes)))
+        return _listed(request, tuple(map(_note_entry, notes)))
     if request.action == "append":
-        prepared = place.ground.index.prepare([document_of(request.text, place.now)])
-        with place.write() as unit:
-            (fresh,) = place.ground.index.add(unit, prepared, place.now)
-            add_note(unit, fresh, "note", request.text, None, place.attend(unit), place.now)
-            place.log(unit, "update_memory", target="notes", action="append", key=fresh)
-            return told(request, None, as_entry(find_note(unit, fresh)))
-    with place.write() as unit:
-        before = find_note(unit, request.named)
-        after = None if request.action == "delete" else mended(unit, place, before, request.text)
-        if after is None:
-            unit.run("episodic.note_drop", ids=[before.id])
-            if before.type != "scene":
-                place.ground.index.remove(unit, [before.id])
-        place.log(unit, "update_memory", target="notes", action=request.action, key=before.id)
-        return told(request, as_entry(before), None if after is None else as_entry(after))
+        prepared = op.index.prepare([note_document(request.text, op.now)])
+        with op.write("update_memory") as tx:
+            (fresh,) = op.index.add(tx.unit, prepared, tx.at)
+            add_note(tx, fresh, "note", request.text)
+            _event(tx, request, fresh)
+            return _changed(request, None, _note_entry(find_note(tx.unit, fresh)))
+    with op.write("update_memory") as tx:
+        before = find_note(tx.unit, request.named)
+        _event(tx, request, before.id)
+        if request.action == "update":
+            _edit_note(tx, before, request.text)
+            return _changed(request, _note_entry(before), _note_entry(find_note(tx.unit, before.id)))
+        tx.unit.run("episodic.note_drop", ids=[before.id])
+        if before.type != "scene":
+            op.index.remove(tx.unit, [before.id])
+        return _changed(request, _note_entry(before), None)
 
 
-def mended(unit: Unit, place: Place, before: Note, text: str) -> Note:
-    """Write a note anew."""
-    content, problem = text, None
+def _edit_note(tx: Transaction, before: BeingNote, text: str) -> None:
+    """Write a note anew; only what is no scene is a document yet."""
     if before.type == "scene":
-        written = write_down(text, place.today)
-        content, problem = written.content, problem_of(written.read)
+        written = write_down(text, tx.op.today)
+        change_note(tx, before, written.content, problem=written.problem)
     else:
-        place.ground.index.revise(
-            unit, before.id, place.ground.index.prepare([document_of(text, place.now)]), place.now
-        )
-    unit.run(
-        "episodic.note_change",
-        id=before.id,
-        kind=before.type,
-        content=content,
-        problem=problem,
-        at=to_micros(place.now),
-    )
-    return find_note(unit, before.id)
+        tx.op.index.revise(tx.unit, before.id, tx.op.index.prepare([note_document(text, tx.at)]), tx.at)
+        change_note(tx, before, text)
 
 
-def as_entry(note: Note) -> Entry:
+def _note_entry(note: BeingNote) -> MemoryEntry:
     """Show a note like every other target."""
-    detail = {"problem": note.problem} if note.problem else {}
-    return Entry(
+    return MemoryEntry(
         target="notes",
         key=str(note.id),
         title=note.type,
         content=note.text,
         id=note.id,
-        detail=detail,
+        detail={"problem": note.problem} if note.problem else {},
         created_at=note.created_at,
     )
 
 
-def update_messages(place: Place, request: MemoryRequest) -> MemoryUpdated:
+def _update_messages(being: Being, request: MemoryRequest) -> MemoryUpdated:
     """Read messages of other Beings, send one, and edit or delete one's own copy."""
     if request.action != "append":
-        return update_entries(place, request)
-    to = request.to or request.key
-    if not to or place.party is None:
+        return _update_entries(being, request)
+    op, to = being.op, request.to or request.key
+    if not to or being.party is None:
         raise Rejected("a party message needs a Being to go to", hint="name it with `to`")
-    with place.write() as unit:
-        key = f"{to}:{unit.ids(1)[0]}"
-        detail = {"from": place.info.name, "to": to, "is_sent": True}
-        sent = Entry(target="party_message", key=key, title=f"to {to}", content=request.text, detail=detail)
-    # First there, then here: a message that is shown as sent has arrived; the same key arrives once.
-    place.party.deliver(to, place.info.name, sent.content, f"party {place.info.id} {key}")
-    with place.write() as unit:
-        after = put_entry(unit, place.ground, sent, place.now)
-        place.log(unit, "update_memory", target="party_message", action="append", key=key)
-        return told(request, None, after)
+    with op.write("update_memory") as tx:
+        sent = _message(tx, request.text, sender=op.workspace.name, to=to, is_sent=True)
+    # First there, then here: a message that is shown as sent has arrived. Two workspaces are never written in one
+    # transaction, so a crash between the two loses only the sender's copy; the key lets a retry arrive once.
+    being.party.deliver(to, op.workspace.name, sent.content, f"party {op.workspace.id} {sent.key}")
+    with op.write("update_memory") as tx:
+        after = put_entry(tx, sent)
+        _event(tx, request, sent.key)
+        return _changed(request, None, after)
 
 
-def update_relation(place: Place, entity_name: str, relation_type: str, content: str | None, action: str) -> Entry:
-    """Write down who somebody or something is, or forget it."""
-    key = checked_name(entity_name, "the entity's name")
-    if action not in ("upsert", "delete"):
-        raise Rejected(f"there is no action {action!r}", hint="say upsert or delete")
-    with place.write() as unit:
-        known = find_entry(unit, "relationship", key)
-        place.log(unit, "update_relation", entity=key, action=action)
-        if action == "delete":
-            if known is None:
-                raise NotFound(f"no relationship with {key!r} is kept", hint="update_memory lists them")
-            drop_entry(unit, place.ground, known)
-            return known
-        text = checked(content, "the content") if content is not None else "" if known is None else known.content
-        detail = {"relation_type": checked_name(relation_type, "the type of relation")}
-        entry = Entry(target="relationship", key=key, title=key, content=text or key, detail=detail)
-        return put_entry(unit, place.ground, entry, place.now)
-
-
-def receive(place: Place, sender: str, text: str, key: str) -> None:
+def receive(being: Being, sender: str, text: str, key: str) -> None:
     """Keep a message that another Being sent; the same key is kept once."""
-    asked = {"sender": sender, "text": text}
-    with place.write() as unit:
-        if answered_before(unit, key, "receive", asked) is not None:
-            return
-        entry_key = f"{sender}:{unit.ids(1)[0]}"
-        detail = {"from": sender, "to": place.info.name, "is_sent": False}
-        entry = Entry(
-            target="party_message",
-            key=entry_key,
-            title=f"from {sender}",
-            content=checked(text, "the message"),
-            detail=detail,
-        )
-        put_entry(unit, place.ground, entry, place.now)
-        place.log(unit, "receive", sender=sender, key=entry_key)
-        keep_receipt(unit, key, "receive", asked, {"key": entry_key}, place.now)
+
+    def write(tx: Transaction) -> str:
+        entry = _message(tx, checked(text, "the message"), sender=sender, to=tx.op.workspace.name, is_sent=False)
+        put_entry(tx, entry)
+        tx.event(sender=sender, key=entry.key)
+        return entry.key
+
+    being.op.write_once("receive", key, {"sender": sender, "text": text}, str, write)
 
 
-Room = Callable[[Place, MemoryRequest], MemoryUpdated]
-ROOMS: dict[str, Room] = {
-    "souls": update_souls,
-    "notes": update_open_notes,
-    "party_message": update_messages,
+def _message(tx: Transaction, text: str, *, sender: str, to: str, is_sent: bool) -> MemoryEntry:
+    """Write a message as an entry; its key names the other Being."""
+    other, title = (to, f"to {to}") if is_sent else (sender, f"from {sender}")
+    detail = {"from": sender, "to": to, "is_sent": is_sent}
+    key = f"{other}:{tx.unit.ids(1)[0]}"
+    return MemoryEntry(target="party_message", key=key, title=title, content=text, detail=detail)
+
+
+_SPECIAL: dict[str, Callable[[Being, MemoryRequest], MemoryUpdated]] = {
+    "souls": _update_soul,
+    "notes": _update_open_notes,
+    "party_message": _update_messages,
 }
 assert set(KINDS) | {"souls", "notes"} == set(TARGETS)

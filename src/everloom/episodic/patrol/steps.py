@@ -1,28 +1,36 @@
-"""What a step of a patrol is, and what it reports.
+"""What a step of a patrol is, what it reports, and the three steps that are one statement each.
 
-A step does its reading and asking and returns how to carry out what it decided, inside one transaction.
+A step reads and asks first, outside of any transaction, and returns how to change what it decided: that runs inside the
+one transaction which also records the step as done.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import numpy as np
+
 from everloom.clock import from_micros
-from everloom.episodic.ground import Ground
-from everloom.kernel.tasks import Lease
-from everloom.kernel.workspaces import WorkspaceInfo
-from everloom.models.ask import Question, ShapeT, Thinker
-from everloom.store import Row, Unit
+from everloom.episodic.being import Being
+from everloom.episodic.scenes.clusters import refresh
+from everloom.kernel.embedding import Made
+from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.search import Document, Prepared
+from everloom.kernel.texts import UNSTORABLE
+from everloom.models.ask import Passage, Question, ShapeT, Thinker
+from everloom.store import Row
 
 NO_MODEL = "no LLM configured"
-MOST_REMARKS = 50
+_MOST_REMARKS = 50
+# Texts that an embedder is given at once.
+_AT_ONCE = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class StepOutcome:
     """What a step did: counts by name, what it left out and why, what it ignored or could not do."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -31,8 +39,8 @@ class Done:
 
     def as_text(self) -> str:
         """Write it for its row."""
-        left = len(self.remarks) - MOST_REMARKS
-        remarks = [*self.remarks[:MOST_REMARKS], *([f"… and {left} more"] if left > 0 else [])]
+        left = len(self.remarks) - _MOST_REMARKS
+        remarks = [*self.remarks[:_MOST_REMARKS], *([f"… and {left} more"] if left > 0 else [])]
         whole = {"counts": dict(self.counts), "skipped": self.skipped, "remarks": remarks}
         return json.dumps(whole, ensure_ascii=False)
 
@@ -65,37 +73,78 @@ class PatrolReport:
         return sum(step.counts.get(name, 0) for step in self.steps)
 
 
-@dataclass(frozen=True, slots=True)
-class Bout:
-    """One patrol that is being run."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatrolRun:
+    """One patrol while it runs: what it writes is fenced by the lease that it holds."""
 
-    ground: Ground
-    info: WorkspaceInfo
-    lease: Lease
+    being: Being
+    op: Operation
     id: int
     number: int
     began_at: datetime
     thinker: Thinker | None
 
     def ask(self, question: Question, shape: type[ShapeT]) -> ShapeT:
-        """Ask the model, and hold the lease while it thinks on and on."""
+        """Ask the model; a step that has none asks nothing."""
         if self.thinker is None:
             raise TypeError("asked without a model")
-        answer = self.thinker.answer(question, shape)
-        self.hold()
-        return answer
+        return self.thinker.answer(question, shape)
 
-    def hold(self) -> None:
-        """Hold the lease for longer, between two transactions that are far apart."""
-        with self.ground.store.write(self.info.id) as unit:
-            self.lease.guard(unit)
+    def embed(self, texts: Sequence[str]) -> Made | None:
+        """Make vectors with the preferred model, however slow it is; None when it cannot be asked."""
+        parts = []
+        for start in range(0, len(texts), _AT_ONCE):
+            made = self.op.embedding.make(texts[start : start + _AT_ONCE])
+            if made is None:
+                return None
+            parts.append(made.rows["general"])
+        return Made(self.op.embedding.preferred, {"general": np.concatenate(parts)}) if parts else None
+
+    def prepare(self, documents: Sequence[Document]) -> Prepared:
+        """Read the words of documents and make their vectors, by the preferred model if it can be asked."""
+        ready = self.op.index.prepare(documents)
+        if ready.made is not None and ready.made.model == self.op.embedding.preferred:
+            return ready
+        made = self.embed([each.situated for each in documents])
+        return Prepared(ready.documents, ready.words, made or ready.made)
 
 
-Carry = Callable[[Unit], Done]
-Step = Callable[[Bout], Carry]
+Change = Callable[[Transaction], StepOutcome]
+Step = Callable[[PatrolRun], Change]
 
 
-def report_from(row: Row, steps: list[Row]) -> PatrolReport:
+def age(_run: PatrolRun) -> Change:
+    """❷ Count this patrol for every active scene that is not pinned."""
+    return lambda tx: StepOutcome(counts={"aged": tx.unit.run("episodic.age")})
+
+
+def flag_dying(run: PatrolRun) -> Change:
+    """❸ Find the scenes whose strength is spent."""
+    return lambda tx: _stirred(tx, "dying", tx.unit.all("episodic.flag_dying", number=run.number))
+
+
+def revive(_run: PatrolRun) -> Change:
+    """❺ Bring back the faded scenes that were called often enough; absorbed ones live on in another scene."""
+    return lambda tx: _stirred(tx, "revived", tx.unit.all("episodic.revive"))
+
+
+def _stirred(tx: Transaction, name: str, rows: Sequence[Row]) -> StepOutcome:
+    """Count scenes whose status changed; their clusters' means are of active scenes only."""
+    refresh(tx.unit, tx.op.embedding, [row["cluster_id"] for row in rows])
+    return StepOutcome(counts={name: len(rows)})
+
+
+def passage_of(rows: Iterable[object]) -> tuple[Passage, ...]:
+    """Write what a model reads, one JSON value a line."""
+    return (Passage("\n".join(json.dumps(row, ensure_ascii=False) for row in rows)),)
+
+
+def cleaned(text: str, most: int) -> str:
+    """Make a model's text one that can be kept."""
+    return UNSTORABLE.sub("", text).strip()[:most]
+
+
+def report_from(row: Row, steps: Iterable[Row]) -> PatrolReport:
     """Read a patrol from its rows."""
     return PatrolReport(
         id=row["id"],
@@ -103,18 +152,17 @@ def report_from(row: Row, steps: list[Row]) -> PatrolReport:
         reason=row["reason"],
         began_at=from_micros(row["began_at"]),
         ended_at=None if row["ended_at"] is None else from_micros(row["ended_at"]),
-        steps=tuple(step_from(step) for step in steps if step["patrol_id"] == row["id"]),
+        steps=tuple(_step_from(step) for step in steps if step["patrol_id"] == row["id"]),
     )
 
 
-def step_from(row: Row) -> StepReport:
-    """Read a step from its row."""
-    told = json.loads(row["report"])
+def _step_from(row: Row) -> StepReport:
+    kept = json.loads(row["report"])
     return StepReport(
         step=row["step"],
-        counts=told["counts"],
+        counts=kept["counts"],
         milliseconds=row["milliseconds"],
-        skipped=told["skipped"],
-        remarks=tuple(told["remarks"]),
+        skipped=kept["skipped"],
+        remarks=tuple(kept["remarks"]),
         at=from_micros(row["at"]),
     )

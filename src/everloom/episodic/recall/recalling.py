@@ -6,28 +6,36 @@ Whatever is brought back grows stronger: once a call, in one statement.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any
 
 from everloom.clock import to_micros
-from everloom.episodic.ground import Place
-from everloom.episodic.scenes.clusters import Cluster, cluster_named, clusters_of, refresh, vectors_of
+from everloom.episodic.being import Being
+from everloom.episodic.calibration import thresholds_of
+from everloom.episodic.scenes.clusters import Cluster, cluster_vectors, clusters_of, find_cluster, refresh
 from everloom.episodic.scenes.node import KIND, Node, nodes_of
-from everloom.episodic.scenes.reading import Mended, emotion_of
-from everloom.episodic.scenes.scene import AXES, Emotion, fields_of, folded
+from everloom.episodic.scenes.parser import emotion_of
+from everloom.episodic.scenes.scene import AXES, Emotion, folded
 from everloom.errors import Rejected
 from everloom.kernel.journal import count_access
-from everloom.kernel.texts import checked
+from everloom.kernel.search import DEFAULT, Findings, Scope
 from everloom.store import Unit
-from everloom.store.contract import Probe, Reach
 
-RECALLED = 3
-LONGEST_CUE = 20_000
-LONGEST_ANSWER = 4_000
-FIRST_LOOK = 24
-WIDENING = 8
-OPENING, CLOSING = "<memory-recall>", "</memory-recall>"
-SCENES = Reach(kinds=(KIND,))
+_SCENES = Scope(kinds=frozenset({KIND}))
+# Each scene counts by itself, also one that reads like another.
+_UNFOLDED = replace(DEFAULT, same=2.0)
+# The contract recalls three scenes.
+_RECALLED = 3
+# With a feeling, so many scenes over the threshold are compared with it.
+_COMPARED = 24
+_LONGEST_ANSWER = 4_000
+# How far down a cluster a query is looked for.
+_DEEPEST = 10_000
+_TAG = re.compile(r"<(?=/?memory-recall)")
+_OPENING, _CLOSING = "<memory-recall>", "</memory-recall>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,53 +57,81 @@ class ClusterMemory:
     nodes: tuple[Node, ...] = ()
 
 
-def recall(place: Place, message: str, felt: object = None, limit: int = RECALLED) -> Recall:
+def recall(being: Being, message: str, felt: object = None) -> Recall:
     """Bring back fragments of the scenes that a message or a feeling touches."""
-    feeling = feeling_of(felt)
+    feeling = _parse_feeling(felt)
     if not message.strip() and feeling is None:
         raise Rejected("there is nothing to recall by", hint="give a message, a feeling, or both")
-    cue = checked(message, "the message", LONGEST_CUE) if message.strip() else None
-    vectors = None if cue is None else place.ground.embedding.probe(cue, place.info.id)
-    if cue is not None and vectors is None:
+    ids = _most_alike(being, feeling) if feeling and not message.strip() else _touched(being, message, feeling)
+    if ids is None:
         return Recall(text="", fragments=(), node_ids=(), reason="no embedder can answer now: go on without it")
-    with place.read() as unit:
-        if cue is None or vectors is None:
-            ids = nearest_in_feeling(unit, feeling, limit)
-        else:
-            probe = place.ground.embedding.aimed(unit, vectors)
-            threshold = place.ground.thresholds(unit, vectors.model).recall
-            ids = [] if probe is None else touched(unit, probe, threshold, limit, feeling)
+    with being.op.read() as unit:
         nodes = nodes_of(unit, ids)
     if not nodes:
         return Recall(text="", fragments=(), node_ids=(), reason="no scene is near enough")
-    reactivate(place, ids)
-    fragments = shuffled([text for item in ids for text in (nodes[item].scene.action, nodes[item].feeling)], place)
-    return Recall(text=f"{OPENING}\n{' / '.join(fragments)}\n{CLOSING}", fragments=fragments, node_ids=tuple(ids))
+    reactivate(being, ids)
+    fragments = _mixed((text for item in ids for text in (nodes[item].scene.action, nodes[item].feeling)), being.chance)
+    return Recall(text=f"{_OPENING}\n{' / '.join(fragments)}\n{_CLOSING}", fragments=fragments, node_ids=tuple(ids))
 
 
-def feeling_of(given: object) -> Emotion | None:
+def _parse_feeling(given: object) -> Emotion | None:
     """Read a feeling that somebody asks for."""
     if given is None or isinstance(given, Emotion):
         return given
-    found = emotion_of(_by_name(given) if isinstance(given, str) else given, Mended())
+    found = emotion_of(_numbers_in(given) if isinstance(given, str) else given, [])
     if found is None:
         raise Rejected("this is no feeling", hint="give six numbers from -1 to 1, or some of them by name: valence, …")
     return found
 
 
-def _by_name(text: str) -> dict[str, str]:
+def _numbers_in(text: str) -> dict[str, str]:
     """Read numbers that are written as text, `0.5,-0.2,0,0,0,0.9` or `valence=0.8,trust=0.5`."""
     parts = (part.strip() for part in text.split(",") if part.strip())
     pairs = (part.split("=", 1) if "=" in part else (axis, part) for axis, part in zip(AXES, parts, strict=False))
     return {name.strip(): number for name, number in pairs}
 
 
-def shuffled(texts: Iterable[str], place: Place) -> tuple[str, ...]:
+def _most_alike(being: Being, feeling: Emotion) -> list[int]:
+    """Find the living scenes that felt most alike."""
+    with being.op.read() as unit:
+        rows = unit.all("episodic.felt_nearest", limit=_RECALLED, **feeling.as_dict())
+    return [row["id"] for row in rows]
+
+
+def _touched(being: Being, message: str, feeling: Emotion | None) -> list[int] | None:
+    """Find the living scenes over the threshold; with a feeling, most alike first. None without any embedder."""
+    wanted = _RECALLED if feeling is None else _COMPARED
+    found = search_scenes(being, message, limit=wanted, where=_living)
+    if found.degraded is not None:
+        return None
+    ids = [hit.id for hit in found.hits]
+    if feeling is not None:
+        with being.op.read() as unit:
+            emotions = {item: node.emotion for item, node in nodes_of(unit, ids).items()}
+        # A scene whose emotion nobody knows is farthest.
+        ids.sort(key=lambda item: emotion.distance(feeling) if (emotion := emotions[item]) else float("inf"))
+    return ids[:_RECALLED]
+
+
+def search_scenes(being: Being, cue: str, **how: Any) -> Findings:
+    """Search scenes by the one search; only those count that are over the threshold of the embedder that answers."""
+    return being.op.search(
+        cue,
+        within=_SCENES,
+        recipe=_UNFOLDED,
+        nearer_than=lambda unit, model: thresholds_of(being, unit, model).recall,
+        **how,
+    )
+
+
+def _living(unit: Unit, ids: Sequence[int]) -> AbstractSet[int]:
+    return {row["id"] for row in unit.all("episodic.status_of", ids=ids) if row["status"] != "dead"}
+
+
+def _mixed(texts: Iterable[str], chance: random.Random) -> tuple[str, ...]:
     """Mix actions and feelings so that the borders between scenes blur; none of them may close the tag."""
-    kept = [
-        text.replace("<memory-recall", "‹memory-recall").replace("</memory-recall", "‹/memory-recall") for text in texts
-    ]
-    return fisher_yates([text for text in kept if text], place.ground.chance)
+    harmless = (_TAG.sub("‹", text) for text in texts)
+    return fisher_yates([text for text in harmless if text], chance)
 
 
 def fisher_yates(items: Sequence[str], chance: random.Random) -> tuple[str, ...]:
@@ -107,99 +143,53 @@ def fisher_yates(items: Sequence[str], chance: random.Random) -> tuple[str, ...]
     return tuple(mixed)
 
 
-def nearest_in_feeling(unit: Unit, feeling: Emotion | None, limit: int) -> list[int]:
-    """Find the living scenes that felt most alike."""
-    if feeling is None:
-        return []
-    return [row["id"] for row in unit.all("episodic.felt_nearest", limit=limit, **feeling.as_dict())]
-
-
-def touched(unit: Unit, probe: Probe, threshold: float, limit: int, feeling: Emotion | None) -> list[int]:
-    """Find the living scenes over the threshold: nearest first; with a feeling, most alike first."""
-    wanted = limit if feeling is None else FIRST_LOOK
-    near = [item for item, _ in over(unit, probe, threshold, wanted, living_only=True)]
-    if feeling is not None:
-        nodes = nodes_of(unit, near)
-        near.sort(key=lambda item: distance(nodes[item].emotion, feeling))
-    return near[:limit]
-
-
-def distance(emotion: Emotion | None, feeling: Emotion) -> float:
-    """Say how far an emotion is from a feeling; an unknown one is farthest."""
-    return float("inf") if emotion is None else emotion.distance(feeling)
-
-
-def over(unit: Unit, probe: Probe, threshold: float, limit: int, *, living_only: bool) -> list[tuple[int, float]]:
-    """Find scenes nearer than the threshold, nearest first; looks further while dead ones are in the way."""
-    look = max(limit, FIRST_LOOK)
-    while True:
-        hits = unit.nearest(probe, look, SCENES)
-        near = [(hit.item_id, hit.similarity) for hit in hits if hit.similarity > threshold]
-        status = {row["id"]: row["status"] for row in unit.all("episodic.status_of", ids=[item for item, _ in near])}
-        found = [
-            (item, score) for item, score in near if item in status and not (living_only and status[item] == "dead")
-        ]
-        if len(found) >= limit or len(near) < len(hits) or len(hits) < look:
-            return found[:limit]
-        look *= WIDENING
-
-
-def reactivate(place: Place, ids: Sequence[int]) -> None:
+def reactivate(being: Being, ids: Sequence[int]) -> None:
     """Count that scenes came back: +1 to the living, +2 to the dead; a dying one is active again."""
     if not ids:
         return
-    with place.write() as unit:
-        rows = unit.all("episodic.status_of", ids=list(ids))
-        unit.run("episodic.reactivate", ids=sorted(set(ids)), at=to_micros(place.now))
-        refresh(unit, place.ground.embedding, [row["cluster_id"] for row in rows if row["status"] == "dying"])
-        count_access(unit, ids, place.now)
+    with being.op.write("recall") as tx:
+        rows = tx.unit.all("episodic.status_of", ids=list(ids))
+        tx.unit.run("episodic.reactivate", ids=sorted(set(ids)), at=to_micros(tx.at))
+        refresh(tx.unit, being.op.embedding, [row["cluster_id"] for row in rows if row["status"] == "dying"])
+        count_access(tx.unit, ids, tx.at)
 
 
 def recall_memory(
-    place: Place, cluster_id: int | None, limit: int, query: str | None, *, no_nodes: bool = False
+    being: Being, cluster_id: int | None, limit: int, query: str | None, *, no_nodes: bool = False
 ) -> ClusterMemory:
     """List the clusters, or bring back one cluster's scenes."""
     if not 1 <= limit <= 100:
         raise Rejected(f"cannot answer {limit} scenes", hint="ask for 1 to 100")
     if cluster_id is None:
-        return list_clusters(place, query)
-    with place.read() as unit:
-        cluster_named(unit, cluster_id)
-        cluster = next(each for each in clusters_of(unit) if each.id == cluster_id)
-        ids = [] if no_nodes else in_cluster(unit, cluster_id, limit, query)
-        nodes = nodes_of(unit, ids)
-    reactivate(place, ids)
-    found = tuple(nodes[item] for item in ids)
-    lines = [f"{cluster.name} — {cluster.digest}", *(node_line(node) for node in found)]
-    return ClusterMemory(text="\n".join(lines)[:LONGEST_ANSWER], clusters=(cluster,), nodes=found)
+        return _list_clusters(being, query)
+    with being.op.read() as unit:
+        cluster = find_cluster(unit, cluster_id)
+        nodes = [] if no_nodes else _nodes_in(unit, cluster_id, limit, query)
+    reactivate(being, [node.id for node in nodes])
+    lines = [f"{cluster.name} — {cluster.digest}", *(node.line for node in nodes)]
+    return ClusterMemory(text="\n".join(lines)[:_LONGEST_ANSWER], clusters=(cluster,), nodes=tuple(nodes))
 
 
-def in_cluster(unit: Unit, cluster_id: int, limit: int, query: str | None) -> list[int]:
+def _nodes_in(unit: Unit, cluster_id: int, limit: int, query: str | None) -> list[Node]:
     """Choose the scenes of a cluster by importance, then by last activation; with a query, those that hold it."""
-    depth = limit if query is None else 10_000
+    depth = limit if query is None else _DEEPEST
     ids = [row["id"] for row in unit.all("episodic.node_in_cluster", cluster=cluster_id, limit=depth)]
-    if query is None:
-        return ids
-    terms = [folded(term) for term in query.split()]
     nodes = nodes_of(unit, ids)
-    held = [item for item in ids if any(term in fields_of(nodes[item].told).haystack for term in terms)]
-    return held[:limit]
+    terms = None if query is None else [folded(term) for term in query.split()]
+    ranked = (nodes[item] for item in ids)
+    found = (node for node in ranked if terms is None or any(term in node.content.haystack for term in terms))
+    return list(found)[:limit]
 
 
-def list_clusters(place: Place, query: str | None) -> ClusterMemory:
+def _list_clusters(being: Being, query: str | None) -> ClusterMemory:
     """List the clusters that hold anything, roots first; with a query, the nearest first."""
-    vectors = place.ground.embedding.probe(query) if query and query.strip() else None
-    with place.read() as unit:
+    embedding = being.op.embedding
+    cue = embedding.probe(query) if query and query.strip() else None
+    with being.op.read() as unit:
         clusters = [each for each in clusters_of(unit) if each.nodes or each.is_root]
-        if vectors is not None and vectors.model == place.ground.embedding.preferred:
-            places, rows = vectors_of(unit, place.ground.embedding)
-            near = dict(zip(places, (rows @ vectors.general).tolist() if places else [], strict=True))
+        if cue is not None and cue.model == embedding.preferred:
+            ids, rows = cluster_vectors(unit, embedding)
+            near = dict(zip(ids, (rows @ cue.general).tolist() if ids else [], strict=True))
             clusters.sort(key=lambda each: -near.get(each.id, -1.0))
     lines = [f"- [{each.id}] {each.name} — {each.digest}" for each in clusters]
-    return ClusterMemory(text="\n".join(lines)[:LONGEST_ANSWER], clusters=tuple(clusters))
-
-
-def node_line(node: Node) -> str:
-    """Write one scene on a line."""
-    state = "" if node.status == "active" else f" [{node.status}]"
-    return f"- [{node.id}]{state} {node.text}"
+    return ClusterMemory(text="\n".join(lines)[:_LONGEST_ANSWER], clusters=tuple(clusters))

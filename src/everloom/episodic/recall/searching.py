@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from everloom.clock import from_micros, to_micros
-from everloom.episodic.ground import Place
-from everloom.episodic.recall.recalling import over, reactivate
+from everloom.episodic.being import Being
+from everloom.episodic.recall.recalling import reactivate, search_scenes
 from everloom.episodic.scenes.node import Node, nodes_of
-from everloom.episodic.scenes.scene import fields_of, folded
+from everloom.episodic.scenes.scene import folded
 from everloom.errors import Rejected
 from everloom.kernel.search import Scope
 from everloom.kernel.texts import checked
 from everloom.store import Unit
 from everloom.store.contract import FOREVER
 
-MOST_HITS = 30
-MOST_HISTORY = 50
-MOST_TERMS = 20
-LONGEST_QUERY = 2_000
+_MOST_HITS = 30
+_MOST_HISTORY = 50
+_MOST_TERMS = 20
+_LONGEST_QUERY = 2_000
 # How many scenes that hold a term are looked at, newest first.
-MOST_HOLDING = 500
+_MOST_HOLDING = 500
 # A literal match of every term weighs as much as this much similarity.
-LITERAL = 0.5
+_LITERAL = 0.5
 
-Mode = Literal["or", "and"]
+SearchMode = Literal["or", "and"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundScene:
     """A scene that a query touched: the fields that hold its words, and its similarity where vectors were compared."""
 
     node: Node
@@ -42,9 +42,8 @@ class Found:
     def line(self) -> str:
         """Write it as the contract does."""
         matched = f" [matched: {', '.join(self.matched)}]" if self.matched else ""
-        state = "" if self.node.status == "active" else f" [{self.node.status}]"
         themes = f" (themes: {', '.join(self.node.themes)})" if self.node.themes else ""
-        return f"- [{self.node.id}]{state}{matched} {self.node.text}{themes}"
+        return f"- [{self.node.id}]{self.node.state}{matched} {self.node.text}{themes}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +51,12 @@ class FoundScenes:
     """What `search_memory` answers."""
 
     text: str
-    hits: tuple[Found, ...]
+    hits: tuple[FoundScene, ...]
     by_vectors: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class SaidMessage:
     """A piece of a conversation."""
 
     id: int
@@ -66,75 +65,67 @@ class Said:
     happened_at: datetime
 
 
-def search_memory(place: Place, query: str, mode: Mode, limit: int) -> FoundScenes:
+def search_memory(being: Being, query: str, mode: SearchMode, limit: int) -> FoundScenes:
     """Find scenes by meaning and by literal words; a scene counts once a call."""
     if mode not in ("or", "and"):
         raise Rejected(f"there is no mode {mode!r}", hint="say or, or and")
-    if not 1 <= limit <= MOST_HITS:
-        raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {MOST_HITS}")
-    terms = list(dict.fromkeys(checked(query, "the query", LONGEST_QUERY).split()))[:MOST_TERMS]
-    vectors = place.ground.embedding.probe(query, place.info.id)
-    with place.read() as unit:
-        probe = place.ground.embedding.aimed(unit, vectors)
-        similar: dict[int, float] = {}
-        if probe is not None and vectors is not None:
-            threshold = place.ground.thresholds(unit, vectors.model).recall
-            # With `and`, words decide and vectors only rank: more of them are needed.
-            depth = limit if mode == "or" else MOST_HOLDING
-            similar = dict(over(unit, probe, threshold, depth, living_only=False))
-        held = holding(unit, terms, mode)
-        hits = ranked(unit, terms, mode, similar, held)[:limit]
-    reactivate(place, [hit.node.id for hit in hits])
+    if not 1 <= limit <= _MOST_HITS:
+        raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {_MOST_HITS}")
+    terms = list(dict.fromkeys(checked(query, "the query", _LONGEST_QUERY).split()))[:_MOST_TERMS]
+    with being.op.read() as unit:
+        held = _holding(unit, terms, mode)
+    # With `and`, words decide and vectors only rank what holds them all.
+    how: Mapping[str, Any] = {"limit": limit} if mode == "or" else {"limit": _MOST_HOLDING, "among": held}
+    found = search_scenes(being, query, **how)
+    similar = {hit.id: hit.similarity for hit in found.hits if hit.similarity is not None}
+    with being.op.read() as unit:
+        nodes = nodes_of(unit, sorted({*held, *similar, *(item for hit in found.hits for item in hit.also)}))
+    hits = _ranked(nodes, terms, similar)[:limit]
+    reactivate(being, [hit.node.id for hit in hits])
     text = "\n".join(hit.line for hit in hits) or "no related memory"
-    return FoundScenes(text=text, hits=tuple(hits), by_vectors=probe is not None)
+    return FoundScenes(text=text, hits=tuple(hits), by_vectors=found.by_vectors)
 
 
-def holding(unit: Unit, terms: Sequence[str], mode: Mode) -> set[int]:
+def _holding(unit: Unit, terms: Sequence[str], mode: SearchMode) -> list[int]:
     """Find the scenes that hold the terms literally, whatever their case."""
     if mode == "or":
-        return {
-            row["id"]
-            for term in terms
-            for row in unit.all("episodic.holding", pattern=pattern(term), limit=MOST_HOLDING)
-        }
+        found = (unit.all("episodic.holding", pattern=_pattern(term), limit=_MOST_HOLDING) for term in terms)
+        return [row["id"] for rows in found for row in rows]
     longest, *others = sorted(terms, key=len, reverse=True)
-    rows = unit.all("episodic.holding", pattern=pattern(longest), limit=FOREVER)
-    return {row["id"] for row in rows if all(folded(term) in row["haystack"] for term in others)}
+    rows = unit.all("episodic.holding", pattern=_pattern(longest), limit=FOREVER)
+    return [row["id"] for row in rows if all(folded(term) in row["haystack"] for term in others)]
 
 
-def pattern(term: str) -> str:
+def _pattern(term: str) -> str:
     """Write a term as a pattern in which nothing is a wildcard."""
     literal = folded(term).replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{literal}%"
 
 
-def ranked(unit: Unit, terms: Sequence[str], mode: Mode, similar: Mapping[int, float], held: set[int]) -> list[Found]:
+def _ranked(nodes: Mapping[int, Node], terms: Sequence[str], similar: Mapping[int, float]) -> list[FoundScene]:
     """Order what was found by either way: similarity and literal matches add up; ties go to the newer."""
-    wanted = held if mode == "and" else held | similar.keys()
-    scores = {}
-    hits = {}
-    for item, node in nodes_of(unit, sorted(wanted)).items():
-        fields = fields_of(node.told)
-        shares = [fields.matched(term) for term in terms]
-        literal = sum(map(bool, shares)) / len(terms)
-        scores[item] = similar.get(item, 0.0) + LITERAL * literal
-        names = tuple(dict.fromkeys(name for share in shares for name in share))
-        hits[item] = Found(node=node, matched=names, similarity=similar.get(item))
+    scores, hits = {}, {}
+    for item, node in nodes.items():
+        texts = {name: folded(text) for name, text in node.content.texts.items()}
+        matched = [[name for name, text in texts.items() if folded(term) in text] for term in terms]
+        scores[item] = similar.get(item, 0.0) + _LITERAL * sum(map(bool, matched)) / len(terms)
+        names = tuple(dict.fromkeys(name for fields in matched for name in fields))
+        hits[item] = FoundScene(node=node, matched=names, similarity=similar.get(item))
     return [hits[item] for item in sorted(hits, key=lambda item: (-scores[item], -item))]
 
 
 def search_history(
-    place: Place, query: str | None, begin: datetime | None, end: datetime | None, limit: int
-) -> tuple[Said, ...]:
+    being: Being, query: str | None, begin: datetime | None, end: datetime | None, limit: int
+) -> tuple[SaidMessage, ...]:
     """Find pieces of conversations by what they say and when they were said."""
-    if not 1 <= limit <= MOST_HISTORY:
-        raise Rejected(f"cannot answer {limit} messages", hint=f"ask for 1 to {MOST_HISTORY}")
-    kinds = place.ground.policy.history_kinds
+    if not 1 <= limit <= _MOST_HISTORY:
+        raise Rejected(f"cannot answer {limit} messages", hint=f"ask for 1 to {_MOST_HISTORY}")
+    kinds = being.policy.history_kinds
     if query is not None and query.strip():
         scope = Scope(kinds=frozenset(kinds), happened_from=begin, happened_until=end)
-        hits = place.ground.finder.search(place.info.id, query, limit=limit, within=scope).hits
-        return tuple(Said(id=hit.id, kind=hit.kind, text=hit.text, happened_at=hit.happened_at) for hit in hits)
-    with place.read() as unit:
+        hits = being.op.search(query, limit=limit, within=scope).hits
+        return tuple(SaidMessage(id=hit.id, kind=hit.kind, text=hit.text, happened_at=hit.happened_at) for hit in hits)
+    with being.op.read() as unit:
         rows = unit.all(
             "episodic.history",
             kinds=list(kinds),
@@ -143,6 +134,6 @@ def search_history(
             limit=limit,
         )
     return tuple(
-        Said(id=row["id"], kind=row["kind"], text=row["text"], happened_at=from_micros(row["happened_at"]))
+        SaidMessage(id=row["id"], kind=row["kind"], text=row["text"], happened_at=from_micros(row["happened_at"]))
         for row in rows
     )

@@ -9,8 +9,10 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
 
-ROUNDS = 12
-BLOCK = 256
+# 2-means has settled long before; the bound is for groups that swing for ever.
+_ROUNDS = 12
+# Vectors compared at once: a block of similarities stays within the processor's cache.
+_BLOCK = 256
 
 
 def unit_rows(rows: Floats) -> Floats:
@@ -40,11 +42,11 @@ def best_matches(vectors: Mapping[int, Floats], places: Sequence[int], rows: Flo
     """Find for each vector the place that is nearest, if it is nearer than `over`; the first of equals."""
     found: dict[int, int] = {}
     ids, asked = stacked(vectors)
-    for start in range(0, len(ids) if len(places) else 0, BLOCK):
-        similar = asked[start : start + BLOCK] @ rows.T
+    for start in range(0, len(ids) if len(places) else 0, _BLOCK):
+        similar = asked[start : start + _BLOCK] @ rows.T
         best = similar.argmax(axis=1)
         nearness = similar[np.arange(len(best)), best]
-        near = zip(ids[start : start + BLOCK], best.tolist(), (nearness > over).tolist(), strict=True)
+        near = zip(ids[start : start + _BLOCK], best.tolist(), (nearness > over).tolist(), strict=True)
         found.update({item: places[place] for item, place, is_near in near if is_near})
     return found
 
@@ -69,7 +71,7 @@ def halves(rows: Floats, least: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[
     first = int(np.argmin(rows @ mean_of(rows)))
     centres = rows[[first, int(np.argmin(rows @ rows[first]))]]
     leaning = rows @ (centres[0] - centres[1])
-    for _ in range(ROUNDS):
+    for _ in range(_ROUNDS):
         side = leaning > 0
         if side.all() or not side.any():
             break

@@ -6,33 +6,35 @@ Reads and writes rows inside a unit of work that somebody else began. Decides no
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
 from everloom.clock import from_micros, to_micros
-from everloom.episodic.scenes.lifespan import lifespan
 from everloom.episodic.scenes.scene import (
     AXES,
     Emotion,
     Scene,
-    Told,
+    SceneContent,
     body_text,
     embed_text,
-    fields_of,
+    lifespan,
     scene_from,
     scene_text,
 )
 from everloom.kernel.lifecycle import strength_after_patrols
-from everloom.kernel.search import Document
+from everloom.kernel.operation import Transaction
+from everloom.kernel.search import Document, Prepared
 from everloom.store import Row, Unit
 from everloom.store.contract import Value
 
 KIND = "scene"
-
-Status = Literal["active", "dying", "dead"]
-Death = Literal["faded", "absorbed"]
+# The columns that a node shows as they are.
+_PLAIN = (
+    *("id", "feeling", "importance", "cluster_id", "session_count", "status", "reactivation_count", "death"),
+    *("absorbed_into", "dying_since", "patrol_id"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +49,13 @@ class Node:
     themes: tuple[str, ...]
     emotion: Emotion | None
     session_count: int
-    status: Status
+    status: Literal["active", "dying", "dead"]
     fresh: bool
     pinned: bool
     reactivation_count: int
     last_activated: datetime
     created_at: datetime
-    death: Death | None = None
+    death: Literal["faded", "absorbed"] | None = None
     absorbed_into: int | None = None
     dying_since: int | None = None
     patrol_id: int | None = None
@@ -69,9 +71,19 @@ class Node:
         return scene_text(self.scene, self.feeling)
 
     @property
-    def told(self) -> Told:
-        """Read it as the scene that was told."""
-        return Told(
+    def line(self) -> str:
+        """Write it as an item of a list, with its id and what is not usual about it."""
+        return f"- [{self.id}]{self.state} {self.text}"
+
+    @property
+    def state(self) -> str:
+        """Say that it is dying or dead."""
+        return "" if self.status == "active" else f" [{self.status}]"
+
+    @property
+    def content(self) -> SceneContent:
+        """Take what was told of it, without its life."""
+        return SceneContent(
             scene=self.scene,
             feeling=self.feeling,
             themes=self.themes,
@@ -80,47 +92,54 @@ class Node:
         )
 
 
-def document_of(told: Told, at: datetime, session_id: int | None = None) -> Document:
+def scene_document(content: SceneContent, at: datetime, session_id: int | None = None) -> Document:
     """Write what search sees of a scene: its text becomes the vector, the rest is found by words."""
-    scene = told.scene
+    scene, day = content.scene, content.scene.day
     surroundings = [scene.setting, *scene.dialogue, *scene.sensory]
     surroundings += [text for each in scene.when for text in (each.action, each.feeling)]
-    day = scene.day
     return Document(
         kind=KIND,
-        text=embed_text(scene, told.feeling),
+        text=embed_text(scene, content.feeling),
         details=" ".join(text for text in surroundings if text),
-        labels=(*told.themes, *scene.actors),
+        labels=(*content.themes, *scene.actors),
         happened_at=at if day is None else min(datetime(day.year, day.month, day.day, 12, tzinfo=UTC), at),
         session_id=session_id,
     )
 
 
-def columns(told: Told) -> dict[str, Value]:
+def scene_columns(content: SceneContent) -> dict[str, Value]:
     """Write the texts and the emotion of a scene as the values of its row."""
     return {
-        "action": told.scene.action,
-        "feeling": told.feeling,
-        "themes": json.dumps(told.themes, ensure_ascii=False),
-        "body": body_text(told.scene),
-        "haystack": fields_of(told).haystack,
-        **felt(told.emotion),
+        "action": content.scene.action,
+        "feeling": content.feeling,
+        "themes": json.dumps(content.themes, ensure_ascii=False),
+        "body": body_text(content.scene),
+        "haystack": content.haystack,
+        **emotion_columns(content.emotion),
     }
 
 
-def felt(emotion: Emotion | None) -> dict[str, Value]:
+def emotion_columns(emotion: Emotion | None) -> dict[str, Value]:
     """Write an emotion as the values of its columns."""
     return {axis: None if emotion is None else getattr(emotion, axis) for axis in AXES}
 
 
+def add_documents(tx: Transaction, prepared: Prepared) -> Sequence[int]:
+    """Enter the documents of new scenes, whole: a patrol makes vectors even with an embedder that is slow."""
+    ids = tx.op.index.add(tx.unit, Prepared(prepared.documents, prepared.words, None), tx.at)
+    if prepared.made is not None and ids:
+        tx.op.embedding.make_whole(tx.unit, ids, prepared.made, tx.at)
+    return ids
+
+
 def add_nodes(
-    unit: Unit, nodes: Sequence[tuple[int, Told, int]], at: datetime, *, patrol_id: int | None, fresh: bool
+    unit: Unit, nodes: Sequence[tuple[int, SceneContent, int]], at: datetime, *, patrol_id: int | None, fresh: bool
 ) -> None:
-    """Write scene nodes whose documents are there already: id, scene, cluster."""
+    """Write scene nodes whose documents are there already: id, content, cluster."""
     micros = to_micros(at)
     unit.many(
         "episodic.scene_add",
-        ({**columns(told), "id": item, "patrol": patrol_id, "at": micros} for item, told, _ in nodes),
+        ({**scene_columns(content), "id": item, "patrol": patrol_id, "at": micros} for item, content, _ in nodes),
     )
     unit.many(
         "episodic.life_add",
@@ -128,41 +147,37 @@ def add_nodes(
             {
                 "id": item,
                 "cluster": cluster,
-                "importance": told.importance,
-                "lifespan": lifespan(told.importance),
+                "importance": content.importance,
+                "lifespan": lifespan(content.importance),
                 "at": micros,
                 "fresh": int(fresh),
             }
-            for item, told, cluster in nodes
+            for item, content, cluster in nodes
         ),
     )
 
 
+def absorb(tx: Transaction, survivor: int, ids: Iterable[int]) -> None:
+    """Let scenes live on in another: they stay as its sources, and search prefers the one that says what they say."""
+    absorbed = list(ids)
+    tx.unit.many("episodic.absorb", ({"id": item, "into": survivor} for item in absorbed))
+    tx.unit.many("kernel.source_add", ({"item": survivor, "source": item} for item in absorbed))
+    tx.op.index.cover(tx.unit, survivor, absorbed)
+
+
 def nodes_of(unit: Unit, ids: Sequence[int]) -> dict[int, Node]:
     """Read scene nodes by id; ids of anything else are absent."""
-    return {row["id"]: node_from(row) for row in unit.all("episodic.node_of", ids=list(ids))}
+    return {row["id"]: _node_from(row) for row in unit.all("episodic.node_of", ids=list(ids))}
 
 
-def node_from(row: Row) -> Node:
-    """Read a scene node from its row."""
-    emotion = None if row["valence"] is None else Emotion(*(row[axis] for axis in AXES))
+def _node_from(row: Row) -> Node:
     return Node(
-        id=row["id"],
         scene=scene_from(row["action"], row["body"]),
-        feeling=row["feeling"],
-        importance=row["importance"],
-        cluster_id=row["cluster_id"],
         themes=tuple(json.loads(row["themes"])),
-        emotion=emotion,
-        session_count=row["session_count"],
-        status=row["status"],
+        emotion=None if row["valence"] is None else Emotion(*(row[axis] for axis in AXES)),
         fresh=bool(row["fresh"]),
         pinned=bool(row["pinned"]),
-        reactivation_count=row["reactivation_count"],
         last_activated=from_micros(row["last_activated"]),
         created_at=from_micros(row["created_at"]),
-        death=row["death"],
-        absorbed_into=row["absorbed_into"],
-        dying_since=row["dying_since"],
-        patrol_id=row["patrol_id"],
+        **{name: row[name] for name in _PLAIN},
     )

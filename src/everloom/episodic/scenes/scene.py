@@ -1,6 +1,7 @@
-"""What a scene is: who did what, when and where, what was said and sensed, how it felt. Pure.
+"""What a scene is: who did what, when and where, what was said and sensed, how it felt; how long it lives; how several
+become one. Pure.
 
-Values and how they are written. Reading what somebody wrote down is `reading.py`.
+Values and how they are written. Reading what somebody wrote down is `parser.py`.
 """
 
 from __future__ import annotations
@@ -9,12 +10,24 @@ import datetime as dt
 import json
 import math
 import unicodedata
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
+from everloom.kernel.lifecycle import DYING, PATROLS_TO_FADE, strength_after_patrols
+
 DEFAULT_IMPORTANCE = 0.5
-BETWEEN = " — "
+AXES = ("valence", "arousal", "dominance", "safety", "novelty", "trust")
+# How long a text of a scene may be, and how many a list holds: far beyond any scene that somebody told on purpose.
+LONGEST = {"action": 4_000, "feeling": 4_000, "setting": 2_000, "label": 200, "line": 2_000}
+MOST = {"actors": 50, "themes": 20, "when": 200, "dialogue": 50, "sensory": 50}
+# A dying scene that nobody recalls fades after so many more patrols.
+GRACE = 3
+# What consolidation adds to the importance of a survivor.
+_STRENGTHENED = 0.05
+# A scene without any importance is dying however often it is recalled.
+_NEVER_ALIVE = -(2**31)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +76,6 @@ class Emotion:
         return math.dist(tuple(self.as_dict().values()), tuple(other.as_dict().values()))
 
 
-AXES = ("valence", "arousal", "dominance", "safety", "novelty", "trust")
-
-
-def blended(emotions: Iterable[Emotion | None]) -> Emotion | None:
-    """Take the mean of the emotions that are known."""
-    known = [emotion for emotion in emotions if emotion is not None]
-    if not known:
-        return None
-    return Emotion(*(math.fsum(getattr(each, axis) for each in known) / len(known) for axis in AXES))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """One discrete event: the contract's canonical fields."""
@@ -103,8 +105,8 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """A scene as it was told: with its feeling, themes, importance and emotion."""
+class SceneContent:
+    """All that somebody told of a scene: what happened, with its feeling, themes, importance and emotion."""
 
     scene: Scene
     feeling: str = ""
@@ -112,38 +114,31 @@ class Told:
     importance: float = DEFAULT_IMPORTANCE
     emotion: Emotion | None = None
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fields:
-    """A scene's texts by the name of the field that holds them, for literal search."""
-
-    texts: Mapping[str, str] = field(default_factory=dict)
+    def as_json(self) -> dict[str, Any]:
+        """Write it as the contract's object, which can be parsed again."""
+        emotion = None if self.emotion is None else self.emotion.as_dict()
+        own = {"feeling": self.feeling, "themes": list(self.themes), "importance": self.importance, "emotion": emotion}
+        return {**self.scene.as_json(), **own}
 
     @property
-    def haystack(self) -> str:
-        """Write all of them as one folded text."""
-        return folded("\n".join(text for text in self.texts.values() if text))
-
-    def matched(self, term: str) -> list[str]:
-        """Name the fields that hold a term."""
-        return [name for name, text in self.texts.items() if folded(term) in folded(text)]
-
-
-def fields_of(told: Told) -> Fields:
-    """List every text of a scene by its field."""
-    scene = told.scene
-    return Fields(
-        texts={
+    def texts(self) -> Mapping[str, str]:
+        """List every text by the name of the field that holds it, for literal search."""
+        scene = self.scene
+        return {
             "action": scene.action,
-            "feeling": told.feeling,
-            "themes": "\n".join(told.themes),
+            "feeling": self.feeling,
+            "themes": "\n".join(self.themes),
             "when": "\n".join(f"{each.date} {each.action} {each.feeling}".strip() for each in scene.when),
             "setting": scene.setting,
             "actors": "\n".join(scene.actors),
             "dialogue": "\n".join(scene.dialogue),
             "sensory": "\n".join(scene.sensory),
         }
-    )
+
+    @property
+    def haystack(self) -> str:
+        """Write all texts as one that is folded for literal search."""
+        return folded("\n".join(text for text in self.texts.values() if text))
 
 
 def folded(text: str) -> str:
@@ -156,7 +151,7 @@ def scene_text(scene: Scene, feeling: str) -> str:
     said = f'"{scene.dialogue[0]}"' if scene.dialogue else ""
     when = ", ".join(map(str, scene.when))
     parts = (when, scene.setting, scene.action, said, f"({feeling})" if feeling else "")
-    return BETWEEN.join(part for part in parts if part)
+    return " — ".join(part for part in parts if part)
 
 
 def embed_text(scene: Scene, feeling: str) -> str:
@@ -175,16 +170,75 @@ def body_text(scene: Scene) -> str:
 def scene_from(action: str, body: str) -> Scene:
     """Read a scene from its row."""
     kept = json.loads(body)
-    return Scene(
-        action=action,
-        actors=tuple(kept["actors"]),
-        when=tuple(when_from(each) for each in kept["when"]),
-        setting=kept["setting"],
-        dialogue=tuple(kept["dialogue"]),
-        sensory=tuple(kept["sensory"]),
+    when = tuple(When(each) if isinstance(each, str) else When(**each) for each in kept.pop("when"))
+    lists = {name: tuple(kept[name]) for name in ("actors", "dialogue", "sensory")}
+    return Scene(action=action, when=when, setting=kept["setting"], **lists)
+
+
+def lifespan(importance: float) -> int:
+    """Count the patrols, less reactivations, after which a scene is dying: 90, 70, 54 for 1.0, 0.5, 0.3.
+
+    The decay formula, turned into a whole number once, so that both engines compare integers and agree to the patrol.
+    """
+    if importance <= 0:
+        return _NEVER_ALIVE
+    patrols = math.ceil(PATROLS_TO_FADE * math.log(importance / DYING))
+    # The logarithm may be off by one where the strength is exactly at the bound.
+    while strength_after_patrols(importance, patrols - 1, 0) <= DYING:
+        patrols -= 1
+    while strength_after_patrols(importance, patrols, 0) > DYING:
+        patrols += 1
+    return patrols
+
+
+def strengthened(importance: float) -> float:
+    """Raise the importance of a scene that absorbed others."""
+    return min(1.0, importance + _STRENGTHENED)
+
+
+def merged(survivor: SceneContent, absorbed: Sequence[SceneContent], action: str, feeling: str) -> SceneContent:
+    """Write the scene that stands for all of them; nothing that was felt or said is lost from its history.
+
+    The timeline is made of what the scenes say, never of a model's words: what happened is not for a model to write.
+    """
+    everyone = [survivor, *absorbed]
+    scenes = [each.scene for each in everyone]
+    whole = Scene(
+        action=action or survivor.scene.action,
+        actors=_joined((each.actors for each in scenes), MOST["actors"]),
+        when=_timeline([*absorbed, survivor]),
+        setting=next((each.setting for each in scenes if each.setting), ""),
+        dialogue=_joined((each.dialogue for each in scenes), MOST["dialogue"]),
+        sensory=_joined((each.sensory for each in scenes), MOST["sensory"]),
+    )
+    return replace(
+        survivor,
+        scene=whole,
+        feeling=feeling or next((each.feeling for each in everyone if each.feeling), ""),
+        themes=_joined((each.themes for each in everyone), MOST["themes"]),
+        importance=max(each.importance for each in everyone),
+        emotion=_blended(each.emotion for each in everyone),
     )
 
 
-def when_from(entry: str | dict[str, str]) -> When:
-    """Read one entry of a timeline from either form."""
-    return When(entry) if isinstance(entry, str) else When(**entry)
+def _timeline(contents: Iterable[SceneContent]) -> tuple[When, ...]:
+    """Join timelines in order of their dates; a bare date gets the action and the feeling that belonged to it."""
+    entries = dict.fromkeys(
+        entry if entry.action else When(entry.date, each.scene.action, each.feeling)
+        for each in contents
+        for entry in each.scene.when
+    )
+    return tuple(sorted(entries, key=lambda entry: entry.date))
+
+
+def _joined(lists: Iterable[Sequence[str]], most: int) -> tuple[str, ...]:
+    """Join lists without repetition."""
+    return tuple(dict.fromkeys(chain.from_iterable(lists)))[:most]
+
+
+def _blended(emotions: Iterable[Emotion | None]) -> Emotion | None:
+    """Take the mean of the emotions that are known."""
+    known = [emotion for emotion in emotions if emotion is not None]
+    if not known:
+        return None
+    return Emotion(*(math.fsum(getattr(each, axis) for each in known) / len(known) for axis in AXES))

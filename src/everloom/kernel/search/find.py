@@ -6,6 +6,7 @@ Reads the store and asks the embedder; every decision is made in `score` and `di
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
@@ -17,7 +18,7 @@ import numpy as np
 
 from everloom.clock import Clock, from_micros, to_micros, zone_named
 from everloom.errors import Rejected
-from everloom.kernel.embedding import Embedding
+from everloom.kernel.embedding import Cue, Embedding
 from everloom.kernel.search.bias import Claims, applied, at
 from everloom.kernel.search.diversity import Candidate, fold
 from everloom.kernel.search.gather import Gathered, gather, gather_among, grouped
@@ -36,6 +37,8 @@ _WIDENING = 4
 
 # Says which of some items may be answered.
 _Where = Callable[[Unit, Sequence[int]], AbstractSet[int]]
+# The cosine that a caller demands of a model, by its name: two models' cosines are not comparable.
+_Bound = Callable[[Unit, str], float]
 
 
 class RankedDocument(NamedTuple):
@@ -84,12 +87,13 @@ class Finder:
         leaving_out: AbstractSet[int] = frozenset(),
         among: Sequence[int] | None = None,
         where: _Where | None = None,
-        nearer_than: float | None = None,
+        nearer_than: float | _Bound | None = None,
     ) -> Findings:
         """Bring back what `cue` touches, strongest first; looks past what may not be answered until the page is full.
 
         `among` ranks exactly these documents, which a search over everything might not get to. `where` is asked, inside
-        the unit of work, which of some candidates may be answered. `nearer_than` demands a cosine.
+        the unit of work, which of some candidates may be answered. `nearer_than` demands a cosine, or says which one is
+        demanded of the model that answers.
         """
         if not 1 <= limit <= _MOST_HITS:
             raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {_MOST_HITS}")
@@ -100,14 +104,15 @@ class Finder:
         with self._store.read(workspace) as unit:
             asked = self._understood(unit, question, now, within, recipe)
             probe = self._embedding.aimed(unit, vectors)
+            bound = _bound(unit, nearer_than, vectors)
             while True:
                 if among is not None:
                     gathered = gather_among(unit, asked.terms, probe, within.reach, among)
                 else:
                     gathered = gather(unit, asked.terms, probe, within.reach, depth, recipe, asked.spans)
-                barred = leaving_out | _refused(unit, gathered, where, nearer_than)
+                barred = leaving_out | _refused(unit, gathered, where, bound)
                 ranking = ranked(gathered, asked, limit, recipe, barred)
-                if len(ranking.kept) == limit or gathered.is_all:
+                if len(ranking.kept) == limit or gathered.is_all or _is_past(gathered, bound, depth, recipe):
                     break
                 depth = max(depth, recipe.word_candidates) * _WIDENING
             hits = described(unit, ranking, question)
@@ -134,12 +139,25 @@ class Finder:
         return tuple(anchor.span(each.row["happened_at"]) for each in found), question
 
 
-def _refused(unit: Unit, gathered: Gathered, where: _Where | None, nearer_than: float | None) -> AbstractSet[int]:
+def _bound(unit: Unit, nearer_than: float | _Bound | None, vectors: Cue | None) -> float | None:
+    """Find the cosine that is demanded; without vectors nothing can reach any."""
+    if nearer_than is None or not callable(nearer_than):
+        return nearer_than
+    return math.inf if vectors is None else nearer_than(unit, vectors.model)
+
+
+def _is_past(gathered: Gathered, bound: float | None, depth: int, recipe: Recipe) -> bool:
+    """Say whether all that is near enough was looked at: the nearest come first, a wider look adds what is farther."""
+    looked_at = max(recipe.vector_candidates, depth)
+    return bound is not None and sum(hit.similarity > bound for hit in gathered.nearness.values()) < looked_at
+
+
+def _refused(unit: Unit, gathered: Gathered, where: _Where | None, bound: float | None) -> AbstractSet[int]:
     """Find the candidates that may not be answered."""
     refused: set[int] = set()
     ids = [row["item_id"] for row in gathered.rows]
-    if nearer_than is not None:
-        near = {item for item, hit in gathered.nearness.items() if hit.similarity > nearer_than}
+    if bound is not None:
+        near = {item for item, hit in gathered.nearness.items() if hit.similarity > bound}
         refused.update(item for item in ids if item not in near)
     if where is not None and (left := [item for item in ids if item not in refused]):
         refused.update(set(left) - where(unit, left))

@@ -167,11 +167,11 @@ WHERE workspace_id = :workspace AND status = 'dying' AND dying_since <= :number
 UPDATE scene_life SET status = 'dead', death = 'faded', dying_since = NULL
 WHERE workspace_id = :workspace AND status = 'dying' AND scene_id IN (:*ids);
 
--- name: settle
+-- name: unfresh_all
 -- Let all fresh scenes be fresh no longer.
 UPDATE scene_life SET fresh = 0 WHERE workspace_id = :workspace AND fresh = 1;
 
--- name: settle_some
+-- name: unfresh
 -- Let some scenes be fresh no longer.
 UPDATE scene_life SET fresh = 0 WHERE workspace_id = :workspace AND fresh = 1 AND scene_id IN (:*ids);
 

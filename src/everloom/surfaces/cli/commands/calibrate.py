@@ -17,7 +17,7 @@ from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
 
 if TYPE_CHECKING:
-    from everloom.episodic.calibration import Calibrated, Passage
+    from everloom.episodic.calibration import Calibrated, CalibrationText
 
 ADVERSARIAL = 5
 DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
@@ -49,9 +49,9 @@ def lines(found: Calibrated) -> Iterator[str | Table]:
     yield "kept" if found.kept else "nothing was kept (--dry-run)"
 
 
-def read_passages(file: Path) -> list[Passage]:
+def read_passages(file: Path) -> list[CalibrationText]:
     """Read conversations in LoCoMo's shape, or paragraphs of a text file, which is one source."""
-    from everloom.episodic.calibration import Passage  # noqa: PLC0415  loads numpy
+    from everloom.episodic.calibration import CalibrationText  # noqa: PLC0415  loads numpy
 
     text = file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".json":
@@ -62,12 +62,12 @@ def read_passages(file: Path) -> list[Passage]:
             hint = "give text files, or JSON in LoCoMo's shape: [{conversation, qa}]"
             raise Rejected(f"cannot read {file}: {error}", hint=hint) from error
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
-    return [Passage(text=part, source=file.name) for part in paragraphs if part]
+    return [CalibrationText(text=part, source=file.name) for part in paragraphs if part]
 
 
-def conversation(sample: dict[str, Any], source: str) -> list[Passage]:
+def conversation(sample: dict[str, Any], source: str) -> list[CalibrationText]:
     """Read the turns of one conversation as scenes are written, with the questions that each answers."""
-    from everloom.episodic.calibration import Passage  # noqa: PLC0415
+    from everloom.episodic.calibration import CalibrationText  # noqa: PLC0415
 
     cues: dict[str, list[str]] = {}
     for question in sample.get("qa", ()):
@@ -75,7 +75,7 @@ def conversation(sample: dict[str, Any], source: str) -> list[Passage]:
             for turn in question["evidence"]:
                 cues.setdefault(turn, []).append(question["question"])
     return [
-        Passage(
+        CalibrationText(
             text=f"{day}{turn['speaker']}: {turn['text']}",
             source=source,
             cues=tuple(cues.get(turn.get("dia_id", ""), ())),

@@ -8,15 +8,15 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from everloom.clock import shown
-from everloom.episodic.entries.entry import Entry
+from everloom.episodic.entries.entry import MemoryEntry
 from everloom.episodic.entries.notes import NotesUpdated
 from everloom.episodic.entries.updating import MemoryUpdated
 from everloom.episodic.patrol.steps import PatrolReport
 from everloom.episodic.patrol.task import Patrolled
-from everloom.episodic.recall.context import Context
+from everloom.episodic.recall.context import ContextBlocks
 from everloom.episodic.recall.recalling import ClusterMemory, Recall
-from everloom.episodic.recall.searching import FoundScenes, Said
-from everloom.episodic.scenes.editing import Merged
+from everloom.episodic.recall.searching import FoundScenes, SaidMessage
+from everloom.episodic.scenes.editing import MergedNodes
 from everloom.episodic.scenes.node import Node
 from everloom.surfaces.cli.render.parts import Part, Renderer, render_with
 from everloom.surfaces.cli.runtime.output import Table
@@ -27,7 +27,7 @@ def render(value: Any, zone: ZoneInfo) -> list[Part]:
     return render_with(_RENDERERS, value, zone)
 
 
-def _context(value: Context, _zone: ZoneInfo) -> Iterator[Part]:
+def _context(value: ContextBlocks, _zone: ZoneInfo) -> Iterator[Part]:
     yield from (value.system_prompt, "", value.snapshot, "", "# Recent scenes", value.recent_nodes)
 
 
@@ -43,7 +43,7 @@ def _found(value: FoundScenes, _zone: ZoneInfo) -> Iterator[Part]:
     yield value.text
 
 
-def _said(value: Said, _zone: ZoneInfo) -> Iterator[Part]:
+def _said(value: SaidMessage, _zone: ZoneInfo) -> Iterator[Part]:
     yield f"[{value.id}] {value.text}"
 
 
@@ -64,11 +64,11 @@ def _memory(value: MemoryUpdated, _zone: ZoneInfo) -> Iterator[Part]:
             yield f"{name}: {entry.content}"
 
 
-def _entry(value: Entry, _zone: ZoneInfo) -> Iterator[Part]:
+def _entry(value: MemoryEntry, _zone: ZoneInfo) -> Iterator[Part]:
     yield f"{value.key}: {value.content}"
 
 
-def _merged(value: Merged, _zone: ZoneInfo) -> Iterator[Part]:
+def _merged(value: MergedNodes, _zone: ZoneInfo) -> Iterator[Part]:
     yield f"scene {value.node.id} stands for {', '.join(map(str, value.absorbed_ids))}"
 
 
@@ -111,15 +111,15 @@ def _report(value: PatrolReport, zone: ZoneInfo) -> Iterator[Part]:
 
 _RENDERERS: dict[type, Renderer] = {
     ClusterMemory: _clusters,
-    Context: _context,
-    Entry: _entry,
+    ContextBlocks: _context,
+    MemoryEntry: _entry,
     FoundScenes: _found,
     MemoryUpdated: _memory,
-    Merged: _merged,
+    MergedNodes: _merged,
     Node: _node,
     NotesUpdated: _notes,
     PatrolReport: _report,
     Patrolled: _patrolled,
     Recall: _recall,
-    Said: _said,
+    SaidMessage: _said,
 }

@@ -1,0 +1,269 @@
+"""Steps ❻ and ❼: clusters that have grown too large give birth to sub-clusters, and small ones are folded.
+
+A model names the topics of a split; without one the vectors are cut, and the most central action is the name. However
+it is decided, both sides of every split keep at least two scenes. A root splits too, for that is how sub-clusters
+begin; it is never folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from everloom.episodic.calibration import thresholds_of
+from everloom.episodic.patrol.steps import NO_MODEL, Change, PatrolRun, StepOutcome, cleaned, passage_of
+from everloom.episodic.scenes.clusters import Cluster, add_cluster, cluster_vectors, clusters_of, refresh, short
+from everloom.episodic.scenes.geometry import Floats, by_centrality, coherence, leaves, stacked
+from everloom.episodic.scenes.node import nodes_of
+from everloom.errors import ProviderError
+from everloom.kernel.operation import Transaction
+from everloom.models.ask import Question
+from everloom.store import Unit
+
+_TOO_MANY = 10
+_LEAST = 2
+# Larger than what ❼ would fold again at once.
+_LEAST_BY_VECTORS = 3
+# The newest scenes of a crowded cluster; the others have their turn in later patrols.
+_AT_ONCE = 2_000
+_MOST_SHOWN = 60
+_IN_A_DIGEST = 3
+_LONGEST_TEXT = 500
+_SMALL = 2
+# A sibling with more would be crowded at once, and split again.
+_ROOMY = 8
+# Small clusters compared with all others at once.
+_BLOCK = 256
+
+
+class ProposedPart(BaseModel):
+    """A topic inside a cluster."""
+
+    name: str = Field(description="two to five words")
+    digest: str = Field(description="one sentence")
+    node_ids: list[int]
+
+
+class SplitAnswer(BaseModel):
+    """The topics that a cluster should be split into; what belongs to none stays."""
+
+    parts: list[ProposedPart] = []
+
+
+@dataclass(frozen=True, slots=True)
+class SubCluster:
+    """Scenes that leave a cluster together; the name is the first member's action when there is none."""
+
+    members: tuple[int, ...]
+    name: str = ""
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSplit:
+    """What is to be born of one cluster."""
+
+    cluster: Cluster
+    groups: tuple[SubCluster, ...]
+
+
+def split(run: PatrolRun) -> Change:
+    """❻ Let crowded clusters give birth."""
+    splits: list[ClusterSplit] = []
+    remarks: list[str] = []
+    with run.op.read() as unit:
+        crowded = [cluster for cluster in clusters_of(unit) if cluster.active > _TOO_MANY]
+    for cluster in crowded:
+        found = (_ask(run, cluster, remarks) if run.thinker is not None else None) or _cut(run, cluster)
+        if found is not None and found.groups:
+            splits.append(found)
+    reason = f"{NO_MODEL}: split by vectors" if run.thinker is None and crowded else None
+
+    def change(tx: Transaction) -> StepOutcome:
+        born, moved = _write_splits(tx, splits)
+        counts = {"crowded": len(crowded), "born": born, "moved": moved}
+        return StepOutcome(counts=counts, skipped=reason, remarks=tuple(remarks))
+
+    return change
+
+
+def plan_by_vectors(
+    cluster: Cluster, vectors: Mapping[int, Floats], active: int, threshold: float
+) -> ClusterSplit | None:
+    """Decide which groups leave a cluster, from their vectors alone. Touches nothing.
+
+    A root lets go what holds together; of a sub-cluster, all but the largest part leaves. At least one part does.
+    """
+    ids, rows = stacked(vectors)
+    parts = leaves(rows, _TOO_MANY, _LEAST_BY_VECTORS) if len(ids) >= 2 * _LEAST_BY_VECTORS else []
+    if len(parts) < 2:
+        return None
+    if cluster.is_root:
+        ranked = sorted(parts, key=lambda part: -coherence(rows[part]))
+        going = [part for part in ranked if coherence(rows[part]) >= threshold] or ranked[:1]
+    else:
+        going = sorted(parts, key=len)[:-1]
+    groups = [SubCluster(tuple(by_centrality([ids[place] for place in part], rows[part]))) for part in going]
+    return ClusterSplit(cluster, _kept_back(groups, active))
+
+
+def plan_by_model(
+    cluster: Cluster, ids: Sequence[int], active: int, answer: SplitAnswer
+) -> tuple[ClusterSplit, list[str]]:
+    """Decide what of a model's answer to believe. Touches nothing."""
+    free, groups, remarks = set(ids), [], []
+    for part in answer.parts:
+        members = [item for item in dict.fromkeys(part.node_ids) if item in free]
+        if ignored := len(set(part.node_ids)) - len(members):
+            remarks.append(f"ignored {ignored} ids in a part of cluster {cluster.id}: not there, or in another part")
+        if len(members) < _LEAST:
+            remarks.append(f"ignored a part of cluster {cluster.id} with {len(members)} scenes: {_LEAST} is the least")
+            continue
+        free -= set(members)
+        groups.append(SubCluster(tuple(members), _one_line(part.name), _one_line(part.digest)))
+    kept = _kept_back(groups, active)
+    if len(kept) < len(groups):
+        remarks.append(f"kept a part in cluster {cluster.id}, so that {_LEAST} scenes remain")
+    return ClusterSplit(cluster, kept), remarks
+
+
+def _one_line(text: str) -> str:
+    return " ".join(cleaned(text, len(text)).split())[:_LONGEST_TEXT]
+
+
+def _kept_back(groups: Sequence[SubCluster], active: int) -> tuple[SubCluster, ...]:
+    """Keep back the last groups until enough scenes remain in the cluster."""
+    kept = list(groups)
+    while kept and active - sum(len(group.members) for group in kept) < _LEAST:
+        kept.pop()
+    return tuple(kept)
+
+
+def _ask(run: PatrolRun, cluster: Cluster, remarks: list[str]) -> ClusterSplit | None:
+    """Ask the model for topics; None when it fails, so that the vectors decide."""
+    with run.op.read() as unit:
+        ids = _active_in(unit, cluster.id)[-_MOST_SHOWN:]
+        nodes = nodes_of(unit, ids).values()
+    question = Question(
+        purpose="episodic.split",
+        task=(
+            "A cluster of a memory has grown too large. Name the topics in it and which scenes belong to each, at "
+            "least two scenes a topic. Leave at least two scenes unnamed: they stay. Use only ids from the list."
+        ),
+        passages=passage_of({"id": node.id, "action": node.scene.action, "themes": node.themes} for node in nodes),
+    )
+    try:
+        answer = run.ask(question, SplitAnswer)
+    except ProviderError as error:
+        remarks.append(f"cluster {cluster.id}: {error.message}; split by vectors instead")
+        return None
+    found, ignored = plan_by_model(cluster, ids, cluster.active, answer)
+    remarks += ignored
+    return found
+
+
+def _cut(run: PatrolRun, cluster: Cluster) -> ClusterSplit | None:
+    """Let the vectors decide."""
+    with run.op.read() as unit:
+        vectors = run.op.embedding.held(unit, _active_in(unit, cluster.id)[-_AT_ONCE:])
+        threshold = thresholds_of(run.being, unit).cluster
+    return plan_by_vectors(cluster, dict(sorted(vectors.items())), cluster.active, threshold)
+
+
+def _active_in(unit: Unit, cluster_id: int) -> list[int]:
+    """List the active scenes of a cluster, oldest first."""
+    rows = unit.all("episodic.living_in", ids=[cluster_id])
+    return sorted(row["id"] for row in rows if row["status"] == "active")
+
+
+def _write_splits(tx: Transaction, splits: Iterable[ClusterSplit]) -> tuple[int, int]:
+    """Make the new clusters and move what is still active and still there; both sides keep at least two."""
+    born = moved = 0
+    touched: set[int] = set()
+    for each in splits:
+        here = set(_active_in(tx.unit, each.cluster.id))
+        for group in each.groups:
+            members = [item for item in group.members if item in here]
+            if len(members) < _LEAST or len(here) - len(members) < _LEAST:
+                continue
+            touched |= {each.cluster.id, _give_birth(tx, each.cluster, group, members)}
+            here -= set(members)
+            born, moved = born + 1, moved + len(members)
+    refresh(tx.unit, tx.op.embedding, touched)
+    return born, moved
+
+
+def _give_birth(tx: Transaction, cluster: Cluster, group: SubCluster, members: Sequence[int]) -> int:
+    """Make one sub-cluster and move its scenes; they have the same root as before."""
+    central = nodes_of(tx.unit, members[:_IN_A_DIGEST])
+    actions = [central[item].scene.action for item in members[:_IN_A_DIGEST]]
+    parent = cluster.id if cluster.is_root else cluster.parent_id
+    name, digest = group.name or actions[0], group.digest or " · ".join(map(short, actions))
+    fresh = add_cluster(tx.unit, parent, name, digest, tx.at)
+    tx.unit.run("episodic.move", ids=list(members), cluster=fresh)
+    return fresh
+
+
+def gather(run: PatrolRun) -> Change:
+    """❼ Fold sub-clusters that have become too small into a sibling that is near, else into their root."""
+
+    def change(tx: Transaction) -> StepOutcome:
+        unit, embedding = tx.unit, tx.op.embedding
+        clusters, vectors = clusters_of(unit), cluster_vectors(unit, embedding)
+        folds = _plan_folds(clusters, *vectors, thresholds_of(run.being, unit).cluster)
+        moves = {cluster: into for cluster, into in folds.items() if into is not None}
+        for cluster, into in moves.items():
+            unit.run("episodic.move_all", cluster=cluster, into=into)
+        unit.run("episodic.cluster_drop", ids=list(folds))
+        refresh(unit, embedding, set(moves.values()) - folds.keys())
+        return StepOutcome(counts={"folded": len(moves), "empty": len(folds) - len(moves)})
+
+    return change
+
+
+def _plan_folds(
+    clusters: Sequence[Cluster], places: Sequence[int], rows: Floats, threshold: float
+) -> dict[int, int | None]:
+    """Decide which clusters end and where their scenes go, None for those that have none. Touches nothing."""
+    parents = {cluster.parent_id for cluster in clusters if not cluster.is_root}
+    small = [each for each in clusters if not each.is_root and each.active <= _SMALL and each.id not in parents]
+    crowd = {cluster.id: cluster.active for cluster in clusters}
+    near = _siblings(small, clusters, places, rows, threshold)
+    folds: dict[int, int | None] = {}
+    for cluster in small:
+        # A cluster that took another one in meanwhile is no longer small.
+        if crowd[cluster.id] > _SMALL:
+            continue
+        into = None
+        if cluster.nodes:
+            roomy = (each for each in near.get(cluster.id, ()) if each not in folds and crowd[each] <= _ROOMY)
+            into = next(roomy, cluster.parent_id)
+            crowd[into] += crowd[cluster.id]
+        folds[cluster.id] = into
+    return folds
+
+
+def _siblings(
+    small: Sequence[Cluster], clusters: Sequence[Cluster], places: Sequence[int], rows: Floats, threshold: float
+) -> dict[int, list[int]]:
+    """List for each small cluster the siblings that are near enough, nearest first."""
+    parent = {cluster.id: cluster.parent_id for cluster in clusters}
+    position = {place: number for number, place in enumerate(places)}
+    asking = [cluster for cluster in small if cluster.id in position and cluster.nodes]
+    found = {}
+    for start in range(0, len(asking), _BLOCK):
+        block = asking[start : start + _BLOCK]
+        similar = rows[[position[cluster.id] for cluster in block]] @ rows.T
+        for cluster, line in zip(block, similar, strict=True):
+            over = (places[number] for number in _over(line, threshold))
+            found[cluster.id] = [each for each in over if each != cluster.id and parent.get(each) == cluster.parent_id]
+    return found
+
+
+def _over(line: Floats, threshold: float) -> Iterator[int]:
+    """Name the positions over the threshold, nearest first."""
+    over = np.flatnonzero(line > threshold)
+    return iter(over[np.argsort(-line[over], kind="stable")].tolist())

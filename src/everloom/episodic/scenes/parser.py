@@ -1,0 +1,197 @@
+"""Reading what somebody wrote down as a scene: what is beyond repair is refused with a reason, the rest mended.
+
+Pure. Everything that was mended is said; what was refused is kept by whoever called, never here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from everloom.episodic.scenes.scene import AXES, DEFAULT_IMPORTANCE, LONGEST, MOST, Emotion, Scene, SceneContent, When
+from everloom.kernel.texts import UNSTORABLE
+
+_LOOKS_LIKE_A_DATE = re.compile(r"(\d{4}-\d{1,2}-\d{1,2})(?:[T ].*)?\Z")
+_LONGEST_DATE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableScene:
+    """What cannot be a scene, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedScene:
+    """A scene that could be read, and what was mended."""
+
+    content: SceneContent
+    remarks: tuple[str, ...] = ()
+
+
+def parse_scene(written: object, today: date) -> ParsedScene | UnreadableScene:
+    """Read a scene from JSON text or from an object; one without a date is of today."""
+    found = _object_in(written)
+    if isinstance(found, UnreadableScene):
+        return found
+    repairs: list[str] = []
+    action = _text_of(found.get("action"), "action", repairs)
+    if not action:
+        return UnreadableScene("it has no action: say in a sentence what happened")
+    when = _timeline(found.get("when"), today, repairs)
+    if isinstance(when, UnreadableScene):
+        return when
+    scene = Scene(
+        action=action,
+        actors=_texts_of(found.get("actors"), "actors", "label", repairs),
+        when=when,
+        setting=_text_of(found.get("setting"), "setting", repairs),
+        dialogue=_texts_of(found.get("dialogue"), "dialogue", "line", repairs),
+        sensory=_texts_of(found.get("sensory"), "sensory", "line", repairs),
+    )
+    content = SceneContent(
+        scene=scene,
+        feeling=_text_of(found.get("feeling"), "feeling", repairs),
+        themes=_texts_of(found.get("themes"), "themes", "label", repairs),
+        importance=_importance_of(found.get("importance"), repairs),
+        emotion=emotion_of(found.get("emotion"), repairs),
+    )
+    return ParsedScene(content, tuple(dict.fromkeys(repairs)))
+
+
+def _object_in(content: object) -> Mapping[str, Any] | UnreadableScene:
+    """Find the object in what was written."""
+    if isinstance(content, str):
+        try:
+            content = json.loads(content)
+        except ValueError as error:
+            return UnreadableScene(f"it is not JSON: {error}")
+        except RecursionError:
+            return UnreadableScene("it is not JSON: nested too deeply")
+    if not isinstance(content, Mapping):
+        return UnreadableScene(f"it is no object but {type(content).__name__}")
+    return content
+
+
+def _text_of(value: object, name: str, repairs: list[str]) -> str:
+    """Read one text, on however many lines; what cannot be stored or is too long is cut."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        if isinstance(value, bool | dict | list) or (isinstance(value, float) and not math.isfinite(value)):
+            repairs.append(f"{name} is no text and was left out")
+            return ""
+        value = str(value)
+    clean = UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value).strip()
+    most = LONGEST.get(name, LONGEST["line"])
+    if len(clean) > most:
+        repairs.append(f"{name} was cut to {most:,} characters")
+    return clean[:most].rstrip()
+
+
+def _texts_of(value: object, name: str, kind: str, repairs: list[str]) -> tuple[str, ...]:
+    """Read a list of texts without repetition; a single text is a list of one."""
+    listed = [value] if isinstance(value, str) else value
+    if listed is None:
+        return ()
+    if not isinstance(listed, Sequence) or isinstance(listed, bytes):
+        repairs.append(f"{name} is no list and was left out")
+        return ()
+    if len(listed) > MOST[name]:
+        repairs.append(f"of {len(listed):,} {name} the first {MOST[name]} were kept")
+    found = (_text_of(each, name, repairs)[: LONGEST[kind]].strip() for each in listed[: MOST[name]])
+    return tuple(dict.fromkeys(text for text in found if text))
+
+
+def _timeline(value: object, today: date, repairs: list[str]) -> tuple[When, ...] | UnreadableScene:
+    """Read the timeline in either form. What looks like a date must be one; other labels, such as Day7, are kept."""
+    listed = [value] if isinstance(value, str | Mapping) else value
+    if not listed:
+        repairs.append(f"it had no date and was given today's, {today}")
+        return (When(today.isoformat()),)
+    if not isinstance(listed, Sequence) or isinstance(listed, bytes):
+        return UnreadableScene("when is no list of dates: write 2026-11-15")
+    if len(listed) > MOST["when"]:
+        repairs.append(f"of {len(listed):,} dates the first {MOST['when']} were kept")
+    found: dict[When, None] = {}
+    for entry in listed[: MOST["when"]]:
+        moment = _moment(entry, repairs)
+        if isinstance(moment, UnreadableScene):
+            return moment
+        found[moment] = None
+    return tuple(found)
+
+
+def _moment(entry: object, repairs: list[str]) -> When | UnreadableScene:
+    """Read one entry of a timeline."""
+    parts = entry if isinstance(entry, Mapping) else {"date": entry}
+    label = parts.get("date")
+    if not isinstance(label, str) or not label.strip():
+        return UnreadableScene("an entry of when has no date: write 2026-11-15, or an object with date and action")
+    label = UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", label).strip()[:_LONGEST_DATE]
+    if shape := _LOOKS_LIKE_A_DATE.match(label):
+        try:
+            label = date(*map(int, shape[1].split("-"))).isoformat()
+        except ValueError:
+            return UnreadableScene(f"{label!r} is no day of the calendar: write 2026-11-15")
+    return When(label, _text_of(parts.get("action"), "line", repairs), _text_of(parts.get("feeling"), "line", repairs))
+
+
+def _importance_of(value: object, repairs: list[str]) -> float:
+    """Read an importance from 0 to 1; what lies outside is clamped, what is no number becomes the middle."""
+    if value is None:
+        return DEFAULT_IMPORTANCE
+    number = _number_of(value)
+    if number is None:
+        repairs.append(f"importance was no number and became {DEFAULT_IMPORTANCE}")
+        return DEFAULT_IMPORTANCE
+    clamped = min(max(number, 0.0), 1.0)
+    if clamped != number:
+        repairs.append(f"importance {number:g} was clamped to {clamped:g}")
+    return clamped
+
+
+def _number_of(value: object) -> float | None:
+    """Read a finite number, also from text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def emotion_of(value: object, repairs: list[str]) -> Emotion | None:
+    """Read a VADSNT vector: six numbers in a list, or by name or initial; what is not named is 0."""
+    if value is None:
+        return None
+    given = _by_axis(value)
+    if given is None:
+        repairs.append("emotion was no VADSNT vector and was left out")
+        return None
+    numbers = [_number_of(given.get(axis, 0.0)) for axis in AXES]
+    if any(number is None for number in numbers):
+        repairs.append("emotion held something that is no number and was left out")
+        return None
+    clamped = [min(max(number, -1.0), 1.0) for number in numbers if number is not None]
+    if clamped != numbers:
+        repairs.append("emotion was clamped to -1 … 1")
+    return Emotion(*clamped)
+
+
+def _by_axis(value: object) -> dict[str, object] | None:
+    """Find the six numbers by axis, whatever form they are written in; None when nothing is an axis."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return dict(zip(AXES, value, strict=True)) if len(value) == len(AXES) else None
+    if not isinstance(value, Mapping):
+        return None
+    names = {str(name).strip().lower(): number for name, number in value.items()}
+    found = {axis: names.get(axis, names.get(axis[0])) for axis in AXES}
+    return {axis: number for axis, number in found.items() if number is not None} or None
