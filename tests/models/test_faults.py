@@ -31,7 +31,7 @@ def call_of(spec: str, access: ProviderAccess) -> Call:
         llm = make_llm(spec, access=access)
         return lambda: llm.complete(ASK)
     chain: EmbedderChain = make_embedder([spec], access=access, clock=SystemClock())
-    link = chain._links[spec]
+    link = chain.link(spec)
     return lambda: link.embed(["How are you?"], EmbeddingTask.QUERY)
 
 

@@ -132,12 +132,9 @@ class AskReply:
 
 
 class AskWire(Protocol):
-    """One provider's way of being asked."""
+    """One provider's way of being asked; `name` is `"kind:model"`."""
 
-    @property
-    def name(self) -> str:
-        """Say `"kind:model"`."""
-        ...
+    name: str
 
     def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
         """Carry one request there and its reply back; with a schema, ask for JSON that follows it."""

@@ -119,6 +119,7 @@ class RemoteEmbedder:
         spoken = [place for place, text in enumerate(texts) if text and not text.isspace()]
         inputs = [trimmed(prefix + texts[place], self._context) for place in spoken]
         made = [self._batch(inputs[start : start + BATCH]) for start in range(0, len(inputs), BATCH)]
+        # Rows of zeros have a length too: when every text is blank, one that is not tells the dimension.
         dim = self._traits.dim or self._batch([_PROBE]).shape[1]
         rows = np.zeros((len(texts), dim), dtype=np.float32)
         if made:
@@ -134,7 +135,7 @@ class RemoteEmbedder:
             raise self._malformed(f"vectors of lengths {sorted(lengths)}")
         self._keep_dimension(lengths.pop())
         rows = np.array(fetched, dtype=np.float64)
-        if not np.isfinite(rows).all():
+        if not np.isfinite(rows).all():  # one of them would poison every cosine
             raise self._malformed("vectors with numbers that are not finite")
         return unit(rows)
 

@@ -85,6 +85,7 @@ def make_talker(spec: str, *, access: ProviderAccess, role: str = "large", meter
 
 
 def _static_embedder(model: str, _access: ProviderAccess) -> Embedder:
+    # The class is looked up in its module each time: tests share one that has read its files.
     if f"static:{model}" != static.NAME:
         raise Rejected(f"there is no static embedder {model!r}", hint=f"there is {static.NAME}")
     return static.StaticEmbedder()

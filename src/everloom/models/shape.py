@@ -64,6 +64,8 @@ def _closed(node: Schema) -> Schema:
 
 def fit(text: str, shape: type[_ShapeT]) -> _ShapeT:
     """Find the first value in `text` that is of the wanted shape."""
+    # Validated from JSON and not from Python values: strict shapes then still take what JSON has no type for, dates
+    # and tuples among them.
     complaints: list[str] = []
     for value in json_values(text):
         try:

@@ -159,12 +159,9 @@ class TalkReply:
 
 
 class TalkWire(Protocol):
-    """One provider's way of conversing."""
+    """One provider's way of conversing; `name` is `"kind:model"`."""
 
-    @property
-    def name(self) -> str:
-        """Say `"kind:model"`."""
-        ...
+    name: str
 
     @property
     def compacts(self) -> CompactionMode:
@@ -217,6 +214,7 @@ class Talker(MeteredModel):
     def talk(self, request: TalkRequest, say: Say = lambda _: None) -> TalkReply:
         """Take one round; `say` hears words as they arrive."""
         reply = self._booked(request.purpose, lambda: self._wire.talk(request, say))
+        # A compaction is not observed: what it took in is not what the next round will.
         self._calibration.observe(request.estimate(), reply.usage.prompt)
         return reply
 

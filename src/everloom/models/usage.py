@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import datetime
+from operator import add, mul
 from threading import Lock
 from typing import Protocol, TypeVar
 
@@ -29,12 +30,7 @@ class TokenUsage:
     cached_written: int = 0
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        return TokenUsage(
-            self.input + other.input,
-            self.output + other.output,
-            self.cached_read + other.cached_read,
-            self.cached_written + other.cached_written,
-        )
+        return TokenUsage(*map(add, astuple(self), astuple(other)))
 
     @property
     def prompt(self) -> int:
@@ -74,15 +70,8 @@ class Spent:
 def cost(usage: TokenUsage, model: str) -> float | None:
     """Say what a usage costs in dollars; None when the model's price is not known."""
     price = price_of(model)
-    if price is None:
-        return None
-    dollars = (
-        usage.input * price.input
-        + usage.output * price.output
-        + usage.cached_read * price.cached_read
-        + usage.cached_written * price.cached_written
-    )
-    return dollars / _MILLION
+    # A usage and a price list the same four sorts of tokens, in the same order.
+    return None if price is None else sum(map(mul, astuple(usage), astuple(price))) / _MILLION
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +203,7 @@ class MeteredModel:
     def _book(self, purpose: str, usage: TokenUsage, started: float, error: str | None = None) -> None:
         took, dollars = round((time.perf_counter() - started) * 1000), self.cost(usage)
         record = UsageRecord(self._meter.clock.now(), self.name, self.role, purpose, usage, dollars, took, error)
+        # Counted before it is recorded: a recorder that fails must not make the budget forget.
         with self._lock:
             self.spent += Spent(1, usage.prompt, usage.output, dollars)
         if self._meter.budget:

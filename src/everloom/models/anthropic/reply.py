@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, Field, ValidationError
 
-from everloom.errors import MalformedReply, ProviderError, ProviderRefused
+from everloom.errors import MalformedReply, ProviderRefused
 from everloom.models.ask import StopReason
 from everloom.models.talk import Block, Compacted, Say, TalkReply, TextBlock, Thought, Turn
 from everloom.models.text import shortened
@@ -38,6 +38,7 @@ _STATUSES = {  # what an error in the middle of a stream would have been before 
 }
 
 
+# Everything that a compatible server may leave out has a default here.
 class _ClaudeTokens(BaseModel):
     type: str = "message"
     input_tokens: int | None = None
@@ -62,7 +63,7 @@ class _ClaudeMessage(BaseModel):
     usage: _ClaudeTokens = Field(default_factory=_ClaudeTokens)
 
 
-class _WholeMessage(_ClaudeMessage):
+class _WholeMessage(_ClaudeMessage):  # one that came in one piece is nothing without these
     content: list[Json]
     usage: _ClaudeTokens
 
@@ -97,6 +98,8 @@ class MessageReader:
         self._name = name
         self._endpoint = endpoint
         self._say = say
+        # Blocks stay as they came until the end: thoughts and compactions are signed, and go back byte for byte. Only
+        # the input of a tool is gathered beside its block, as the pieces are no JSON until the last one is there.
         self._blocks: dict[int, Json] = {}
         self._inputs: dict[int, str] = {}
         self._tokens = _ClaudeTokens()
@@ -132,8 +135,9 @@ class MessageReader:
                 self._stop = _ClaudeDelta.model_validate(raw["delta"]).stop_reason or self._stop
                 self._count(event.usage)
             case "error":
-                raise self._fault(event.error or _ClaudeFault())
-        return event.type == "message_stop"
+                fault = event.error or _ClaudeFault()
+                raise self._endpoint.fault(_STATUSES.get(fault.type, 500), f"{fault.type}: {fault.message}")
+        return event.type == "message_stop"  # events of other types, pings among them, mean nothing to us
 
     def _start(self, index: int, block: Json) -> None:
         self._blocks[index] = dict(block)
@@ -175,9 +179,8 @@ class MessageReader:
                 case "text":
                     return TextBlock(str(raw["text"])) if raw["text"] else None
                 case "tool_use":
-                    return read_tool_use(
-                        str(raw["id"]), str(raw["name"]), self._inputs.get(index) or raw.get("input") or {}
-                    )
+                    given = self._inputs.get(index) or raw.get("input") or {}
+                    return read_tool_use(str(raw["id"]), str(raw["name"]), given)
                 case "thinking" | "redacted_thinking":
                     return Thought(raw)
                 case "compaction":
@@ -187,15 +190,14 @@ class MessageReader:
             raise self._malformed(f"a block without {error}") from error
         return None
 
-    def _fault(self, fault: _ClaudeFault) -> ProviderError:
-        return self._endpoint.fault(_STATUSES.get(fault.type, 500), f"{fault.type}: {fault.message}")
-
     def _malformed(self, what: str) -> MalformedReply:
         return MalformedReply(f"{self._endpoint.who} sent {what}")
 
 
 def _counted(tokens: _ClaudeTokens) -> tuple[TokenUsage, int]:
-    """Sum what was billed; the window holds what the last sampling saw, never what a compaction took."""
+    """Sum what was billed, and say how full the window was."""
+    # A round in which the provider compacts samples twice: once to summarise, once to answer. Both are billed, but
+    # the window holds only what the last answer saw.
     iterations: Sequence[_ClaudeTokens] = tokens.iterations or [tokens]
     usage = sum((one.usage for one in iterations), TokenUsage())
     samplings = [one.usage for one in iterations if one.type in ("message", "fallback_message")]

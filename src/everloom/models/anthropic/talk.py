@@ -116,6 +116,7 @@ class AnthropicTalk:
         return persevere(replace(request, turns=tuple(_in_words(turn) for turn in request.turns)))
 
     def _params(self, request: TalkRequest, compaction: Json) -> Json:
+        # Asking what the model can do may cost a request, so it is asked only when a compaction is about.
         mode = self.compacts if compaction or _has_raw(request) else CompactionMode.NEVER
         turns = sendable_turns(request.turns, lambda raw: betas.is_made_by(mode, raw), keeps_thoughts=True)
         starts_compacted = any(isinstance(block, Compacted) for turn in turns[:1] for block in turn.blocks)
@@ -139,7 +140,7 @@ class AnthropicTalk:
                     self._known = betas.ability_by_listing(self._model, self._listing())
                 except (ProviderBusy, ProviderRefused):
                     return betas.ability_by_name(self._model)  # asked again next time
-                except ProviderError:
+                except ProviderError:  # a compatible server that lists no models will not learn to
                     self._known = betas.ability_by_name(self._model)
             return self._known
 

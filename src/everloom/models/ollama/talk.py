@@ -79,6 +79,7 @@ class OllamaTalk(WithoutCompaction):
 
     def talk(self, request: TalkRequest, say: Say) -> TalkReply:
         """Carry one round; it is tried again only while no word was said."""
+        # Nothing was said yet when a model turns out to know no tools: the request is refused before it is answered.
         sink = TextSink(say)
         if self._has_tools:
             try:

@@ -85,7 +85,7 @@ class OpenAIAsk:
         except ProviderError as error:
             if type(error) is not ProviderError or not _STRICT_MODE.search(error.message):
                 raise
-            self._has_strict_mode = False
+            self._has_strict_mode = False  # for as long as this process lives
         return self._post(body)
 
     def _post(self, body: dict[str, object]) -> AskReply:
