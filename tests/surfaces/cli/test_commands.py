@@ -99,7 +99,7 @@ def test_removing_a_workspace_needs_a_yes_where_nobody_can_be_asked(call: Call) 
 
 def test_a_person_removes_a_workspace_by_typing_its_name(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     call("workspace", "create", "james")
-    monkeypatch.setattr("everloom.surfaces.cli.commands.workspace.is_attended", lambda: True)
+    monkeypatch.setattr("everloom.surfaces.cli.commands.setup.workspace.is_attended", lambda: True)
     assert call("workspace", "remove", "james", input="jim\n").code == 2
     assert call("workspace", "show", "james").code == 0
     assert call("workspace", "remove", "james", input="james\n").code == 0

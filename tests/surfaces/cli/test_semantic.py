@@ -14,8 +14,8 @@ import pytest
 from everloom.kernel.lease import Leases
 from everloom.semantic import Semantic
 from everloom.settings import Settings
-from everloom.surfaces.cli.commands.sample import DESCRIPTION, make_sample
 from everloom.surfaces.cli.commands.semantic import VERBS, semantic
+from everloom.surfaces.cli.commands.setup.sample import DESCRIPTION, make_sample
 from tests.surfaces.cli.conftest import Call, opened
 from tests.surfaces.cli.knowing import known
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from everloom.errors import EverloomError, Rejected
 from everloom.settings import Settings, load
-from everloom.surfaces.cli.runtime.toml import edited, template, write_whole
+from everloom.surfaces.cli.commands.setup.toml import edited, template, write_whole
 
 MINE = """\
 # keep me

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from everloom.errors import Rejected
-from everloom.surfaces.cli.commands.clients import CLIENTS, ClientConfig, configure
+from everloom.surfaces.cli.commands.setup.clients import CLIENTS, ClientConfig, configure
 from tests import patience
 from tests.surfaces.mcp.ground import PROGRAM, environment
 

@@ -1,7 +1,8 @@
-"""`everloom search`: the one search, from the command line."""
+"""`everloom search`, `show`, `why` and `events`: find an item, see all of it, where it came from, what was done."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -9,11 +10,12 @@ from zoneinfo import ZoneInfo
 import click
 
 from everloom.clock import read_instant, shown
-from everloom.surfaces.cli.runtime.command import Command
+from everloom.surfaces.cli.runtime.command import Command, ItemId
 from everloom.surfaces.cli.runtime.invocation import Invocation
-from everloom.surfaces.cli.runtime.output import Answer, fields_of, shortened
+from everloom.surfaces.cli.runtime.output import Answer, Table, fields_of, shortened
 
 if TYPE_CHECKING:
+    from everloom.kernel.provenance import Reason, Shown
     from everloom.kernel.search import Findings, Hit, Scope
 
 
@@ -34,7 +36,7 @@ def search(invocation: Invocation, /, cue: tuple[str, ...], limit: int, explain:
         findings = workspace.find(" ".join(cue), limit=limit, within=scope_of(zone, **within))
     if findings.degraded:
         click.echo(f"Warning: {findings.degraded}", err=True)
-    return Answer(result(findings), [*lines(findings, zone, explain)])
+    return Answer(findings_result(findings), [*findings_lines(findings, zone, explain)])
 
 
 def scope_of(zone: ZoneInfo, *, kinds: tuple[str, ...], begin: str | None, end: str | None, as_of: str | None) -> Scope:
@@ -49,14 +51,14 @@ def scope_of(zone: ZoneInfo, *, kinds: tuple[str, ...], begin: str | None, end: 
     )
 
 
-def result(findings: Findings) -> dict[str, object]:
+def findings_result(findings: Findings) -> dict[str, object]:
     """Write the findings for programs, with the reasons in words."""
     hits = [{**fields_of(hit), "source": hit.source, "explanation": hit.explain()} for hit in findings.hits]
     told = {"kinds": findings.kinds, "by_vectors": findings.by_vectors, "degraded": findings.degraded}
     return {"hits": hits, **told}
 
 
-def lines(findings: Findings, zone: ZoneInfo, explain: bool) -> Iterator[str]:
+def findings_lines(findings: Findings, zone: ZoneInfo, explain: bool) -> Iterator[str]:
     """Write the findings for people."""
     if not findings.hits:
         yield "nothing found"
@@ -73,3 +75,92 @@ def hit_lines(hit: Hit, zone: ZoneInfo, explain: bool) -> Iterator[str]:
     yield f"    {shortened(f'{hit.title}: {hit.text}' if hit.title else hit.text)}"
     if explain:
         yield from (f"    · {reason}" for reason in hit.explain())
+
+
+@click.command(cls=Command)
+@click.argument("item_id", metavar="ID", type=ItemId)
+@click.pass_obj
+def show(invocation: Invocation, item_id: int) -> Answer:
+    """Tell everything that is known of an item."""
+    with invocation.open() as loom:
+        workspace = invocation.take(loom)
+        item = workspace.show(item_id)
+    text = [f"\n{item.text}"] if item.text else []
+    return Answer(item, [Table([*facts(item, workspace.info.zone)]), *text])
+
+
+def facts(item: Shown, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
+    """List what is known of an item, leaving out what is not."""
+    known = {
+        "id": str(item.id),
+        "kind": item.kind,
+        "title": item.title,
+        "labels": item.labels,
+        "happened": item.happened_at and shown(item.happened_at, zone),
+        "kept": shown(item.created_at, zone),
+        "retired": item.retired_at and shown(item.retired_at, zone),
+        "retired by": item.retired_by and str(item.retired_by),
+        "standing": item.standing,
+        "confidence": item.confidence,
+        "model": item.model_tier,
+        "session": item.session,
+        "rests on": item.sources,
+        "looked at": f"{item.access.count} times" if item.access.count else None,
+        "pinned": item.access.pinned or None,
+        **item.detail,
+    }
+    yield from ((name, value) for name, value in known.items() if value not in (None, "", ()))
+    for signal in item.signals:
+        yield signal.verdict, f"{shown(signal.at, zone)} {signal.reason or ''}"
+
+
+@click.command(cls=Command)
+@click.argument("item_id", metavar="ID", type=ItemId)
+@click.pass_obj
+def why(invocation: Invocation, item_id: int) -> Answer:
+    """Tell why an item is remembered, down to its evidence."""
+    with invocation.open() as loom:
+        workspace = invocation.take(loom)
+        reason = workspace.why(item_id)
+    return Answer(reason, [*branches(reason, workspace.info.zone)])
+
+
+def branches(reason: Reason, zone: ZoneInfo, indent: str = "") -> Iterator[str]:
+    """Draw a chain of reasons as a tree."""
+    session = f"  session {reason.session}" if reason.session else ""
+    yield f"{reason.id}  {reason.kind}  {shown(reason.at, zone)}{session}  {shortened(reason.text, 120)}"
+    if reason.is_cut:
+        yield f"{indent}└─ …"
+    for below in reason.because:
+        is_last = below is reason.because[-1]
+        first, *others = branches(below, zone, indent + ("   " if is_last else "│  "))
+        yield f"{indent}{'└─' if is_last else '├─'} {first}"
+        yield from others
+
+
+@click.command(cls=Command)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many at most.")
+@click.option("--before", metavar="ID", type=ItemId, help="Only what was done before this event.")
+@click.pass_obj
+def events(invocation: Invocation, limit: int, before: int | None) -> Answer:
+    """List what was done in a workspace, newest first."""
+    with invocation.open() as loom:
+        workspace = invocation.take(loom)
+        found = workspace.events(limit=limit, before=before)
+    zone = workspace.info.zone
+    rows = [
+        (
+            str(each.id),
+            shown(each.at, zone),
+            each.operation,
+            each.session_id and str(each.session_id),
+            detail(each.detail),
+        )
+        for each in found
+    ]
+    return Answer({"events": found}, [Table(rows, ("id", "at", "operation", "session", "detail"))])
+
+
+def detail(value: object) -> str:
+    """Write what an event holds on one line."""
+    return json.dumps(value, ensure_ascii=False, default=str)

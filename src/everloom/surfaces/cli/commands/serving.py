@@ -1,17 +1,26 @@
-"""What `everloom mcp` and `everloom serve` share: the tools that are offered, and what the process was told."""
+"""`everloom mcp`, `serve` and `token`: the memory for AI clients, over stdio and over HTTP, and who may come in."""
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import click
 
+from everloom.surfaces.cli.runtime.command import Command, Group
 from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer, Table, fields_of, json_text
 
 if TYPE_CHECKING:
+    from everloom.kernel.tokens import Tokens
+    from everloom.loom import Loom
     from everloom.settings import Settings
     from everloom.surfaces.mcp.identity import Process
+    from everloom.surfaces.web.serving import Address
 
 tools_option = click.option(
     "--tools",
@@ -35,3 +44,149 @@ def process_of(
         read_only=read_only,
         environ=environ,
     )
+
+
+@click.command(cls=Command)
+@tools_option
+@click.option("--graph", "directory", metavar="DIR", help="The directory of the memory graph (--tools graph).")
+@click.option("--read-only", is_flag=True, help="Refuse every tool that writes.")
+@click.pass_context
+def mcp(context: click.Context, tools: str, directory: str | None, read_only: bool) -> None:
+    """Serve the memory to the AI client that starts this command (MCP over stdio)."""
+    invocation: Invocation = context.obj
+    invocation.graph = directory
+    from everloom.surfaces.mcp.opening import Opening  # noqa: PLC0415  the SDK takes a second to load
+    from everloom.surfaces.mcp.server import LoomServer  # noqa: PLC0415
+
+    # The SDK gives the root log a handler of its own: what this program logs would be written twice.
+    logging.getLogger("everloom").propagate = False
+    settings, _ = invocation.settings()
+    process = process_of(invocation, settings, f"process {uuid4().hex[:12]}", read_only, os.environ)
+    opening = Opening(lambda: invocation.open(settings))
+    try:
+        LoomServer(opening, process, tools).run("stdio")
+    finally:
+        opening.close()
+    # Standard output belongs to the protocol: there is no answer to write.
+    context.exit(0)
+
+
+@click.command(cls=Command)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")
+@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535), help="Listen on this port.")
+@tools_option
+@click.option("--read-only", is_flag=True, help="Refuse every tool that writes.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Answer to this name too; repeatable.")
+@click.option("--allow-origin", "origins", multiple=True, metavar="URL", help="Let this web page call; repeatable.")
+@click.pass_obj
+def serve(
+    invocation: Invocation,
+    host: str,
+    port: int,
+    tools: str,
+    read_only: bool,
+    hosts: tuple[str, ...],
+    origins: tuple[str, ...],
+) -> Answer:
+    """Serve the memory over HTTP until told to stop.
+
+    MCP is at /mcp, the state of the process at /health and /ready.
+    """
+    from everloom.surfaces.mcp.opening import Opening  # noqa: PLC0415  the SDK takes a second to load
+    from everloom.surfaces.web import app, serving  # noqa: PLC0415
+
+    # The SDK gives the root log a handler of its own: what this program logs would be written twice.
+    logging.getLogger("everloom").propagate = False
+    settings, _ = invocation.settings()
+    # No environment: the clients are others' processes.
+    process = process_of(invocation, settings, f"process {uuid4().hex[:12]}", read_only, {})
+    opening = Opening(lambda: invocation.open(settings))
+    rules = serving.rules_for(host, hosts, origins)
+    try:
+        if rules.needs_token:
+            serving.require_token(opening, host)
+        behind_the_gate = app.make_app(opening, process, tools, rules)
+        listener, address = serving.bind(host, port)
+        with listener:
+            serving.serve(
+                behind_the_gate,
+                listener,
+                lambda: announce_server(address, needs_token=rules.needs_token, as_json=invocation.as_json),
+            )
+    finally:
+        opening.close()
+    return Answer({"address": address.url}, ["stopped"])
+
+
+def announce_server(address: Address, *, needs_token: bool, as_json: bool) -> None:
+    """Say where the server is, and how clients are connected to it."""
+    url = f"{address.url}/mcp"
+    header = ' --header "Authorization: Bearer TOKEN"' if needs_token else ""
+    connect = f"claude mcp add --transport http everloom {url}{header}"
+    if as_json:
+        click.echo(json_text({"serving": address.url, "mcp": url, "connect": connect}))
+        return
+    click.echo(f"everloom serves {address.url}  (stop with Ctrl-C)")
+    click.echo(f"  Claude Code:    {connect}")
+    click.echo(f"  other clients:  MCP over HTTP at {url}, or `everloom init --client NAME`")
+    if needs_token:
+        click.echo("  TOKEN is what `everloom token create NAME --workspace WORKSPACE` prints")
+
+
+@click.group(cls=Group)
+def token() -> None:
+    """Make, list and revoke the tokens of clients that come over the network."""
+
+
+@token.command
+@click.argument("name")
+@click.option("--read-only", is_flag=True, help="Let it read and nothing else.")
+@click.option("--days", type=click.IntRange(min=1), metavar="N", help="Let it expire after so many days.")
+@click.pass_obj
+def create(invocation: Invocation, name: str, read_only: bool, days: int | None) -> Answer:
+    """Make a token for one workspace and print its secret, this once."""
+    with invocation.open() as loom:
+        issued = tokens_of(loom).create(name, invocation.take(loom).info, read_only=read_only, days=days)
+    made = issued.token
+    rights = "read" if made.read_only else "read and write"
+    lines = [
+        f"{made.name} may {rights} the workspace {made.workspace}, {until(made.expires_at)}.",
+        "Its secret is not kept and will not be shown again. Send it as `Authorization: Bearer …`:",
+        issued.secret,
+    ]
+    return Answer({**fields_of(made), "secret": issued.secret}, lines)
+
+
+@token.command(name="list")
+@click.pass_obj
+def list_all(invocation: Invocation) -> Answer:
+    """List every token, oldest first."""
+    with invocation.open() as loom:
+        found = tokens_of(loom).list()
+    rows = [
+        (each.name, each.workspace, "read" if each.read_only else "read and write", each.state, until(each.expires_at))
+        for each in found
+    ]
+    return Answer({"tokens": found}, [Table(rows, ("name", "workspace", "rights", "state", "expiry"))])
+
+
+@token.command
+@click.argument("name")
+@click.pass_obj
+def revoke(invocation: Invocation, name: str) -> Answer:
+    """Make a token worthless from this moment on."""
+    with invocation.open() as loom:
+        gone = tokens_of(loom).revoke(name)
+    return Answer(gone, [f"revoked {gone.name}"])
+
+
+def tokens_of(loom: Loom) -> Tokens:
+    """Reach the tokens of a store."""
+    from everloom.kernel.tokens import Tokens  # noqa: PLC0415  loads what a help page does not need
+
+    return Tokens(loom.store, loom.clock)
+
+
+def until(expiry: datetime | None) -> str:
+    """Say how long a token lasts."""
+    return "without end" if expiry is None else f"until {expiry:%Y-%m-%d %H:%M} UTC"

@@ -19,13 +19,13 @@ from everloom.surfaces.cli.runtime.output import Answer, deliver
 
 # Name: where it is (a module of `commands`, or behind a slash one of the package), and the first line of its own help.
 COMMANDS = {
-    "init": ("init:init", "Write the settings file, make the store and the workspace."),
-    "config": ("config:config", "Show each setting and where it came from, or change one."),
+    "init": ("setup.init:init", "Write the settings file, make the store and the workspace."),
+    "config": ("setup.config:config", "Show each setting and where it came from, or change one."),
     "doctor": (
-        "doctor:doctor",
+        "setup.doctor:doctor",
         "Check that everything works, and tell how to mend what does not.",
     ),
-    "workspace": ("workspace:workspace", "List, make, change and remove workspaces."),
+    "workspace": ("setup.workspace:workspace", "List, make, change and remove workspaces."),
     "remember": (
         "remember:remember",
         'Keep one observation: everloom remember "James sails." --about James.',
@@ -33,9 +33,9 @@ COMMANDS = {
     "recall": ("remember:recall", "Answer a question, or tell what is known of a subject."),
     "orient": ("remember:orient", "Say who you are, how you work and where things stand."),
     "search": ("search:search", "Bring back what a cue touches, strongest first."),
-    "show": ("items:show", "Tell everything that is known of an item."),
-    "why": ("items:why", "Tell why an item is remembered, down to its evidence."),
-    "events": ("items:events", "List what was done in a workspace, newest first."),
+    "show": ("search:show", "Tell everything that is known of an item."),
+    "why": ("search:why", "Tell why an item is remembered, down to its evidence."),
+    "events": ("search:events", "List what was done in a workspace, newest first."),
     "semantic": (
         "semantic:semantic",
         "Use every verb of semantic memory: subjects, observations, understandings.",
@@ -49,14 +49,14 @@ COMMANDS = {
         "episodic:patrol",
         "Take in waiting scenes, age the others, let them fade or come back.",
     ),
-    "calibrate": ("calibrate:calibrate", "Find the embedder's thresholds on real text."),
-    "embed": ("embed:embed", "Make the vectors that are missing."),
+    "calibrate": ("models:calibrate", "Find the embedder's thresholds on real text."),
+    "embed": ("models:embed", "Make the vectors that are missing."),
     "graph": (
         "tending:graph",
         "Use the memory graph: typed markdown memories in a directory, under git if you like.",
     ),
     "chat": ("chat:chat", "Talk with the mind: one conversation that goes on where it was left."),
-    "gateway": ("gateway:gateway", "Run the conversation on every channel until told to stop."),
+    "gateway": ("chat:gateway", "Run the conversation on every channel until told to stop."),
     "mind": (
         "mind:mind",
         "Look at the conversation: log, array, compactions, heartbeats, what is scheduled.",
@@ -70,19 +70,19 @@ COMMANDS = {
         "schedule:schedule",
         "Print what a system's scheduler needs to tend the memory every day.",
     ),
-    "jobs": ("jobs:jobs", "Show background work: what is due, who is at it, what failed."),
+    "jobs": ("work:jobs", "Show background work: what is due, who is at it, what failed."),
     "sleep": (
-        "sleep:sleep",
+        "work:sleep",
         "Do everything that is due, once: vectors, facts, understandings, patrols, decay, reflection.",
     ),
-    "worker": ("worker:worker", "Do the background work of every workspace until told to stop."),
+    "worker": ("work:worker", "Do the background work of every workspace until told to stop."),
     "mcp": (
-        "mcp:mcp",
+        "serving:mcp",
         "Serve the memory to the AI client that starts this command (MCP over stdio).",
     ),
-    "serve": ("serve:serve", "Serve the memory over HTTP until told to stop."),
+    "serve": ("serving:serve", "Serve the memory over HTTP until told to stop."),
     "token": (
-        "token:token",
+        "serving:token",
         "Make, list and revoke the tokens of clients that come over the network.",
     ),
     "migrate": ("store:migrate", "Bring the store to the schema of this program."),
@@ -90,7 +90,7 @@ COMMANDS = {
     "restore": ("store:restore", "Put a backup in the place of the store."),
     "bench": ("/bench.command:bench", "Measure speed and size on this machine."),
     "completion": (
-        "completion:completion",
+        "setup.completion:completion",
         "Print the script that completes commands in a shell.",
     ),
 }

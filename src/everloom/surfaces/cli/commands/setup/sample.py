@@ -43,7 +43,9 @@ def make_sample(settings: Settings, now: datetime | None = None) -> Sample:
     """Make the sample workspace, unless it is there; one that was left half made is completed."""
     from everloom.loom import open_loom  # noqa: PLC0415  loads numpy
 
-    data = tomllib.loads((resources.files("everloom.surfaces.cli") / "sample.toml").read_text(encoding="utf-8"))
+    data = tomllib.loads(
+        (resources.files("everloom.surfaces.cli.commands.setup") / "sample.toml").read_text(encoding="utf-8")
+    )
     today = now or datetime.now(UTC)
     start = today - timedelta(days=data["sessions"][0]["days_ago"])
     clock = ManualClock(start)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from everloom.errors import Rejected
+from everloom.surfaces.cli.commands.setup.toml import write_whole
 from everloom.surfaces.cli.runtime.output import Answer, fields_of
-from everloom.surfaces.cli.runtime.toml import write_whole
 
 NAME = "everloom"
 

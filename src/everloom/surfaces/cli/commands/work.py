@@ -1,30 +1,137 @@
-"""`everloom sleep`: everything that is due, once, with a budget, a progress bar and a report.
+"""`everloom jobs`, `sleep` and `worker`: background work, as it stands, once, or until told to stop.
 
-The tasks and who may run them belong to the kernel, the turns are the worker's; this only tells what became of them.
-"""
+The tasks and who may run them belong to the kernel; these tell what became of them."""
 
 from __future__ import annotations
 
+import logging
+import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import click
 
 from everloom.clock import shown
-from everloom.errors import EverloomError
-from everloom.surfaces.cli.commands.jobs import known_tasks
-from everloom.surfaces.cli.runtime.command import Command
+from everloom.errors import EverloomError, NotFound
+from everloom.surfaces.cli.runtime.command import Command, Group
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, progress
-from everloom.surfaces.cli.runtime.turns import Shift, stopping, take_turns
+from everloom.surfaces.cli.runtime.turns import Shift, log_failure, stopping, take_turns
 
 if TYPE_CHECKING:
     from everloom.kernel.tasks import Job, Outcome
     from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.loom import Loom
     from everloom.settings import Settings
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@click.option("--all", "everywhere", is_flag=True, help="In every workspace.")
+@click.pass_context
+def jobs(context: click.Context, everywhere: bool) -> Answer | None:
+    """Show background work: what is due, who is at it, what failed."""
+    if context.invoked_subcommand is not None:
+        return None
+    invocation: Invocation = context.obj
+    with invocation.open() as loom:
+        places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
+        found = [(job, place.zone) for place in places for job in loom.work.jobs(place)]
+    headings = ("workspace", "task", "due", "state", "last run", "last error")
+    return Answer({"jobs": [job for job, _ in found]}, [Table([row(*each) for each in found], headings)])
+
+
+def row(job: Job, zone: ZoneInfo) -> tuple[object, ...]:
+    """Write a job for people."""
+    state = "idle" if not job.due else "due"
+    if job.holder:
+        state = f"held by {job.holder}"
+    elif job.resting_until:
+        state = f"rests until {shown(job.resting_until, zone)}"
+    last = job.last_run_at and shown(job.last_run_at, zone)
+    return (job.workspace, job.task, job.due, state, last, job.last_error)
+
+
+@jobs.command
+@click.argument("task")
+@click.pass_obj
+def retry(invocation: Invocation, task: str) -> Answer:
+    """Let a task that rests after a failure run again at once."""
+    with invocation.open() as loom:
+        (known,) = known_tasks(loom, [task])
+        place = invocation.take(loom).info
+        loom.work.retry_now(place, known)
+    return Answer({"workspace": place.name, "task": task}, [f"{task} may run again in {place.name}"])
+
+
+def known_tasks(loom: Loom, names: Iterable[str]) -> Iterator[str]:
+    """Refuse the name of a task that does not exist."""
+    known = [task.name for task in loom.work.tasks]
+    for name in names:
+        if name not in known:
+            raise NotFound(f"no task is called {name!r}", hint=f"there are {', '.join(known)}")
+        yield name
+
+
+log = logging.getLogger(__name__)
+
+# Workers that were started together do not ask the store together.
+JITTER = 0.2
+
+
+@click.command(cls=Command)
+@click.option("--once", is_flag=True, help="Do what is due now, then leave.")
+@click.option("--every", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds between looks.")
+@click.option("--seconds", type=click.FloatRange(min=0.1), default=3600.0, show_default=True, help="Most for one look.")
+@click.option("--tasks", "--task", "names", multiple=True, metavar="TASK", help="Only this task; may be repeated.")
+@click.pass_obj
+def worker(invocation: Invocation, once: bool, every: float, seconds: float, names: tuple[str, ...]) -> Answer:
+    """Do the background work of every workspace until told to stop."""
+    log.setLevel(logging.INFO)
+    counts: Counter[str] = Counter()
+    with invocation.open() as loom, stopping() as stop:
+        tasks = [*known_tasks(loom, names)] or [task.name for task in loom.work.tasks]
+        log.info("working at %s: %s", loom.store.address, ", ".join(tasks))
+        while not stop.is_set():
+            counts["looks"] += 1
+            look(loom, tasks, seconds, stop, counts)
+            if once:
+                break
+            stop.wait(every * random.uniform(1 - JITTER, 1 + JITTER))
+        log.info("stopped")
+    return worker_answer(counts, once)
+
+
+def look(loom: Loom, tasks: list[str], seconds: float, stop: Event, counts: Counter[str]) -> None:
+    """Do what is due now; whatever goes wrong is logged and others go on."""
+    try:
+        for outcome in take_turns(loom.work, Shift(loom.workspaces.list(), tasks, seconds), stop):
+            counts[outcome.state] += 1
+            counts["items"] += outcome.report.done if outcome.report else 0
+            log.info("%s", turn_line(outcome))
+    except EverloomError as error:
+        log_failure(loom.store.address, error)
+        counts["failed"] += 1
+
+
+def turn_line(outcome: Outcome) -> str:
+    """Write how one turn ended on one line."""
+    what = outcome.error or (f"{outcome.report.done} items" if outcome.report else "")
+    return f"{outcome.workspace} {outcome.task} {outcome.state} {what}".rstrip()
+
+
+def worker_answer(counts: Counter[str], once: bool) -> Answer:
+    """Sum up; a single look that failed is bad news, a long life with failures in it is not."""
+    names = ("looks", "items", "done", "busy", "resting", "failed")
+    result = {name: counts[name] for name in names}
+    failure = None
+    if once and counts["failed"]:
+        failure = EverloomError(f"{counts['failed']} turns failed", hint="`everloom jobs --all` shows why")
+    return Answer(result, [", ".join(f"{name} {value:,}" for name, value in result.items())], failure)
+
 
 HEADINGS = ("workspace", "task", "due", "done", "left", "state", "why")
 # In the order in which the last line counts them.
@@ -70,10 +177,10 @@ def sleep(invocation: Invocation, /, everywhere: bool, names: tuple[str, ...], *
         shift = Shift(places, tasks, how["seconds"])
         before = due_of(loom, shift)
         if how["dry_run"]:
-            return answer([planned(job, place) for job, place in before], is_dry=True)
+            return sleep_answer([planned(job, place) for job, place in before], is_dry=True)
         outcomes, is_stopped = slept(loom, shift, [job for job, _ in before])
         report = [*reported(loom, before, outcomes, shift)]
-    return answer(report, is_stopped=is_stopped)
+    return sleep_answer(report, is_stopped=is_stopped)
 
 
 def afforded(invocation: Invocation, dollars: float | None) -> Settings:
@@ -151,7 +258,7 @@ def planned(job: Job, place: WorkspaceInfo) -> Slept:
     return Slept(job.workspace, job.task, "waiting", job.due, left=job.due)
 
 
-def answer(report: Sequence[Slept], *, is_dry: bool = False, is_stopped: bool = False) -> Answer:
+def sleep_answer(report: Sequence[Slept], *, is_dry: bool = False, is_stopped: bool = False) -> Answer:
     """Tell what became of each task, and sum up; what failed now is bad news, what waits for another time is not."""
     counts = Counter(each.state for each in report)
     result = {"tasks": report, "counts": dict(counts), "dry_run": is_dry, "stopped": is_stopped}

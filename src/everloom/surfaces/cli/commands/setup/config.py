@@ -52,7 +52,7 @@ def path(invocation: Invocation) -> Answer:
 def set_value(invocation: Invocation, name: str, value: str) -> Answer:
     """Set one value in the settings file; its comments stay."""
     from everloom.settings import from_file  # noqa: PLC0415
-    from everloom.surfaces.cli.runtime.toml import edited, template, write_whole  # noqa: PLC0415  loads pydantic
+    from everloom.surfaces.cli.commands.setup.toml import edited, template, write_whole  # noqa: PLC0415  loads pydantic
 
     file = invocation.file
     checked = understood(name, value)

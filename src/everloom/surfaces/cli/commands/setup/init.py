@@ -14,7 +14,7 @@ from everloom.surfaces.cli.runtime.output import Answer, Table
 
 if TYPE_CHECKING:
     from everloom.settings import Settings
-    from everloom.surfaces.cli.commands.sample import Sample
+    from everloom.surfaces.cli.commands.setup.sample import Sample
 
 NEXT = [
     ("everloom doctor", "check that everything works"),
@@ -44,11 +44,11 @@ def init(
 ) -> Answer:
     """Write the settings file, make the store and the workspace."""
     if client is not None:
-        from everloom.surfaces.cli.commands.clients import connect  # noqa: PLC0415  loads pydantic
+        from everloom.surfaces.cli.commands.setup.clients import connect  # noqa: PLC0415  loads pydantic
 
         return connect(client, write=write, arguments=arguments_of(invocation))
     from everloom.settings import load  # noqa: PLC0415
-    from everloom.surfaces.cli.runtime.toml import template, write_whole  # noqa: PLC0415  loads pydantic
+    from everloom.surfaces.cli.commands.setup.toml import template, write_whole  # noqa: PLC0415  loads pydantic
 
     url = invocation.store
     chosen = {**invocation.flags, "store.url": url and without_password(url)}
@@ -86,7 +86,7 @@ def init(
 
 def sampled(settings: Settings) -> Sample:
     """Make the sample workspace."""
-    from everloom.surfaces.cli.commands.sample import make_sample  # noqa: PLC0415  loads numpy
+    from everloom.surfaces.cli.commands.setup.sample import make_sample  # noqa: PLC0415  loads numpy
 
     return make_sample(settings)
 
