@@ -1,7 +1,7 @@
-"""A word that is not in the glossary is not in the code: names of modules and classes use words that it explains.
+"""Names of modules and classes use words of the domain, which the glossary explains, or plain words, which are listed.
 
-A word counts as explained wherever it stands in the glossary, in any form: `Remembered` is found by "remember". Failing
-here means: choose a word that is there, write a line about the new one, or add it to the plain words at the end.
+A word counts in any of its forms: `Remembered` is found by "remember". Failing here means: choose a word that is there,
+write a line about a new idea, or add a plain word that every programmer knows to `words.txt`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.docs.pages import ROOT
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
 SOURCE = ROOT / "src" / "everloom"
-ROOMS = ("kernel", "semantic", "episodic", "graph", "mind")
+PLAIN = ROOT / "tests" / "docs" / "words.txt"
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 WORD = re.compile(r"[A-Za-z]+")
 
@@ -39,18 +39,31 @@ def form(word: str) -> str:
     return stem(word.lower()) or word.lower()
 
 
+def forms_in(file: Path) -> set[str]:
+    """Read the words of a text, each reduced to what its forms share."""
+    return {form(word) for word in WORD.findall(file.read_text(encoding="utf-8"))}
+
+
 @pytest.mark.promise("docs.glossary")
-def test_names_in_the_code_use_words_of_the_glossary() -> None:
-    explained = {form(word) for word in WORD.findall(GLOSSARY.read_text(encoding="utf-8"))}
+def test_names_in_the_code_use_words_of_the_glossary_or_plain_ones() -> None:
+    known = forms_in(GLOSSARY) | forms_in(PLAIN)
     unknown: dict[str, list[str]] = {}
-    for room in ROOMS:
-        for title, place in names_in(SOURCE / room):
-            for part in PART.findall(title):
-                if form(part) not in explained:
-                    unknown.setdefault(part.lower(), []).append(f"{title} in {place}")
+    for title, place in names_in(SOURCE):
+        for part in PART.findall(title):
+            if form(part) not in known:
+                unknown.setdefault(part.lower(), []).append(f"{title} in {place}")
     lines = [f"{word}: {', '.join(uses[:3])}" for word, uses in sorted(unknown.items())]
-    advice = "Choose another word, explain it in docs/glossary.md, or add it to the plain words there."
+    advice = "Choose another word, explain it in docs/glossary.md, or add it to tests/docs/words.txt if it is plain."
     assert not unknown, "\n".join([advice, *lines])
+
+
+def test_plain_words_are_sorted_and_used() -> None:
+    listed = [line for line in PLAIN.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    words = " ".join(listed).split()
+    assert words == sorted(set(words))
+    used = {form(part) for title, _ in names_in(SOURCE) for part in PART.findall(title)}
+    idle = [word for word in words if form(word) not in used]
+    assert not idle, f"no name uses these any more: {' '.join(idle)}"
 
 
 def test_every_line_of_the_glossary_explains_one_word() -> None:
