@@ -55,7 +55,7 @@ from everloom.wiring.ports import Neighbours, OneSoul
 if TYPE_CHECKING:
     from everloom.episodic import Episodic
     from everloom.episodic.being import Being
-    from everloom.episodic.patrol.task import Patrol
+    from everloom.episodic.patrol import Patrol
     from everloom.graph import Graph, Graphs, Watcher
     from everloom.mind import Mind
     from everloom.mind.ground import Ground as MindGround
@@ -143,7 +143,7 @@ class Loom:
 
     def patrol(self) -> Patrol:
         """Make the task that turns notes into scenes, and ages them."""
-        from everloom.episodic.patrol.task import Patrol  # noqa: PLC0415
+        from everloom.episodic.patrol import Patrol  # noqa: PLC0415
 
         return Patrol(lambda info: self.being(Workspace(self, info, None, None)))
 

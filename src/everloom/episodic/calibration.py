@@ -37,34 +37,6 @@ _STEP = 0.01
 # Below this the two kinds cannot be told apart, and no number is better than another.
 _WORTH_KEEPING = 0.1
 _ABOUT_AS_WELL = 0.02
-# A workspace is one source. These cues are about many things, so that most of them touch nothing in it.
-_EVERYDAY = (
-    "How long do I have to boil an egg?",
-    "What is the capital of Mongolia?",
-    "Convert 72 degrees Fahrenheit to Celsius.",
-    "Write a regular expression that matches an IPv4 address.",
-    "Who won the football world cup in 1998?",
-    "Explain how a refrigerator works.",
-    "What rhymes with orange?",
-    "How do I remove a red wine stain from a carpet?",
-    "Translate good morning into Finnish.",
-    "Why is the sky blue?",
-    "How many planets does the solar system have?",
-    "Recommend a stretch for a stiff neck.",
-    "What is the difference between a crocodile and an alligator?",
-    "How do I change a flat tyre?",
-    "Give me a synonym for happy.",
-    "What is the square root of 1764?",
-    "When was the printing press invented?",
-    "How do noise cancelling headphones work?",
-    "What does HTTP status 418 mean?",
-    "How deep is the Mariana Trench?",
-    "What do pandas eat?",
-    "How is cheese made?",
-    "Which gas do plants absorb?",
-    "How do I tie a bow tie?",
-    "What is inflation?",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,25 +63,28 @@ def thresholds_of(being: Being, unit: Unit, model: str | None = None) -> Thresho
     recall, cluster = being.policy.recall_threshold, being.policy.cluster_threshold
     if recall is None and cluster is None:
         return known
-    return Thresholds(
-        known.recall if recall is None else recall, known.cluster if cluster is None else cluster, "settings"
-    )
+    return Thresholds(_or(recall, known.recall), _or(cluster, known.cluster), "settings")
 
 
 def _uncalibrated(embedding: Embedding, name: str) -> Thresholds:
-    traits = next((each for each in embedding.chain.links if each.name == name), None)
-    recall = None if traits is None else traits.recall_threshold
-    cluster = None if traits is None else traits.cluster_threshold
-    return Thresholds(
-        _SEED_RECALL if recall is None else recall, _SEED_CLUSTER if cluster is None else cluster, "uncalibrated"
-    )
+    link = next((each for each in embedding.chain.links if each.name == name), None)
+    recall, cluster = (None, None) if link is None else (link.recall_threshold, link.cluster_threshold)
+    return Thresholds(_or(recall, _SEED_RECALL), _or(cluster, _SEED_CLUSTER), "uncalibrated")
+
+
+def _or(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else value
 
 
 @cache
 def shipped() -> dict[str, Thresholds]:
     """Read the thresholds that come with the program."""
-    text = (resources.files("everloom.episodic") / "thresholds.toml").read_text(encoding="utf-8")
-    return {name: Thresholds(each["recall"], each["cluster"], "shipped") for name, each in tomllib.loads(text).items()}
+    known = tomllib.loads(_data("thresholds.toml"))
+    return {name: Thresholds(each["recall"], each["cluster"], "shipped") for name, each in known.items()}
+
+
+def _data(name: str) -> str:
+    return (resources.files("everloom.episodic") / name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +135,9 @@ def calibrate(being: Being, texts: Sequence[CalibrationText] | None, *, keep: bo
     embedding = being.op.embedding
     rows, sources = _embedded(embedding, [each.text for each in known]), [each.source for each in known]
     if texts is None:
-        cues, pairs = len(_EVERYDAY), _from_memory(rows, _asked(embedding, _EVERYDAY))
+        # A workspace is one source. These cues are about many things, so that most of them touch nothing in it.
+        everyday = _data("everyday.txt").splitlines()
+        cues, pairs = len(everyday), _from_memory(rows, _asked(embedding, everyday))
     else:
         answering = [(cue, number) for number, each in enumerate(known) for cue in each.cues]
         asked = _asked(embedding, [cue for cue, _ in answering]) if answering else rows
@@ -190,11 +167,8 @@ def calibrate(being: Being, texts: Sequence[CalibrationText] | None, *, keep: bo
 
 def _keep(being: Being, found: Calibrated) -> None:
     """Keep the thresholds under the model's name."""
-    chosen: dict[str, str | float] = {
-        "model": found.model,
-        "recall": found.after.recall,
-        "cluster": found.after.cluster,
-    }
+    after = found.after
+    chosen: dict[str, str | float] = {"model": found.model, "recall": after.recall, "cluster": after.cluster}
     with being.op.write("calibrate") as tx:
         tx.unit.run("episodic.calibration_put", **chosen, detail=json.dumps(asdict(found)), at=to_micros(tx.at))
         tx.event(**chosen)

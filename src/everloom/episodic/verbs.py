@@ -14,16 +14,10 @@ from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, verb
 if TYPE_CHECKING:
     from everloom.episodic.being import Being
     from everloom.episodic.calibration import Calibrated, CalibrationText
-    from everloom.episodic.entries.entry import MemoryEntry
-    from everloom.episodic.entries.notes import NotesUpdated
-    from everloom.episodic.entries.updating import MemoryUpdated
-    from everloom.episodic.patrol.steps import PatrolReport
-    from everloom.episodic.patrol.task import Patrolled
-    from everloom.episodic.recall.context import ContextBlocks
-    from everloom.episodic.recall.recalling import ClusterMemory, Recall
-    from everloom.episodic.recall.searching import FoundScenes, SaidMessage
-    from everloom.episodic.scenes.editing import MergedNodes
-    from everloom.episodic.scenes.node import Node
+    from everloom.episodic.entries import MemoryEntry, MemoryUpdated, NotesUpdated
+    from everloom.episodic.patrol import Patrolled, PatrolReport
+    from everloom.episodic.recall import ClusterMemory, ContextBlocks, FoundScenes, Recall, SaidMessage
+    from everloom.episodic.scenes import MergedNodes, Node
     from everloom.kernel.tasks import Work
 
 Target = Literal[
@@ -76,7 +70,7 @@ class Episodic:
     )
     def get_context(self) -> ContextBlocks:
         """Give the blocks that a conversation begins with."""
-        from everloom.episodic.recall.context import get_context
+        from everloom.episodic.recall import get_context
 
         return get_context(self._being)
 
@@ -94,7 +88,7 @@ class Episodic:
         feeling: _Feeling = None,
     ) -> Recall:
         """Bring back fragments of what a message or a feeling touches."""
-        from everloom.episodic.recall.recalling import recall
+        from everloom.episodic.recall import recall
 
         return recall(self._being, user_message, feeling)
 
@@ -114,7 +108,7 @@ class Episodic:
         no_nodes: Annotated[bool, Says("leave the scenes out")] = False,
     ) -> ClusterMemory:
         """List the clusters, or bring back one cluster's scenes."""
-        from everloom.episodic.recall.recalling import recall_memory
+        from everloom.episodic.recall import recall_memory
 
         return recall_memory(self._being, cluster_id, limit, query, no_nodes=no_nodes)
 
@@ -133,7 +127,7 @@ class Episodic:
         limit: _Limit = 10,
     ) -> FoundScenes:
         """Look for scenes on purpose, forgotten ones included."""
-        from everloom.episodic.recall.searching import search_memory
+        from everloom.episodic.recall import search_memory
 
         return search_memory(self._being, query, mode, limit)
 
@@ -154,7 +148,7 @@ class Episodic:
         limit: _Limit = 10,
     ) -> tuple[SaidMessage, ...]:
         """Find what was said in conversations."""
-        from everloom.episodic.recall.searching import search_history
+        from everloom.episodic.recall import search_history
 
         return search_history(self._being, query, date_from, date_to, limit)
 
@@ -183,8 +177,8 @@ class Episodic:
         idempotency_key: _Key = None,
     ) -> NotesUpdated:
         """Write down scenes and notes; ten waiting scenes start a patrol."""
-        from everloom.episodic.entries.notes import NotesRequest, update_notes
-        from everloom.episodic.patrol.task import patrol_if_many_wait
+        from everloom.episodic.entries import NotesRequest, update_notes
+        from everloom.episodic.patrol import patrol_if_many_wait
 
         request = NotesRequest(
             action=action,
@@ -213,7 +207,7 @@ class Episodic:
         to: Annotated[str | None, Says("party_message: the Being it goes to")] = None,
     ) -> MemoryUpdated:
         """Read or change preferences, knowledge, diary, notes, rules, soul and the like."""
-        from everloom.episodic.entries.updating import MemoryRequest, update_memory
+        from everloom.episodic.entries import MemoryRequest, update_memory
 
         request = MemoryRequest(target=target, action=action, content=content, key=key, location=location, to=to)
         return update_memory(self._being, request)
@@ -233,7 +227,7 @@ class Episodic:
         action: Annotated[Literal["upsert", "delete"], Says("write it down, or forget it")] = "upsert",
     ) -> MemoryEntry:
         """Write down who somebody or something is, or forget it."""
-        from everloom.episodic.entries.updating import update_relation
+        from everloom.episodic.entries import update_relation
 
         return update_relation(self._being, entity_name, relation_type, content, action)
 
@@ -252,21 +246,21 @@ class Episodic:
         idempotency_key: _Key = None,
     ) -> MergedNodes:
         """Make one scene of several; the originals stay, absorbed."""
-        from everloom.episodic.scenes.editing import merge_nodes
+        from everloom.episodic.scenes import merge_nodes
 
         return merge_nodes(self._being, node_ids, summary, feeling, idempotency_key)
 
     @verb("Pin a node", ADDS_ONCE, tools=_TOOLS, models="Hold a scene for ever: it neither ages nor dies.")
     def pin_node(self, node_id: _NodeId) -> Node:
         """Hold a scene against ageing and dying."""
-        from everloom.episodic.scenes.editing import pin_node
+        from everloom.episodic.scenes import pin_node
 
         return pin_node(self._being, node_id, pinned=True)
 
     @verb("Unpin a node", ADDS_ONCE, tools=_TOOLS, models="Let a pinned scene age again.")
     def unpin_node(self, node_id: _NodeId) -> Node:
         """Let a pinned scene age again."""
-        from everloom.episodic.scenes.editing import pin_node
+        from everloom.episodic.scenes import pin_node
 
         return pin_node(self._being, node_id, pinned=False)
 
@@ -289,33 +283,33 @@ class Episodic:
     )
     def patrol_report(self, *, limit: Annotated[int, Says("how many patrols")] = 1) -> tuple[PatrolReport, ...]:
         """Show the newest patrols step by step."""
-        from everloom.episodic.patrol.task import patrol_report
+        from everloom.episodic.patrol import patrol_report
 
         return patrol_report(self._being, limit)
 
     @verb("Show a node", READS)
     def show(self, node_id: _NodeId) -> Node:
         """Show a scene with every field; looking does not count as recalling."""
-        from everloom.episodic.scenes.editing import show_node
+        from everloom.episodic.scenes import show_node
 
         return show_node(self._being, node_id)
 
     @verb("Census", READS)
     def census(self) -> dict[str, int]:
         """Count scenes by how they are, clusters, and notes that wait."""
-        from everloom.episodic.patrol.task import census
+        from everloom.episodic.patrol import census
 
         return census(self._being)
 
     def run_patrol(self, progress: Callable[[int], None] = lambda _: None) -> Patrolled:
         """Run a patrol now, telling somebody of each step."""
-        from everloom.episodic.patrol.task import run_patrol
+        from everloom.episodic.patrol import run_patrol
 
         return run_patrol(self._being, self._work, is_asked=True, progress=progress)
 
     def receive(self, sender: str, text: str, key: str) -> None:
         """Keep a message that another Being sent; the same key is kept once."""
-        from everloom.episodic.entries.updating import receive
+        from everloom.episodic.entries import receive
 
         receive(self._being, sender, text, key)
 

@@ -2,3 +2,19 @@
 
 Refuses to know clusters, recall and patrols.
 """
+
+from everloom.episodic.entries.entry import MemoryEntry
+from everloom.episodic.entries.notes import NotesRequest, NotesUpdated, update_notes
+from everloom.episodic.entries.updating import MemoryRequest, MemoryUpdated, receive, update_memory, update_relation
+
+__all__ = [
+    "MemoryEntry",
+    "MemoryRequest",
+    "MemoryUpdated",
+    "NotesRequest",
+    "NotesUpdated",
+    "receive",
+    "update_memory",
+    "update_notes",
+    "update_relation",
+]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from everloom.store import Row, Unit
 _PARSE_FAILED = "[PARSE_FAILED]"
 _MOST_OPEN = 200
 
-NoteType = Literal["scene", "note", "someday"]
+_NoteType = Literal["scene", "note", "someday"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class BeingNote:
     """Something noted down; `problem` says why a scene could not be read."""
 
     id: int
-    type: NoteType
+    type: _NoteType
     content: str
     problem: str | None
     created_at: datetime
@@ -53,15 +53,21 @@ class RejectedScene:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotesUpdated:
-    """What `update_notes` answers. `patrol` says what became of the patrol, if it was time for one."""
+class NotesWritten:
+    """What one call wrote, as its receipt keeps it: the same for ever, whatever became of the notes since."""
 
-    message: str
     scene_ids: tuple[int, ...]
     note_ids: tuple[int, ...]
     rejected: tuple[RejectedScene, ...]
     remarks: tuple[str, ...]
     deleted_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotesUpdated(NotesWritten):
+    """What `update_notes` answers. `patrol` says what became of the patrol, if it was time for one."""
+
+    message: str
     open_notes: tuple[BeingNote, ...]
     pending_scenes: int
     patrol: str | None = None
@@ -89,17 +95,6 @@ class SceneNote:
     def problem(self) -> str | None:
         """Say what is wrong with the scene; None when nothing is."""
         return self.read.reason if isinstance(self.read, UnreadableScene) else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _NotesWritten:
-    """What one call wrote, as its receipt keeps it."""
-
-    scene_ids: tuple[int, ...]
-    note_ids: tuple[int, ...]
-    rejected: tuple[RejectedScene, ...]
-    remarks: tuple[str, ...]
-    deleted_ids: tuple[int, ...]
 
 
 def write_down(scene: object, today: date) -> SceneNote:
@@ -133,7 +128,7 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
     notes = [_parse_note(note) for note in _listed(request.notes)]
     prepared = op.index.prepare([note_document(content, op.now) for _, content in notes])
 
-    def write(tx: Transaction) -> _NotesWritten:
+    def write(tx: Transaction) -> NotesWritten:
         deleted = _drop_scenes(tx.unit, request.scene_ids) if request.action == "update" else []
         scene_ids = register(tx.unit, ["note"] * len(scenes), tx.at)
         for item, scene in zip(scene_ids, scenes, strict=True):
@@ -154,7 +149,7 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
         "scene_ids": list(request.scene_ids),
         "types": [[_short(change.get("id")), _short(change.get("type"))] for change in request.note_type_updates],
     }
-    written = op.write_once("update_notes", key, asked, _NotesWritten, write)
+    written = op.write_once("update_notes", key, asked, NotesWritten, write)
     with op.read() as unit:
         return _answer(unit, written)
 
@@ -169,10 +164,10 @@ def _short(value: object) -> str:
     return str(value) if isinstance(value, int | str) else type(value).__name__
 
 
-def _written(scenes: Sequence[tuple[int, SceneNote]], note_ids: Sequence[int], deleted: Sequence[int]) -> _NotesWritten:
+def _written(scenes: Sequence[tuple[int, SceneNote]], note_ids: Sequence[int], deleted: Sequence[int]) -> NotesWritten:
     """Tell which scenes were kept well, which were not and why, and what was mended."""
     parsed = [(item, scene.read) for item, scene in scenes if isinstance(scene.read, ParsedScene)]
-    return _NotesWritten(
+    return NotesWritten(
         scene_ids=tuple(item for item, _ in parsed),
         note_ids=tuple(note_ids),
         rejected=tuple(
@@ -185,23 +180,19 @@ def _written(scenes: Sequence[tuple[int, SceneNote]], note_ids: Sequence[int], d
     )
 
 
-def _answer(unit: Unit, written: _NotesWritten) -> NotesUpdated:
+def _answer(unit: Unit, written: NotesWritten) -> NotesUpdated:
     """Join what was written with what is open now."""
     kept = f"{len(written.scene_ids)} scenes and {len(written.note_ids)} notes kept"
     trouble = f"; {len(written.rejected)} scenes could not be read and are kept for repair" if written.rejected else ""
     return NotesUpdated(
+        **{each.name: getattr(written, each.name) for each in fields(written)},
         message=f"ok: {kept}{trouble}",
-        scene_ids=written.scene_ids,
-        note_ids=written.note_ids,
-        rejected=written.rejected,
-        remarks=written.remarks,
-        deleted_ids=written.deleted_ids,
         open_notes=tuple(note for note in open_notes(unit) if note.type == "note"),
         pending_scenes=pending(unit),
     )
 
 
-def _parse_note(note: object) -> tuple[NoteType, str]:
+def _parse_note(note: object) -> tuple[_NoteType, str]:
     """Read a note that is text, or an object with content and type."""
     given = note if isinstance(note, Mapping) else {"content": note}
     kind = given.get("type", "note")
@@ -215,14 +206,14 @@ def note_document(content: str, now: datetime) -> Document:
     return Document(kind="note", text=content, happened_at=now)
 
 
-def add_note(tx: Transaction, item: int, kind: NoteType, content: str, problem: str | None = None) -> None:
+def add_note(tx: Transaction, item: int, kind: _NoteType, content: str, problem: str | None = None) -> None:
     """Write one note."""
     values = {"id": item, "kind": kind, "content": content, "problem": problem, "at": to_micros(tx.at)}
     tx.unit.run("episodic.note_add", session=tx.session_id, **values)
 
 
 def change_note(
-    tx: Transaction, note: BeingNote, content: str, *, kind: NoteType | None = None, problem: str | None = None
+    tx: Transaction, note: BeingNote, content: str, *, kind: _NoteType | None = None, problem: str | None = None
 ) -> None:
     """Write one note anew."""
     values = {"kind": kind or note.type, "content": content, "problem": problem, "at": to_micros(tx.at)}

@@ -7,7 +7,7 @@ begin; it is never folded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +54,7 @@ class SplitAnswer(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class SubCluster:
+class _SubCluster:
     """Scenes that leave a cluster together; the name is the first member's action when there is none."""
 
     members: tuple[int, ...]
@@ -63,16 +63,16 @@ class SubCluster:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSplit:
+class _ClusterSplit:
     """What is to be born of one cluster."""
 
     cluster: Cluster
-    groups: tuple[SubCluster, ...]
+    groups: tuple[_SubCluster, ...]
 
 
 def split(run: PatrolRun) -> Change:
     """❻ Let crowded clusters give birth."""
-    splits: list[ClusterSplit] = []
+    splits: list[_ClusterSplit] = []
     remarks: list[str] = []
     with run.op.read() as unit:
         crowded = [cluster for cluster in clusters_of(unit) if cluster.active > _TOO_MANY]
@@ -90,9 +90,9 @@ def split(run: PatrolRun) -> Change:
     return change
 
 
-def plan_by_vectors(
+def _plan_by_vectors(
     cluster: Cluster, vectors: Mapping[int, Floats], active: int, threshold: float
-) -> ClusterSplit | None:
+) -> _ClusterSplit | None:
     """Decide which groups leave a cluster, from their vectors alone. Touches nothing.
 
     A root lets go what holds together; of a sub-cluster, all but the largest part leaves. At least one part does.
@@ -106,13 +106,13 @@ def plan_by_vectors(
         going = [part for part in ranked if coherence(rows[part]) >= threshold] or ranked[:1]
     else:
         going = sorted(parts, key=len)[:-1]
-    groups = [SubCluster(tuple(by_centrality([ids[place] for place in part], rows[part]))) for part in going]
-    return ClusterSplit(cluster, _kept_back(groups, active))
+    groups = [_SubCluster(tuple(by_centrality([ids[place] for place in part], rows[part]))) for part in going]
+    return _ClusterSplit(cluster, _kept_back(groups, active))
 
 
 def plan_by_model(
     cluster: Cluster, ids: Sequence[int], active: int, answer: SplitAnswer
-) -> tuple[ClusterSplit, list[str]]:
+) -> tuple[_ClusterSplit, list[str]]:
     """Decide what of a model's answer to believe. Touches nothing."""
     free, groups, remarks = set(ids), [], []
     for part in answer.parts:
@@ -123,18 +123,18 @@ def plan_by_model(
             remarks.append(f"ignored a part of cluster {cluster.id} with {len(members)} scenes: {_LEAST} is the least")
             continue
         free -= set(members)
-        groups.append(SubCluster(tuple(members), _one_line(part.name), _one_line(part.digest)))
+        groups.append(_SubCluster(tuple(members), _one_line(part.name), _one_line(part.digest)))
     kept = _kept_back(groups, active)
     if len(kept) < len(groups):
         remarks.append(f"kept a part in cluster {cluster.id}, so that {_LEAST} scenes remain")
-    return ClusterSplit(cluster, kept), remarks
+    return _ClusterSplit(cluster, kept), remarks
 
 
 def _one_line(text: str) -> str:
     return " ".join(cleaned(text, len(text)).split())[:_LONGEST_TEXT]
 
 
-def _kept_back(groups: Sequence[SubCluster], active: int) -> tuple[SubCluster, ...]:
+def _kept_back(groups: Sequence[_SubCluster], active: int) -> tuple[_SubCluster, ...]:
     """Keep back the last groups until enough scenes remain in the cluster."""
     kept = list(groups)
     while kept and active - sum(len(group.members) for group in kept) < _LEAST:
@@ -142,7 +142,7 @@ def _kept_back(groups: Sequence[SubCluster], active: int) -> tuple[SubCluster, .
     return tuple(kept)
 
 
-def _ask(run: PatrolRun, cluster: Cluster, remarks: list[str]) -> ClusterSplit | None:
+def _ask(run: PatrolRun, cluster: Cluster, remarks: list[str]) -> _ClusterSplit | None:
     """Ask the model for topics; None when it fails, so that the vectors decide."""
     with run.op.read() as unit:
         ids = _active_in(unit, cluster.id)[-_MOST_SHOWN:]
@@ -165,12 +165,12 @@ def _ask(run: PatrolRun, cluster: Cluster, remarks: list[str]) -> ClusterSplit |
     return found
 
 
-def _cut(run: PatrolRun, cluster: Cluster) -> ClusterSplit | None:
+def _cut(run: PatrolRun, cluster: Cluster) -> _ClusterSplit | None:
     """Let the vectors decide."""
     with run.op.read() as unit:
         vectors = run.op.embedding.held(unit, _active_in(unit, cluster.id)[-_AT_ONCE:])
         threshold = thresholds_of(run.being, unit).cluster
-    return plan_by_vectors(cluster, dict(sorted(vectors.items())), cluster.active, threshold)
+    return _plan_by_vectors(cluster, dict(sorted(vectors.items())), cluster.active, threshold)
 
 
 def _active_in(unit: Unit, cluster_id: int) -> list[int]:
@@ -179,7 +179,7 @@ def _active_in(unit: Unit, cluster_id: int) -> list[int]:
     return sorted(row["id"] for row in rows if row["status"] == "active")
 
 
-def _write_splits(tx: Transaction, splits: Iterable[ClusterSplit]) -> tuple[int, int]:
+def _write_splits(tx: Transaction, splits: Iterable[_ClusterSplit]) -> tuple[int, int]:
     """Make the new clusters and move what is still active and still there; both sides keep at least two."""
     born = moved = 0
     touched: set[int] = set()
@@ -196,7 +196,7 @@ def _write_splits(tx: Transaction, splits: Iterable[ClusterSplit]) -> tuple[int,
     return born, moved
 
 
-def _give_birth(tx: Transaction, cluster: Cluster, group: SubCluster, members: Sequence[int]) -> int:
+def _give_birth(tx: Transaction, cluster: Cluster, group: _SubCluster, members: Sequence[int]) -> int:
     """Make one sub-cluster and move its scenes; they have the same root as before."""
     central = nodes_of(tx.unit, members[:_IN_A_DIGEST])
     actions = [central[item].scene.action for item in members[:_IN_A_DIGEST]]
@@ -258,12 +258,9 @@ def _siblings(
         block = asking[start : start + _BLOCK]
         similar = rows[[position[cluster.id] for cluster in block]] @ rows.T
         for cluster, line in zip(block, similar, strict=True):
-            over = (places[number] for number in _over(line, threshold))
-            found[cluster.id] = [each for each in over if each != cluster.id and parent.get(each) == cluster.parent_id]
+            over = np.flatnonzero(line > threshold)
+            nearest = (places[number] for number in over[np.argsort(-line[over], kind="stable")])
+            found[cluster.id] = [
+                each for each in nearest if each != cluster.id and parent.get(each) == cluster.parent_id
+            ]
     return found
-
-
-def _over(line: Floats, threshold: float) -> Iterator[int]:
-    """Name the positions over the threshold, nearest first."""
-    over = np.flatnonzero(line > threshold)
-    return iter(over[np.argsort(-line[over], kind="stable")].tolist())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from pydantic import BaseModel, Field
 
@@ -210,14 +211,8 @@ def _write(tx: Transaction, run: PatrolRun, plan: _Plan, ready: Prepared) -> Ste
 
 def _is_changed(then: Node, now: Node | None) -> bool:
     """Say whether a scene is not what it was when the plan was made; being recalled meanwhile changes nothing here."""
-    if now is None:
-        return True
-    return (then.content, then.status, then.pinned, then.cluster_id) != (
-        now.content,
-        now.status,
-        now.pinned,
-        now.cluster_id,
-    )
+    decided_by = attrgetter("content", "status", "pinned", "cluster_id")
+    return now is None or decided_by(then) != decided_by(now)
 
 
 def _unite(tx: Transaction, merge: _Merge, ready: Prepared) -> None:

@@ -46,14 +46,11 @@ class StepOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepReport:
+class StepReport(StepOutcome):
     """One step as `patrol_report` shows it."""
 
     step: str
-    counts: Mapping[str, int]
     milliseconds: int
-    skipped: str | None
-    remarks: tuple[str, ...]
     at: datetime
 
 

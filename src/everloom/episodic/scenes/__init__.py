@@ -2,3 +2,10 @@
 
 Refuses to know patrols, recall and entries: they stand on this room.
 """
+
+from everloom.episodic.scenes.clusters import Cluster
+from everloom.episodic.scenes.editing import MergedNodes, merge_nodes, pin_node, show_node
+from everloom.episodic.scenes.node import Node
+from everloom.episodic.scenes.scene import Emotion, Scene, When
+
+__all__ = ["Cluster", "Emotion", "MergedNodes", "Node", "Scene", "When", "merge_nodes", "pin_node", "show_node"]

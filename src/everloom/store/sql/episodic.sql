@@ -26,10 +26,6 @@ SELECT id, number, reason, began_at, ended_at FROM patrol WHERE workspace_id = :
 -- List the newest patrols.
 SELECT id, number, reason, began_at, ended_at FROM patrol WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit;
 
--- name: patrol_get
--- Read one patrol.
-SELECT id, number, reason, began_at, ended_at FROM patrol WHERE workspace_id = :workspace AND id = :id;
-
 -- name: patrol_end
 -- End a patrol.
 UPDATE patrol SET ended_at = :at WHERE workspace_id = :workspace AND id = :id AND ended_at IS NULL;
@@ -48,10 +44,6 @@ WHERE workspace_id = :workspace AND patrol_id IN (:*ids) ORDER BY patrol_id, pos
 -- Add a cluster.
 INSERT INTO cluster (workspace_id, id, parent_id, is_root, name, digest, vector_model)
 VALUES (:workspace, :id, :parent, :is_root, :name, :digest, 0);
-
--- name: cluster_get
--- Read one cluster with its centre.
-SELECT id, parent_id, is_root, name, digest, vector, vector_model FROM cluster WHERE workspace_id = :workspace AND id = :id;
 
 -- name: cluster_counts
 -- List the clusters with how many scenes live and die in each.
@@ -76,12 +68,6 @@ UPDATE cluster SET vector = :vector, vector_model = :model WHERE workspace_id = 
 -- name: cluster_drop
 -- Delete clusters; a root stays.
 DELETE FROM cluster WHERE workspace_id = :workspace AND id IN (:*ids) AND is_root = 0;
-
--- name: cluster_sample
--- The three most important actions of a cluster, for a digest.
-SELECT s.action FROM scene AS s JOIN scene_life AS l ON l.workspace_id = s.workspace_id AND l.scene_id = s.id
-WHERE s.workspace_id = :workspace AND l.cluster_id = :id AND l.status <> 'dead'
-ORDER BY l.importance DESC, l.last_activated DESC, s.id LIMIT 3;
 
 -- name: scene_add
 -- Add a scene as it was told.
@@ -244,10 +230,6 @@ ORDER BY id DESC LIMIT :limit;
 -- name: census
 -- Count scenes by how they are.
 SELECT l.status, l.death, COUNT(*) AS count FROM scene_life AS l WHERE l.workspace_id = :workspace GROUP BY l.status, l.death;
-
--- name: scene_ids
--- Say which of some ids are scenes.
-SELECT id FROM scene WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: note_add
 -- Keep a note for the next patrol.

@@ -17,7 +17,7 @@ from everloom.surfaces.cli.runtime.verbs import call, group_of, rendered
 from everloom.wiring.faculties import FACULTIES
 
 if TYPE_CHECKING:
-    from everloom.episodic.patrol.task import Patrolled
+    from everloom.episodic.patrol import Patrolled
 
 _FACULTY = FACULTIES["episodic"]
 # Lists whose entries a program finds under a name.

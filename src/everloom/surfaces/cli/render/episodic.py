@@ -8,16 +8,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from everloom.clock import shown
-from everloom.episodic.entries.entry import MemoryEntry
-from everloom.episodic.entries.notes import NotesUpdated
-from everloom.episodic.entries.updating import MemoryUpdated
-from everloom.episodic.patrol.steps import PatrolReport
-from everloom.episodic.patrol.task import Patrolled
-from everloom.episodic.recall.context import ContextBlocks
-from everloom.episodic.recall.recalling import ClusterMemory, Recall
-from everloom.episodic.recall.searching import FoundScenes, SaidMessage
-from everloom.episodic.scenes.editing import MergedNodes
-from everloom.episodic.scenes.node import Node
+from everloom.episodic.entries import MemoryEntry, MemoryUpdated, NotesUpdated
+from everloom.episodic.patrol import Patrolled, PatrolReport
+from everloom.episodic.recall import ClusterMemory, ContextBlocks, FoundScenes, Recall, SaidMessage
+from everloom.episodic.scenes import MergedNodes, Node
 from everloom.surfaces.cli.render.parts import Part, Renderer, render_with
 from everloom.surfaces.cli.runtime.output import Table
 
