@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
@@ -15,7 +19,8 @@ from everloom.graph.kinds import KINDS
 from everloom.graph.operations.suggestions import choose_links
 from everloom.graph.results import MemoryBrief, TagCount
 from everloom.kernel.lifecycle import Vigour, strength_after_days, vigour
-from everloom.kernel.search import Scope
+from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.search import Document, Index, Prepared, Scope
 from everloom.loom import Loom, Workspace
 from tests.graph.ground import NOW, assert_agreement, assert_two_sided, files_say, keep, memory_text, text_of, write
 
@@ -228,6 +233,74 @@ def test_an_old_file_that_appears_is_archived_at_once(workspace: Workspace, grap
     write(graph, "graph/problems/old.md", old.replace("2024-01-01", "2026-11-01"), age=50)
     graph.follow()
     assert [hit.title for hit in workspace.search("rusty capstan")] == ["Rusty capstan"]
+
+
+@pytest.mark.promise("graph.5-archived")
+def test_what_comes_back_from_the_archive_is_found_by_all_it_tells(
+    loom: Loom, workspace: Workspace, graph: Graph, clock: ManualClock
+) -> None:
+    stored = keep(graph, "Old capstan", "procedure", tags=("deck",), steps=("Grease it",), importance=0.3)
+    op = loom.operation(workspace.info)
+    with op.write("test") as transaction:
+        (document,) = loom.index.documents(transaction.unit, [stored.item]).values()
+        detailed = replace(document, details="It once belonged to a barque.")
+        loom.index.revise(transaction.unit, stored.item, loom.index.prepare([detailed]), clock.now())
+    clock.advance(timedelta(days=200))
+    assert graph.decay().archived == 1
+    assert workspace.search("barque") == ()
+    graph.get(stored.id)
+    with op.read() as unit:
+        assert loom.index.documents(unit, [stored.item]) == {stored.item: detailed}
+    assert [hit.id for hit in workspace.search("barque")] == [stored.item]
+
+
+@pytest.mark.promise("graph.5-archived")
+@pytest.mark.parametrize("way", ["get", "edit", "merge", "decay"])
+def test_no_vector_is_made_while_a_transaction_is_open(
+    loom: Loom, graph: Graph, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    old, other = keep(graph, "Rusty capstan", "problem"), keep(graph, "Capstan again", "problem")
+    for _ in range(4):
+        graph.get(other.id)
+    clock.advance(timedelta(days=70))
+    assert graph.decay().archived == 1
+    open_writes: list[str] = []
+    prepared: list[int] = []
+
+    @contextmanager
+    def noted_write(op: Operation, name: str) -> Iterator[Transaction]:
+        with original_write(op, name) as transaction:
+            open_writes.append(name)
+            yield transaction
+            open_writes.pop()
+
+    def noted_prepare(index: Index, documents: Iterable[Document]) -> Prepared:
+        ready = tuple(documents)
+        prepared.append(len(ready))
+        assert open_writes == []
+        return original_prepare(index, ready)
+
+    original_write, original_prepare = Operation.write, Index.prepare
+    monkeypatch.setattr(Operation, "write", noted_write)
+    monkeypatch.setattr(Index, "prepare", noted_prepare)
+    match way:
+        case "get":
+            graph.get(old.id)
+        case "edit":
+            fresh = clock.now().isoformat(timespec="seconds")
+            text = re.sub(r"created: .*", f"created: {fresh}", text_of(graph, old.path))
+            write(graph, old.path, text)
+            graph.follow()
+        case "merge":
+            graph.merge(old.id, other.id)
+        case _:
+            # Somebody used it by way of the whole loom, which knows nothing of archives.
+            loom.workspace().show(old.item)
+            loom.workspace().show(old.item)
+            assert graph.decay().revived == 1
+    assert sum(prepared) >= 1
+    assert old.item in {hit.id for hit in loom.workspace().search("rusty capstan")}
+    assert_agreement(loom, graph)
 
 
 def brief(identity: str, kind: str, similarity: float | None, tags: tuple[str, ...] = ()) -> MemoryBrief:

@@ -69,7 +69,7 @@ class Edge:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MemoryFields:
     """The fields of a memory as somebody gives them; None where nothing was said."""
 
@@ -84,7 +84,7 @@ class MemoryFields:
     postconditions: Sequence[str] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MemoryFilter:
     """Which memories are meant; None and empty mean any."""
 

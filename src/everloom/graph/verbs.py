@@ -115,18 +115,8 @@ class Graph:
         from everloom.graph.operations.memories import store
         from everloom.graph.results import MemoryFields
 
-        fields = MemoryFields(
-            type=type,
-            title=title,
-            content=content,
-            tags=tags,
-            importance=importance,
-            confidence=confidence,
-            steps=steps,
-            preconditions=preconditions,
-            postconditions=postconditions,
-        )
-        return store(self._graph, fields, connect=connect)
+        lists = (steps, preconditions, postconditions)
+        return store(self._graph, MemoryFields(type, title, content, tags, importance, confidence, *lists), connect)
 
     @verb("Store a procedure", ADDS)
     def procedure(
@@ -141,16 +131,11 @@ class Graph:
         importance: _Importance = 0.5,
     ) -> results.Stored:
         """Keep a procedure with its steps."""
-        return self.store(
-            type="procedure",
-            title=title,
-            content=content,
-            tags=tags,
-            importance=importance,
-            steps=steps,
-            preconditions=preconditions,
-            postconditions=postconditions,
-        )
+        from everloom.graph.operations.memories import store
+        from everloom.graph.results import MemoryFields
+
+        lists = (steps, preconditions, postconditions)
+        return store(self._graph, MemoryFields("procedure", title, content, tags, importance, None, *lists))
 
     @verb(
         "Recall",
@@ -175,8 +160,7 @@ class Graph:
         from everloom.graph.index.recall import recall
         from everloom.graph.results import MemoryFilter
 
-        within = MemoryFilter(types=types, tags=tags, min_importance=min_importance, archived=archived)
-        return recall(self._graph, query, limit=limit, within=within)
+        return recall(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived))
 
     @verb(
         "Get a memory",
@@ -213,10 +197,10 @@ class Graph:
         from everloom.graph.index.recall import list_memories, recall
         from everloom.graph.results import MemoryFilter, Recalled
 
-        within = MemoryFilter(types=types, tags=tags, min_importance=min_importance, archived=archived)
+        within = MemoryFilter(types, tags, min_importance, archived)
         if query.strip():
-            return recall(self._graph, query, limit=limit, within=within)
-        return Recalled(tuple(list_memories(self._graph, within, limit=limit)))
+            return recall(self._graph, query, limit, within)
+        return Recalled(tuple(list_memories(self._graph, within, limit)))
 
     @verb(
         "Update a memory",
@@ -243,18 +227,8 @@ class Graph:
         from everloom.graph.operations.memories import update
         from everloom.graph.results import MemoryFields
 
-        fields = MemoryFields(
-            type=type,
-            title=title,
-            content=content,
-            tags=tags,
-            importance=importance,
-            confidence=confidence,
-            steps=steps,
-            preconditions=preconditions,
-            postconditions=postconditions,
-        )
-        return update(self._graph, id, fields)
+        lists = (steps, preconditions, postconditions)
+        return update(self._graph, id, MemoryFields(type, title, content, tags, importance, confidence, *lists))
 
     @verb("Delete a memory", DESTROYS, tools=_TOOLS, tool="memory_delete")
     def delete(self, id: _Id) -> results.DeletedMemory:

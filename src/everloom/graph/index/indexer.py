@@ -7,7 +7,7 @@ its memory out, and the row stays for the day it comes back, with its accesses.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,35 +27,42 @@ from everloom.store.contract import Value
 BATCH = 1_000
 
 
+# The fields that a row repeats as they are.
+_MEMORY = ("type", "title", "importance", "confidence", "path")
+_EDGE = ("type", "from_id", "from_title", "to_id", "to_title", "strength", "description", "path")
+_RELATION = ("target", "type", "direction", "strength", "context", "edge_id")
+
+
 @dataclass(slots=True)
 class IndexChanges:
-    """What a batch of files means for the index."""
+    """What a batch of files means for the index; what is new has no row yet."""
 
     files: Sequence[ParsedFile]
-    new: list[tuple[ParsedFile, Memory]] = field(default_factory=list)
-    changed: list[tuple[ParsedFile, Memory, Row]] = field(default_factory=list)
-    new_edges: list[tuple[ParsedFile, Edge]] = field(default_factory=list)
-    changed_edges: list[tuple[ParsedFile, Edge, Row]] = field(default_factory=list)
-    broken: list[tuple[ParsedFile, FileProblem, int | None]] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
+    memories: list[tuple[Memory, Row | None]] = field(default_factory=list)
+    edges: list[tuple[Edge, Row | None]] = field(default_factory=list)
+    broken: dict[str, tuple[FileProblem, int | None]] = field(default_factory=dict)
     gone_memories: set[int] = field(default_factory=set)
     gone_edges: set[int] = field(default_factory=set)
-    # Changed memories that were taken out of the index before, and come back with a document of their own.
-    returning: list[int] = field(default_factory=list)
+    # Files whose memory has no document: it is new, or was out of the index for a while.
+    fresh: list[str] = field(default_factory=list)
+    published: Prepared | None = None
     rewritten: dict[int, Prepared] = field(default_factory=dict)
     reviving: set[int] = field(default_factory=set)
-    published: Prepared | None = None
+
+    @property
+    def gone(self) -> list[str]:
+        """List the files that are not there any more."""
+        return [each.path for each in self.files if each.content is None]
 
     def report(self) -> Followed:
         """Say what following the files changed."""
-        unreadable = tuple(each.content for each in self.files if isinstance(each.content, FileProblem))
-        duplicates = tuple(problem for each, problem, _ in self.broken if not isinstance(each.content, FileProblem))
+        rows = [row for _, row in [*self.memories, *self.edges]]
         return Followed(
-            read=sum(each.content is not None for each in self.files),
-            added=len(self.new) + len(self.new_edges),
-            changed=len(self.changed) + len(self.changed_edges),
+            read=len(self.files) - len(self.gone),
+            added=rows.count(None),
+            changed=len(rows) - rows.count(None),
             removed=len(self.gone_memories) + len(self.gone_edges),
-            problems=unreadable + duplicates,
+            problems=tuple(problem for problem, _ in self.broken.values()),
         )
 
 
@@ -80,21 +87,37 @@ def prepare_changes(
     files = [read_file(graph.disk, path) for path in dict.fromkeys(paths)]
     with graph.op.read() as unit:
         changes = _decide(files, _known_of(unit, graph.id, files), graph.disk)
-        held = index.documents(unit, [row["id"] for *_, row in changes.changed])
-    changes.returning = [row["id"] for *_, row in changes.changed if row["id"] not in held]
-    fresh = [*changes.new, *((file, memory) for file, memory, row in changes.changed if row["id"] not in held)]
-    if fresh:
-        changes.published = index.prepare([_document_of(memory, session_id) for _, memory in fresh])
-    for _, memory, row in changes.changed:
-        item, old = row["id"], held.get(row["id"])
-        if old is None:
+        held = index.documents(unit, [row["id"] for _, row in changes.memories if row is not None])
+    documents = []
+    for memory, row in changes.memories:
+        if row is None or (old := held.get(row["id"])) is None:
+            changes.fresh.append(memory.path)
+            documents.append(_document_of(memory, session_id))
             continue
         document = _document_of(memory, old.session_id)
         if row["archived"] and not is_archived(_future_row(memory, row), now, restored_access(row, states)):
-            changes.reviving.add(item)
-        if document != old or item in changes.reviving:
-            changes.rewritten[item] = index.prepare([document])
+            changes.reviving.add(row["id"])
+        if document != old or row["id"] in changes.reviving:
+            changes.rewritten[row["id"]] = index.prepare([document])
+    changes.published = index.prepare(documents) if documents else None
     return changes
+
+
+def write_changes(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) -> list[int]:
+    """Carry out what was decided; the answer is the memories that were touched, whose archive state may differ now."""
+    _leave(graph, transaction, changes)
+    items = _write_memories(graph, transaction, changes)
+    touched = list(items.values())
+    items |= _write_rows(graph, transaction, "edge", changes.edges)
+    transaction.unit.many(
+        "graph.file_put",
+        [
+            _file_row(graph.id, file, items.get(file.path), changes)
+            for file in changes.files
+            if file.content is not None
+        ],
+    )
+    return touched
 
 
 def follow_files(graph: OpenGraph, paths: Sequence[str], session_id: int | None = None) -> Followed:
@@ -104,19 +127,6 @@ def follow_files(graph: OpenGraph, paths: Sequence[str], session_id: int | None 
         touched = write_changes(graph, transaction, changes)
         update_archive(transaction.unit, graph.op.index, touched, transaction.at)
     return changes.report()
-
-
-def write_changes(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) -> list[int]:
-    """Carry out what was decided; the answer is the memories that were touched, whose archive state may differ now."""
-    unit = transaction.unit
-    _leave(graph, transaction, changes)
-    items = _write_memories(graph, transaction, changes)
-    touched = list(items.values())
-    items |= _write_edges(graph, transaction, changes)
-    rows = [_file_row(graph.id, file, items[file.path], None) for file in _readable(changes)]
-    rows += [_file_row(graph.id, file, item, problem) for file, problem, item in changes.broken]
-    unit.many("graph.file_put", rows)
-    return touched
 
 
 def _known_of(unit: Unit, graph: int, files: Sequence[ParsedFile]) -> _Known:
@@ -134,8 +144,8 @@ def _known_of(unit: Unit, graph: int, files: Sequence[ParsedFile]) -> _Known:
 
 def _decide(files: Sequence[ParsedFile], known: _Known, disk: Disk) -> IndexChanges:
     """Decide what becomes of each file."""
-    changes = IndexChanges(files, gone=[each.path for each in files if each.content is None])
-    leaving = set(changes.gone) | {each.path for each in files if isinstance(each.content, FileProblem)}
+    changes = IndexChanges(files)
+    leaving = {each.path for each in files if each.content is None or isinstance(each.content, FileProblem)}
     claimed: dict[str, str] = {}
     for each in files:
         match each.content:
@@ -143,13 +153,16 @@ def _decide(files: Sequence[ParsedFile], known: _Known, disk: Disk) -> IndexChan
                 row = (known.memories if isinstance(content, Memory) else known.edges).get(content.id)
                 owner = claimed.get(content.id) or _owner_of(row, content, leaving, disk)
                 if owner is not None:
-                    changes.broken.append((each, FileProblem(each.path, None, f"it has the same id as {owner}"), None))
+                    changes.broken[each.path] = FileProblem(each.path, None, f"it has the same id as {owner}"), None
                     continue
                 claimed[content.id] = each.path
-                _sort_in(changes, each, content, row)
+                if isinstance(content, Memory):
+                    changes.memories.append((content, row))
+                else:
+                    changes.edges.append((content, row))
             case FileProblem() as problem:
                 former = known.files.get(each.path)
-                changes.broken.append((each, problem, None if former is None else former["item_id"]))
+                changes.broken[each.path] = problem, None if former is None else former["item_id"]
     _depart(changes, known)
     return changes
 
@@ -162,29 +175,14 @@ def _owner_of(row: Row | None, content: Memory | Edge, leaving: set[str], disk: 
     return None if other == content.path or other in leaving or not disk.exists(other) else other
 
 
-def _sort_in(changes: IndexChanges, file: ParsedFile, content: Memory | Edge, row: Row | None) -> None:
-    """Put one readable file on its list."""
-    if isinstance(content, Memory):
-        if row is None:
-            changes.new.append((file, content))
-        else:
-            changes.changed.append((file, content, row))
-    elif row is None:
-        changes.new_edges.append((file, content))
-    else:
-        changes.changed_edges.append((file, content, row))
-
-
 def _depart(changes: IndexChanges, known: _Known) -> None:
     """Find what lost its file: files that are gone, or that now hold something else."""
-    staying = {row["id"] for _, _, row in changes.changed} | {row["id"] for _, _, row in changes.changed_edges}
+    staying = {row["id"] for _, row in [*changes.memories, *changes.edges] if row is not None}
     for each in changes.files:
         former = known.files.get(each.path)
-        if former is None or former["item_id"] is None or former["item_id"] in staying:
+        item = None if former is None or isinstance(each.content, FileProblem) else former["item_id"]
+        if item is None or item in staying:
             continue
-        if isinstance(each.content, FileProblem):
-            continue
-        item = former["item_id"]
         if is_edge(each.path):
             changes.gone_edges.add(item)
         elif item in known.former and known.former[item]["path"] == each.path:
@@ -207,72 +205,52 @@ def _leave(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) ->
 def _write_memories(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) -> dict[str, int]:
     """Write the rows, relations and documents of memories; the answer is the item of each path."""
     unit, now, index = transaction.unit, transaction.at, graph.op.index
-    fresh = list(register(unit, ["memory"] * len(changes.new), now))
-    items = {file.path: item for (file, _), item in zip(changes.new, fresh, strict=True)}
-    unit.many(
-        "graph.memory_add",
-        [
-            {"id": items[file.path], "graph": graph.id, "uuid": memory.id, **_columns(memory)}
-            for file, memory in changes.new
-        ],
-    )
-    for file, memory, row in changes.changed:
-        item = items[file.path] = row["id"]
-        unit.run("graph.memory_change", id=item, **_columns(memory))
+    items = _write_rows(graph, transaction, "memory", changes.memories)
+    for item, prepared in changes.rewritten.items():
         if item in changes.reviving:
-            index.revive(unit, [item], changes.rewritten[item], now)
-        elif item in changes.rewritten:
-            index.revise(unit, item, changes.rewritten[item], now)
+            index.revive(unit, [item], prepared, now)
+        else:
+            index.revise(unit, item, prepared, now)
     unit.run("graph.memory_archive", ids=sorted(changes.reviving), archived=0)
     if changes.published is not None:
-        index.publish(unit, [*fresh, *changes.returning], changes.published, now)
-    whole = [*changes.new, *((file, memory) for file, memory, _ in changes.changed)]
-    _write_relations(unit, [(items[file.path], memory) for file, memory in whole])
-    was_pinned = {file.path: bool(row["in_vault"]) for file, _, row in changes.changed}
-    for path, item in items.items():
-        if in_vault(path) != was_pinned.get(path, False):
-            pin(unit, item, pinned=in_vault(path), at=now)
-    return items
-
-
-def _write_relations(unit: Unit, memories: Sequence[tuple[int, Memory]]) -> None:
-    unit.run("graph.relation_drop", ids=[item for item, _ in memories])
+        index.publish(unit, [items[path] for path in changes.fresh], changes.published, now)
+    unit.run("graph.relation_drop", ids=list(items.values()))
     unit.many(
         "graph.relation_add",
         [
-            {"memory": item, "position": position, **_relation_columns(relation)}
-            for item, memory in memories
-            for position, relation in enumerate(memory.relations)
+            {"memory": items[memory.path], "position": position, **_values(side, _RELATION)}
+            for memory, _ in changes.memories
+            for position, side in enumerate(memory.relations)
         ],
     )
-
-
-def _write_edges(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) -> dict[str, int]:
-    """Write the rows of edges; the answer is the item of each path."""
-    unit = transaction.unit
-    fresh = register(unit, ["edge"] * len(changes.new_edges), transaction.at)
-    items = {file.path: item for (file, _), item in zip(changes.new_edges, fresh, strict=True)}
-    unit.many(
-        "graph.edge_add",
-        [
-            {"id": items[file.path], "graph": graph.id, "uuid": edge.id, **_edge_columns(edge)}
-            for file, edge in changes.new_edges
-        ],
-    )
-    for file, edge, row in changes.changed_edges:
-        items[file.path] = row["id"]
-        unit.run("graph.edge_change", id=row["id"], **_edge_columns(edge))
+    for memory, row in changes.memories:
+        is_pinned = in_vault(memory.path)
+        if is_pinned != bool(row is not None and row["in_vault"]):
+            pin(unit, items[memory.path], pinned=is_pinned, at=now)
     return items
 
 
-def _readable(changes: IndexChanges) -> Iterable[ParsedFile]:
-    """List the files that were understood."""
-    lists: list[Sequence[Any]] = [changes.new, changes.changed, changes.new_edges, changes.changed_edges]
-    return [row[0] for each in lists for row in each]
+def _write_rows(
+    graph: OpenGraph, transaction: Transaction, kind: str, entries: Sequence[tuple[Memory | Edge, Row | None]]
+) -> dict[str, int]:
+    """Add or change the rows of memories or edges; the answer is the item of each path."""
+    new = [content for content, row in entries if row is None]
+    fresh = register(transaction.unit, [kind] * len(new), transaction.at)
+    transaction.unit.many(
+        f"graph.{kind}_add",
+        [
+            {"id": item, "graph": graph.id, "uuid": content.id, **_columns(content)}
+            for item, content in zip(fresh, new, strict=True)
+        ],
+    )
+    old = [(content, row["id"]) for content, row in entries if row is not None]
+    transaction.unit.many(f"graph.{kind}_change", [{"id": item, **_columns(content)} for content, item in old])
+    pairs = [*zip((content.path for content in new), fresh, strict=True), *((each.path, item) for each, item in old)]
+    return dict(pairs)
 
 
-def _file_row(graph: int, file: ParsedFile, item: int | None, problem: FileProblem | None) -> dict[str, Value]:
-    """Write what was file of a file."""
+def _file_row(graph: int, file: ParsedFile, item: int | None, changes: IndexChanges) -> dict[str, Value]:
+    problem, former = changes.broken.get(file.path, (None, None))
     return {
         "graph": graph,
         "path": file.path,
@@ -280,60 +258,29 @@ def _file_row(graph: int, file: ParsedFile, item: int | None, problem: FileProbl
         "size": 0 if file.entry is None else file.entry.size,
         "hash": file.hash,
         "checked_at": machine_micros(),
-        "item": item,
+        "item": former if item is None else item,
         "problem": None if problem is None else problem.reason,
         "line": None if problem is None else problem.line,
     }
 
 
-def _columns(memory: Memory) -> dict[str, Value]:
-    """Write a memory as the values of its row."""
-    return {
-        "type": memory.type,
-        "title": memory.title,
-        "tags": json.dumps(memory.tags, ensure_ascii=False),
-        "importance": memory.importance,
-        "confidence": memory.confidence,
-        "created": to_micros(memory.created),
-        "updated": to_micros(memory.updated),
-        "path": memory.path,
-        "in_vault": int(in_vault(memory.path)),
-    }
+def _columns(content: Memory | Edge) -> dict[str, Any]:
+    """Write a memory or an edge as the values of its row."""
+    times = {"created": to_micros(content.created), "updated": to_micros(content.updated)}
+    if isinstance(content, Edge):
+        return {**_values(content, _EDGE), **times}
+    tags = json.dumps(content.tags, ensure_ascii=False)
+    return {**_values(content, _MEMORY), **times, "tags": tags, "in_vault": int(in_vault(content.path))}
+
+
+def _values(content: Memory | Edge | Relation, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(content, name) for name in names}
 
 
 def _future_row(memory: Memory, row: Row) -> dict[str, Any]:
     """Write a memory's row as it will be, with its present accesses."""
-    future = _columns(memory)
     pinned = max(row["pinned"] or 0, int(in_vault(memory.path)))
-    return {**future, "pinned": pinned, "count": row["count"], "last_at": row["last_at"]}
-
-
-def _relation_columns(relation: Relation) -> dict[str, Value]:
-    """Write one side of a relation as the values of its row."""
-    return {
-        "target": relation.target,
-        "type": relation.type,
-        "direction": relation.direction,
-        "strength": relation.strength,
-        "context": relation.context,
-        "edge": relation.edge_id,
-    }
-
-
-def _edge_columns(edge: Edge) -> dict[str, Value]:
-    """Write an edge as the values of its row."""
-    return {
-        "type": edge.type,
-        "from": edge.from_id,
-        "from_title": edge.from_title,
-        "to": edge.to_id,
-        "to_title": edge.to_title,
-        "strength": edge.strength,
-        "description": edge.description,
-        "created": to_micros(edge.created),
-        "updated": to_micros(edge.updated),
-        "path": edge.path,
-    }
+    return {**_columns(memory), "pinned": pinned, "count": row["count"], "last_at": row["last_at"]}
 
 
 def _document_of(memory: Memory, session: int | None) -> Document:

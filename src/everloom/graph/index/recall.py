@@ -19,7 +19,7 @@ _MOST = 200
 _ANY = MemoryFilter()
 
 
-def recall(graph: OpenGraph, query: str, *, limit: int = 10, within: MemoryFilter = _ANY) -> Recalled:
+def recall(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilter = _ANY) -> Recalled:
     """Bring back what a question touches, strongest first; what is archived stays away unless asked for."""
     if not 1 <= limit <= _MOST:
         raise Rejected(f"cannot recall {limit} memories", hint=f"ask for 1 to {_MOST}")
@@ -37,7 +37,7 @@ def recall(graph: OpenGraph, query: str, *, limit: int = 10, within: MemoryFilte
     return Recalled(tuple(briefs), found.degraded)
 
 
-def list_memories(graph: OpenGraph, within: MemoryFilter = _ANY, *, limit: int = 20) -> list[MemoryBrief]:
+def list_memories(graph: OpenGraph, within: MemoryFilter = _ANY, limit: int = 20) -> list[MemoryBrief]:
     """List memories that a filter lets through, newest change first."""
     fits = _sieve(graph, within)
     with graph.op.read() as unit:

@@ -38,7 +38,7 @@ from everloom.store import Row
 _LONGEST_TITLE = 1_000
 
 
-def store(graph: OpenGraph, fields: MemoryFields, *, connect: bool | None = None) -> Stored:
+def store(graph: OpenGraph, fields: MemoryFields, connect: bool | None = None) -> Stored:
     """Keep a new memory, and draw relations to what is near it."""
     memory = new_memory(fields, graph.op.now)
     links: list[ChosenLink] = []

@@ -109,7 +109,7 @@ ON CONFLICT (workspace_id, item_id) DO UPDATE SET
 -- name: relation_add
 -- Index a relation in a memory's file.
 INSERT INTO relation (workspace_id, memory_id, position, target, type, direction, strength, context, edge_uuid)
-VALUES (:workspace, :memory, :position, :target, :type, :direction, :strength, :context, :edge);
+VALUES (:workspace, :memory, :position, :target, :type, :direction, :strength, :context, :edge_id);
 
 -- name: relation_drop
 -- Take the relations of memories out of the index.
@@ -136,12 +136,12 @@ WHERE r.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL 
 -- Index an edge's file.
 INSERT INTO edge (workspace_id, id, graph_id, uuid, type, from_uuid, from_title, to_uuid, to_title, strength,
     description, created, updated, path)
-VALUES (:workspace, :id, :graph, :uuid, :type, :from, :from_title, :to, :to_title, :strength, :description, :created,
+VALUES (:workspace, :id, :graph, :uuid, :type, :from_id, :from_title, :to_id, :to_title, :strength, :description, :created,
     :updated, :path);
 
 -- name: edge_change
 -- Index an edge's file anew.
-UPDATE edge SET type = :type, from_uuid = :from, from_title = :from_title, to_uuid = :to, to_title = :to_title,
+UPDATE edge SET type = :type, from_uuid = :from_id, from_title = :from_title, to_uuid = :to_id, to_title = :to_title,
     strength = :strength, description = :description, created = :created, updated = :updated, path = :path
 WHERE workspace_id = :workspace AND id = :id;
 
