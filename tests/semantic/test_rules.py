@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -624,3 +625,15 @@ def test_without_a_session_there_is_no_activity_and_nothing_seen(loom: Loom, oth
         nobody.describe_session("Nothing")
     written = nobody.remember(["James"], "James paints.")
     assert nobody.delete_observations([written.id]).rejected[0].reason == "session mismatch"
+
+
+@pytest.mark.promise("search.details")
+def test_what_a_document_also_tells_stays_findable_when_it_gets_another_subject(loom: Loom, mind: Semantic) -> None:
+    known = mind.remember(["James"], "A day at sea.")
+    op = loom.workspace("james").op
+    with op.write("tell more") as tx:
+        document = replace(op.index.documents(tx.unit, [known.id])[known.id], details="a lighthouse")
+        op.index.revise(tx.unit, known.id, op.index.prepare([document]), tx.at)
+    assert mind.remember(["Elba"], "A day at sea.").duplicate
+    assert [hit.id for hit in mind.search("lighthouse", mode="text")] == [known.id]
+    assert [hit.id for hit in mind.search("Elba", mode="text")] == [known.id]

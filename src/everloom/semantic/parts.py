@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 from everloom.semantic.requests import UnderstandingKind
 
 Source = Literal["understanding", "observation"]
 CompactionReason = Literal["missing_token", "wrong_token", "time_gap"]
-
-ShapeT = TypeVar("ShapeT")
-
-
-def copied(shape: type[ShapeT], record: object, /, **extra: object) -> ShapeT:
-    """Make a value of a shape from another that has fields of the same names; `extra` are those that it lacks."""
-    names = [field.name for field in fields(shape) if field.name not in extra]  # type: ignore[arg-type]
-    values: dict[str, Any] = {name: getattr(record, name) for name in names if hasattr(record, name)}
-    return shape(**values, **extra)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,8 @@ UnderstandingKind = Literal[
 ]
 WrittenKind = Literal["single_subject", "relationship", "structural", "soul", "protocol", "orientation"]
 
+# Bounds that keep one request from holding the store for long. A synthesis of more than twenty subjects says nothing
+# about any of them; five hundred observations are one page of an import.
 MOST_SUBJECTS = 20
 MOST_OBSERVATIONS = 500
 MOST_IDS = 500
@@ -66,7 +68,7 @@ def tuple_of(values: Iterable[T]) -> tuple[T, ...]:
     return tuple(values)
 
 
-def counted(values: Iterable[T], what: str, most: int, *, least: int = 1) -> tuple[T, ...]:
+def items(values: Iterable[T], what: str, most: int, *, least: int = 1) -> tuple[T, ...]:
     """Accept a list of a bearable length."""
     known = tuple_of(values)
     if not least <= len(known) <= most:
@@ -79,7 +81,7 @@ def names(
 ) -> dict[str, str]:
     """Accept names, the first spelling of each under its key."""
     found: dict[str, str] = {}
-    for value in counted(values, f"{what}s", most, least=least):
+    for value in items(values, f"{what}s", most, least=least):
         name = checked_name(value, what)
         found.setdefault(name_key(name), name)
     return found
@@ -87,6 +89,7 @@ def names(
 
 def one_id(value: object, what: str = "the id") -> int:
     """Accept an id."""
+    # A bool is an int in Python, and nobody means the item with the id 1 by `True`.
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _LARGEST_ID:
         raise Rejected(f"{what} must be a positive whole number, not {value!r}")
     return value
@@ -94,7 +97,7 @@ def one_id(value: object, what: str = "the id") -> int:
 
 def ids(values: Sequence[int] | None, what: str, *, least: int = 0) -> tuple[int, ...]:
     """Accept ids, each once, in order."""
-    return tuple(dict.fromkeys(one_id(value, what) for value in counted(values or (), what, MOST_IDS, least=least)))
+    return tuple(dict.fromkeys(one_id(value, what) for value in items(values or (), what, MOST_IDS, least=least)))
 
 
 def limit(value: object, most: int = 1000) -> int:

@@ -1,26 +1,30 @@
 """Where a workspace and a session stand: documents, generation, clock; what was shown, and what others wrote meanwhile.
 
-Refuses to know what is remembered. The clock of semantic memory is the global id: ids grow in commit order inside a
-workspace, so that "later" never depends on anybody's wall clock.
+Also the few readers of rows that every room shares. Refuses to know what is remembered. The clock of semantic memory is
+the global id: ids grow in commit order inside a workspace, so that "later" never depends on anybody's wall clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Any, TypeVar
 
 from everloom.clock import from_micros, to_micros
 from everloom.kernel.journal import count_access
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import checked_name
-from everloom.semantic.parts import Activity, WorkspaceActivity
+from everloom.semantic.parts import Activity, BriefUnderstanding, WorkspaceActivity
 from everloom.semantic.results import SeenReset
 from everloom.store import Row, Unit
 
-MOST_ACTIVITY = 5
+# What others wrote rides along on every answer, so it must stay small.
+_MOST_ACTIVITY = 5
 _PREVIEW_WORDS = 20
 _PREVIEW_CHARACTERS = 200
+
+ShapeT = TypeVar("ShapeT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ def state_of(unit: Unit) -> SemanticState:
 
 def state_for_writing(unit: Unit) -> SemanticState:
     """Read the state of a workspace, making its row first."""
+    # Made on the first write and not with the workspace: the kernel, which makes workspaces, knows no faculty.
     unit.run("semantic.workspace_ensure")
     return state_of(unit)
 
@@ -77,6 +82,8 @@ def clock_id(unit: Unit) -> int:
 
 def tick(unit: Unit) -> int:
     """Take an id that is later than everything written so far."""
+    # An id of its own, although no item bears it: "since" and "through" compare ids, and two things that happen in one
+    # transaction must still come one after the other.
     (fresh,) = unit.ids(1)
     return fresh
 
@@ -92,7 +99,7 @@ def pending_count(unit: Unit) -> int:
     return count(unit, "semantic.subject_waiting_count") + count(unit, "semantic.intersection_waiting_count")
 
 
-def grouped(rows: Iterable[Row], key: str = "item_id") -> dict[int, list[Row]]:
+def group_rows(rows: Iterable[Row], key: str = "item_id") -> dict[int, list[Row]]:
     """Sort rows by what they belong to."""
     found: dict[int, list[Row]] = {}
     for row in rows:
@@ -105,6 +112,18 @@ def names_in(rows: Iterable[Row]) -> tuple[str, ...]:
     return tuple(row["name"] for row in rows)
 
 
+def brief_understanding(row: Row) -> BriefUnderstanding:
+    """Point at an understanding."""
+    return BriefUnderstanding(id=row["id"], summary=row["title"], generation=row["generation"], version=row["version"])
+
+
+def reshape(shape: type[ShapeT], record: object, /, **extra: object) -> ShapeT:
+    """Make a value of a shape from another that has fields of the same names; `extra` are those that it lacks."""
+    names = [field.name for field in fields(shape) if field.name not in extra]  # type: ignore[arg-type]
+    values: dict[str, Any] = {name: getattr(record, name) for name in names if hasattr(record, name)}
+    return shape(**values, **extra)
+
+
 def activity(tx: Transaction) -> WorkspaceActivity:
     """List what others wrote since this session's previous call, and note that this is one."""
     if tx.session is None:
@@ -113,10 +132,11 @@ def activity(tx: Transaction) -> WorkspaceActivity:
     # A session that never called semantic memory has no row here; one that begins now starts from its own id.
     unit.run("semantic.session_ensure", session=session)
     (state,) = unit.all("semantic.session_get", session=session)
-    rows = unit.all("semantic.activity", after=state["called_through"], session=session, limit=MOST_ACTIVITY)
+    rows = unit.all("semantic.activity", after=state["called_through"], session=session, limit=_MOST_ACTIVITY)
+    # Up to now and not only up to what is shown: five of fifty are news once, the other forty-five never again.
     unit.run("semantic.session_called", session=session, through=clock_id(unit))
     ids = [row["item_id"] for row in rows]
-    tags = grouped(
+    tags = group_rows(
         row for kind in ("observation", "understanding") for row in unit.all(f"semantic.{kind}_tags", ids=ids)
     )
     found = tuple(

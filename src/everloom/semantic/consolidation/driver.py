@@ -114,7 +114,7 @@ class PlannedStep:
     existing_understanding_id: int | None
 
 
-class PassHalted(Exception):
+class _PassHalted(Exception):
     """The run cannot go on; what is left stays due."""
 
     def __init__(self, reason: str, cause: EverloomError | None = None) -> None:
@@ -158,7 +158,7 @@ class ConsolidationTask:
         thinker = self._thinker(workspace)
         if thinker is None:
             raise Rejected("no language model is configured", hint="set llm.large")
-        going = ConsolidationPass(self._operation(workspace), thinker, lease, self._estimate, self._bounds)
+        going = _ConsolidationPass(self._operation(workspace), thinker, lease, self._estimate, self._bounds)
         self.passed = going.run(progress)
         if going.cause is not None:
             raise going.cause
@@ -198,7 +198,7 @@ def _planned(each: Material, op: Operation, estimate: Estimate) -> PlannedStep:
     )
 
 
-class ConsolidationPass:
+class _ConsolidationPass:
     """One run through what waits, while it happens."""
 
     def __init__(self, op: Operation, thinker: Thinker, lease: Lease, estimate: Estimate, bounds: PassBounds) -> None:
@@ -224,11 +224,12 @@ class ConsolidationPass:
             self._go_on()
             if not state.is_open:
                 self._generation = begin(self._op, None).generation
+            # The orientation comes last, because it tells of what the other steps wrote.
             for step in (*steps[: self._bounds.steps], ORIENTATION):
                 self._take(step)
                 progress(1)
             finish(self._op, self._generation, self._summary(), ((), ()), None)
-        except PassHalted as halt:
+        except _PassHalted as halt:
             self.cause = halt.cause
             return self._report(finished=False, stopped=halt.reason)
         except Conflict as error:
@@ -239,13 +240,13 @@ class ConsolidationPass:
     def _go_on(self) -> None:
         """Halt when time, tokens or money are spent, or when somebody wishes it."""
         if self._bounds.stop():
-            raise PassHalted("it was asked to stop")
+            raise _PassHalted("it was asked to stop")
         if not self._lease.has_time():
-            raise PassHalted("its time is up")
+            raise _PassHalted("its time is up")
         if self._bounds.tokens is not None and self._thinker.spent.tokens >= self._bounds.tokens:
-            raise PassHalted(f"its {self._bounds.tokens:,} tokens are spent")
+            raise _PassHalted(f"its {self._bounds.tokens:,} tokens are spent")
         if (refusal := self._thinker.refusal()) is not None:
-            raise PassHalted(refusal.message)
+            raise _PassHalted(refusal.message)
 
     def _check_lease(self) -> None:
         """Tell a lost lease from any other conflict: it ends the run, and everything else only a step."""
@@ -260,12 +261,13 @@ class ConsolidationPass:
         try:
             with self._op.read() as unit:
                 found = material.read(unit, self._op, step)
+            # Settled meanwhile, by an agent or by the run that this one resumes.
             if found is None:
                 return
             taken = self._think(found)
             self._failures = 0
         except ProviderBusy as error:
-            raise PassHalted(f"the model does not answer: {error.message}", error) from error
+            raise _PassHalted(f"the model does not answer: {error.message}", error) from error
         except (Conflict, NotFound) as error:
             self._check_lease()
             taken = StepTaken(kind=step.kind, names=step.names, outcome="skipped", reason=error.message)
@@ -275,7 +277,7 @@ class ConsolidationPass:
             if self._failures >= _MOST_FAILURES:
                 self._taken.append(taken)
                 why = f"the model failed {_MOST_FAILURES} times in a row: {error.message}"
-                raise PassHalted(why, error) from error
+                raise _PassHalted(why, error) from error
         self._taken.append(taken)
 
     def _think(self, found: Material) -> StepTaken:
@@ -289,6 +291,7 @@ class ConsolidationPass:
         if draft is None:
             self._review(found)
         else:
+            # Without a citation it rests on all that it was shown.
             sources = tuple(each for each in cited if each in known) or tuple(sorted(known))
             understanding = self._write(found, draft, verdict.reason, sources[: requests.MOST_IDS])
         return StepTaken(
@@ -313,6 +316,7 @@ class ConsolidationPass:
                 said = self._thinker.answer(material.question_of(found, page, draft), TextVerdict)
             if said.is_written and (fresh := TextDraft(said.content, said.summary)) != draft:
                 draft, changed = fresh, True
+            # The last page that changed something gives the reason; if none did, the first says why not.
             if verdict is None or said.is_written:
                 verdict = said
             cited |= dict.fromkeys(said.cited_observation_ids)

@@ -32,6 +32,7 @@ from everloom.store import Row, Unit
 Estimate = Callable[[str], int]
 
 # How much evidence one question holds; more of it is read page by page.
+# With its instructions, the text that exists and the answer a question stays far below the window of any model.
 _PAGE_TOKENS = 6_000
 _LONGEST_OBSERVATION = 4_000
 _LONGEST_ANSWER = 3_000
@@ -49,27 +50,27 @@ _REQUESTS: Mapping[str, str] = {
 }
 
 
-class StorableAnswer(BaseModel):
+class _StorableAnswer(BaseModel):
     """What every answer of a model has in common: text that can be kept."""
 
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
 
     @model_validator(mode="after")
-    def _can_be_kept(self) -> StorableAnswer:
+    def _can_be_kept(self) -> _StorableAnswer:
         for name, value in self:
             if isinstance(value, str) and UNSTORABLE.search(value):
                 raise ValueError(f"{name} holds a character that cannot be stored")
         return self
 
 
-class SessionNote(StorableAnswer):
+class SessionNote(_StorableAnswer):
     """The note of a session."""
 
     content: str = Field(min_length=1, max_length=_LONGEST_CONTENT)
     summary: str = Field(min_length=1, max_length=_LONGEST_SUMMARY)
 
 
-class TextVerdict(StorableAnswer):
+class TextVerdict(_StorableAnswer):
     """What is to become of an understanding: "unchanged" and "trivial" both leave things as they are."""
 
     decision: Literal["write", "unchanged", "trivial"]
@@ -135,6 +136,7 @@ def of_session(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
     if state is None or state["observed_through"] <= state["settled_through"]:
         return None
     note = _one_understanding(unit, state["understanding_id"])
+    # Beside a note only what came since is read; without one, all.
     after = state["settled_through"] if note is not None else 0
     ids = unit.all("consolidation.session_fresh", session=state["session_id"], after=after)
     return Material(step=step, as_of=0, existing=note, evidence=evidence_of(unit, ids))
@@ -176,6 +178,7 @@ def _of_orientation(unit: Unit, op: Operation, step: PlanStep) -> Material | Non
     state = state_of(unit)
     begun = state.consolidated_through if state.begun_through is None else state.begun_through
     existing = _one_understanding(unit, state.orientation_id)
+    # Resumed after it was written: asking again would only rephrase it.
     if (
         state.is_open
         and existing is not None

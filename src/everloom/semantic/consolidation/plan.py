@@ -93,6 +93,8 @@ def make_plan(
 
 def _subject_value(subject: WaitingSubject) -> float:
     """Estimate what consolidating a subject is worth: what is new, how much there is, and what was said of it."""
+    # A doubt counts like two observations and a link like one: both were said about the understanding itself. What was
+    # useful often is worth keeping fresh, but six times is as often as a thousand.
     weight = subject.fresh + 0.5 * math.log2(1 + subject.observation_count)
     linked = len(subject.linked_observation_ids)
     return round(weight + linked + 2.0 * subject.questionable + 0.5 * min(subject.useful, 6), 3)

@@ -28,18 +28,18 @@ from everloom.semantic.consolidation.results import (
     SessionNeed,
     UnlinkedObservation,
 )
-from everloom.semantic.evidence.identity import need, need_one
+from everloom.semantic.evidence.identity import need, need_one, regions_of, similarities
 from everloom.semantic.evidence.records import ancestors_of, linked_to, observations_of
-from everloom.semantic.evidence.subjects import brief_understanding
-from everloom.semantic.parts import BriefUnderstanding, SoulHint, copied
-from everloom.semantic.recall.intersections import regions_of, similarities
+from everloom.semantic.parts import BriefUnderstanding, SoulHint
 from everloom.semantic.results import SubjectPair
 from everloom.semantic.state import (
     SemanticState,
+    brief_understanding,
     clock_id,
-    grouped,
+    group_rows,
     names_in,
     pending_count,
+    reshape,
     state_for_writing,
     state_of,
     tick,
@@ -58,7 +58,7 @@ _LARGEST_REVIEW = 10_000
 _FIRST_LOOK = 20
 
 # Subjects and pairs of subjects that were read and need no change.
-Reviewed = tuple[Sequence[str], Sequence[tuple[str, str]]]
+_Reviewed = tuple[Sequence[str], Sequence[tuple[str, str]]]
 
 
 def read_plan(unit: Unit) -> ConsolidationPlan:
@@ -113,6 +113,7 @@ def _waiting_pairs(unit: Unit) -> list[WaitingPair]:
         WaitingPair(
             subject_a=row["name_a"],
             subject_b=row["name_b"],
+            # What was understood of the two counts as one thing that they share.
             size=row["observation_count"] + (1 if row["understanding_id"] in texts else 0),
             fresh=fresh.get((row["subject_a"], row["subject_b"]), 0),
             understanding=_brief(texts, row["understanding_id"]),
@@ -194,7 +195,7 @@ def _unlinked(unit: Unit, limit: int) -> tuple[UnlinkedObservation, ...]:
     """List the newest observations that wait and that no understanding rests on."""
     ids = [row["id"] for row in unit.all("semantic.observation_unlinked", limit=limit)]
     found = observations_of(unit, ids)
-    return tuple(copied(UnlinkedObservation, found[item]) for item in ids)
+    return tuple(reshape(UnlinkedObservation, found[item]) for item in ids)
 
 
 def questionable_items(unit: Unit) -> tuple[QuestionableItem, ...]:
@@ -209,7 +210,7 @@ def questionable_items(unit: Unit) -> tuple[QuestionableItem, ...]:
     targets = list(newest)
     found = []
     for kind, settled in (("observation", "settled_through"), ("understanding", "reviewed_through")):
-        tags = grouped(unit.all(f"semantic.{kind}_tags", ids=targets))
+        tags = group_rows(unit.all(f"semantic.{kind}_tags", ids=targets))
         ids = sorted({row["subject_id"] for rows in tags.values() for row in rows})
         through = {row["id"]: row[settled] for row in unit.all("semantic.subject_of", ids=ids)}
         for row in unit.all(f"semantic.{kind}_of", ids=targets):
@@ -242,6 +243,7 @@ def begin(op: Operation, key: str | None) -> BegunConsolidation:
 
     def act(tx: Transaction) -> BegunConsolidation:
         state_for_writing(tx.unit)
+        # The pass reads what was written up to here; what comes later belongs to this generation and the next report.
         through = tick(tx.unit)
         tx.unit.run("semantic.workspace_begin", through=through)
         generation = state_of(tx.unit).current_generation
@@ -252,14 +254,14 @@ def begin(op: Operation, key: str | None) -> BegunConsolidation:
     return op.write_once("begin_consolidation", key, {}, BegunConsolidation, act)
 
 
-def finish(op: Operation, generation: int, summary: str, reviewed: Reviewed, key: str | None) -> FinishedConsolidation:
+def finish(op: Operation, generation: int, summary: str, reviewed: _Reviewed, key: str | None) -> FinishedConsolidation:
     """End the pass; what was reviewed has been seen as far as it was written when the pass began.
 
     Not as far as now: what was written while the pass went on has not been read, and the next report shows it.
     """
     text = requests.summary(summary)
     names = requests.names(reviewed[0], most=_LARGEST_REVIEW, least=0)
-    pairs = _checked_pairs(reviewed[1])
+    pairs = _check_pairs(reviewed[1])
 
     def act(tx: Transaction) -> FinishedConsolidation:
         through = _open_pass(state_for_writing(tx.unit), generation)
@@ -280,10 +282,10 @@ def finish(op: Operation, generation: int, summary: str, reviewed: Reviewed, key
     return op.write_once("finish_consolidation", key, request, FinishedConsolidation, act)
 
 
-def _checked_pairs(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def _check_pairs(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Accept pairs of subjects."""
     pairs = []
-    for pair in requests.counted(given, "reviewed_intersections", _LARGEST_REVIEW, least=0):
+    for pair in requests.items(given, "reviewed_intersections", _LARGEST_REVIEW, least=0):
         both = requests.tuple_of(pair)
         if len(both) != 2 or len(requests.names(both)) != 2:
             raise Rejected(f"{pair!r} is not a pair of subjects", hint="name two different subjects")
@@ -312,6 +314,7 @@ def review_subjects(tx: Transaction, names: Mapping[str, str], through: int) -> 
     """Note that subjects were read as far as an id, and need nothing."""
     regions = need(tx.unit, names)
     ids = [region.id for region in regions]
+    # Reviewed only moves forward, and settled follows the later of what was reviewed and what was understood.
     tx.unit.run("semantic.subject_review", ids=ids, through=through)
     tx.unit.run("semantic.subject_settle", ids=ids)
     return tuple(region.name for region in regions)

@@ -6,7 +6,7 @@ What is known of a subject is elsewhere, and so are the verbs that change one (`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -20,7 +20,7 @@ from everloom.kernel.texts import analyse, name_key
 from everloom.semantic import requests
 from everloom.semantic.parts import SimilarSubject
 from everloom.semantic.requests import NewSubject
-from everloom.semantic.state import grouped, names_in
+from everloom.semantic.state import group_rows, names_in
 from everloom.store import Row, Unit
 
 # Names of the static embedder's words that mean one thing ("memory system", "the memory system project") are at least
@@ -29,7 +29,7 @@ _SAME_NAME = 0.8
 # Below this many letters every slip makes another word: "Ann", "Dan", "Jan".
 _SHORTEST_WITH_SLIPS = 4
 _MOST_SIMILAR = 3
-# All subjects are compared at once, in memory: this many take some ten megabytes and a few milliseconds.
+# All subjects are compared at once, in memory: this many vectors of 256 numbers take ten megabytes.
 MOST_COMPARED = 10_000
 _DIGITS = re.compile(r"\d+")
 
@@ -91,6 +91,7 @@ def need_ids(unit: Unit, names: Sequence[str]) -> list[int]:
 def _unknown(unit: Unit, key: str, name: str) -> NotFound:
     """Say that there is no such subject, and which ones it may have meant."""
     pattern = "%" + key.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    # A slip of the pen, or a part of the name: "Audry" and "Taylor" both mean "Audrey Taylor" often enough.
     rows = [
         *_near_rows(unit, key, _slips_allowed(key) + 1),
         *unit.all("semantic.subject_name_within", pattern=pattern, limit=5),
@@ -166,7 +167,7 @@ def put_tags(unit: Unit, subject_id: int, tags: Sequence[str]) -> None:
 
 def labels_of(unit: Unit, subject_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
     """List the names under which subjects are known, the displayed one first."""
-    rows = grouped(unit.all("semantic.subject_name_of", ids=list(subject_ids)), "subject_id")
+    rows = group_rows(unit.all("semantic.subject_name_of", ids=list(subject_ids)), "subject_id")
     return {subject: names_in(each) for subject, each in rows.items()}
 
 
@@ -176,8 +177,28 @@ def vectors_of(unit: Unit, item_ids: Iterable[int], model_name: str | None = Non
     general = next((row["id"] for row in unit.all("vectors.perspective_all") if row["name"] == "general"), None)
     if general is None or not ids:
         return {}
+    # Vectors of two models cannot be compared. While a store moves from one model to another, some items have only the
+    # old one's: then the model that knows most of them compares best.
     models = [row["id"] for row in unit.all("vectors.model_all") if model_name in (None, row["name"])]
     return max((unit.vectors(model, general, ids) for model in models), key=len, default={})
+
+
+def regions_of(unit: Unit, ids: Iterable[int]) -> dict[int, Region]:
+    """Read subjects by id."""
+    return {row["id"]: region_from(row) for row in unit.all("semantic.subject_of", ids=sorted(set(ids)))}
+
+
+def similarities(unit: Unit, regions: Sequence[Region]) -> Callable[[Region, Region], float]:
+    """Read the vectors of subjects; the answer compares two of them, and is 0 when nothing compares them."""
+    vectors = vectors_of(unit, [item for each in regions for item in (each.id, each.single_id) if item is not None])
+
+    def compare(one: Region, other: Region) -> float:
+        for left, right in ((one.single_id or 0, other.single_id or 0), (one.id, other.id)):
+            if left in vectors and right in vectors:
+                return round(float(vectors[left] @ vectors[right]), 4)
+        return 0.0
+
+    return compare
 
 
 def _similar_subjects(
@@ -186,6 +207,7 @@ def _similar_subjects(
     """Find, for each subject that is to be made, the existing ones that it may be another name of."""
     if not missing:
         return {}
+    # Spelling overrules meaning where both have a score: it says why two names are close.
     meant = _near_in_meaning(unit, {key: at for at, key in enumerate(wanted) if key in missing}, prepared)
     found = {}
     for key in missing:
@@ -249,12 +271,14 @@ def distance(one: str, other: str, most: int) -> int:
     above: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):
+        # Three rows, not two: a swap of neighbours looks back past the row above.
         older, above, row = above, row, [i]
         for j, against in enumerate(other, 1):
             steps = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (letter != against))
             if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
                 steps = min(steps, older[j - 2] + 1)
             row.append(steps)
+        # Both rows, because a swap may still reach the one above.
         if min(row) > most and min(above) > most:
             return most + 1
     return min(row[-1], most + 1)

@@ -17,7 +17,7 @@ from everloom.semantic.evidence.identity import Region, find, need_one, put_tags
 from everloom.semantic.evidence.observations import subject_set
 from everloom.semantic.evidence.subjects import expect_version, relabel_subject, subjects_of
 from everloom.semantic.results import MergedSubjects
-from everloom.semantic.state import SemanticState, grouped, state_for_writing, state_of, tick
+from everloom.semantic.state import SemanticState, group_rows, state_for_writing, state_of, tick
 from everloom.semantic.understanding.understandings import (
     active_of,
     pair_of,
@@ -31,7 +31,7 @@ from everloom.store import Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Twins:
+class _Twins:
     """The two subjects and the id as of which the merge happens."""
 
     primary: Region
@@ -71,7 +71,7 @@ def merge(op: Operation, primary: str, duplicate: str, expected: int | None, key
         now = _note_text(tx.unit, one, other, state_for_writing(tx.unit))
         # Somebody wrote between reading and writing: rare, and then prepared again inside the transaction.
         texts = ready if ready is not None and ready.note == now else _prepare(op, one, other, now)
-        return _merge(tx, Twins(one, other, tick(tx.unit)), texts)
+        return _merge(tx, _Twins(one, other, tick(tx.unit)), texts)
 
     request = {"primary": primary, "duplicate": duplicate, "expected_version": version}
     return op.write_once("merge_subjects", key, request, MergedSubjects, act)
@@ -96,7 +96,7 @@ def _note_text(unit: Unit, one: Region, other: Region, state: SemanticState) -> 
     return "\n\n".join(part for part in parts if part)
 
 
-def _merge(tx: Transaction, twins: Twins, texts: _Prepared) -> MergedSubjects:
+def _merge(tx: Transaction, twins: _Twins, texts: _Prepared) -> MergedSubjects:
     """Carry out the merge.
 
     The tags move first, because everything after them is decided by which subjects an item is now about. The
@@ -132,7 +132,7 @@ def _merge(tx: Transaction, twins: Twins, texts: _Prepared) -> MergedSubjects:
     )
 
 
-def _move_observations(unit: Unit, twins: Twins) -> list[int]:
+def _move_observations(unit: Unit, twins: _Twins) -> list[int]:
     """Tag with the primary what is tagged with the duplicate; new is what the surviving understanding has not seen.
 
     So the tags of the one whose understanding survives keep their ids, and those of the other become as of now.
@@ -140,6 +140,7 @@ def _move_observations(unit: Unit, twins: Twins) -> list[int]:
     one, other = twins.primary.id, twins.duplicate.id
     rows = unit.all("semantic.observation_tagged", subject=other)
     affected = [row["id"] for row in rows]
+    # The surviving understanding is the duplicate's: it has seen the duplicate's evidence and none of the primary's.
     if twins.duplicate_survives:
         affected += [row["id"] for row in unit.all("semantic.observation_tagged", subject=one)]
         unit.run("semantic.observation_tag_renew", subject=one, since=twins.clock)
@@ -151,6 +152,7 @@ def _move_observations(unit: Unit, twins: Twins) -> list[int]:
         }
         for row in rows
     )
+    # What was tagged with both keeps the primary's tag: the statement ignores a tag that is there.
     unit.many("semantic.observation_tag_add", moved)
     unit.run("semantic.observation_tag_clear", subject=other)
     retagged = (
@@ -159,18 +161,18 @@ def _move_observations(unit: Unit, twins: Twins) -> list[int]:
             "subject_set": subject_set(row["subject_id"] for row in tags),
             "through": max(row["since_id"] for row in tags),
         }
-        for item, tags in grouped(unit.all("semantic.observation_tags", ids=affected)).items()
+        for item, tags in group_rows(unit.all("semantic.observation_tags", ids=affected)).items()
     )
     unit.many("semantic.observation_retag", retagged)
     return [row["id"] for row in rows]
 
 
-def _move_understandings(unit: Unit, twins: Twins) -> list[int]:
+def _move_understandings(unit: Unit, twins: _Twins) -> list[int]:
     """Tag with the primary every understanding of the duplicate, superseded ones too: their history is now one."""
     ids = [row["id"] for row in unit.all("semantic.understanding_tagged", subject=twins.duplicate.id)]
     unit.many("semantic.understanding_tag_add", ({"understanding": item, "subject": twins.primary.id} for item in ids))
     unit.run("semantic.understanding_tag_clear", subject=twins.duplicate.id)
-    tags = grouped(unit.all("semantic.understanding_tags", ids=ids))
+    tags = group_rows(unit.all("semantic.understanding_tags", ids=ids))
     unit.many(
         "semantic.understanding_reset",
         ({"id": item, "subject_set": subject_set(row["subject_id"] for row in tags.get(item, ()))} for item in ids),
@@ -178,7 +180,7 @@ def _move_understandings(unit: Unit, twins: Twins) -> list[int]:
     return ids
 
 
-def _move_intersections(unit: Unit, twins: Twins) -> None:
+def _move_intersections(unit: Unit, twins: _Twins) -> None:
     """Join what the duplicate shared with others to what the primary shares with them."""
     one, other = twins.primary.id, twins.duplicate.id
     thirds = [row["other"] for row in unit.all("semantic.intersection_around", subject=other) if row["other"] != one]
@@ -188,6 +190,7 @@ def _move_intersections(unit: Unit, twins: Twins) -> None:
         old = unit.one("semantic.intersection_get", a=c, b=d)
         if old is None:
             continue
+        # Two intersections that become one have changed for whoever wrote about either; one that only moves has not.
         unit.run(
             "semantic.intersection_put",
             a=a,
@@ -206,7 +209,7 @@ def _move_intersections(unit: Unit, twins: Twins) -> None:
         unit.run("semantic.intersection_settle", a=a, b=b)
 
 
-def _move_names(unit: Unit, twins: Twins) -> None:
+def _move_names(unit: Unit, twins: _Twins) -> None:
     """Make the duplicate's names aliases, and join the tags."""
     one, other = twins.primary.id, twins.duplicate.id
     tags = [row["tag"] for subject in (one, other) for row in unit.all("semantic.tag_of", ids=[subject])]
@@ -216,7 +219,7 @@ def _move_names(unit: Unit, twins: Twins) -> None:
     unit.run("semantic.subject_name_move", old=other, new=one)
 
 
-def _keep_one_single(tx: Transaction, twins: Twins) -> int | None:
+def _keep_one_single(tx: Transaction, twins: _Twins) -> int | None:
     """Leave exactly one understanding of the subject: the primary's, or else the duplicate's."""
     one, other = twins.primary, twins.duplicate
     survivor = one.single_id if one.single_id is not None else other.single_id
@@ -238,13 +241,14 @@ def _keep_one_of_each(tx: Transaction, moved: Sequence[int], of_both: Set[int]) 
     for each in sorted(sets):
         rivals = unit.all("semantic.understanding_same_subjects", subject_set=each, kind="relationship")
         same = [row["id"] for row in rivals]
+        # False sorts before True: first what was the primary's all along, then what was the duplicate's alone.
         survivor = min(same, key=lambda item: (item in moved, item in of_both))
         supersede(tx, [item for item in same if item != survivor], survivor, was_read=False)
         if (pair := pair_of(each)) is not None:
             point_pair(unit, pair, survivor)
 
 
-def _adopt_summary(tx: Transaction, twins: Twins, prepared: Prepared) -> None:
+def _adopt_summary(tx: Transaction, twins: _Twins, prepared: Prepared) -> None:
     """Give the primary the duplicate's summary if it has none, and retire the duplicate's document."""
     unit, index, one, other = tx.unit, tx.op.index, twins.primary, twins.duplicate
     index.retire(unit, [other.id], one.id, tx.at)

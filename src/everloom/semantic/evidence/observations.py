@@ -19,15 +19,14 @@ from everloom.kernel.texts import checked, content_hash
 from everloom.semantic import requests
 from everloom.semantic.evidence.identity import Candidates, Region, find, labels_of, mint, prepare_subjects
 from everloom.semantic.evidence.records import need_active
-from everloom.semantic.parts import copied
 from everloom.semantic.requests import NewObservation, NewSubject
 from everloom.semantic.results import Added, Remembered
-from everloom.semantic.state import activity, grouped, names_in, state_for_writing, tick
+from everloom.semantic.state import activity, group_rows, names_in, reshape, state_for_writing, tick
 from everloom.store import Unit
 
 
 @dataclass(frozen=True, slots=True)
-class ObservationDraft:
+class _ObservationDraft:
     """An observation that was checked and not yet written."""
 
     names: Mapping[str, str]
@@ -50,18 +49,18 @@ class ObservationDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadyDrafts:
+class _ReadyDrafts:
     """Drafts with everything that takes time already done."""
 
-    drafts: tuple[ObservationDraft, ...]
+    drafts: tuple[_ObservationDraft, ...]
     subjects: Candidates
     documents: Prepared
 
 
-def prepare_observations(op: Operation, given: Iterable[NewObservation]) -> ReadyDrafts:
+def prepare_observations(op: Operation, given: Iterable[NewObservation]) -> _ReadyDrafts:
     """Check observations; read the words and make the vectors of them and of subjects that may be new."""
     drafts = tuple(
-        ObservationDraft(
+        _ObservationDraft(
             names=requests.names(each.subject_names, most=requests.MOST_SUBJECTS),
             content=(content := checked(each.content, "the content")),
             hash=content_hash(content),
@@ -77,7 +76,7 @@ def prepare_observations(op: Operation, given: Iterable[NewObservation]) -> Read
         for key, name in draft.names.items():
             wanted.setdefault(key, NewSubject(name=name))
     documents = op.index.prepare([draft.document(op.now) for draft in drafts])
-    return ReadyDrafts(drafts, prepare_subjects(op, wanted), documents)
+    return _ReadyDrafts(drafts, prepare_subjects(op, wanted), documents)
 
 
 def remember(op: Operation, given: NewObservation, key: str | None) -> Remembered:
@@ -87,14 +86,14 @@ def remember(op: Operation, given: NewObservation, key: str | None) -> Remembere
     def act(tx: Transaction) -> Remembered:
         (added,) = write_observations(tx, ready)
         tx.event(id=added.id, subjects_created=list(added.subjects_created), duplicate=added.duplicate)
-        return copied(Remembered, added, workspace_activity=activity(tx))
+        return reshape(Remembered, added, workspace_activity=activity(tx))
 
     return op.write_once("remember", key, {"observation": ready.drafts[0].request}, Remembered, act)
 
 
 def add_observations(op: Operation, given: Sequence[NewObservation], key: str | None) -> tuple[Added, ...]:
     """Keep many observations, all or none."""
-    ready = prepare_observations(op, requests.counted(given, "observations", requests.MOST_OBSERVATIONS))
+    ready = prepare_observations(op, requests.items(given, "observations", requests.MOST_OBSERVATIONS))
 
     def act(tx: Transaction) -> tuple[Added, ...]:
         added = write_observations(tx, ready)
@@ -106,7 +105,7 @@ def add_observations(op: Operation, given: Sequence[NewObservation], key: str | 
     return op.write_once("add_observations", key, request, tuple[Added, ...], act)
 
 
-def write_observations(tx: Transaction, ready: ReadyDrafts) -> tuple[Added, ...]:
+def write_observations(tx: Transaction, ready: _ReadyDrafts) -> tuple[Added, ...]:
     """Write what is new, and add to what is known already its new subjects and links.
 
     Names and hashes are looked up again inside the transaction: another session may have made the same subject or kept
@@ -115,16 +114,19 @@ def write_observations(tx: Transaction, ready: ReadyDrafts) -> tuple[Added, ...]
     """
     unit, drafts, wanted = tx.unit, ready.drafts, ready.subjects.wanted
     state_for_writing(unit)
+    # Before anything is written: a link to what is superseded refuses the whole request.
     if related := [item for draft in drafts for item in draft.related_to]:
         need_active(unit, list(dict.fromkeys(related)))
     known = find(unit, wanted)
     missing = [key for key in wanted if key not in known]
     known |= mint(tx, ready.subjects, missing)
+    # A name and its alias in one request are one subject, tagged once.
     regions = [list({known[key].id: known[key] for key in draft.names}.values()) for draft in drafts]
     ids = {
         row["content_hash"]: row["id"]
         for row in unit.all("semantic.observation_by_hash", hashes=[draft.hash for draft in drafts])
     }
+    # Reversed, so that of equal drafts the first one stays in the dict.
     first = {draft.hash: at for at, draft in reversed(list(enumerate(drafts)))}
     fresh = sorted(at for digest, at in first.items() if digest not in ids)
     ids |= _write_fresh(tx, ready, regions, fresh)
@@ -133,7 +135,7 @@ def write_observations(tx: Transaction, ready: ReadyDrafts) -> tuple[Added, ...]
         _add_subjects(tx, item, regions[at])
     for draft in drafts:
         _link(unit, ids[draft.hash], draft.related_to)
-    tags = grouped(unit.all("semantic.observation_tags", ids=list(repeated.values()))) if repeated else {}
+    tags = group_rows(unit.all("semantic.observation_tags", ids=list(repeated.values()))) if repeated else {}
     unreported, answers = set(missing), []
     for at, draft in enumerate(drafts):
         # A subject is reported once, by the draft that first names it.
@@ -153,7 +155,7 @@ def write_observations(tx: Transaction, ready: ReadyDrafts) -> tuple[Added, ...]
 
 
 def _write_fresh(
-    tx: Transaction, ready: ReadyDrafts, regions: Sequence[Sequence[Region]], fresh: Sequence[int]
+    tx: Transaction, ready: _ReadyDrafts, regions: Sequence[Sequence[Region]], fresh: Sequence[int]
 ) -> dict[str, int]:
     """Write new observations; the answer is their ids by hash.
 
@@ -197,6 +199,7 @@ def _write_fresh(
         ],
     )
     if tx.session_id is not None:
+        # The session is the evidence of an observation: `why` ends there.
         unit.many("kernel.source_add", ({"item": item, "source": tx.session_id} for item in ids.values()))
         unit.run("semantic.session_ensure", session=tx.session_id)
         unit.run("semantic.session_observed", session=tx.session_id, count=len(fresh), through=max(ids.values()))
@@ -249,6 +252,7 @@ def _add_subjects(tx: Transaction, item: int, regions: Sequence[Region]) -> None
         return
     since, every = tick(unit), sorted(known | added)
     _tag(unit, ((item, subject, since) for subject in sorted(added)))
+    # `through` moves with the set: an understanding of the new set that was written before has not seen it there.
     unit.run("semantic.observation_retag", id=item, subject_set=subject_set(every), through=since)
     unit.run("semantic.cover_uncited", observation=item)
     (row,) = unit.all("semantic.observation_of", ids=[item])
@@ -261,5 +265,6 @@ def _add_subjects(tx: Transaction, item: int, regions: Sequence[Region]) -> None
 def _link(unit: Unit, observation: int, understandings: Iterable[int]) -> None:
     """Link an observation to understandings that it is direct evidence for."""
     for understanding in understandings:
+        # The link waits to be read by the next revision; the source stays, whoever reads it.
         unit.run("semantic.linked_add", understanding=understanding, observation=observation)
         unit.run("kernel.source_add", item=understanding, source=observation)

@@ -17,7 +17,7 @@ from everloom.semantic.evidence.identity import need_ids
 from everloom.semantic.evidence.subjects import subjects_of
 from everloom.semantic.parts import BriefObservation, Source
 from everloom.semantic.results import Marked, Observation, SemanticStats, Subject, Understanding
-from everloom.semantic.state import activity, count, grouped, names_in, state_of
+from everloom.semantic.state import activity, count, group_rows, names_in, state_of
 from everloom.store import Row, Unit
 
 # A chain of supersession that is longer than this is a circle.
@@ -28,7 +28,7 @@ _LONGEST_HISTORY = 1_000
 def observations_of(unit: Unit, ids: Iterable[int]) -> dict[int, Observation]:
     """Read observations by id; ids of anything else are absent."""
     wanted = list(ids)
-    tags = grouped(unit.all("semantic.observation_tags", ids=wanted))
+    tags = group_rows(unit.all("semantic.observation_tags", ids=wanted))
     return {
         row["id"]: Observation(
             id=row["id"],
@@ -51,8 +51,9 @@ def observations_of(unit: Unit, ids: Iterable[int]) -> dict[int, Observation]:
 def understandings_of(unit: Unit, ids: Iterable[int]) -> dict[int, Understanding]:
     """Read understandings by id; ids of anything else are absent."""
     wanted = list(ids)
-    tags = grouped(unit.all("semantic.understanding_tags", ids=wanted))
-    sources = grouped(unit.all("semantic.source_observations", ids=wanted))
+    tags = group_rows(unit.all("semantic.understanding_tags", ids=wanted))
+    # Only observations: an understanding's other sources, sessions say, are told by `why`.
+    sources = group_rows(unit.all("semantic.source_observations", ids=wanted))
     linked = linked_to(unit, wanted)
     return {
         row["id"]: Understanding(
@@ -79,7 +80,7 @@ def understandings_of(unit: Unit, ids: Iterable[int]) -> dict[int, Understanding
 
 def linked_to(unit: Unit, understanding_ids: Iterable[int]) -> dict[int, tuple[BriefObservation, ...]]:
     """Read the evidence that was linked to understandings since they were written."""
-    rows = grouped(unit.all("semantic.linked_of", ids=list(understanding_ids)), "understanding_id")
+    rows = group_rows(unit.all("semantic.linked_of", ids=list(understanding_ids)), "understanding_id")
     return {item: tuple(_brief(row, row["observation_id"]) for row in each) for item, each in rows.items()}
 
 
@@ -184,6 +185,7 @@ def mark(op: Operation, item_id: int, verdict: Verdict, reason: str | None, key:
         kind = kind_of(tx.unit, wanted)
         if kind not in ("observation", "understanding"):
             raise Rejected(f"{wanted} is {with_article(kind)}", hint="mark an observation or an understanding")
+        # A verdict on history would change nothing: the present one is named instead.
         if kind == "understanding":
             need_active(tx.unit, [wanted])
         signal = judge(tx.unit, wanted, verdict, why, tx.at, tx.session_id)

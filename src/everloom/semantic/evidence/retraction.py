@@ -19,7 +19,7 @@ from everloom.semantic.evidence.records import need_observations, with_article
 from everloom.semantic.parts import RejectedId
 from everloom.semantic.requests import Lesson
 from everloom.semantic.results import DeletedObservations, Learnt
-from everloom.semantic.state import grouped, state_for_writing, state_of, tick
+from everloom.semantic.state import group_rows, state_for_writing, state_of, tick
 from everloom.store import Row, Unit
 
 
@@ -69,8 +69,9 @@ def _erase(tx: Transaction, ids: list[int]) -> None:
     unit = tx.unit
     tagged = {
         item: sorted(row["subject_id"] for row in rows)
-        for item, rows in grouped(unit.all("semantic.observation_tags", ids=ids)).items()
+        for item, rows in group_rows(unit.all("semantic.observation_tags", ids=ids)).items()
     }
+    # Rows that point at the observation go before it, the registry's row last.
     for name in ("linked_drop", "observation_tag_drop", "seen_drop", "observation_drop"):
         unit.run(f"semantic.{name}", ids=ids)
     tx.op.index.remove(unit, ids)
@@ -89,7 +90,7 @@ def learn(
     also: Callable[[Unit], None] = lambda _unit: None,
 ) -> tuple[Learnt, ...]:
     """Keep what is new and supersede what no longer holds, all or none; `also` writes into the same transaction."""
-    wanted = _checked_lessons(lessons)
+    wanted = _check_lessons(lessons)
     sources = requests.ids(source_ids, "source_ids")
     ready = prepare_observations(op, [each.observation for each in wanted if each.observation is not None])
     with op.write("learn") as tx:
@@ -110,15 +111,16 @@ def learn(
         for each in learnt:
             if each.superseded is not None:
                 _retire(tx, each.superseded, None if each.added is None else each.added.id, sources)
+        # The mind notes in the same transaction that an exchange was read: it is learnt from once, whatever happens.
         also(tx.unit)
         gone = [each.superseded for each in learnt if each.superseded is not None]
         tx.event(added=new, superseded=gone, sources=list(sources))
         return learnt
 
 
-def _checked_lessons(lessons: Sequence[Lesson]) -> Sequence[Lesson]:
+def _check_lessons(lessons: Sequence[Lesson]) -> Sequence[Lesson]:
     """Accept lessons that say something, and supersede nothing twice."""
-    counted = requests.counted(lessons, "lessons", requests.MOST_OBSERVATIONS, least=0)
+    counted = requests.items(lessons, "lessons", requests.MOST_OBSERVATIONS, least=0)
     if any(each.observation is None and each.instead_of is None for each in counted):
         raise Rejected("a lesson says nothing", hint="give an observation, or the id of one that no longer holds")
     old = [requests.one_id(each.instead_of, "instead_of") for each in counted if each.instead_of is not None]
@@ -148,7 +150,9 @@ def _retire(tx: Transaction, item: int, by: int | None, sources: Sequence[int]) 
         unit.run("kernel.source_add", item=by, source=item)
         unit.run("semantic.linked_replace", old=item, new=by)
     unit.run("semantic.linked_drop", ids=[item])
+    # Where nothing takes its place, what was learnt from says why it went.
     tx.op.index.retire(unit, [item], by if by is not None else next(iter(sources), None), tx.at)
+    # New to its subjects from here on, as evidence that something is no longer so.
     since = tick(unit)
     subjects = sorted(row["subject_id"] for row in unit.all("semantic.observation_tags", ids=[item]))
     unit.run("semantic.observation_tag_touch", observation=item, since=since)

@@ -25,10 +25,10 @@ from everloom.semantic.evidence.identity import (
     subject_document,
     whole_document,
 )
-from everloom.semantic.parts import BriefUnderstanding, StructuralPointer
+from everloom.semantic.parts import StructuralPointer
 from everloom.semantic.requests import NewSubject
 from everloom.semantic.results import CreatedSubject, Subject
-from everloom.semantic.state import grouped
+from everloom.semantic.state import brief_understanding, group_rows
 from everloom.store import Row, Unit
 
 _POINTERS = ("single_understanding_id", "structural_understanding_id")
@@ -48,7 +48,7 @@ def subjects_of(unit: Unit, subject_ids: Sequence[int]) -> list[Subject]:
     """Read subjects whole, in the order asked for."""
     rows = {row["id"]: row for row in unit.all("semantic.subject_of", ids=list(subject_ids))}
     names = labels_of(unit, rows)
-    tags = grouped(unit.all("semantic.tag_of", ids=list(rows)), "subject_id")
+    tags = group_rows(unit.all("semantic.tag_of", ids=list(rows)), "subject_id")
     pointers = [row[column] for row in rows.values() for column in _POINTERS if row[column] is not None]
     texts = {row["id"]: row for row in unit.all("semantic.understanding_of", ids=pointers)}
     return [
@@ -77,19 +77,14 @@ def _subject_from(row: Row, names: tuple[str, ...], tags: tuple[str, ...], texts
     )
 
 
-def brief_understanding(row: Row) -> BriefUnderstanding:
-    """Point at an understanding."""
-    return BriefUnderstanding(id=row["id"], summary=row["title"], generation=row["generation"], version=row["version"])
-
-
 def create_subjects(op: Operation, given: Sequence[NewSubject], key: str | None) -> tuple[CreatedSubject, ...]:
     """Make subjects, all or none."""
     wanted: dict[str, NewSubject] = {}
-    for each in requests.counted(given, "subjects", requests.MOST_NAMES):
+    for each in requests.items(given, "subjects", requests.MOST_NAMES):
         subject = NewSubject(
             name=checked_name(each.name, "a subject's name"),
             summary=requests.optional(each.summary, "the summary", requests.LONGEST_SUMMARY),
-            tags=_checked_tags(each.tags),
+            tags=_check_tags(each.tags),
         )
         if wanted.setdefault(name_key(subject.name), subject) is not subject:
             raise Conflict(f"{subject.name!r} is named twice", hint="name each subject once")
@@ -107,7 +102,7 @@ def create_subjects(op: Operation, given: Sequence[NewSubject], key: str | None)
     return op.write_once("create_subjects", key, request, tuple[CreatedSubject, ...], create)
 
 
-def _checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
+def _check_tags(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(requests.names(tags, "a tag", most=requests.MOST_TAGS, least=0).values())
 
 
@@ -127,7 +122,7 @@ def get_subjects_by_tag(op: Operation, tag: str, limit: int) -> tuple[Subject, .
 
 
 # The version that a caller expects, and the key under which it may repeat itself.
-Guarded = tuple[int | None, str | None]
+_Guarded = tuple[int | None, str | None]
 
 
 def _change(
@@ -135,7 +130,7 @@ def _change(
     name: str,
     subject_name: str,
     asked: Mapping[str, object],
-    guarded: Guarded,
+    guarded: _Guarded,
     act: Callable[[Transaction, Region], None],
 ) -> Subject:
     """Change one subject, if it is at the version that the caller expects, and show it as it is then."""
@@ -174,7 +169,7 @@ def set_summary(op: Operation, subject_name: str, summary: str, expected: int | 
 
 def set_tags(op: Operation, subject_name: str, tags: Sequence[str], expected: int | None, key: str | None) -> Subject:
     """Replace the tags of a subject."""
-    wanted = _checked_tags(tags)
+    wanted = _check_tags(tags)
 
     def act(tx: Transaction, region: Region) -> None:
         tx.unit.run("semantic.tag_drop", subject=region.id)
@@ -230,7 +225,7 @@ def relabel_subject(tx: Transaction, region: Region) -> None:
     unit, labels = tx.unit, {region.id: _extra_labels(tx.unit, region)}
     for kind in ("observation", "understanding"):
         ids = [row["id"] for row in unit.all(f"semantic.{kind}_tagged", subject=region.id)]
-        tags = grouped(unit.all(f"semantic.{kind}_tags", ids=ids))
+        tags = group_rows(unit.all(f"semantic.{kind}_tags", ids=ids))
         names = labels_of(unit, {row["subject_id"] for rows in tags.values() for row in rows})
         labels |= {
             item: tuple(name for row in rows for name in names[row["subject_id"]]) for item, rows in tags.items()

@@ -5,26 +5,33 @@ Two subjects that both have an understanding are compared by it; otherwise both 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from everloom.errors import Rejected
 from everloom.kernel.operation import Operation
 from everloom.semantic import requests
-from everloom.semantic.evidence.identity import MOST_COMPARED, Region, Vector, need_one, region_from, vectors_of
+from everloom.semantic.evidence.identity import (
+    MOST_COMPARED,
+    Region,
+    Vector,
+    need_one,
+    regions_of,
+    similarities,
+    vectors_of,
+)
 from everloom.semantic.evidence.records import ancestors_of, briefs_of, understandings_of
-from everloom.semantic.evidence.subjects import brief_understanding, subjects_of
+from everloom.semantic.evidence.subjects import subjects_of
 from everloom.semantic.parts import (
     BriefSubject,
     OtherUnderstanding,
     RelationshipUnderstanding,
     SubjectHead,
     SubjectNeighbor,
-    copied,
 )
 from everloom.semantic.results import Intersection, Neighborhood, SubjectPair
-from everloom.semantic.state import note_call
+from everloom.semantic.state import brief_understanding, note_call, reshape
 from everloom.store import Unit
 
 # Two subjects that share more than this are related and known to be.
@@ -42,7 +49,7 @@ def open_around(op: Operation, subject_name: str, limit: int) -> Neighborhood:
         (record,) = subjects_of(unit, [region.id])
         neighbors = _neighbors_of(unit, region, most)
     return Neighborhood(
-        subject=copied(SubjectHead, record), neighbors=neighbors, workspace_activity=note_call(op, "open_around")
+        subject=reshape(SubjectHead, record), neighbors=neighbors, workspace_activity=note_call(op, "open_around")
     )
 
 
@@ -56,6 +63,7 @@ def _neighbors_of(unit: Unit, region: Region, limit: int) -> tuple[SubjectNeighb
         sizes[row["other"]] = sizes.get(row["other"], 0) + row["observation_count"]
         if row["understanding_id"] is not None:
             pointers[row["other"]] = row["understanding_id"]
+    # Biggest first; among equals the oldest, so that the order does not change from call to call.
     largest = sorted(((size, other) for other, size in sizes.items() if size), key=lambda pair: (-pair[0], pair[1]))
     others = [other for _, other in largest[:limit]]
     regions = regions_of(unit, others)
@@ -63,7 +71,7 @@ def _neighbors_of(unit: Unit, region: Region, limit: int) -> tuple[SubjectNeighb
     texts = {row["id"]: row for row in unit.all("semantic.understanding_of", ids=list(pointers.values()))}
     return tuple(
         SubjectNeighbor(
-            subject=copied(BriefSubject, regions[other]),
+            subject=reshape(BriefSubject, regions[other]),
             intersection_size=sizes[other],
             similarity_score=similarity(region, regions[other]),
             intersection_understanding=brief_understanding(texts[pointers[other]])
@@ -72,24 +80,6 @@ def _neighbors_of(unit: Unit, region: Region, limit: int) -> tuple[SubjectNeighb
         )
         for other in others
     )
-
-
-def regions_of(unit: Unit, ids: Iterable[int]) -> dict[int, Region]:
-    """Read subjects by id."""
-    return {row["id"]: region_from(row) for row in unit.all("semantic.subject_of", ids=sorted(set(ids)))}
-
-
-def similarities(unit: Unit, regions: Sequence[Region]) -> Callable[[Region, Region], float]:
-    """Read the vectors of subjects; the answer compares two of them, and is 0 when nothing compares them."""
-    vectors = vectors_of(unit, [item for each in regions for item in (each.id, each.single_id) if item is not None])
-
-    def compare(one: Region, other: Region) -> float:
-        for left, right in ((one.single_id or 0, other.single_id or 0), (one.id, other.id)):
-            if left in vectors and right in vectors:
-                return round(float(vectors[left] @ vectors[right]), 4)
-        return 0.0
-
-    return compare
 
 
 def open_intersection(op: Operation, subject_a: str, subject_b: str, limit: int) -> Intersection:
@@ -108,13 +98,13 @@ def open_intersection(op: Operation, subject_a: str, subject_b: str, limit: int)
         relationship = None
         if own is not None:
             chain = tuple(ancestors_of(unit, own.id)[1:])
-            relationship = copied(RelationshipUnderstanding, own, supersedes=chain)
+            relationship = reshape(RelationshipUnderstanding, own, supersedes=chain)
         observations = briefs_of(unit, [row["id"] for row in shared])
     return Intersection(
-        subject_a=copied(BriefSubject, one),
-        subject_b=copied(BriefSubject, other),
+        subject_a=reshape(BriefSubject, one),
+        subject_b=reshape(BriefSubject, other),
         relationship_understanding=relationship,
-        other_understandings=tuple(copied(OtherUnderstanding, each) for each in found.values()),
+        other_understandings=tuple(reshape(OtherUnderstanding, each) for each in found.values()),
         observations=observations,
         intersection_size=len(texts) + (0 if pair is None else pair["observation_count"]),
         workspace_activity=note_call(op, "open_intersection", [] if own is None else [own.id]),
@@ -152,6 +142,7 @@ def _similar_pairs(unit: Unit, understood: Mapping[int, int | None], least: floa
     owners = {item: subject for subject, item in understood.items() if item is not None}
     texts = vectors_of(unit, owners)
     comparable = {subject for item, subject in owners.items() if item in texts}
+    # Names decide only where one of the two has no understanding; two understandings are compared by themselves.
     found = {pair: score for pair, score in named.items() if not comparable.issuperset(pair)}
     for (one, other), score in _alike(texts, sorted(owners), least).items():
         a, b = sorted((owners[one], owners[other]))

@@ -30,7 +30,6 @@ from everloom.semantic.parts import (
     SubjectHead,
     SubjectUnderstanding,
     Supporting,
-    copied,
 )
 from everloom.semantic.requests import SearchMode
 from everloom.semantic.results import (
@@ -42,7 +41,7 @@ from everloom.semantic.results import (
     SubjectRecall,
     Understanding,
 )
-from everloom.semantic.state import SeenLog, activity, clear_seen, read_seen, show_items, state_of
+from everloom.semantic.state import SeenLog, activity, clear_seen, read_seen, reshape, show_items, state_of
 from everloom.store import Unit
 
 _DISPOSABLE = (
@@ -89,9 +88,11 @@ def bring_to_mind(
     given = [topic_or_context] if isinstance(topic_or_context, str) else topic_or_context
     topics = list(
         dict.fromkeys(
-            checked(topic, "the topic", _LONGEST_TOPIC) for topic in requests.counted(given, "topics", _MOST_TOPICS)
+            checked(topic, "the topic", _LONGEST_TOPIC) for topic in requests.items(given, "topics", _MOST_TOPICS)
         )
     )
+    # Read before the search and written after it: a search may take long, and holds no transaction. Two calls of one
+    # session at the same time may be shown the same; that is better than either waiting.
     log = read_seen(op)
     lost = compaction(log, last_token, op.now, gap)
     seen = frozenset() if include_seen or lost is not None else log.seen
@@ -100,10 +101,11 @@ def bring_to_mind(
         if lost is not None:
             clear_seen(tx)
         results = tuple(
-            copied(Brought, record, **_shown(record), relevance_score=round(hit.score, 4))
+            reshape(Brought, record, **_shown(record), relevance_score=round(hit.score, 4))
             for hit, record in _join(tx.unit, hits)
         )
         show_items(tx, [item for each in results for item in (each.id, *(one.id for one in each.linked_observations))])
+        # Random, so that a client that lost its context cannot guess it, and never 0, which reads as none.
         token = 1 + secrets.randbelow(_LARGEST_TOKEN)
         activity_of_others = activity(tx)
         if tx.session is not None:
@@ -130,6 +132,7 @@ def _gather(op: Operation, topics: Sequence[str], leaving_out: frozenset[int]) -
     """Search every topic and let each have its turn, so that a strong one does not starve the others."""
     page = _PAGE if len(topics) == 1 else min(_LARGEST_PAGE, max(_PAGE, _A_TOPIC * len(topics)))
     found = [op.search(topic, limit=page, within=_KNOWN, leaving_out=leaving_out) for topic in topics]
+    # Round by round, the best of each topic first; a hit of two topics has the better score of both.
     turns = (hit for turn in zip_longest(*(each.hits for each in found)) for hit in turn if hit is not None)
     chosen: dict[int, Hit] = {}
     for hit in turns:
@@ -179,8 +182,9 @@ def _recall_question(op: Operation, question: str) -> QuestionRecall:
     with op.write("recall") as tx:
         joined = _join(tx.unit, found.hits)
         best = None
+        # The first of them, if there is one.
         for hit, record in joined[:1]:
-            best = copied(BestAnswer, record, **_shown(record), confidence=round(min(1.0, hit.score), 4))
+            best = reshape(BestAnswer, record, **_shown(record), confidence=round(min(1.0, hit.score), 4))
         linked = () if best is None else best.linked_observations
         ids = [hit.id for hit, _ in joined]
         show_items(tx, [*ids, *(each.id for each in linked)])
@@ -188,10 +192,10 @@ def _recall_question(op: Operation, question: str) -> QuestionRecall:
         return QuestionRecall(
             best_answer=best,
             supporting=tuple(
-                copied(Supporting, record, source=_shown(record)["source"], score=round(hit.score, 4))
+                reshape(Supporting, record, source=_shown(record)["source"], score=round(hit.score, 4))
                 for hit, record in joined[1:]
             ),
-            provenance=copied(Provenance, joined[0][1]) if joined else None,
+            provenance=reshape(Provenance, joined[0][1]) if joined else None,
             degraded=found.degraded,
             workspace_activity=activity(tx),
         )
@@ -212,9 +216,9 @@ def _recall_subject(op: Operation, known: Region) -> SubjectRecall:
         show_items(tx, list(dict.fromkeys([*texts, *ids, *(each.id for each in linked)])))
         tx.event(subject=region.name, results=[*texts, *ids])
         return SubjectRecall(
-            subject=copied(SubjectHead, record),
-            single_subject_understanding=None if single is None else copied(SubjectUnderstanding, single),
-            structural_understanding=None if structural is None else copied(StructuralNote, structural),
+            subject=reshape(SubjectHead, record),
+            single_subject_understanding=None if single is None else reshape(SubjectUnderstanding, single),
+            structural_understanding=None if structural is None else reshape(StructuralNote, structural),
             recent_observations=briefs_of(unit, ids),
             workspace_activity=activity(tx),
         )
@@ -250,7 +254,7 @@ def _search(op: Operation, query: str, mode: SearchMode, **how: Any) -> tuple[Se
 def _semantic_hit(hit: Hit, record: Record) -> SemanticHit:
     """Join a hit with its record, in the contract's shape."""
     is_observation = isinstance(record, Observation)
-    return copied(
+    return reshape(
         SemanticHit,
         record,
         kind="observation" if is_observation else "understanding",

@@ -16,9 +16,9 @@ from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import checked, checked_name
 from everloom.semantic import requests
 from everloom.semantic.evidence.records import observations_of, understandings_of
-from everloom.semantic.parts import SessionObservation, copied
+from everloom.semantic.parts import SessionObservation
 from everloom.semantic.results import DescribedSession, SessionStory, SessionSummary
-from everloom.semantic.state import state_for_writing, tick
+from everloom.semantic.state import reshape, state_for_writing, tick
 from everloom.semantic.understanding.understandings import prepare_text, text_document
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
@@ -30,6 +30,7 @@ def list_sessions(
     """List sessions, the latest active first."""
     most = requests.limit(limit)
     span = timedelta(hours=requests.hours(active_within_hours))
+    # Whoever bounds the start means sessions of long ago, which were not active lately.
     by_start = after is not None or before is not None
     with op.read() as unit:
         return recent_sessions(
@@ -91,7 +92,7 @@ def what_happened(op: Operation, session_id: str, limit: int) -> SessionStory:
     return SessionStory(
         session=_summary(session, state),
         content=None if state is None else state["text"],
-        observations=tuple(copied(SessionObservation, found[row["id"]]) for row in rows),
+        observations=tuple(reshape(SessionObservation, found[row["id"]]) for row in rows),
     )
 
 
@@ -117,6 +118,7 @@ def describe_session(
             model_tier=tx.model_tier,
         )
         ready = op.index.complete(prepared, {0: document})
+        # The one understanding that is rewritten in place: its history would be drafts of the same afternoon.
         if note is None:
             (item,) = op.index.add(tx.unit, ready, tx.at)
         else:

@@ -12,11 +12,19 @@ from importlib import resources
 
 from everloom.clock import from_micros, shown, to_micros
 from everloom.kernel.operation import Operation
-from everloom.semantic.parts import CriticalDocument, OrientationDocument, RecentActivity, copied
+from everloom.semantic.parts import CriticalDocument, OrientationDocument, RecentActivity
 from everloom.semantic.recall.sessions import recent_sessions, summaries
 from everloom.semantic.requests import UnderstandingKind
 from everloom.semantic.results import Orientation
-from everloom.semantic.state import SemanticState, activity, clear_seen, pending_count, state_for_writing, state_of
+from everloom.semantic.state import (
+    SemanticState,
+    activity,
+    clear_seen,
+    pending_count,
+    reshape,
+    state_for_writing,
+    state_of,
+)
 from everloom.semantic.understanding.understandings import Synthesis, prepare_text, write_understanding
 from everloom.store import Row, Unit
 
@@ -29,6 +37,7 @@ _KEEP_SOUL = "CRITICAL: this is who you are in this session. Carry it whole thro
 _KEEP_PROTOCOL = (
     "CRITICAL: these are the rules by which this memory works. Carry them through any compaction of the context."
 )
+# Two days, so that Monday morning sees Saturday evening.
 _LATELY = timedelta(hours=48)
 MOST_SESSIONS = 10
 _MOST_NAMED = 50
@@ -49,6 +58,7 @@ def orient(op: Operation) -> Orientation:
     """Hand out the three documents and the state of things; the session starts with a clean seen log."""
     with op.read() as unit:
         missing = _missing_kinds(state_of(unit))
+    # Before the transaction; whoever else orients at this moment prepares them, too, and only one of them writes.
     prepared = {kind: prepare_text(op, default_text(kind), _SUMMARIES[kind]) for kind in missing}
     with op.write("orient") as tx:
         for kind in _missing_kinds(state_for_writing(tx.unit)):
@@ -57,12 +67,13 @@ def orient(op: Operation) -> Orientation:
                 tx, Synthesis(kind=kind, regions=(), content=text, summary=summary, prepared=prepared[kind])
             )
         state = state_of(tx.unit)
+        # Whoever orients begins afresh, and has lost what an earlier context was shown.
         clear_seen(tx)
         rows = {row["kind"]: row for row in tx.unit.all("semantic.understanding_of", ids=list(state.document_ids))}
         tx.event()
         return Orientation(
-            soul=copied(CriticalDocument, _document(rows["soul"]), compaction_note=_KEEP_SOUL),
-            protocol=copied(CriticalDocument, _document(rows["protocol"]), compaction_note=_KEEP_PROTOCOL),
+            soul=reshape(CriticalDocument, _document(rows["soul"]), compaction_note=_KEEP_SOUL),
+            protocol=reshape(CriticalDocument, _document(rows["protocol"]), compaction_note=_KEEP_PROTOCOL),
             orientation=_document(rows["orientation"]),
             pending_consolidation_count=pending_count(tx.unit),
             recent_activity=_recent_activity(tx.unit, op, state),

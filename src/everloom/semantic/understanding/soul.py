@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from everloom.semantic.parts import SoulHint
 
+# Chosen so that the default soul raises no hint. A hint changes nothing, so it may come rather early than late.
 _RULE_SHARE = 0.4
 _FEWEST_LINES = 5
 _TACTICS = 2

@@ -25,7 +25,9 @@ from everloom.semantic.state import activity, clock_id, state_for_writing
 from everloom.store import Row, Unit
 
 _DOCUMENT_KINDS = ("soul", "protocol", "orientation")
+# Only these say in other words what evidence says. A structural note or a soul covers nothing.
 _COVERING_KINDS = ("single_subject", "relationship")
+# A structural note has no summary of its own; its first two lines or so stand for it in lists.
 _STRUCTURAL_SUMMARY = 160
 # How many subjects an understanding of each kind is about.
 _SIZES: Mapping[str, tuple[int, int]] = {
@@ -161,6 +163,7 @@ def update(op: Operation, understanding_id: int, given: NewText, key: str | None
         regions = _regions_of(tx.unit, old) if text.names is None else tuple(need(tx.unit, text.names))
         # The kind stays, except that one subject or several decide between the two ordinary ones.
         kind = _kind_for(None if old["kind"] in _COVERING_KINDS else old["kind"], len(regions))
+        # With other subjects it may meet one that is there already: then it takes the place of both.
         rivals = [row for row in active_of(tx.unit, kind, regions) if row["id"] != old_id]
         fresh, version = _replace(tx, text.synthesis, kind, regions, [old, *rivals])
         tx.event(old=old_id, new=fresh, reason=text.synthesis.reason)
@@ -259,7 +262,7 @@ def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
     """
     unit, regions = tx.unit, synthesis.regions
     need_observations(unit, synthesis.sources)
-    seen = _checked_seen(unit, synthesis.seen_through_id)
+    seen = _check_seen(unit, synthesis.seen_through_id)
     labels = labels_of(unit, [region.id for region in regions])
     document = replace(
         text_document(tx.op, synthesis.content, synthesis.summary),
@@ -291,7 +294,7 @@ def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
     return fresh
 
 
-def _checked_seen(unit: Unit, seen_through_id: int | None) -> int | None:
+def _check_seen(unit: Unit, seen_through_id: int | None) -> int | None:
     """Accept how far the writer has read."""
     if seen_through_id is None:
         return None
@@ -317,6 +320,7 @@ def supersede(tx: Transaction, old: Sequence[int], new: int, *, was_read: bool =
             unit.run("semantic.intersection_unpoint", a=pair[0], b=pair[1], old=row["id"])
             unit.run("semantic.intersection_settle", a=pair[0], b=pair[1])
     unit.run("semantic.subject_unpoint", old=ids)
+    # From here on the chain is what `get_understanding_history` walks; nothing is ever deleted from it.
     unit.run("semantic.understanding_supersede", old=ids, new=new)
     unit.run("semantic.source_inherit", old=ids, new=new)
     if not was_read:
@@ -363,6 +367,7 @@ def _point(unit: Unit, synthesis: Synthesis, fresh: int) -> None:
 def _cover(tx: Transaction, fresh: int, subject_set: str, seen: int) -> None:
     """Cover the evidence that an understanding has seen: what has the same subjects, and what it rests on."""
     unit = tx.unit
+    # What it only shares a subject with is not covered: it says more than this understanding does.
     same = [row["id"] for row in unit.all("semantic.observation_same_subjects", subject_set=subject_set, through=seen)]
     cited = [row["source_id"] for row in unit.all("semantic.source_observations", ids=[fresh])]
     tx.op.index.cover(unit, fresh, dict.fromkeys([*same, *cited]))

@@ -651,11 +651,3 @@ DELETE FROM seen WHERE workspace_id = :workspace AND session_id = :session;
 -- name: seen_drop
 -- Forget that deleted items were shown.
 DELETE FROM seen WHERE workspace_id = :workspace AND item_id IN (:*ids);
-
--- name: document_labels
--- Read the labels of documents.
-SELECT item_id, labels, context FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
-
--- name: document_relabel
--- Give a document other labels, and the words of its lighter field with them.
-UPDATE document SET labels = :labels, context_words = :context_words WHERE workspace_id = :workspace AND item_id = :id;
