@@ -36,6 +36,7 @@ from everloom.kernel.journal import (
     kind_of,
     pin,
 )
+from everloom.kernel.lease import Leases
 from everloom.kernel.maintenance import Backfill, Upkeep
 from everloom.kernel.operation import Operation
 from everloom.kernel.provenance import Reason, Shown, show, why
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from everloom.episodic.patrol import Patrol
     from everloom.graph import Graph, Graphs, Watcher
     from everloom.mind import Mind
-    from everloom.mind.ground import Ground as MindGround
+    from everloom.mind.ports import MindSetup
     from everloom.models.ask import Thinker
     from everloom.models.talk import Talker
     from everloom.semantic import Semantic
@@ -170,26 +171,24 @@ class Loom:
         """Hand out the soul of a workspace, which semantic memory keeps."""
         return OneSoul(self.store, workspace.info.id, workspace.semantic)
 
-    def mind_ground(self, workspace: WorkspaceInfo) -> MindGround:
-        """Lay what the conversation of a workspace stands on."""
-        from everloom.mind.ground import Ground as MindGround  # noqa: PLC0415
-        from everloom.wiring.ports import ConversationFacts  # noqa: PLC0415  a search alone does not need it
-        from everloom.wiring.tools import faculty_tools  # noqa: PLC0415
+    def mind_setup(self, workspace: WorkspaceInfo) -> MindSetup:
+        """Bring together what the mind of a workspace works with."""
+        from everloom.mind.ports import MindSetup  # noqa: PLC0415  a search alone does not need it
+        from everloom.wiring.ports import ConversationFacts  # noqa: PLC0415
+        from everloom.wiring.tools import faculty_tools, verb_tools  # noqa: PLC0415
 
         place = Workspace(self, workspace, "conversation", None)
-        return MindGround(
-            store=self.store,
-            index=self.index,
-            finder=self.finder,
-            clock=self.clock,
-            workspace=workspace,
+        op = self.operation(workspace)
+        return MindSetup(
+            op=op,
+            leases=Leases(self.store, self.clock, self.holder),
             notes=notes_directory(self.settings, workspace),
             soul=self.soul(place),
             facts=ConversationFacts(self.operation(workspace, place.session)),
             policy=mind_policy(self.settings),
             talker=lambda: self.talker(workspace),
             thinker=lambda: self.thinker(workspace),
-            tools=lambda: faculty_tools(self.settings.mind.faculties, place),
+            tools=lambda mind: (*verb_tools(mind, op.zone), *faculty_tools(self.settings.mind.faculties, place)),
         )
 
     def talker(self, workspace: WorkspaceInfo) -> Talker | None:
@@ -205,7 +204,7 @@ class Loom:
     def _mind_tasks(self) -> Sequence[Task]:
         from everloom.mind.tasks import mind_tasks  # noqa: PLC0415  a search alone does not need it
 
-        return mind_tasks(self.mind_ground, self.holder)
+        return mind_tasks(self.mind_setup)
 
     def graphs(self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None) -> Graphs:
         """Lay out the memory graphs of a workspace."""
@@ -295,7 +294,7 @@ class Workspace:
         """Reach the one continuous conversation, its notes and its archive."""
         from everloom.mind import Mind  # noqa: PLC0415  a search alone does not need it
 
-        return Mind(self.loom.mind_ground(self.info), self.loom.holder)
+        return Mind(self.loom.mind_setup(self.info))
 
     def plan_consolidation(self) -> tuple[PlannedStep, ...]:
         """Say what a consolidation by a model would do, in order; asks nobody and writes nothing."""

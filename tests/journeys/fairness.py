@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from everloom.clock import ManualClock
 from everloom.loom import Loom, Workspace
-from everloom.mind.learning.chunks import Line, document_of
+from everloom.mind.learning.archive import SpokenLine, document_of
 from tests.store.ground import NOW, open_at
 
 DEPTH = 20
@@ -130,10 +130,10 @@ def as_memory(place: Workspace, fact: Told) -> None:
 def as_exchange(place: Workspace, fact: Told) -> None:
     """Tell a fact in a conversation, between other words."""
     lines = (
-        Line("person", "telegram", "Good evening, do you have a moment?", NOW),
-        Line("agent", "telegram", "Of course, tell me.", NOW),
-        Line("person", "telegram", fact.text, NOW),
-        Line("agent", "telegram", "Thank you, I will keep that in mind.", NOW),
+        SpokenLine("person", "telegram", "Good evening, do you have a moment?", NOW),
+        SpokenLine("agent", "telegram", "Of course, tell me.", NOW),
+        SpokenLine("person", "telegram", fact.text, NOW),
+        SpokenLine("agent", "telegram", "Thank you, I will keep that in mind.", NOW),
     )
     document = document_of(lines, place.info.zone)
     assert document is not None

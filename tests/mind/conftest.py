@@ -13,7 +13,7 @@ from everloom.loom import Loom
 from tests.conftest import EACH_ENGINE
 from tests.engines import PostgresServer
 from tests.mind.notebook import Notebook, notebook_in, open_shelf, sleep_until_morning
-from tests.mind.worlds import NOW, World, conversation_in, ground_of, open_place
+from tests.mind.worlds import NOW, World, conversation_in, open_place, setup_of
 from tests.scripted.claude import ClaudeServer
 
 
@@ -47,19 +47,19 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def world(store_url: str, clock: ManualClock, claude: ClaudeServer, tmp_path: Path) -> Iterator[World]:
     """A conversation in an empty store, on each engine."""
     with open_place(store_url, clock) as loom:
-        ground = ground_of(loom, tmp_path / "notes", claude.url)
-        world = World(loom, ground, claude, None, store_url)  # type: ignore[arg-type]
-        world.conversation = conversation_in(ground, world.left)
+        setup = setup_of(loom, tmp_path / "notes", claude.url)
+        world = World(loom, setup, claude, None, store_url)  # type: ignore[arg-type]
+        world.conversation = conversation_in(setup, world.left)
         yield world
 
 
 @pytest.fixture
 def room(place: tuple[str, Loom], clock: ManualClock, claude: ClaudeServer, tmp_path: Path) -> World:
-    """A conversation in an empty workspace of a store that a module's tests share: only its ground has the clock."""
+    """A conversation in an empty workspace of a store that a module's tests share: only its setup has the clock."""
     url, loom = place
-    ground = ground_of(loom, tmp_path / "notes", claude.url, name=f"place {uuid4().hex}", clock=clock)
-    world = World(loom, ground, claude, None, url)  # type: ignore[arg-type]
-    world.conversation = conversation_in(ground, world.left)
+    setup = setup_of(loom, tmp_path / "notes", claude.url, name=f"place {uuid4().hex}", clock=clock)
+    world = World(loom, setup, claude, None, url)  # type: ignore[arg-type]
+    world.conversation = conversation_in(setup, world.left)
     return world
 
 

@@ -20,14 +20,14 @@ from zoneinfo import ZoneInfo
 
 from everloom.clock import ManualClock
 from everloom.loom import Loom, open_loom
-from everloom.mind import Exchange, Message, Mind
-from everloom.mind.conversation.blocks import validity
+from everloom.mind import Exchange, Mind, StreamMessage
 from everloom.mind.conversation.compaction import Compaction
-from everloom.mind.ground import Policy
 from everloom.mind.initiative.heartbeat import Heartbeat
+from everloom.mind.ports import MindPolicy
 from everloom.settings import Settings
 from tests.mind.thinking import Answers, thinking, worker
-from tests.mind.worlds import HOLDER, talker_of
+from tests.mind.validity import validity
+from tests.mind.worlds import talker_of
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.speech import Step, says, uses
 
@@ -93,7 +93,7 @@ class Fortnight:
 
     def live(self, planned: Sequence[Arrival]) -> None:
         """Let two weeks pass: messages come, hours strike, and whatever is due is done."""
-        run = worker(self.loom, self.mind.ground)
+        run = worker(self.loom, self.mind.setup)
         end = datetime.combine(FIRST + timedelta(days=DAYS), time(), tzinfo=BERLIN).astimezone(UTC)
         strikes = iter(hours(self.clock.now(), end))
         strike = next(strikes)
@@ -129,9 +129,9 @@ class Fortnight:
                 self.delivered.append(message.id)
 
     @property
-    def log(self) -> list[Message]:
+    def log(self) -> list[StreamMessage]:
         """The whole log, oldest first."""
-        found: list[Message] = []
+        found: list[StreamMessage] = []
         while page := self.mind.conversation.log(limit=1_000, before=found[-1].id if found else None):
             found += page
         return found[::-1]
@@ -168,14 +168,14 @@ def begun(url: str, notes: Path) -> Iterator[Fortnight]:
         server.capabilities = ("on_demand",)
         server.reply = reply
         talker = talker_of(server.url)
-        ground = replace(
-            loom.mind_ground(loom.workspace("james").info),
+        setup = replace(
+            loom.mind_setup(loom.workspace("james").info),
             notes=notes,
-            policy=Policy(compact_at=COMPACT_AT, heartbeat_hours=2.0),
+            policy=MindPolicy(compact_at=COMPACT_AT, heartbeat_hours=2.0),
             talker=lambda: talker,
         )
-        ground, answers = thinking(ground, server)
-        lived = Fortnight(loom, Mind(ground, HOLDER), server, answers, clock)
+        setup, answers = thinking(setup, server)
+        lived = Fortnight(loom, Mind(setup), server, answers, clock)
         answers.given |= {"facts": learnt, "heartbeat": wished, "self_awareness": looked_back, "hand_off": handed_off}
         yield lived
 
@@ -277,7 +277,7 @@ def check_heartbeats(lived: Fortnight) -> None:
     )
 
 
-def forbidden(now: datetime, log: Sequence[Message]) -> str | None:
+def forbidden(now: datetime, log: Sequence[StreamMessage]) -> str | None:
     """Say why nobody may be written to first."""
     local = now.astimezone(BERLIN)
     unanswered = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -12,12 +12,14 @@ from typing import Any, cast
 from uuid import uuid4
 
 from everloom.clock import ManualClock
+from everloom.kernel.lease import Leases
 from everloom.loom import Loom, Workspace, open_loom
-from everloom.mind.ground import Ground
+from everloom.mind import Mind
 from everloom.mind.notes.notes import Notes
-from everloom.mind.ports import Facts
+from everloom.mind.ports import AgentTool, FactMemory, MindSetup
 from everloom.mind.prompt import Prompt
 from everloom.settings import Settings
+from everloom.wiring.tools import verb_tools
 
 NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
 
@@ -29,14 +31,14 @@ class Notebook:
     loom: Loom
     workspace: Workspace
     clock: ManualClock
-    ground: Ground
+    setup: MindSetup
     notes: Notes
     start: datetime
 
     @property
     def root(self) -> Path:
         """Say where the files are."""
-        return self.ground.notes
+        return self.setup.notes
 
     def file(self, name: str) -> str | None:
         """Read a file past the program."""
@@ -56,12 +58,16 @@ class Notebook:
 
     def again(self) -> Notebook:
         """Take the notes as a new process does."""
-        return replace(self, notes=Notes(self.ground))
+        return replace(self, notes=Notes(self.setup))
+
+    def tools(self) -> Sequence[AgentTool]:
+        """List the agent's own tools."""
+        return Mind(self.setup).tools()
 
     def prompt(self, **policy: Any) -> Prompt:
         """Make the system prompt of a new process."""
-        ground = replace(self.ground, policy=replace(self.ground.policy, **policy))
-        return Prompt(self.again().notes, ground)
+        setup = replace(self.setup, policy=replace(self.setup.policy, **policy))
+        return Prompt(self.again().notes, setup)
 
     def later(self, **span: float) -> None:
         """Let time pass."""
@@ -88,17 +94,15 @@ def notebook_in(loom: Loom, root: Path) -> Notebook:
     """Lay out an empty notebook in a new workspace."""
     workspace = loom.workspace(f"james {uuid4().hex[:8]}")
     assert isinstance(loom.clock, ManualClock)
-    ground = Ground(
-        store=loom.store,
-        index=loom.index,
-        finder=loom.finder,
-        clock=loom.clock,
-        workspace=workspace.info,
+    setup = MindSetup(
+        op=loom.operation(workspace.info),
+        leases=Leases(loom.store, loom.clock, loom.holder),
         notes=root,
         soul=loom.soul(workspace),
-        facts=cast("Facts", None),
+        facts=cast("FactMemory", None),
+        tools=lambda mind: verb_tools(mind, workspace.info.zone),
     )
-    return Notebook(loom, workspace, loom.clock, ground, Notes(ground), loom.clock.now())
+    return Notebook(loom, workspace, loom.clock, setup, Notes(setup), loom.clock.now())
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from everloom.mind.conversation.conversation import Conversation
 from everloom.mind.conversation.queue import Queue
 from everloom.models.embed import EmbeddingTask
 from everloom.models.static import embed as static
-from tests.mind.worlds import conversation_in, ground_of, open_place
+from tests.mind.worlds import conversation_in, elsewhere, open_place, setup_of
 from tests.patience import wait_until
 from tests.scripted.claude import ClaudeServer
 from tests.store.ground import Child
@@ -34,8 +34,8 @@ COMPACT_AT = 2_500
 def converse(url: str, server_url: str, screen: str) -> None:
     """Answer and deliver until killed."""
     with open_place(url, SystemClock()) as loom:
-        ground = ground_of(loom, Path(screen).parent, server_url, gather_seconds=0.02, compact_at=COMPACT_AT)
-        talk = conversation_in(ground, [], holder=f"{socket.gethostname()}:{os.getpid()}:run")
+        setup = setup_of(loom, Path(screen).parent, server_url, gather_seconds=0.02, compact_at=COMPACT_AT)
+        talk = conversation_in(elsewhere(setup, f"{socket.gethostname()}:{os.getpid()}:run"), [])
         deliver(talk, screen)
         Queue(talk, answered=lambda _: deliver(talk, screen)).run(Event())
 
@@ -54,7 +54,7 @@ def deliver(talk: Conversation, screen: str) -> None:
 def warm(server_url: str) -> None:
     """Have everything imported that a conversation needs."""
     with TemporaryDirectory() as folder, open_place(f"sqlite:///{folder}/loom.db", SystemClock()) as loom:
-        talk = conversation_in(ground_of(loom, Path(folder), server_url), [])
+        talk = conversation_in(setup_of(loom, Path(folder), server_url), [])
         talk.receive("Is everything warm by now?", channel="terminal", is_whole=True)
         talk.step()
 

@@ -11,15 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everloom.errors import ProviderBusy
-from everloom.mind.conversation.array import Entry
+from everloom.mind.conversation.array import ArrayEntry
 from everloom.mind.conversation.blocks import is_folded
-from everloom.mind.conversation.compaction import LEAST_KEPT, bound_of, cut_at
+from everloom.mind.conversation.compaction import HEADING, LEAST_KEPT, bound_of, cut_at, outline, transcript
 from everloom.mind.conversation.conversation import Conversation
-from everloom.mind.conversation.outline import HEADING, outline, transcript
-from everloom.mind.ground import Ground
+from everloom.mind.ports import MindSetup
 from everloom.models.talk import Compacted, TextBlock, ToolResult, ToolUse, Turn
 from everloom.models.text import estimate
-from tests.mind.worlds import HOLDER, NOW, World, conversation_in, ground_of, tool
+from tests.mind.worlds import NOW, World, conversation_in, elsewhere, setup_of, tool
 from tests.scripted.speech import fails, says, uses
 
 
@@ -40,16 +39,16 @@ def grow(world: World, exchanges: int = 6) -> None:
         world.exchange(f"Part {number}: {STORY * 4}")
 
 
-def renewed(world: World, server_url: str | None, **policy: Any) -> Ground:
-    """Lay the ground anew, with a model that does not know the server yet, or with none."""
-    name = world.ground.workspace.name
-    return ground_of(world.loom, world.ground.notes, server_url, name=name, clock=world.clock, **policy)
+def renewed(world: World, server_url: str | None, **policy: Any) -> MindSetup:
+    """Lay the setup anew, with a model that does not know the server yet, or with none."""
+    name = world.setup.op.workspace.name
+    return setup_of(world.loom, world.setup.notes, server_url, name=name, clock=world.clock, **policy)
 
 
 def folding(world: World, way: str, compact_at: int = 1_200) -> None:
     world.server.capabilities = (way,) if way else ()
     world.server.chars_per_token = 2.0
-    world.ground = replace(world.ground, talker=renewed(world, world.server.url).talker)
+    world.setup = replace(world.setup, talker=renewed(world, world.server.url).talker)
     world.again(compact_at=compact_at)
 
 
@@ -57,11 +56,11 @@ def folding(world: World, way: str, compact_at: int = 1_200) -> None:
 def test_a_provider_that_folds_on_demand_is_asked_with_the_instructions_of_the_notes(world: World) -> None:
     folding(world, "on_demand", compact_at=100_000)
     grow(world)
-    assert world.conversation.settle() == []
+    assert world.conversation.compact() == []
     whole = world.conversation.turns()
     size = world.conversation.exchanges(1)[0].context_tokens
     world.again(compact_at=size)
-    (made,) = world.conversation.settle()
+    (made,) = world.conversation.compact()
     assert world.server.folds[0]["compaction"]["instructions"].startswith("Hold on to the course")
     turns = world.conversation.turns()
     assert is_folded(turns[0])
@@ -71,9 +70,7 @@ def test_a_provider_that_folds_on_demand_is_asked_with_the_instructions_of_the_n
     assert 0 < made.tokens_after < size
     assert made.dollars
     assert world.conversation.compactions() == [made]
-    assert world.conversation._compactor.measured(world.ground.talker())[1] == made.tokens_after, (
-        "not as counted before"
-    )
+    assert world.conversation._compactor.measure(world.setup.talker())[1] == made.tokens_after, "not as counted before"
     assert [each.heard[:6] for each in world.left] == [f"Part {n}" for n in range(len(world.left))]
     assert world.left
     assert len(world.rows("array_entry")) > len(whole), "what left the array is still in the store"
@@ -82,7 +79,7 @@ def test_a_provider_that_folds_on_demand_is_asked_with_the_instructions_of_the_n
     sent = json.dumps(world.server.talks[-1])
     assert "Part 0: " not in sent.replace("beginning with: [terminal, Mon 2026-11-16 09:30] Part 0: ", "")
     assert sent.index("compaction") < sent.index("Part 5")
-    assert world.conversation.settle() == [], "what was counted before the compaction does not count again"
+    assert world.conversation.compact() == [], "what was counted before the compaction does not count again"
     world.assert_valid()
 
 
@@ -93,7 +90,7 @@ def test_turns_that_end_with_tools_fold_too_although_their_reasoning_is_gone(wor
     world.server.script(*[loop, says("I looked it up.", thought="well")] * 6)
     for number in range(6):
         world.exchange(f"Part {number}: {STORY * 4}")
-    world.conversation.settle()
+    world.conversation.compact()
     assert world.conversation.compactions()
     world.assert_valid()
 
@@ -134,7 +131,7 @@ def test_a_provider_may_fold_in_the_middle_of_a_tool_loop(world: World) -> None:
         return "done"
 
     counting = [tool("swell", count_anew), tool("calm", count_anew)]
-    world.conversation = conversation_in(world.conversation._ground, world.left, counting)
+    world.conversation = conversation_in(world.conversation._setup, world.left, counting)
     loops = [uses((name, {}), thought="hm", text="Let me see.") for name in ("swell", "calm")]
     world.server.script(*loops, says("At noon.", thought="well"))
     exchange = world.exchange("When is high water?")
@@ -159,7 +156,7 @@ def test_any_other_model_folds_with_the_same_instructions_and_reads_the_past_as_
 
     world.server.reply = reply  # type: ignore[assignment]
     grow(world)
-    world.conversation.settle()
+    world.conversation.compact()
     made = world.conversation.compactions()
     assert made
     assert {each.way for each in made} == {"model"}
@@ -184,11 +181,11 @@ def test_a_compaction_that_fails_keeps_everything_and_is_tried_again_later(world
     assert world.conversation.compactions() == []
     assert "Part 0" in str(world.conversation.turns())
     world.later(seconds=61)
-    assert world.conversation.settle() == []
+    assert world.conversation.compact() == []
     world.later(seconds=61)
-    assert world.conversation.settle() == [], "the pause grows"
+    assert world.conversation.compact() == [], "the pause grows"
     world.later(seconds=61)
-    assert len(world.conversation.settle()) == 1
+    assert len(world.conversation.compact()) == 1
     assert len(world.left) == len({each.id for each in world.left}), "nothing is handed over twice"
     world.assert_valid()
 
@@ -196,11 +193,11 @@ def test_a_compaction_that_fails_keeps_everything_and_is_tried_again_later(world
 @pytest.mark.promise("mind.compaction")
 def test_a_prompt_that_fills_the_bound_does_not_cost_a_compaction_each_turn(world: World) -> None:
     folding(world, "on_demand", compact_at=3_000)
-    means = replace(world.conversation._means, system=lambda: "Be brief. " * 1_000)
-    world.conversation = Conversation(world.conversation._ground, HOLDER, means)
+    around = replace(world.conversation._around, system=lambda: "Be brief. " * 1_000)
+    world.conversation = Conversation(world.conversation._setup, around)
     for number in range(8):
         world.exchange(f"Number {number}, just a few words.")
-        world.conversation.settle()
+        world.conversation.compact()
     assert world.conversation.exchanges(1)[0].context_tokens > 3_000
     assert len(world.server.folds) <= 1
     world.assert_valid()
@@ -227,7 +224,7 @@ def test_without_a_model_the_oldest_turns_fold_into_an_outline(world: World) -> 
     folding(world, "", compact_at=100_000)
     grow(world)
     alone = conversation_in(renewed(world, None, compact_at=1_200), world.left)
-    (made,) = alone.settle()
+    (made,) = alone.compact()
     assert (made.way, made.model, made.dollars) == ("outline", "", None)
     assert is_folded(alone.turns()[0])
     assert alone.turns()[-1].text == "All is well."
@@ -243,26 +240,26 @@ def test_what_cannot_be_handed_over_does_not_stop_the_conversation(
     def busy(_: object) -> None:
         raise ProviderBusy("not now")
 
-    world.conversation._compactor._means = replace(world.conversation._means, before_folding=busy)
+    world.conversation._compactor._around = replace(world.conversation._around, before_folding=busy)
     grow(world)
-    world.conversation.settle()
+    world.conversation.compact()
     assert world.conversation.compactions()
     assert "could not be handed over" in caplog.text
 
 
-def test_a_compaction_whose_floor_was_lost_writes_nothing(world: World) -> None:
+def test_a_compaction_whose_lease_was_lost_writes_nothing(world: World) -> None:
     folding(world, "on_demand", compact_at=100_000)
     grow(world)
     before = world.conversation.turns()
     world.again(compact_at=1_000)
-    other = conversation_in(world.ground, [], holder="elsewhere:1:x")
+    other = conversation_in(elsewhere(world.setup), [])
 
     def overtake(_: object) -> None:
         world.later(minutes=2)
         other.speak("Good morning, all of you.", cause="heartbeat", channel="web")
 
-    world.conversation._compactor._means = replace(world.conversation._means, before_folding=overtake)
-    assert world.conversation.settle() == []
+    world.conversation._compactor._around = replace(world.conversation._around, before_folding=overtake)
+    assert world.conversation.compact() == []
     assert len(world.server.folds) == 1
     assert world.conversation.compactions() == []
     assert world.conversation.turns()[: len(before) - 1] == before[:-1]
@@ -280,11 +277,11 @@ entries = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 400)), max_size=2
 @pytest.mark.promise("mind.compaction")
 @given(entries, st.integers(10, 2_000))
 def test_a_cut_never_divides_an_exchange_and_keeps_the_newest(parts: list[tuple[int, int]], bound: int) -> None:
-    made: list[Entry] = []
+    made: list[ArrayEntry] = []
     sizes: list[int] = []
     for number, (length, size) in enumerate(parts):
         for _ in range(length + 1):
-            made.append(Entry(len(made), number, Turn("user", (TextBlock("x"),)), NOW))
+            made.append(ArrayEntry(len(made), number, Turn("user", (TextBlock("x"),)), NOW))
             sizes.append(size)
     cut = cut_at(made, sizes, bound)
     assert 0 <= cut <= len(made)
@@ -296,8 +293,8 @@ def test_a_cut_never_divides_an_exchange_and_keeps_the_newest(parts: list[tuple[
 
 
 def test_there_is_nothing_to_fold_in_a_compaction_alone() -> None:
-    folded = Entry(1, None, Turn("assistant", (Compacted("x"),)), NOW)
-    small = Entry(2, 7, Turn("user", (TextBlock("x"),)), NOW)
+    folded = ArrayEntry(1, None, Turn("assistant", (Compacted("x"),)), NOW)
+    small = ArrayEntry(2, 7, Turn("user", (TextBlock("x"),)), NOW)
     assert cut_at([], [], 100) == 0
     assert cut_at([folded], [9_000], 100) == 0
     assert cut_at([folded, small], [9_000, 1], 100) == 0

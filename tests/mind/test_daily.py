@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from everloom.clock import zone_named
 from everloom.errors import Rejected
 from everloom.kernel.search import Scope
-from everloom.mind.notes.daily import daily_name, day_of, noon_of
+from everloom.mind.notes.names import daily_name, day_of, noon_of
 from tests.mind.notebook import Notebook, open_notebook
 
 
@@ -47,7 +47,7 @@ def test_today_and_yesterday_are_the_workspaces_own(
 
 @pytest.mark.promise("mind.daily-notes")
 def test_a_days_note_begins_with_its_day_grows_and_is_dated_by_it(book: Notebook) -> None:
-    today = book.ground.today()
+    today = book.setup.op.today
     book.notes.append_today("James called.")
     book.notes.append_today("- He is well.\n")
     body = f"# {today.isoformat()}, {today:%A}\nJames called.\n- He is well.\n"

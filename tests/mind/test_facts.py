@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everloom.kernel.search import Scope
-from everloom.mind.ground import Ground
-from everloom.mind.learning.facts import MOST_TRIES, Extraction, capture
-from everloom.mind.learning.proposal import Decision, Operation, Proposal, decide
-from everloom.mind.ports import Change, Fact
+from everloom.mind.learning.facts import MOST_TRIES, FactLearner
+from everloom.mind.learning.proposal import FactDecision, FactOperation, FactProposal, decide
+from everloom.mind.ports import Fact, FactChange, MindSetup
+from everloom.models.ask import Thinker
 from everloom.semantic.results import Observation
 from tests.episodic.ground import Killed, killed_after
 from tests.mind.thinking import Answers, thinking, worker
@@ -33,11 +33,11 @@ def proposed(*operations: dict[str, Any]) -> dict[str, Any]:
     return {"operations": list(operations)}
 
 
-def decided(*operations: dict[str, Any]) -> Decision:
-    return decide(Proposal.model_validate(proposed(*operations)), KNOWN)
+def decided(*operations: dict[str, Any]) -> FactDecision:
+    return decide(FactProposal.model_validate(proposed(*operations)), KNOWN)
 
 
-def reasons(decision: Decision) -> list[str]:
+def reasons(decision: FactDecision) -> list[str]:
     return [each.why for each in decision.ignored]
 
 
@@ -52,9 +52,9 @@ def test_each_operation_becomes_a_change() -> None:
         operation("NOOP", 9),
     )
     assert decision.changes == (
-        Change("Audrey is James's sister.", ("Audrey", "James"), None),
-        Change(LYON, ("James",), 7),
-        Change(None, (), 9),
+        FactChange("Audrey is James's sister.", ("Audrey", "James"), None),
+        FactChange(LYON, ("James",), 7),
+        FactChange(None, (), 9),
     )
     assert decision.ignored == ()
 
@@ -81,7 +81,7 @@ def test_what_changes_nothing_is_a_reported_no_op() -> None:
         operation("DELETE", 9),
         operation("UPDATE", 9, "James rows."),
     )
-    assert decision.changes == (Change("James likes tea.", (), None), Change(None, (), 9))
+    assert decision.changes == (FactChange("James likes tea.", (), None), FactChange(None, (), 9))
     assert len(decision.ignored) == 8
     assert reasons(decision)[:4] == [
         "the text is empty",
@@ -95,7 +95,7 @@ def test_what_changes_nothing_is_a_reported_no_op() -> None:
 @given(
     st.lists(
         st.builds(
-            Operation,
+            FactOperation,
             operation=st.sampled_from(["ADD", "UPDATE", "DELETE", "NOOP"]),
             fact_id=st.none() | st.integers(-1, 12),
             text=st.text(max_size=40) | st.sampled_from([PARIS, LYON]),
@@ -104,8 +104,8 @@ def test_what_changes_nothing_is_a_reported_no_op() -> None:
         max_size=12,
     )
 )
-def test_whatever_is_proposed_only_shown_facts_change_and_each_once(operations: list[Operation]) -> None:
-    decision = decide(Proposal(operations=operations), KNOWN)
+def test_whatever_is_proposed_only_shown_facts_change_and_each_once(operations: list[FactOperation]) -> None:
+    decision = decide(FactProposal(operations=operations), KNOWN)
     old = [each.instead_of for each in decision.changes if each.instead_of is not None]
     assert set(old) <= {7, 9}
     assert len(set(old)) == len(old)
@@ -118,13 +118,19 @@ def test_whatever_is_proposed_only_shown_facts_change_and_each_once(operations: 
 
 
 @pytest.fixture
-def ready(world: World) -> tuple[World, Ground, Answers]:
-    ground, answers = thinking(world.ground, world.server)
-    return world, ground, answers
+def ready(world: World) -> tuple[World, MindSetup, Answers]:
+    setup, answers = thinking(world.setup, world.server)
+    return world, setup, answers
+
+
+def thinker_of(setup: MindSetup) -> Thinker:
+    thinker = setup.thinker()
+    assert thinker is not None
+    return thinker
 
 
 def states(world: World) -> list[str]:
-    with world.ground.store.read(world.ground.workspace.id) as unit:
+    with world.setup.op.store.read(world.setup.op.workspace.id) as unit:
         found = []
         for exchange in reversed(world.conversation.exchanges()):
             waiting = unit.all("archive.facts_waiting_of", ids=[exchange.id])
@@ -133,26 +139,26 @@ def states(world: World) -> list[str]:
 
 
 def present(world: World) -> set[str]:
-    return {fact.text for fact in world.ground.facts.nearest("James", 50)}
+    return {fact.text for fact in world.setup.facts.nearest("James", 50)}
 
 
 def events(world: World, operation: str) -> list[dict[str, Any]]:
     return [dict(each.detail) for each in world.loom.workspace("james").events() if each.operation == operation]
 
 
-Ready = tuple[World, Ground, Answers]
+Ready = tuple[World, MindSetup, Answers]
 
 
 @pytest.mark.promise("mind.facts")
 def test_facts_are_added_updated_and_retired_with_their_source_and_history(ready: Ready) -> None:
-    world, ground, answers = ready
-    run = worker(world.loom, ground)
+    world, setup, answers = ready
+    run = worker(world.loom, setup)
     answers.given["facts"] = proposed(
         operation("ADD", None, PARIS, "James", "Paris"), operation("ADD", None, "James owns a dog.", "James")
     )
     first = world.exchange("I live in Paris with my dog.")
     assert run("facts")["facts"].state == "done"
-    facts = {fact.text: fact.id for fact in ground.facts.nearest("James", 20)}
+    facts = {fact.text: fact.id for fact in setup.facts.nearest("James", 20)}
     before = world.clock.now()
     world.later(days=3)
     answers.given["facts"] = proposed(
@@ -163,7 +169,7 @@ def test_facts_are_added_updated_and_retired_with_their_source_and_history(ready
     assert f"[{facts[PARIS]}] {PARIS}" in answers.of("facts")[-1]
     assert present(world) == {LYON}
     place = world.loom.workspace("james")
-    (new,) = ground.facts.nearest("Lyon", 5)
+    (new,) = setup.facts.nearest("Lyon", 5)
     assert new.about == ("James", "Paris")
     assert {first.id, second.id} <= {each.id for each in deep(place.why(new.id))}
     old = place.semantic.show(facts[PARIS])
@@ -181,23 +187,23 @@ def deep(reason: Any) -> list[Any]:
 
 @pytest.mark.promise("mind.facts")
 def test_the_model_sees_the_twenty_nearest_facts_and_no_more(ready: Ready) -> None:
-    world, ground, answers = ready
+    world, setup, answers = ready
     exchange = world.exchange("Which sails does my boat have, I wonder?")
-    changes = [Change(f"The boat has sail number {number}.", ("boat",)) for number in range(30)]
-    ground.facts.learn(changes, exchange=exchange.id, also=lambda _: None)
-    worker(world.loom, ground)("facts")
+    changes = [FactChange(f"The boat has sail number {number}.", ("boat",)) for number in range(30)]
+    setup.facts.learn(changes, exchange=exchange.id, also=lambda _: None)
+    worker(world.loom, setup)("facts")
     (material,) = answers.of("facts")
     assert material.count("The boat has sail number") == 20
 
 
 @pytest.mark.promise("mind.unknown-facts")
 def test_unknown_ids_are_reported_and_the_rest_is_done(ready: Ready) -> None:
-    world, ground, answers = ready
+    world, setup, answers = ready
     answers.given["facts"] = proposed(
         operation("UPDATE", 4_711, LYON), operation("DELETE", 4_712), operation("ADD", None, "James sails.", "James")
     )
     exchange = world.exchange("I went sailing again this week.")
-    outcome = worker(world.loom, ground)("facts")["facts"]
+    outcome = worker(world.loom, setup)("facts")["facts"]
     assert outcome.report is not None
     assert outcome.report.detail == {"changed": 1, "ignored": 2, "failed": 0}
     assert present(world) == {"James sails."}
@@ -206,9 +212,9 @@ def test_unknown_ids_are_reported_and_the_rest_is_done(ready: Ready) -> None:
 
 
 @pytest.mark.promise("mind.facts-retried")
-def test_a_failed_extraction_is_retried_later(ready: Ready) -> None:
-    world, ground, answers = ready
-    run = worker(world.loom, ground)
+def test_a_failed_lesson_is_retried_later(ready: Ready) -> None:
+    world, setup, answers = ready
+    run = worker(world.loom, setup)
     world.exchange("I live in Paris since this summer.")
     answers.given["facts"] = 529
     assert run("facts")["facts"].state == "failed"
@@ -223,8 +229,8 @@ def test_a_failed_extraction_is_retried_later(ready: Ready) -> None:
 
 @pytest.mark.promise("mind.facts-retried")
 def test_an_exchange_that_cannot_be_read_is_given_up_and_blocks_no_other(ready: Ready) -> None:
-    world, ground, answers = ready
-    run = worker(world.loom, ground)
+    world, setup, answers = ready
+    run = worker(world.loom, setup)
     world.exchange("This exchange is poison to the model.")
     world.exchange("I live in Paris since this summer.")
 
@@ -246,41 +252,39 @@ def test_an_exchange_that_cannot_be_read_is_given_up_and_blocks_no_other(ready: 
 @pytest.mark.promise("mind.facts-retried")
 def test_without_a_model_exchanges_wait(world: World) -> None:
     world.exchange("I live in Paris since this summer.")
-    assert worker(world.loom, world.ground)("facts") == {}
+    assert worker(world.loom, world.setup)("facts") == {}
     assert states(world) == ["waiting"]
-    ground, answers = thinking(world.ground, world.server)
+    setup, answers = thinking(world.setup, world.server)
     answers.given["facts"] = proposed(operation("ADD", None, PARIS, "James"))
-    worker(world.loom, ground)("facts")
+    worker(world.loom, setup)("facts")
     assert present(world) == {PARIS}
 
 
 def test_what_nobody_said_is_settled_without_asking(ready: Ready) -> None:
-    world, ground, answers = ready
+    world, setup, answers = ready
     world.exchange("ok")
     world.conversation.speak("Good morning! The boat race is today.", cause="schedule", channel="terminal")
-    worker(world.loom, ground)("facts")
+    worker(world.loom, setup)("facts")
     assert (states(world), answers.asked) == (["settled", "settled"], [])
 
 
 @pytest.mark.promise("mind.facts-once")
 def test_a_kill_between_any_two_statements_neither_loses_nor_doubles_a_fact(ready: Ready) -> None:
-    world, ground, answers = ready
+    world, setup, answers = ready
     exchange = world.exchange("I live in Lyon now, and I sail.")
-    (old,) = ground.facts.learn([Change(PARIS, ("James",))], exchange=exchange.id, also=lambda _: None)
+    (old,) = setup.facts.learn([FactChange(PARIS, ("James",))], exchange=exchange.id, also=lambda _: None)
     # Another answer each time, as models do.
     asked = iter(range(1_000))
     answers.given["facts"] = lambda _: proposed(
         operation("UPDATE", old, f"James lives in Lyon ({next(asked)}).", "James"),
         operation("ADD", None, "James sails.", "James"),
     )
-    thinker = ground.thinker()
-    assert thinker is not None
-    extraction = Extraction(ground, thinker)
+    learner = FactLearner(setup, thinker_of(setup))
     kills = 0
     for statements in range(4, 200, 9):
         try:
             with killed_after(statements):
-                extraction.learn(exchange.id)
+                learner.learn(exchange.id)
             break
         except Killed:
             kills += 1
@@ -290,13 +294,13 @@ def test_a_kill_between_any_two_statements_neither_loses_nor_doubles_a_fact(read
     assert len(present(world)) == 2
     assert "James sails." in present(world)
     assert states(world) == ["settled"]
-    assert extraction.learn(exchange.id) is None
+    assert learner.learn(exchange.id) is None
     assert len(present(world)) == 2
 
 
 @pytest.mark.promise("mind.facts-once")
 def test_two_that_learn_from_one_exchange_learn_once(ready: Ready) -> None:
-    world, ground, answers = ready
+    world, setup, answers = ready
     exchange = world.exchange("I live in Paris since this summer.")
     together = threading.Barrier(2)
     count = iter(range(10))
@@ -305,7 +309,7 @@ def test_two_that_learn_from_one_exchange_learn_once(ready: Ready) -> None:
         return proposed(operation("ADD", None, f"James lives in Paris, {next(count)}.", "James"))
 
     answers.given["facts"] = answer
-    facts = ground.facts
+    facts = setup.facts
 
     class Together:
         """Facts that both learners have read before either writes."""
@@ -316,8 +320,9 @@ def test_two_that_learn_from_one_exchange_learn_once(ready: Ready) -> None:
             together.wait(PATIENCE)
             return facts.learn(*given, **named)
 
-    both = replace(ground, facts=Together())
-    threads = [threading.Thread(target=capture, args=(both, [exchange.id])) for _ in range(2)]
+    both = replace(setup, facts=Together())
+    learn = FactLearner(both, thinker_of(setup)).learn_waiting
+    threads = [threading.Thread(target=learn, args=([exchange.id],)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -327,21 +332,22 @@ def test_two_that_learn_from_one_exchange_learn_once(ready: Ready) -> None:
 
 
 @pytest.mark.promise("mind.facts-captured")
-def test_what_is_about_to_leave_the_array_is_captured_first(ready: Ready) -> None:
-    world, ground, answers = ready
+def test_what_is_about_to_leave_the_array_is_learnt_first(ready: Ready) -> None:
+    world, setup, answers = ready
     answers.given["facts"] = lambda material: proposed(
         operation("ADD", None, PARIS if "Paris" in material else "James sails.", "James")
     )
     leaving = world.exchange("I live in Paris since this summer.")
     world.exchange("And I sail every weekend.")
-    assert capture(ground, [leaving.id]) == 1
+    learner = FactLearner(setup, thinker_of(setup))
+    assert learner.learn_waiting([leaving.id]) == 1
     assert (states(world), present(world)) == (["settled", "waiting"], {PARIS})
-    assert capture(ground, [leaving.id]) == 0
+    assert learner.learn_waiting([leaving.id]) == 0
 
 
 def test_a_withdrawn_exchange_teaches_nothing(ready: Ready) -> None:
-    world, ground, answers = ready
+    world, setup, answers = ready
     world.exchange("I live in Paris since this summer.")
     world.conversation.undo_last()
-    assert worker(world.loom, ground)("facts") == {}
+    assert worker(world.loom, setup)("facts") == {}
     assert answers.asked == []

@@ -12,7 +12,7 @@ from everloom.settings import Settings
 from tests.scripted.claude import ClaudeServer
 from tests.scripted.speech import says, uses
 
-TOOLS = ["search_memory", "read_note", "write_note", "append_note", "update_status"]
+TOOLS = ["search_memory", "update_status", "read_note", "write_note", "append_note"]
 
 
 def settings_for(claude: ClaudeServer, mind: dict[str, object]) -> Settings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -12,11 +13,11 @@ from hypothesis import strategies as st
 
 from everloom.errors import Conflict
 from everloom.kernel.tasks import Report, Work
-from everloom.mind.ground import Ground
-from everloom.mind.initiative.awareness import Spoken, aware, is_quiet, reason_to_be_silent
 from everloom.mind.initiative.heartbeat import Heartbeats, Wish
-from everloom.mind.initiative.rhythm import slot_before
+from everloom.mind.initiative.timing import is_quiet, read_awareness, reason_to_be_silent, slot_before
+from everloom.mind.learning.archive import Speaker, SpokenLine
 from everloom.mind.notes.notes import Notes
+from everloom.mind.ports import MindSetup
 from everloom.mind.tasks import HeartbeatTask
 from tests.mind.thinking import INSTANTS, Answers, thinking, worker
 from tests.mind.worlds import World
@@ -28,13 +29,14 @@ NIGHT = datetime(2026, 11, 15, 23, 30, tzinfo=BERLIN)
 NOON = datetime(2026, 11, 18, 12, 0, tzinfo=BERLIN)
 
 
-def spoken(now: datetime, *said: tuple[str, float]) -> list[Spoken]:
+def spoken(now: datetime, *said: tuple[str, float]) -> list[SpokenLine]:
     """Write a log of who spoke how many minutes ago."""
-    return [Spoken(who == "own", now - timedelta(minutes=minutes)) for who, minutes in said]
+    names: dict[str, Speaker] = {"own": "agent", "person": "person"}
+    return [SpokenLine(names[who], "web", "", now - timedelta(minutes=minutes)) for who, minutes in said]
 
 
 def forbidden(now: datetime, *said: tuple[str, float]) -> str | None:
-    return reason_to_be_silent(aware(spoken(now, *said), now, BERLIN), 23, 8)
+    return reason_to_be_silent(read_awareness(spoken(now, *said), now, BERLIN), 23, 8)
 
 
 @pytest.mark.promise("mind.heartbeat-order")
@@ -71,8 +73,8 @@ def test_each_rule_holds_exactly_to_its_bound() -> None:
 def test_weekend_and_night_are_those_of_the_workspace() -> None:
     friday_night = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
     said = spoken(friday_night, ("person", 90), ("own", 80), ("own", 70))
-    assert reason_to_be_silent(aware(said, friday_night, BERLIN), 3, 4) is not None
-    assert reason_to_be_silent(aware(said, friday_night, ZoneInfo("UTC")), 3, 4) is None
+    assert reason_to_be_silent(read_awareness(said, friday_night, BERLIN), 3, 4) is not None
+    assert reason_to_be_silent(read_awareness(said, friday_night, ZoneInfo("UTC")), 3, 4) is None
     # The night of the change: 00:30 and 07:30 UTC are 01:30 and 09:30 in Berlin.
     assert forbidden(datetime(2026, 3, 29, 0, 30, tzinfo=UTC)) is not None
     assert forbidden(datetime(2026, 3, 29, 6, 30, tzinfo=UTC)) is None
@@ -112,18 +114,18 @@ def test_whoever_does_not_want_to_reach_out_says_nothing() -> None:
 
 # Doing
 
-Ready = tuple[World, Ground, Answers]
+Ready = tuple[World, MindSetup, Answers]
 
 
 @pytest.fixture
 def ready(world: World) -> Ready:
     """A conversation on a Monday morning, with heartbeats every two hours."""
-    ground, answers = thinking(world.ground, world.server)
-    return world, replace(ground, policy=replace(ground.policy, heartbeat_hours=2.0)), answers
+    setup, answers = thinking(world.setup, world.server)
+    return world, replace(setup, policy=replace(setup.policy, heartbeat_hours=2.0)), answers
 
 
-def outcomes(ground: Ground) -> list[tuple[str, str]]:
-    return [(each.outcome, each.reason) for each in Heartbeats(ground).recent(200)]
+def outcomes(setup: MindSetup) -> list[tuple[str, str]]:
+    return [(each.outcome, each.reason) for each in Heartbeats(setup).recent(200)]
 
 
 WISH = {"reach_out": True, "message": "The dentist is at three, remember?", "reason": "it is today"}
@@ -131,14 +133,14 @@ WISH = {"reach_out": True, "message": "The dentist is at three, remember?", "rea
 
 @pytest.mark.promise("mind.heartbeat-same-stream")
 def test_what_a_heartbeat_says_is_in_the_array_the_log_and_the_outbox(ready: Ready) -> None:
-    world, ground, answers = ready
+    world, setup, answers = ready
     world.conversation.receive("I see the dentist at three.", channel="telegram", address="42", is_whole=True)
     world.conversation.step()
     answers.given["heartbeat"] = WISH
     world.later(hours=3)
-    run = worker(world.loom, ground)
+    run = worker(world.loom, setup)
     assert run("heartbeat")["heartbeat"].state == "done"
-    (beat,) = Heartbeats(ground).recent()
+    (beat,) = Heartbeats(setup).recent()
     assert (beat.outcome, beat.reason) == ("sent", "it is today")
     newest = world.conversation.log(limit=1)[0]
     assert (newest.text, newest.channel, newest.address) == (WISH["message"], "telegram", "42")
@@ -153,15 +155,15 @@ def test_what_a_heartbeat_says_is_in_the_array_the_log_and_the_outbox(ready: Rea
 
 @pytest.mark.promise("mind.heartbeat-light")
 def test_the_decision_sees_notes_status_and_the_end_of_the_log_and_not_the_array(ready: Ready) -> None:
-    world, ground, answers = ready
-    notes = Notes(ground)
+    world, setup, answers = ready
+    notes = Notes(setup)
     notes.write("USER.md", "# User\n\nJames, a sailor from Brest with a dog.")
     notes.update_status({"water": "three glasses"})
     for number in range(15):
         world.exchange(f"Message number {number} about the boat.")
         world.later(minutes=1)
     world.later(hours=3)
-    worker(world.loom, ground)("heartbeat")
+    worker(world.loom, setup)("heartbeat")
     (material,) = answers.of("heartbeat")
     assert "a sailor from Brest" in material
     assert "three glasses" in material
@@ -174,13 +176,13 @@ def test_the_decision_sees_notes_status_and_the_end_of_the_log_and_not_the_array
 
 @pytest.mark.promise("mind.heartbeat-order")
 def test_a_suppressed_heartbeat_is_recorded_with_its_reason_and_asks_nobody(ready: Ready) -> None:
-    world, ground, answers = ready
+    world, setup, answers = ready
     world.exchange("I am off to bed now, good night.")
     world.later(minutes=10)
-    Heartbeats(ground).beat(world.conversation, Notes(ground))
+    Heartbeats(setup).beat(world.conversation, Notes(setup))
     world.later(hours=14)
-    Heartbeats(ground).beat(world.conversation, Notes(ground))
-    assert outcomes(ground) == [
+    Heartbeats(setup).beat(world.conversation, Notes(setup))
+    assert outcomes(setup) == [
         ("suppressed", "quiet hours (23:00 to 8:00)"),
         ("suppressed", "spoke less than 30 minutes ago"),
     ]
@@ -189,26 +191,26 @@ def test_a_suppressed_heartbeat_is_recorded_with_its_reason_and_asks_nobody(read
 
 @pytest.mark.promise("mind.heartbeat-order")
 def test_after_three_unanswered_messages_there_is_silence_until_the_person_writes(ready: Ready) -> None:
-    world, ground, answers = ready
+    world, setup, answers = ready
     answers.given["heartbeat"] = WISH
     world.exchange("I will be in the workshop all week.")
-    run = worker(world.loom, ground)
+    run = worker(world.loom, setup)
     for _ in range(60):
         world.later(hours=1)
         run("heartbeat")
-    sent = [outcome for outcome, _ in outcomes(ground)].count("sent")
+    sent = [outcome for outcome, _ in outcomes(setup)].count("sent")
     assert sent == 2
-    assert ("suppressed", "3 messages are unanswered") in outcomes(ground)
+    assert ("suppressed", "3 messages are unanswered") in outcomes(setup)
     world.exchange("Sorry, I was busy. What is up?")
-    while world.ground.local().hour != 12:
+    while world.setup.op.local().hour != 12:
         world.later(hours=1)
         run("heartbeat")
-    assert [outcome for outcome, _ in outcomes(ground)].count("sent") > sent
+    assert [outcome for outcome, _ in outcomes(setup)].count("sent") > sent
 
 
 def test_silence_failures_and_waiting_messages_are_recorded(ready: Ready) -> None:
-    world, ground, answers = ready
-    beats, notes = Heartbeats(ground), Notes(ground)
+    world, setup, answers = ready
+    beats, notes = Heartbeats(setup), Notes(setup)
     beats.beat(world.conversation, notes)
     world.exchange("I am in the workshop today.")
     world.later(hours=2)
@@ -217,12 +219,12 @@ def test_silence_failures_and_waiting_messages_are_recorded(ready: Ready) -> Non
     beats.beat(world.conversation, notes)
     world.say("Are you there?")
     beats.beat(world.conversation, notes)
-    beats_without = Heartbeats(world.ground)
+    beats_without = Heartbeats(world.setup)
     world.conversation.step()
     world.later(hours=1)
     beats_without.beat(world.conversation, notes)
-    assert [each[0] for each in outcomes(ground)][::-1] == ["silent", "silent", "failed", "silent", "silent"]
-    reasons = [each[1] for each in outcomes(ground)][::-1]
+    assert [each[0] for each in outcomes(setup)][::-1] == ["silent", "silent", "failed", "silent", "silent"]
+    reasons = [each[1] for each in outcomes(setup)][::-1]
     assert reasons[0] == "nobody has written yet"
     assert reasons[1] == "nothing is due"
     assert reasons[3:] == ["a message waits for its answer", "no model is configured"]
@@ -231,7 +233,7 @@ def test_silence_failures_and_waiting_messages_are_recorded(ready: Ready) -> Non
 
 @pytest.mark.promise("mind.heartbeat-once")
 def test_whoever_writes_while_the_agent_wonders_is_not_spoken_over(ready: Ready) -> None:
-    world, ground, answers = ready
+    world, setup, answers = ready
     world.exchange("I am in the workshop today.")
     world.later(hours=2)
 
@@ -240,18 +242,18 @@ def test_whoever_writes_while_the_agent_wonders_is_not_spoken_over(ready: Ready)
         return WISH
 
     answers.given["heartbeat"] = decide
-    beat = Heartbeats(ground).beat(world.conversation, Notes(ground))
+    beat = Heartbeats(setup).beat(world.conversation, Notes(setup))
     assert (beat.outcome, beat.reason) == ("silent", "the person wrote meanwhile")
     assert world.conversation.log(limit=1)[0].text == "By the way, the dentist called."
 
 
 @pytest.mark.promise("mind.heartbeat-once")
 def test_a_slot_has_one_heartbeat_whatever_the_workers_do_and_downtime_is_not_made_up_for(ready: Ready) -> None:
-    world, ground, answers = ready
+    world, setup, answers = ready
     answers.given["heartbeat"] = WISH
     world.exchange("I am in the workshop today.")
     world.later(days=4)
-    first, second = worker(world.loom, ground, "first"), worker(world.loom, ground, "second")
+    first, second = worker(world.loom, setup, "first"), worker(world.loom, setup, "second")
     met: list[object] = []
 
     def decide(_: str) -> object:
@@ -262,54 +264,54 @@ def test_a_slot_has_one_heartbeat_whatever_the_workers_do_and_downtime_is_not_ma
     first("heartbeat")
     assert met == ["busy"]
     assert (first("heartbeat"), second("heartbeat")) == ({}, {})
-    assert [each[0] for each in outcomes(ground)] == ["sent"]
+    assert [each[0] for each in outcomes(setup)] == ["sent"]
     # A worker that looked before the other was done, and got the lease after it.
     late = Work(world.loom.store, world.clock, "late")
-    outcome = late.run_one(ground.workspace, HeartbeatTask(lambda _: ground, "late"), 10.0, lambda _: None)
+    outcome = late.run_one(setup.op.workspace, HeartbeatTask(lambda _: setup), 10.0, lambda _: None)
     assert outcome.report == Report(0)
-    assert [each[0] for each in outcomes(ground)] == ["sent"]
+    assert [each[0] for each in outcomes(setup)] == ["sent"]
 
 
 @pytest.mark.promise("mind.heartbeat-once")
 def test_a_worker_that_lost_its_lease_says_nothing(ready: Ready) -> None:
-    world, ground, answers = ready
+    world, setup, answers = ready
     world.exchange("I am in the workshop today.")
     world.later(hours=4)
 
     def decide(_: str) -> object:
         # So slow that another worker took over.
         world.later(minutes=10)
-        quiet = replace(ground.policy, quiet_from=1, quiet_until=23)
-        worker(world.loom, replace(ground, policy=quiet), "second")("heartbeat")
+        quiet = replace(setup.policy, quiet_from=1, quiet_until=23)
+        worker(world.loom, replace(setup, policy=quiet), "second")("heartbeat")
         return WISH
 
     answers.given["heartbeat"] = decide
-    assert worker(world.loom, ground, "first")("heartbeat")["heartbeat"].state == "failed"
-    assert outcomes(ground) == [("suppressed", "quiet hours (1:00 to 23:00)")]
+    assert worker(world.loom, setup, "first")("heartbeat")["heartbeat"].state == "failed"
+    assert outcomes(setup) == [("suppressed", "quiet hours (1:00 to 23:00)")]
     assert world.conversation.log(limit=1)[0].text == "All is well."
 
 
 def test_no_heartbeats_without_hours_or_model_or_anybody_to_write_to(ready: Ready) -> None:
-    world, ground, _ = ready
-    assert not Heartbeats(ground).is_due()
+    world, setup, _ = ready
+    assert not Heartbeats(setup).is_due()
     world.exchange("I am in the workshop today.")
-    assert Heartbeats(ground).is_due()
-    assert not Heartbeats(replace(ground, thinker=lambda: None)).is_due()
-    assert not Heartbeats(replace(ground, policy=replace(ground.policy, heartbeat_hours=0))).is_due()
+    assert Heartbeats(setup).is_due()
+    assert not Heartbeats(replace(setup, thinker=lambda: None)).is_due()
+    assert not Heartbeats(replace(setup, policy=replace(setup.policy, heartbeat_hours=0))).is_due()
 
 
 def test_a_turn_in_another_process_comes_first(ready: Ready) -> None:
-    world, ground, answers = ready
+    world, setup, answers = ready
     answers.given["heartbeat"] = WISH
     world.exchange("I am in the workshop today.")
     world.later(hours=2)
 
     class Busy:
-        """A conversation whose floor another process has."""
+        """A conversation in which another process has the turn."""
 
         def speak(self, *_: object, **__: object) -> object:
             raise Conflict("another process is in the middle of a turn")
 
     with pytest.raises(Conflict):
-        Heartbeats(ground).beat(Busy(), Notes(ground))
-    assert outcomes(ground) == []
+        Heartbeats(setup).beat(cast("Any", Busy()), Notes(setup))
+    assert outcomes(setup) == []

@@ -9,9 +9,9 @@ from difflib import ndiff
 import pytest
 
 from everloom.mind import Exchange, Mind
-from everloom.mind.ports import Change
+from everloom.mind.ports import FactChange
 from tests.mind.thinking import thinking, worker
-from tests.mind.worlds import HOLDER, World
+from tests.mind.worlds import World
 from tests.scripted.speech import says, uses
 
 REPORT = "Status: four glasses of water, aspirin taken, fasting until six, a walk after work."
@@ -28,8 +28,8 @@ def answered(world: World, mind: Mind, text: str) -> Exchange:
 
 @pytest.mark.promise("mind.not-asked-again", "mind.nothing-prefetched")
 def test_a_status_is_still_there_eight_messages_and_fifteen_minutes_later(world: World) -> None:
-    ground, answers = thinking(world.ground, world.server)
-    mind = Mind(ground, HOLDER)
+    setup, answers = thinking(world.setup, world.server)
+    mind = Mind(setup)
     answers.given["facts"] = {
         "operations": [{"operation": "ADD", "fact_id": None, "text": SECRET, "about": ["Audrey"], "reason": ""}]
     }
@@ -37,8 +37,8 @@ def test_a_status_is_still_there_eight_messages_and_fifteen_minutes_later(world:
         uses(("update_status", {"updates": {"water": "four glasses", "fasting": "until six"}})), says("Noted.")
     )
     answered(world, mind, REPORT)
-    worker(world.loom, ground)("facts")
-    assert [fact.text for fact in ground.facts.nearest("the spare key", 5)] == [SECRET]
+    worker(world.loom, setup)("facts")
+    assert [fact.text for fact in setup.facts.nearest("the spare key", 5)] == [SECRET]
     for number in range(8):
         world.later(minutes=2)
         answered(world, mind, f"Something else, number {number}: the clock of the oven is wrong by an hour.")
@@ -54,9 +54,18 @@ def test_a_status_is_still_there_eight_messages_and_fifteen_minutes_later(world:
     assert world.server.complaints == []
 
 
+def test_measuring_the_array_makes_no_notes(world: World) -> None:
+    mind = Mind(world.setup)
+    world.say("Hello, is anybody there?")
+    assert mind.conversation.compact() == []
+    assert not world.setup.notes.exists()
+    assert mind.conversation.step() is not None
+    assert (world.setup.notes / "MEMORY.md").exists()
+
+
 @pytest.mark.promise("mind.nothing-prefetched")
 def test_a_stale_status_injects_no_script(world: World) -> None:
-    mind = Mind(world.ground, HOLDER)
+    mind = Mind(world.setup)
     mind.notes.update_status({"water": "four glasses"})
     fresh = mind.prompt.text()
     world.later(hours=9)
@@ -68,8 +77,8 @@ def test_a_stale_status_injects_no_script(world: World) -> None:
 
 @pytest.mark.promise("mind.facts-captured", "mind.hand-off")
 def test_before_turns_fade_their_facts_and_a_hand_off_are_kept(world: World) -> None:
-    ground, answers = thinking(world.ground, world.server)
-    mind = Mind(ground, HOLDER)
+    setup, answers = thinking(world.setup, world.server)
+    mind = Mind(setup)
     answers.given["facts"] = lambda material: {
         "operations": [{"operation": "ADD", "fact_id": None, "text": SECRET, "about": ["Audrey"], "reason": ""}]
         if "blue stone" in material
@@ -78,9 +87,9 @@ def test_before_turns_fade_their_facts_and_a_hand_off_are_kept(world: World) -> 
     answered(world, mind, "Audrey keeps her spare key under the blue stone, by the way.")
     for number in range(6):
         answered(world, mind, f"Part {number} of a long story. " + "The boat drifted on. " * 40)
-    small = Mind(replace(ground, policy=replace(ground.policy, compact_at=3_000)), HOLDER)
-    assert small.conversation.settle()
-    assert [fact.text for fact in ground.facts.nearest("the spare key", 5)] == [SECRET]
+    small = Mind(replace(setup, policy=replace(setup.policy, compact_at=3_000)))
+    assert small.conversation.compact()
+    assert [fact.text for fact in setup.facts.nearest("the spare key", 5)] == [SECRET]
     assert "## Hand-off" in (mind.notes.read("daily/2026-11-16.md") or "")
     array = " ".join(turn.text for turn in small.conversation.turns())
     assert "blue stone, by the way" not in array
@@ -92,6 +101,6 @@ def test_learning_never_touches_what_the_person_noted(world: World) -> None:
     exchange = world.exchange("Audrey keeps her spare key under the blue stone.")
     place = world.loom.workspace("james")
     own = place.semantic.remember(["Audrey"], SECRET)
-    (kept,) = world.ground.facts.learn([Change(SECRET, ("Audrey",))], exchange=exchange.id, also=lambda _: None)
+    (kept,) = world.setup.facts.learn([FactChange(SECRET, ("Audrey",))], exchange=exchange.id, also=lambda _: None)
     assert kept == own.id
     assert exchange.id in {each.id for each in place.why(own.id).because}

@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everloom.errors import Conflict, EverloomError, NotFound, Rejected, StoreError
-from everloom.mind.notes.agreement import Side, Step, side, step
-from everloom.mind.notes.defaults import default_text
-from everloom.mind.notes.files import Shelf
-from everloom.mind.notes.names import KNOWN, note_name, problem_of
+from everloom.mind.notes.agreement import SoulSide, SyncStep, choose_side, choose_step
+from everloom.mind.notes.files import NoteFiles
+from everloom.mind.notes.names import KNOWN, default_text, note_name, problem_of
 from tests.episodic.ground import Killed, killed_after
 from tests.mind.notebook import Notebook
 
@@ -36,7 +35,7 @@ def test_notes_are_made_on_first_use_from_texts_of_values_and_only_for_their_own
     assert made == set(KNOWN) - {"status.json"}
     for name in made - {"SOUL.md"}:
         assert book.notes.read(name) == default_text(name) == book.file(name)
-    assert book.notes.read("SOUL.md") == f"{book.ground.soul.read()}\n"
+    assert book.notes.read("SOUL.md") == f"{book.setup.soul.read()}\n"
     assert all(stat.S_IMODE((book.root / name).stat().st_mode) == 0o600 for name in made)
     assert stat.S_IMODE(book.root.stat().st_mode) == 0o700
     assert book.notes.sync() == []
@@ -50,7 +49,7 @@ def test_a_note_that_was_there_before_is_the_persons(book: Notebook) -> None:
     book.edit("SOUL.md", "You are James's friend.\n")
     assert book.notes.read("USER.md") == LONG
     assert bodies(book, "USER.md") == [("person", LONG)]
-    assert book.ground.soul.read() == "You are James's friend."
+    assert book.setup.soul.read() == "You are James's friend."
 
 
 # Writing
@@ -310,10 +309,10 @@ def test_a_disk_that_refuses_is_told_and_the_version_is_not_lost(book: Notebook)
 def test_only_an_interrupted_write_is_finished_and_everything_else_is_the_persons(
     file: str, known: str, coming: str | None
 ) -> None:
-    decided = step(file, known, coming)
+    decided = choose_step(file, known, coming)
     expected = known if coming is None else coming
-    assert (decided in (Step.REST, Step.SETTLE)) == (file == expected)
-    assert (decided is Step.FINISH) == (coming is not None and file == known and file != coming)
+    assert (decided in (SyncStep.REST, SyncStep.CONFIRM)) == (file == expected)
+    assert (decided is SyncStep.FINISH) == (coming is not None and file == known and file != coming)
 
 
 # The soul
@@ -321,7 +320,7 @@ def test_only_an_interrupted_write_is_finished_and_everything_else_is_the_person
 
 @pytest.mark.promise("mind.soul-is-a-note")
 def test_the_soul_and_its_note_are_one_whoever_edits_it(book: Notebook) -> None:
-    soul, being = book.ground.soul, book.workspace.episodic
+    soul, being = book.setup.soul, book.workspace.episodic
     book.edit("SOUL.md", "You are calm.\n")
     book.notes.sync()
     assert soul.read() == "You are calm." == book.workspace.semantic.orient().soul.content
@@ -345,11 +344,11 @@ def test_when_both_changed_the_newer_wins_and_the_other_is_in_the_history(book: 
     book.edit("SOUL.md", "You are calm.\n")
     book.notes.sync()
     book.later(hours=1)
-    book.ground.soul.supersede("You are bold.", instead_of="You are calm.", reason="a new start")
+    book.setup.soul.supersede("You are bold.", instead_of="You are calm.", reason="a new start")
     book.edit("SOUL.md", "You are shy.\n", at=book.clock.now() + timedelta(minutes=5 if file_is_newer else -5))
     book.notes.sync()
     winner = "You are shy." if file_is_newer else "You are bold."
-    assert book.ground.soul.read() == winner
+    assert book.setup.soul.read() == winner
     assert book.file("SOUL.md") == f"{winner}\n"
     assert {"You are shy.\n", "You are bold.\n", "You are calm.\n"} <= {body for _, body in bodies(book, "SOUL.md")}
     assert book.again().notes.sync() == []
@@ -371,20 +370,23 @@ def test_a_crash_anywhere_in_a_change_of_the_soul_leaves_one_soul(book: Notebook
             statements += 2
         restarted = book.again()
         assert restarted.notes.read("SOUL.md") in (wanted, before)
-        assert restarted.file("SOUL.md") == f"{book.ground.soul.read().strip()}\n"
+        assert restarted.file("SOUL.md") == f"{book.setup.soul.read().strip()}\n"
     assert restarted.notes.read("SOUL.md") == wanted
 
 
 @given(*[st.sampled_from(["", "a", "a\n", "b", "c"])] * 3)
 def test_whoever_changed_has_the_word(file: str, kept: str, soul: str) -> None:
-    decided = side(file, kept, soul)
+    decided = choose_side(file, kept, soul)
     if not file.strip():
-        assert decided is Side.SOUL
+        assert decided is SoulSide.SOUL
     elif file.strip() == soul.strip():
-        assert decided is Side.AGREED
+        assert decided is SoulSide.AGREED
     else:
         changed = (file.strip() != kept.strip(), soul.strip() != kept.strip())
-        assert decided is {(True, False): Side.FILE, (False, True): Side.SOUL, (True, True): Side.NEWER}[changed]
+        assert (
+            decided
+            is {(True, False): SoulSide.FILE, (False, True): SoulSide.SOUL, (True, True): SoulSide.NEWER}[changed]
+        )
 
 
 # Names
@@ -419,7 +421,7 @@ def test_no_name_leaves_the_directory(tmp_path_factory: pytest.TempPathFactory, 
     except Rejected:
         return
     root = tmp_path_factory.getbasetemp() / "names"
-    where = Shelf(root).place(wanted)
+    where = NoteFiles(root).place(wanted)
     assert where.is_relative_to(root.resolve())
     assert where != root
     assert problem_of(wanted) is None

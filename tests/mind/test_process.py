@@ -19,10 +19,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from everloom.clock import ManualClock, SystemClock
 from everloom.errors import Conflict, ProviderError
-from everloom.mind.conversation.blocks import validity
 from everloom.mind.conversation.conversation import Conversation
 from tests.mind.runner import CHANNELS, COMPACT_AT, Runners
-from tests.mind.worlds import NOW, World, conversation_in, ground_of, open_place
+from tests.mind.validity import validity
+from tests.mind.worlds import NOW, World, conversation_in, elsewhere, open_place, setup_of
 from tests.patience import wait_until
 from tests.scripted.claude import ClaudeServer, words_of
 from tests.scripted.speech import Step, drops, fails, says, uses
@@ -102,7 +102,7 @@ def survive(runners: Runners, url: str, folder: Path, rounds: int, seed: int) ->
     with ClaudeServer() as server, open_place(url, SystemClock()) as loom, ExitStack() as stack:
         server.reply = moody(random.Random(seed))
         server.chars_per_token = 1.0
-        talk = conversation_in(ground_of(loom, folder, None), [], holder="elsewhere:1:x")
+        talk = conversation_in(elsewhere(setup_of(loom, folder, None)), [])
         stack.callback(runners.kill)
         place = (url, server.url, str(screen))
         sent = 0
@@ -122,7 +122,7 @@ def survive(runners: Runners, url: str, folder: Path, rounds: int, seed: int) ->
         wait_for_answers(talk)
         runners.kill()
         talk.recover()
-        conversation_in(ground_of(loom, folder, server.url, compact_at=COMPACT_AT), []).settle()
+        conversation_in(setup_of(loom, folder, server.url, compact_at=COMPACT_AT), []).compact()
         check(talk, server, sent, screen)
         assert runners.errors == []
         return len(talk.compactions(1_000))
@@ -166,9 +166,9 @@ class ConversationMachine(RuleBasedStateMachine):
         folder = Path(self.stack.enter_context(TemporaryDirectory()))
         server = self.stack.enter_context(ClaudeServer())
         loom = self.stack.enter_context(open_place(url, ManualClock(NOW)))
-        ground = ground_of(loom, folder, server.url, compact_at=2_000)
-        self.world = World(loom, ground, server, None)  # type: ignore[arg-type]
-        self.world.conversation = conversation_in(ground, self.world.left)
+        setup = setup_of(loom, folder, server.url, compact_at=2_000)
+        self.world = World(loom, setup, server, None)  # type: ignore[arg-type]
+        self.world.conversation = conversation_in(setup, self.world.left)
         self.sent: list[Sent] = []
         self.answered: list[tuple[int, list[Sent]]] = []
 
@@ -222,7 +222,7 @@ class ConversationMachine(RuleBasedStateMachine):
         before = self.world.conversation.turns()
         if fails_first:
             self.world.server.fold_steps.append(fails(529))
-        made = self.world.conversation.settle()
+        made = self.world.conversation.compact()
         self.world.server.fold_steps.clear()
         assert made or self.world.conversation.turns() == before
 

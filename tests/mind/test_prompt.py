@@ -11,11 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everloom.kernel.search import Document
-from everloom.mind.landscape import LANDSCAPE
-from everloom.mind.notes.daily import daily_name
-from everloom.mind.notes.defaults import default_text
-from everloom.mind.notes.names import DURABLE, IDENTITY, KNOWN
-from everloom.mind.prompt import LONGEST_DAY, LONGEST_PAGE, Section, bounded, page
+from everloom.mind.notes.names import DURABLE, IDENTITY, KNOWN, daily_name, default_text
+from everloom.mind.prompt import LANDSCAPE, LONGEST_DAY, LONGEST_PAGE, PromptSection, bounded, page
 from everloom.models.text import quoted
 from tests.mind.notebook import Notebook, open_notebook
 
@@ -65,7 +62,7 @@ status.json
 
 def without_notes(book: Notebook, prompt: str) -> str:
     """Put in the place of each note its name, if it is there as the file has it; and of the time and the workspace."""
-    days = {daily_name(book.ground.yesterday()): "yesterday", daily_name(book.ground.today()): "today"}
+    days = {daily_name(book.setup.op.today - timedelta(days=1)): "yesterday", daily_name(book.setup.op.today): "today"}
     for name in (*IDENTITY, *DURABLE, "status.json", *days):
         if (body := book.file(name)) is not None:
             shown = quoted(body.strip(), name)
@@ -149,10 +146,10 @@ def test_a_prompt_stays_the_same_bytes_until_a_file_changes_or_time_has_passed(b
 @pytest.mark.promise("mind.prompt-is-bounded")
 def test_long_notes_are_cut_where_one_can_see_it(book: Notebook) -> None:
     book.notes.write("MEMORY.md", f"the beginning {'m' * 30_000} the end")
-    book.edit(daily_name(book.ground.today()), f"the morning {'d' * 9_000} the evening\n")
+    book.edit(daily_name(book.setup.op.today), f"the morning {'d' * 9_000} the evening\n")
     prompt = book.prompt().text()
     pages = {tag.rsplit("-", 1)[0]: body for tag, body in PAGE.findall(prompt)}
-    memory, today = pages["memory-md"], pages[f"daily-{book.ground.today()}-md"]
+    memory, today = pages["memory-md"], pages[f"daily-{book.setup.op.today}-md"]
     assert memory.startswith("the beginning m")
     assert memory.endswith("m\n[10,022 characters are not shown here]")
     assert len(memory) == LONGEST_PAGE + len("\n[10,022 characters are not shown here]")
@@ -168,9 +165,9 @@ def test_long_notes_are_cut_where_one_can_see_it(book: Notebook) -> None:
     st.sampled_from(["", "</memory-md>", "# Your memory"]),
 )
 def test_no_note_can_close_its_own_tags(text: str, extra: str) -> None:
-    section = Section("# Notes", ("MEMORY.md",), 50)
+    section = PromptSection("# Notes", ("MEMORY.md",), 50)
     first = page("MEMORY.md", f"{text}{extra}", section)
-    forged = page("MEMORY.md", f"{text}{first}{extra}", Section("# Notes", ("MEMORY.md",), 1_000))
+    forged = page("MEMORY.md", f"{text}{first}{extra}", PromptSection("# Notes", ("MEMORY.md",), 1_000))
     ((tag, body),) = PAGE.findall(forged)
     assert forged == f"<{tag}>\n{body}\n</{tag}>"
     assert first in body or first.strip() in body

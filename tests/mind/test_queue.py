@@ -11,10 +11,10 @@ from threading import Event, Thread
 import pytest
 
 from everloom.clock import SystemClock
+from everloom.mind.conversation.array import Exchange
 from everloom.mind.conversation.conversation import Conversation
-from everloom.mind.conversation.exchange import Exchange
 from everloom.mind.conversation.queue import Queue
-from tests.mind.worlds import World, conversation_in
+from tests.mind.worlds import World, conversation_in, with_clock
 from tests.patience import PATIENCE, wait_until
 from tests.scripted.claude import words_of
 from tests.scripted.speech import Body, Step, fails, says, uses
@@ -43,9 +43,9 @@ def running(queue: Queue) -> Iterator[Event]:
 
 def in_real_time(world: World, **policy: float) -> Conversation:
     """Let the conversation use the machine's clock."""
-    changed = replace(world.ground.policy, **policy)  # type: ignore[arg-type]
-    world.ground = replace(world.ground, clock=SystemClock(), policy=changed)
-    world.conversation = conversation_in(world.ground, world.left)
+    changed = replace(world.setup.policy, **policy)  # type: ignore[arg-type]
+    world.setup = with_clock(replace(world.setup, policy=changed), SystemClock())
+    world.conversation = conversation_in(world.setup, world.left)
     return world.conversation
 
 
@@ -75,7 +75,7 @@ def test_a_message_of_another_process_is_seen_without_being_told(world: World) -
     talk = in_real_time(world)
     heard: list[Exchange] = []
     with running(Queue(talk, answered=heard.append)):
-        conversation_in(world.ground, []).receive("Hello from afar.", channel="web", is_whole=True)
+        conversation_in(world.setup, []).receive("Hello from afar.", channel="web", is_whole=True)
         wait_until(lambda: heard, "the message to be heard")
     assert heard[0].heard == "Hello from afar."
 
@@ -115,7 +115,7 @@ def test_stopping_in_the_middle_of_a_turn_loses_nothing(world: World) -> None:
 
 def test_a_defect_does_not_end_the_queue(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     talk = in_real_time(world)
-    monkeypatch.setattr("everloom.mind.conversation.queue.LONG_PAUSE", 0.05)
+    monkeypatch.setattr("everloom.mind.conversation.queue._LONG_PAUSE", 0.05)
     troubles: list[Exception] = []
     with running(queue := Queue(talk, failed=troubles.append)):
         with monkeypatch.context() as patch:

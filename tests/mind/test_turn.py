@@ -14,12 +14,12 @@ import pytest
 
 from everloom.clock import ManualClock, to_micros
 from everloom.errors import Conflict, MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
-from everloom.mind.conversation.floor import HELD, Floor, is_gone
-from everloom.mind.conversation.inbox import ripe, ripe_at
-from everloom.mind.conversation.stream import Message
-from everloom.mind.conversation.toolbox import LONGEST_RESULT, Toolbox
+from everloom.kernel.lease import is_gone
+from everloom.mind.conversation.conversation import TURN, TURN_LEASE
+from everloom.mind.conversation.stream import StreamMessage, ripe_at
+from everloom.mind.conversation.turn import LONGEST_RESULT, Toolbox
 from everloom.models.talk import ToolUse, Turn
-from tests.mind.worlds import HOLDER, NOW, TOOLS, World, conversation_in, ground_of, open_place, tool
+from tests.mind.worlds import HOLDER, NOW, TOOLS, World, conversation_in, elsewhere, open_place, setup_of, tool
 from tests.scripted.claude import OK, ClaudeServer, echo, words_of
 from tests.scripted.speech import Step, drops, fails, refuses, says, uses
 
@@ -33,9 +33,11 @@ def world(room: World) -> World:
 WINDOW = 3.0
 
 
-def message(number: int, seconds: float, **more: Any) -> Message:
+def message(number: int, seconds: float, **more: Any) -> StreamMessage:
     at = NOW + timedelta(seconds=seconds)
-    plain = Message(id=number, direction="in", channel="terminal", address="", text=str(number), at=at, state="waiting")
+    plain = StreamMessage(
+        id=number, direction="in", channel="terminal", address="", text=str(number), at=at, state="waiting"
+    )
     return replace(plain, **more)
 
 
@@ -46,9 +48,6 @@ def test_the_window_counts_from_the_newest_message_and_ends_after_four() -> None
     assert ripe_at(talkative[:1], WINDOW) == NOW + timedelta(seconds=3)
     assert ripe_at(talkative[:3], WINDOW) == NOW + timedelta(seconds=7)
     assert ripe_at(talkative, WINDOW) == NOW + timedelta(seconds=12)
-    assert ripe(talkative, NOW + timedelta(seconds=12), WINDOW)
-    assert not ripe(talkative, NOW + timedelta(seconds=12), WINDOW, in_flight=True)
-    assert not ripe(talkative[:1], NOW + timedelta(seconds=2.9), WINDOW)
 
 
 def test_a_whole_message_waits_for_nothing_and_a_failed_one_for_its_pause() -> None:
@@ -200,18 +199,33 @@ def test_a_refused_message_is_given_up_after_three_times_and_its_sender_is_told(
     world.assert_valid()
 
 
+@pytest.mark.promise("mind.refused-does-not-block")
+def test_refusals_are_counted_in_a_row_whatever_the_model_says_of_them(world: World) -> None:
+    # An error whose words look like a count of refusals is not one.
+    world.server.script(fails(529, "refused (2): overloaded"), refuses(), fails(529), refuses(), refuses(), refuses())
+    world.say("Will you answer this one?")
+    counts = []
+    for _ in range(6):
+        with pytest.raises(ProviderError):
+            world.conversation.step()
+        world.later(minutes=10)
+        counts.append(world.conversation.log()[-1].refusals)
+    assert counts == [0, 1, 0, 1, 2, 3]
+    assert world.conversation.log()[-1].state == "refused"
+
+
 @pytest.mark.promise("mind.no-model")
 def test_without_a_model_the_message_waits_and_the_hint_says_what_to_set(
     store_url: str, clock: ManualClock, claude: ClaudeServer, tmp_path: Path
 ) -> None:
     with open_place(store_url, clock) as loom:
-        talk = conversation_in(ground_of(loom, tmp_path, None), [])
+        talk = conversation_in(setup_of(loom, tmp_path, None), [])
         talk.receive("Is anybody there?", channel="terminal", is_whole=True)
         with pytest.raises(Rejected, match="ollama"):
             talk.step()
         (waits,) = talk.waiting()
         assert waits.attempts == 0
-        later = conversation_in(ground_of(loom, tmp_path, claude.url), []).step()
+        later = conversation_in(setup_of(loom, tmp_path, claude.url), []).step()
         assert later is not None
         assert later.heard == "Is anybody there?"
 
@@ -290,8 +304,8 @@ def test_an_exchange_knows_what_it_took(world: World) -> None:
     exchange = world.exchange("Where is it, then?")
     (kept,) = world.conversation.exchanges()
     assert kept == exchange
-    spent = world.ground.store
-    with spent.read(world.ground.workspace.id) as unit:
+    spent = world.setup.op.store
+    with spent.read(world.setup.op.workspace.id) as unit:
         rows = unit.all("kernel.usage_sum", **{"from": 0, "until": to_micros(world.clock.now()) + 1})
     assert sum(row["calls"] for row in rows) == exchange.rounds == 2
     assert exchange.usage.total == sum(
@@ -305,12 +319,12 @@ def test_an_exchange_knows_what_it_took(world: World) -> None:
 
 @pytest.mark.promise("mind.one-floor")
 def test_one_process_speaks_at_a_time(world: World) -> None:
-    other = conversation_in(world.ground, [], holder="elsewhere:1:x")
+    other = conversation_in(elsewhere(world.setup), [])
     world.say("Who answers this one?")
-    with Floor(world.ground, "elsewhere:1:x").taken() as held:
+    with elsewhere(world.setup).leases.held(world.setup.op.workspace.id, TURN) as held:
         assert held is not None
         assert world.conversation.step() is None
-        assert world.conversation.settle() == []
+        assert world.conversation.compact() == []
     assert other.step() is not None
     assert world.conversation.step(wait=True) is None
     assert len(world.server.talks) == 1
@@ -318,15 +332,15 @@ def test_one_process_speaks_at_a_time(world: World) -> None:
 
 @pytest.mark.promise("mind.one-floor")
 @pytest.mark.parametrize("ending", [says("Too late."), fails(529)], ids=["answered", "failed"])
-def test_a_turn_whose_floor_was_lost_writes_nothing_and_the_other_answers(world: World, ending: Step) -> None:
-    other = conversation_in(world.ground, [], holder="elsewhere:1:x")
+def test_a_turn_whose_lease_was_lost_writes_nothing_and_the_other_answers(world: World, ending: Step) -> None:
+    other = conversation_in(elsewhere(world.setup), [])
 
     def overtaken(_: object) -> str:
-        world.clock.advance(HELD + timedelta(seconds=1))
+        world.clock.advance(TURN_LEASE + timedelta(seconds=1))
         assert other.step() is not None
         return "overtaken"
 
-    slow = conversation_in(world.ground, [], [tool("dawdle", overtaken)])
+    slow = conversation_in(world.setup, [], [tool("dawdle", overtaken)])
     world.server.script(uses(("dawdle", {})), OK, ending)
     world.say("Who answers this one?")
     assert slow.step() is None
@@ -336,15 +350,15 @@ def test_a_turn_whose_floor_was_lost_writes_nothing_and_the_other_answers(world:
 
 
 @pytest.mark.promise("mind.one-floor")
-def test_a_turn_whose_floor_was_lost_writes_nothing_also_while_nobody_answered_yet(world: World) -> None:
-    other = conversation_in(world.ground, [], holder="elsewhere:1:x")
+def test_a_turn_whose_lease_was_lost_writes_nothing_also_while_nobody_answered_yet(world: World) -> None:
+    other = conversation_in(elsewhere(world.setup), [])
 
     def overtaken(_: object) -> str:
-        world.clock.advance(HELD + timedelta(seconds=1))
+        world.clock.advance(TURN_LEASE + timedelta(seconds=1))
         other.speak("Good morning, all of you.", cause="heartbeat", channel="web")
         return "overtaken"
 
-    slow = conversation_in(world.ground, [], [tool("dawdle", overtaken)])
+    slow = conversation_in(world.setup, [], [tool("dawdle", overtaken)])
     world.server.script(uses(("dawdle", {})), says("Too late."))
     world.say("Who answers this one?")
     assert slow.step() is None
@@ -356,11 +370,11 @@ def test_a_turn_whose_floor_was_lost_writes_nothing_also_while_nobody_answered_y
 @pytest.mark.promise("mind.all-or-nothing")
 def test_a_message_that_was_dealt_with_during_the_turn_is_not_answered_again(world: World) -> None:
     def deal_with_it(_: object) -> str:
-        with world.ground.store.write(world.ground.workspace.id) as unit:
-            unit.run("mind.message_refused", ids=[asked.id], error="somebody else did it")
+        with world.setup.op.store.write(world.setup.op.workspace.id) as unit:
+            unit.run("mind.message_refused", ids=[asked.id], error="somebody else did it", refusals=1)
         return "done"
 
-    talk = conversation_in(world.ground, [], [tool("meddle", deal_with_it)])
+    talk = conversation_in(world.setup, [], [tool("meddle", deal_with_it)])
     asked = talk.receive("Who answers this one?", channel="web", is_whole=True)
     world.server.script(uses(("meddle", {})), says("Too late."))
     assert talk.step() is None
@@ -378,7 +392,7 @@ def test_a_reply_that_was_cut_in_the_middle_of_a_use_goes_on(world: World) -> No
 
 
 @pytest.mark.promise("mind.one-floor")
-def test_the_floor_of_a_process_that_died_is_free_at_once() -> None:
+def test_the_turn_of_a_process_that_died_is_free_at_once() -> None:
     host, number, _ = HOLDER.split(":")
     assert is_gone(f"{host}:{2**22 + 1}:x")
     assert not is_gone(f"{host}:{number}:x")
@@ -423,7 +437,7 @@ def test_a_turn_is_given_up_between_rounds_when_the_process_stops(world: World) 
         return "found"
 
     stopping = tool("look_up", look_up, "what")
-    talk = conversation_in(world.ground, [], [stopping])
+    talk = conversation_in(world.setup, [], [stopping])
     world.server.script(uses(("look_up", {"what": "it"})), says("Never said."))
     world.say("Where is it, then?")
     assert talk.step(is_stopping=stop.is_set) is None
@@ -433,7 +447,7 @@ def test_a_turn_is_given_up_between_rounds_when_the_process_stops(world: World) 
 
 
 def test_two_threads_answer_a_message_once(world: World) -> None:
-    talks = [conversation_in(world.ground, []) for _ in range(4)]
+    talks = [conversation_in(world.setup, []) for _ in range(4)]
     world.server.reply = lambda _: says("Once.", delay=0.05)
     world.say("Who answers this one?")
     threads = [Thread(target=talk.step) for talk in talks]

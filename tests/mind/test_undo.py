@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from everloom.errors import Conflict
-from everloom.mind.conversation.floor import Floor
-from tests.mind.worlds import World
+from everloom.mind.conversation.conversation import TURN
+from tests.mind.worlds import World, elsewhere
 from tests.scripted.speech import says, uses
 
 
@@ -48,9 +48,9 @@ def test_undoing_goes_back_as_far_as_there_is_something(world: World) -> None:
 
 
 def test_nothing_is_undone_in_the_middle_of_a_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everloom.mind.conversation.conversation.SHORT_PATIENCE", 0.0)
+    monkeypatch.setattr("everloom.mind.conversation.conversation._SHORT_PATIENCE", 0.0)
     world.exchange("We sail on Sunday, at noon.")
-    with Floor(world.ground, "elsewhere:1:x").taken(), pytest.raises(Conflict):
+    with elsewhere(world.setup).leases.held(world.setup.op.workspace.id, TURN), pytest.raises(Conflict):
         world.conversation.undo_last()
 
 
@@ -58,7 +58,7 @@ def test_what_was_folded_cannot_be_taken_back(world: World) -> None:
     world.server.chars_per_token = 0.5
     world.again(compact_at=1_000)
     world.exchange("We sail on Sunday. " * 300)
-    (folded,) = world.conversation.settle()
+    (folded,) = world.conversation.compact()
     assert folded.way == "server"
     with pytest.raises(Conflict, match="folded"):
         world.conversation.undo_last()

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from everloom.kernel.spending import Ledger
 from everloom.kernel.tasks import Outcome, Work
 from everloom.loom import Loom
-from everloom.mind.ground import Ground
+from everloom.mind.ports import MindSetup
 from everloom.mind.tasks import mind_tasks
 from everloom.models import Meter
 from everloom.models.providers import ModelThinker, ProviderAccess, Roles
 from everloom.models.transport import RetryPolicy
+from tests.mind.worlds import elsewhere
 from tests.patience import PATIENCE
 from tests.scripted.claude import ClaudeServer, Refused
 
@@ -62,23 +63,23 @@ class Answers:
         return [material for name, material in self.asked if name == purpose]
 
 
-def thinking(ground: Ground, server: ClaudeServer) -> tuple[Ground, Answers]:
-    """Give a ground a small model that a test answers for."""
+def thinking(setup: MindSetup, server: ClaudeServer) -> tuple[MindSetup, Answers]:
+    """Give a setup a small model that a test answers for."""
     answers = Answers()
     server.shaped = answers
-    meter = Meter(clock=ground.clock, recorder=Ledger(ground.store, ground.workspace.id))
+    meter = Meter(clock=setup.op.clock, recorder=Ledger(setup.op.store, setup.op.workspace.id))
     access = ProviderAccess(anthropic_key="key", anthropic_base=server.url, chat=ONCE)
     thinker = ModelThinker(Roles(small=SMALL, access=access, meter=meter))
-    return replace(ground, thinker=lambda: thinker), answers
+    return replace(setup, thinker=lambda: thinker), answers
 
 
-def worker(loom: Loom, ground: Ground, holder: str = "worker") -> Callable[..., dict[str, Outcome]]:
+def worker(loom: Loom, setup: MindSetup, holder: str = "worker") -> Callable[..., dict[str, Outcome]]:
     """Make a worker that runs the mind's tasks that are due, or some of them."""
     work = Work(loom.store, loom.clock, holder)
-    for task in mind_tasks(lambda _: ground, holder):
+    for task in mind_tasks(lambda _: elsewhere(setup, holder)):
         work.add(task)
 
     def run(*tasks: str) -> dict[str, Outcome]:
-        return {outcome.task: outcome for outcome in work.run_due([ground.workspace], tasks=tasks or None)}
+        return {outcome.task: outcome for outcome in work.run_due([setup.op.workspace], tasks=tasks or None)}
 
     return run

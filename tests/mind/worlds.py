@@ -12,19 +12,19 @@ from typing import Any
 
 from everloom.clock import Clock, ManualClock
 from everloom.errors import Rejected
+from everloom.kernel.lease import Leases
 from everloom.kernel.spending import Ledger
 from everloom.loom import Loom, open_loom
-from everloom.mind.conversation.blocks import validity
+from everloom.mind.conversation.array import Exchange
 from everloom.mind.conversation.conversation import Conversation
-from everloom.mind.conversation.exchange import Exchange
-from everloom.mind.conversation.means import Means
-from everloom.mind.ground import Ground, Policy
-from everloom.mind.ports import AgentTool
+from everloom.mind.conversation.turn import Surroundings
+from everloom.mind.ports import AgentTool, MindPolicy, MindSetup
 from everloom.models.anthropic.talk import AnthropicTalk
 from everloom.models.talk import Talker, ToolSpec
 from everloom.models.transport import Endpoint, RetryPolicy
 from everloom.models.usage import Meter
 from everloom.settings import Settings
+from tests.mind.validity import validity
 from tests.patience import PATIENCE
 from tests.scripted.claude import ClaudeServer
 from tests.store.ground import rows_of
@@ -41,7 +41,7 @@ class World:
     """One conversation with a scripted model; `left` holds the exchanges that were about to be folded."""
 
     loom: Loom
-    ground: Ground
+    setup: MindSetup
     server: ClaudeServer
     conversation: Conversation
     url: str = ""
@@ -50,8 +50,8 @@ class World:
     @property
     def clock(self) -> ManualClock:
         """The clock that the test moves."""
-        assert isinstance(self.ground.clock, ManualClock)
-        return self.ground.clock
+        assert isinstance(self.setup.op.clock, ManualClock)
+        return self.setup.op.clock
 
     def say(self, *texts: str, channel: str = "terminal", **more: Any) -> None:
         """Let the person say something, whole."""
@@ -67,12 +67,12 @@ class World:
 
     def found(self, cue: str) -> list[int]:
         """Search, and say which items were found."""
-        return [hit.id for hit in self.loom.workspace(self.ground.workspace.name).search(cue)]
+        return [hit.id for hit in self.loom.workspace(self.setup.op.workspace.name).search(cue)]
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """Read this workspace's rows of a table, past every filter of the program."""
         rows = rows_of(self.url, f"SELECT * FROM {table}")
-        return [row for row in rows if row["workspace_id"] == self.ground.workspace.id]
+        return [row for row in rows if row["workspace_id"] == self.setup.op.workspace.id]
 
     def later(self, **span: float) -> None:
         """Let time pass."""
@@ -80,9 +80,7 @@ class World:
 
     def again(self, **policy: Any) -> Conversation:
         """Begin anew with what the store holds, as another process would; from here on the world uses that."""
-        self.conversation = conversation_in(
-            replace(self.ground, policy=replace(self.ground.policy, **policy)), self.left
-        )
+        self.conversation = conversation_in(replace(self.setup, policy=replace(self.setup.policy, **policy)), self.left)
         return self.conversation
 
     def assert_valid(self) -> None:
@@ -102,26 +100,36 @@ def talker_of(server_url: str, meter: Meter | None = None) -> Talker:
     return Talker(AnthropicTalk(endpoint, MODEL, ONCE), meter=meter)
 
 
-def ground_of(
+def setup_of(
     loom: Loom, notes: Path, server_url: str | None, *, name: str = "james", clock: Clock | None = None, **policy: Any
-) -> Ground:
-    """Lay the ground of a conversation; without a server there is no model."""
+) -> MindSetup:
+    """Lay the setup of a conversation; without a server there is no model."""
     info, known = loom.workspace(name).info, clock or loom.clock
     meter = Meter(clock=known, recorder=Ledger(loom.store, info.id))
     talker = None if server_url is None else talker_of(server_url, meter)
-    return replace(loom.mind_ground(info), clock=known, notes=notes, policy=Policy(**policy), talker=lambda: talker)
+    setup = replace(loom.mind_setup(info), notes=notes, policy=MindPolicy(**policy), talker=lambda: talker)
+    return elsewhere(with_clock(setup, known), HOLDER)
 
 
-def conversation_in(
-    ground: Ground, left: list[Exchange], tools: Sequence[AgentTool] = (), holder: str = HOLDER
-) -> Conversation:
+def with_clock(setup: MindSetup, clock: Clock) -> MindSetup:
+    """Let a mind go by another clock."""
+    op = replace(setup.op, clock=clock)
+    return replace(setup, op=op, leases=Leases(op.store, clock, setup.leases.holder))
+
+
+def elsewhere(setup: MindSetup, holder: str = "elsewhere:1:x") -> MindSetup:
+    """Have the same mind in another process."""
+    return replace(setup, leases=Leases(setup.op.store, setup.op.clock, holder))
+
+
+def conversation_in(setup: MindSetup, left: list[Exchange], tools: Sequence[AgentTool] = ()) -> Conversation:
     """Make a conversation with the tools of these tests; no notes are needed for it."""
-    means = Means(
+    around = Surroundings(
         system=lambda: "You are the agent of these tests.",
         tools=lambda: (*TOOLS, *tools),
         before_folding=left.extend,
     )
-    return Conversation(ground, holder, means)
+    return Conversation(setup, around)
 
 
 def tool(name: str, use: Callable[[Mapping[str, Any]], str], *required: str) -> AgentTool:

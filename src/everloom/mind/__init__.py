@@ -10,21 +10,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from everloom.mind.conversation.array import Exchange
     from everloom.mind.conversation.conversation import Conversation
-    from everloom.mind.conversation.exchange import Exchange
     from everloom.mind.conversation.queue import Queue
-    from everloom.mind.conversation.stream import Message
+    from everloom.mind.conversation.stream import StreamMessage
     from everloom.mind.verbs import Mind
 
 _HOME_OF = {
     "Conversation": "conversation.conversation",
-    "Exchange": "conversation.exchange",
-    "Message": "conversation.stream",
+    "Exchange": "conversation.array",
     "Mind": "verbs",
     "Queue": "conversation.queue",
+    "StreamMessage": "conversation.stream",
 }
 
-__all__ = ["Conversation", "Exchange", "Message", "Mind", "Queue"]
+__all__ = ["Conversation", "Exchange", "Mind", "Queue", "StreamMessage"]
 
 
 def __getattr__(name: str) -> object:

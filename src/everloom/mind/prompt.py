@@ -1,7 +1,8 @@
 """The system prompt: the time, the notes as they are, and the lie of the memory. Nothing else, and nothing fetched.
 
 Made once and kept byte for byte, so that a provider can cache it, until a note on it changes, `prompt_minutes` have
-passed, or the process is a new one. Every note stands between tags that its text cannot forge.
+passed, or the process is a new one. Every note stands between tags that its text cannot forge. Nothing here tells the
+agent when to do what.
 """
 
 from __future__ import annotations
@@ -13,30 +14,42 @@ from threading import Lock
 
 from everloom.clock import shown
 from everloom.errors import Rejected
-from everloom.mind.ground import Ground
-from everloom.mind.landscape import (
-    DAILY_HEADING,
-    DURABLE_HEADING,
-    IDENTITY_HEADING,
-    LANDSCAPE,
-    MEMORY_HEADING,
-    NOW,
-    STATUS_HEADING,
-)
-from everloom.mind.notes.daily import daily_name
-from everloom.mind.notes.defaults import default_text
-from everloom.mind.notes.names import COMPACTION, DURABLE, IDENTITY, STATUS
+from everloom.mind.notes.names import COMPACTION, DURABLE, IDENTITY, STATUS, daily_name, default_text
 from everloom.mind.notes.notes import Notes
+from everloom.mind.ports import MindSetup
 from everloom.models.text import quoted
 
 # How many characters of a note stand in the prompt: the beginning of a lasting one, the end of a day's.
 LONGEST_PAGE = 20_000
-LONGEST_STATUS = 10_000
+_LONGEST_STATUS = 10_000
 LONGEST_DAY = 4_000
+_NOW = "# Now"
+_IDENTITY_HEADING = "# Notes: who you are, and with whom"
+_DURABLE_HEADING = "# Notes: what is kept"
+_DAILY_HEADING = "# Notes: yesterday and today"
+_STATUS_HEADING = "# Notes: the status, each field with the time it changed"
+_MEMORY_HEADING = "# Your memory"
+
+LANDSCAPE = """\
+You have a mind, notes and an archive.
+
+The mind is this conversation. Its latest part is there word for word; what lies further back has been folded into a
+summary, and each folding leaves it a little fainter. It is one conversation on every channel, and it does not begin
+anew.
+
+The notes are the pages above, each between two tags that carry its name. They stay as sharp as they were written:
+names, figures, dates, promises. The person you talk with reads and writes the same files.
+
+The archive is everything that was ever said here, and the facts learned from it. It is out of sight, and search_memory
+reaches it. What is neither in the conversation nor on a page may still be something you know.
+
+It matters to you that what you say is true, that nobody has to tell you the same thing twice, and that the thread
+between the two of you holds. What follows from that in a given moment is yours to judge.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PromptSection:
     """A heading and the notes below it, by name; of those of days the end is kept, of others the beginning."""
 
     heading: str
@@ -46,7 +59,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltPrompt:
     """A prompt, when it was made, and of which state of the notes."""
 
     text: str
@@ -57,11 +70,12 @@ class Built:
 class Prompt:
     """The system prompt of one workspace in one process."""
 
-    def __init__(self, notes: Notes, ground: Ground) -> None:
+    def __init__(self, notes: Notes, setup: MindSetup) -> None:
         self._notes = notes
-        self._ground = ground
+        self._op = setup.op
+        self._lasting = timedelta(minutes=setup.policy.prompt_minutes)
         self._lock = Lock()
-        self._built: Built | None = None
+        self._built: BuiltPrompt | None = None
 
     def text(self) -> str:
         """Say the prompt; the same one as before, if nothing asks for a new one."""
@@ -69,9 +83,9 @@ class Prompt:
             self._notes.sync()
             sections = self._sections()
             signature = self._notes.signature([name for section in sections for name in section.names])
-            now = self._ground.clock.now()
+            now = self._op.now
             if self._built is None or self._built.signature != signature or self._is_old(self._built, now):
-                self._built = Built(self._build(sections, now), now, signature)
+                self._built = BuiltPrompt(self._build(sections, now), now, signature)
             return self._built.text
 
     def compaction_instructions(self) -> str:
@@ -81,36 +95,31 @@ class Prompt:
         except Rejected:
             return default_text(COMPACTION).strip()
 
-    def _is_old(self, built: Built, now: datetime) -> bool:
-        return not timedelta(0) <= now - built.at < timedelta(minutes=self._ground.policy.prompt_minutes)
+    def _is_old(self, built: BuiltPrompt, now: datetime) -> bool:
+        return not timedelta(0) <= now - built.at < self._lasting
 
-    def _sections(self) -> tuple[Section, ...]:
-        days = (daily_name(self._ground.yesterday()), daily_name(self._ground.today()))
+    def _sections(self) -> tuple[PromptSection, ...]:
+        today = self._op.today
+        days = (daily_name(today - timedelta(days=1)), daily_name(today))
         return (
-            Section(IDENTITY_HEADING, IDENTITY, LONGEST_PAGE),
-            Section(DURABLE_HEADING, DURABLE, LONGEST_PAGE),
-            Section(DAILY_HEADING, days, LONGEST_DAY, keeps_end=True),
-            Section(STATUS_HEADING, (STATUS,), LONGEST_STATUS),
+            PromptSection(_IDENTITY_HEADING, IDENTITY, LONGEST_PAGE),
+            PromptSection(_DURABLE_HEADING, DURABLE, LONGEST_PAGE),
+            PromptSection(_DAILY_HEADING, days, LONGEST_DAY, keeps_end=True),
+            PromptSection(_STATUS_HEADING, (STATUS,), _LONGEST_STATUS),
         )
 
-    def _build(self, sections: Sequence[Section], now: datetime) -> str:
-        place = self._ground.workspace
-        time = f"{NOW}\n\n{shown(now, self._ground.zone)} ({place.time_zone})\nWorkspace: {place.name}"
+    def _build(self, sections: Sequence[PromptSection], now: datetime) -> str:
+        place = self._op.workspace
+        time = f"{_NOW}\n\n{shown(now, self._op.zone)} ({place.time_zone})\nWorkspace: {place.name}"
         written = [self._write(section) for section in sections]
-        return "\n\n".join([time, *filter(None, written), f"{MEMORY_HEADING}\n\n{LANDSCAPE}"])
+        return "\n\n".join([time, *filter(None, written), f"{_MEMORY_HEADING}\n\n{LANDSCAPE}"])
 
-    def _write(self, section: Section) -> str:
-        pages = [page(name, body, section) for name in section.names if (body := self._body(name))]
+    def _write(self, section: PromptSection) -> str:
+        pages = [page(name, body, section) for name in section.names if (body := self._notes.show(name))]
         return "\n\n".join([section.heading, *pages]) if pages else ""
 
-    def _body(self, name: str) -> str | None:
-        try:
-            return self._notes.read(name)
-        except Rejected as error:
-            return f"[cannot be read: {error.message}]"
 
-
-def page(name: str, body: str, section: Section) -> str:
+def page(name: str, body: str, section: PromptSection) -> str:
     """Write one note between tags with its name, at most as long as its section allows."""
     return quoted(bounded(body.strip(), section.longest, keeps_end=section.keeps_end), name)
 

@@ -8,13 +8,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from everloom.kernel.encode import as_data
+from everloom.models.talk import Compacted, TextBlock, ToolResult, ToolUse
 
 if TYPE_CHECKING:
     from everloom.mind.conversation.compaction import Compaction
-    from everloom.mind.conversation.stream import Message
+    from everloom.mind.conversation.stream import StreamMessage
     from everloom.mind.initiative.heartbeat import Heartbeat
-    from everloom.mind.notes.versions import Version
+    from everloom.mind.notes.sync import NoteVersion
     from everloom.models.talk import Turn
+
+# How readers of the array know a block; reasoning is never kept.
+_KINDS: Mapping[type, str] = {TextBlock: "text", ToolUse: "tooluse", ToolResult: "toolresult", Compacted: "folded"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class Cancelled:
 class ConversationLog:
     """Messages of the log, newest last."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[StreamMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class HeartbeatList:
 class NoteHistory:
     """The versions of a note, newest first."""
 
-    versions: tuple[Version, ...]
+    versions: tuple[NoteVersion, ...]
 
 
 def view_of(turns: Iterable[Turn]) -> ArrayView:
@@ -101,6 +105,6 @@ def view_of(turns: Iterable[Turn]) -> ArrayView:
 
     def block_of(block: object) -> dict[str, Any]:
         known = {name: value for name, value in as_data(block).items() if name != "raw"}
-        return {"kind": type(block).__name__.lower(), **known}
+        return {"kind": _KINDS[type(block)], **known}
 
     return ArrayView(tuple({"role": turn.role, "blocks": [block_of(block) for block in turn.blocks]} for turn in turns))

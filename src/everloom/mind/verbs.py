@@ -14,12 +14,11 @@ from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, verb
 
 if TYPE_CHECKING:
     from everloom.mind.conversation.conversation import Conversation
-    from everloom.mind.ground import Ground
     from everloom.mind.initiative.heartbeat import Heartbeats
     from everloom.mind.initiative.schedule import Schedule, Scheduled
     from everloom.mind.learning.archive import Archive
     from everloom.mind.notes.notes import Notes
-    from everloom.mind.ports import AgentTool
+    from everloom.mind.ports import AgentTool, MindSetup
     from everloom.mind.prompt import Prompt
     from everloom.mind.results import (
         ArrayView,
@@ -56,9 +55,8 @@ Limit = Annotated[int, Says("at most so many")]
 class Mind:
     """One workspace's mind; keep it, for the system prompt is cached in it."""
 
-    def __init__(self, ground: Ground, holder: str) -> None:
-        self.ground = ground
-        self._holder = holder
+    def __init__(self, setup: MindSetup) -> None:
+        self.setup = setup
 
     @verb(
         "Search memory",
@@ -224,65 +222,57 @@ class Mind:
         """Reach the files that the person and the agent share."""
         from everloom.mind.notes.notes import Notes
 
-        return Notes(self.ground)
+        return Notes(self.setup)
 
     @cached_property
     def prompt(self) -> Prompt:
         """Reach the system prompt."""
         from everloom.mind.prompt import Prompt
 
-        return Prompt(self.notes, self.ground)
+        return Prompt(self.notes, self.setup)
 
     @cached_property
     def archive(self) -> Archive:
         """Reach what was said long ago, and what was learnt from it."""
         from everloom.mind.learning.archive import Archive
 
-        return Archive(self.ground)
+        return Archive(self.setup)
 
     @cached_property
     def schedule(self) -> Schedule:
         """Reach the messages that will be sent at a time."""
         from everloom.mind.initiative.schedule import Schedule
 
-        return Schedule(self.ground)
+        return Schedule(self.setup)
 
     @cached_property
     def pulse(self) -> Heartbeats:
         """Reach the times the agent wondered whether to speak first."""
         from everloom.mind.initiative.heartbeat import Heartbeats
 
-        return Heartbeats(self.ground)
+        return Heartbeats(self.setup)
 
     @cached_property
     def conversation(self) -> Conversation:
         """Reach the conversation."""
         from everloom.mind.conversation.conversation import Conversation
-        from everloom.mind.conversation.means import Means
+        from everloom.mind.conversation.turn import Surroundings
         from everloom.mind.initiative.self_awareness import before_folding
 
-        means = Means(
+        around = Surroundings(
             system=self.prompt.text,
             instructions=self.prompt.compaction_instructions,
             tools=self.tools,
-            before_folding=before_folding(self.ground, self.notes),
+            before_folding=before_folding(self.setup, self.notes),
         )
-        return Conversation(self.ground, self._holder, means)
+        return Conversation(self.setup, around)
 
     def tools(self) -> Sequence[AgentTool]:
-        """List the tools of the agent, always in the same order."""
-        from everloom.mind.initiative.schedule import schedule_tools
-        from everloom.mind.learning.archive import search_tool
+        """List the tools of the agent, always in the same order: a provider's cache depends on it."""
         from everloom.mind.notes.memory_tool import memory_tool
-        from everloom.mind.notes.tools import note_tools
 
-        return (
-            search_tool(self.ground),
-            *note_tools(self.notes),
-            *schedule_tools(self.ground),
-            *((memory_tool(self.notes),) if self.ground.policy.memory_tool else ()),
-            *self.ground.tools(),
-        )
+        files = (memory_tool(self.notes),) if self.setup.policy.memory_tool else ()
+        return (*self.setup.tools(self), *files)
 
 
 def _written(version: Any) -> NoteWritten:

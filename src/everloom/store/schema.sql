@@ -896,3 +896,5 @@ ALTER TABLE observation ADD COLUMN superseded_by BIGINT;
 -- a scene's setting and its dialogue are the scene's own.
 ALTER TABLE document ADD COLUMN details TEXT NOT NULL DEFAULT '';
 UPDATE document SET details = context, context = '' WHERE kind = 'scene';
+-- How often in a row a model refused to answer a message: a count, where it used to be read out of the error's words.
+ALTER TABLE message ADD COLUMN refusals BIGINT NOT NULL DEFAULT 0;

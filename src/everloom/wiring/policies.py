@@ -20,7 +20,7 @@ from everloom.models.providers import ProviderAccess
 from everloom.settings import Settings, data_directory
 
 if TYPE_CHECKING:
-    from everloom.mind.ground import Policy
+    from everloom.mind.ports import MindPolicy
 
 UNSAFE = re.compile(r"[^a-z0-9]+")
 # In the order in which they run.
@@ -39,12 +39,12 @@ def access(settings: Settings) -> ProviderAccess:
     )
 
 
-def mind_policy(settings: Settings) -> Policy:
+def mind_policy(settings: Settings) -> MindPolicy:
     """Write the rules of the conversation as the mind takes them."""
-    from everloom.mind.ground import Policy  # noqa: PLC0415  a search alone does not need it
+    from everloom.mind.ports import MindPolicy  # noqa: PLC0415  a search alone does not need it
 
     known = settings.mind
-    return Policy(
+    return MindPolicy(
         gather_seconds=known.gather_seconds,
         compact_at=known.compact_at,
         tool_rounds=known.tool_rounds,
@@ -54,7 +54,6 @@ def mind_policy(settings: Settings) -> Policy:
         quiet_from=known.quiet_from,
         quiet_until=known.quiet_until,
         self_awareness_hour=known.self_awareness_hour,
-        faculties=known.faculties,
         memory_tool=known.memory_tool,
     )
 

@@ -16,7 +16,7 @@ from everloom.store import Store, Unit
 if TYPE_CHECKING:
     from everloom.episodic import Episodic
     from everloom.kernel.operation import Operation
-    from everloom.mind.ports import Change, Fact
+    from everloom.mind.ports import Fact, FactChange
     from everloom.semantic import Semantic
     from everloom.semantic.results import Understanding
 
@@ -74,12 +74,11 @@ class Neighbours:
         self._being(to).receive(sender, text, key)
 
 
-FACT = "fact"
+_FACT = "fact"
 # Whom a fact is about that names nobody.
-SOMEBODY = "the person"
-# How much of a text a search for the facts near it reads, and how far it looks for them among other observations.
-LONGEST_CUE = 4_000
-FURTHEST = 640
+_SOMEBODY = "the person"
+# How much of a text a search for the facts near it reads.
+_LONGEST_CUE = 4_000
 
 
 class ConversationFacts:
@@ -93,30 +92,32 @@ class ConversationFacts:
         from everloom.mind.ports import Fact  # noqa: PLC0415
         from everloom.semantic.evidence import observations_of  # noqa: PLC0415
 
-        within, depth = Scope(kinds=frozenset({"observation"})), limit * 2
-        while True:
-            hits = self._op.search(text[:LONGEST_CUE], limit=depth, within=within).hits
-            ids = [item for hit in hits for item in (hit.id, *hit.also)]
-            with self._op.read() as unit:
-                known = observations_of(unit, ids)
-            facts = [known[item] for item in ids if item in known and known[item].kind == FACT]
-            if len(facts) >= limit or len(hits) < depth or depth >= FURTHEST:
-                return [Fact(each.id, each.content, each.subject_names, each.created_at) for each in facts[:limit]]
-            depth *= 4
+        def are_facts(unit: Unit, ids: Sequence[int]) -> set[int]:
+            return {item for item, each in observations_of(unit, ids).items() if each.kind == _FACT}
 
-    def learn(self, changes: Sequence[Change], *, exchange: int, also: Callable[[Unit], None]) -> Sequence[int | None]:
-        """Keep and supersede what an exchange changed, all or none."""
+        within = Scope(kinds=frozenset({"observation"}))
+        found = self._op.search(text[:_LONGEST_CUE], limit=limit, within=within, where=are_facts)
+        ids = [item for hit in found.hits for item in (hit.id, *hit.also)]
+        with self._op.read() as unit:
+            known = observations_of(unit, ids)
+        facts = [known[item] for item in ids if item in known and known[item].kind == _FACT]
+        return [Fact(each.id, each.content, each.subject_names, each.created_at) for each in facts[:limit]]
+
+    def learn(
+        self, changes: Sequence[FactChange], *, exchange: int, also: Callable[[Unit], None]
+    ) -> Sequence[int | None]:
+        """Keep and supersede what an exchange taught, all or none."""
         from everloom.semantic import Lesson, NewObservation  # noqa: PLC0415
         from everloom.semantic.evidence import learn, observations_of  # noqa: PLC0415
 
         with self._op.read() as unit:
             old = observations_of(unit, [each.instead_of for each in changes if each.instead_of is not None])
 
-        def lesson(change: Change) -> Lesson:
+        def lesson(change: FactChange) -> Lesson:
             before = None if change.instead_of is None else old.get(change.instead_of)
-            names = change.about or (before.subject_names if before is not None else ()) or (SOMEBODY,)
+            names = change.about or (before.subject_names if before is not None else ()) or (_SOMEBODY,)
             text = change.text
-            new = None if text is None else NewObservation(subject_names=tuple(names), content=text, kind=FACT)
+            new = None if text is None else NewObservation(subject_names=tuple(names), content=text, kind=_FACT)
             return Lesson(observation=new, instead_of=change.instead_of)
 
         learnt = learn(self._op, [lesson(each) for each in changes], [exchange], also)

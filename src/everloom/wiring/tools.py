@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from everloom.errors import Rejected
+from everloom.kernel.verbs import Verb, verbs_of
 from everloom.mind.ports import AgentTool
 from everloom.models.talk import ToolSpec
+from everloom.wiring.arguments import Arguments
 
 if TYPE_CHECKING:
     from everloom.episodic import Episodic
@@ -98,6 +101,20 @@ def faculty_tools(names: Iterable[str], place: Place) -> list[AgentTool]:
         hint = f"mind.faculties takes {', '.join(FACULTIES)}"
         raise Rejected(f"there is no faculty {strange[0]!r}", hint=hint)
     return [tool for name in wanted for tool in FACULTIES[name](place)]
+
+
+def verb_tools(faculty: object, zone: ZoneInfo) -> list[AgentTool]:
+    """Make the tools of a faculty from those of its verbs that the agent may use."""
+    return [_tool_of(verb, faculty, zone) for verb in verbs_of(type(faculty)) if verb.is_agent_tool]
+
+
+def _tool_of(verb: Verb, faculty: object, zone: ZoneInfo) -> AgentTool:
+    arguments = Arguments(verb.tool, verb.parameters)
+
+    def use(given: Mapping[str, Any]) -> str:
+        return written(verb.method(faculty, **arguments.read(given, zone)))
+
+    return AgentTool(ToolSpec(verb.tool, verb.description, {**arguments.schema, "additionalProperties": False}), use)
 
 
 def semantic_tools(place: Place) -> list[AgentTool]:
@@ -184,7 +201,9 @@ def made(name: str, description: str, shape: type[GivenT], act: Callable[[GivenT
 
 
 def written(value: object) -> str:
-    """Write an answer as JSON, cut where it becomes long."""
+    """Write an answer in its own words, if it has any, else as JSON; cut where it becomes long."""
+    if type(value).__str__ is not object.__str__ and dataclasses.is_dataclass(value):
+        return str(value)
     text = json.dumps(value, default=plain, ensure_ascii=False, separators=(",", ":"))
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}… (cut; ask for less)"
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from everloom.loom import Workspace
+from everloom.mind.conversation.conversation import TURN
 from everloom.surfaces.channels.terminal import CHANNEL, Terminal, read_message
 from everloom.surfaces.cli.commands.chat import write
 from tests.patience import PATIENCE
@@ -77,10 +78,10 @@ def test_a_conversation_is_not_json(call: Any, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.promise("mind.chat")
-def test_whoever_has_the_floor_answers_and_the_terminal_shows_it(place: Workspace, store_url: str, beside: Any) -> None:
+def test_whoever_has_the_turn_answers_and_the_terminal_shows_it(place: Workspace, store_url: str, beside: Any) -> None:
     words: list[str] = []
     mine, other = place.mind, place.mind
-    with other.conversation._floor.taken() as held:
+    with other.setup.leases.held(place.info.id, TURN) as held:
         assert held is not None
         message = Terminal(mine.conversation, words.append).tell("Hello")
         found: list[Any] = []

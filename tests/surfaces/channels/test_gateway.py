@@ -93,7 +93,7 @@ def test_a_gateway_that_is_killed_goes_on_where_it_was(tmp_path: Path, stub: Tel
 
 def run(place: Workspace, **settings: Any) -> Gateway:
     """Make a gateway in this process, without a port."""
-    place.loom.settings = settings_for(place.mind.ground.notes.parent, **settings)
+    place.loom.settings = settings_for(place.mind.setup.notes.parent, **settings)
     return Gateway(place.loom, place, Plan(with_tasks=False), Event())
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from everloom.errors import Conflict, EverloomError, Forbidden, StoreBusy
 from everloom.loom import Workspace
-from everloom.mind import Conversation, Message
+from everloom.mind import Conversation, StreamMessage
 from everloom.surfaces.channels.delivery import Outbox, Undelivered, Unsure
 from everloom.surfaces.channels.telegram import Bot, Telegram, pause_after
 from tests.patience import PATIENCE, wait_until
@@ -34,7 +34,7 @@ class Line:
     def texts(self) -> list[str]:
         return [each.text for each in self.conversation.log()[::-1] if each.direction == "in"]
 
-    def last(self) -> Message:
+    def last(self) -> StreamMessage:
         return next(each for each in self.conversation.log() if each.direction == "out")
 
     def says(self, text: str) -> None:

@@ -123,7 +123,7 @@ def test_a_day_that_is_spent_is_finished_with_the_smaller_model(store_url: str, 
         place = loom.workspace()
 
         def converses() -> str:
-            talker = place.mind.ground.talker()
+            talker = place.mind.setup.talker()
             assert talker is not None
             return talker.name
 
@@ -132,7 +132,7 @@ def test_a_day_that_is_spent_is_finished_with_the_smaller_model(store_url: str, 
         assert converses() == "anthropic:claude-haiku-5-5"
         # Another process of the same workspace knows it too.
         with open_loom(store_url, settings=settings, clock=clock) as second:
-            other = second.workspace().mind.ground.talker()
+            other = second.workspace().mind.setup.talker()
             assert other is not None
             assert other.name == "anthropic:claude-haiku-5-5"
         clock.advance(timedelta(minutes=31))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 from everloom.models.talk import Block, Compacted, TextBlock, Thought, ToolResult, ToolUse, Turn
@@ -18,15 +17,15 @@ from everloom.models.text import shortened
 OPENER = "(The conversation begins here.)"
 # What a model reads in place of a tool's answer that was lost; it may have done its work.
 LOST = "The answer of this tool was lost; what it did, if anything, is not known."
-LONGEST_TOLD = 400
+_LONGEST_TOLD = 400
 
 
-def written(blocks: Iterable[Block]) -> str:
+def encode_blocks(blocks: Iterable[Block]) -> str:
     """Write blocks as JSON; reasoning is left out."""
-    return json.dumps([_written(block) for block in blocks if not isinstance(block, Thought)], ensure_ascii=False)
+    return json.dumps([_encode(block) for block in blocks if not isinstance(block, Thought)], ensure_ascii=False)
 
 
-def _written(block: Block) -> dict[str, Any]:
+def _encode(block: Block) -> dict[str, Any]:
     match block:
         case TextBlock(text):
             return {"type": "text", "text": text}
@@ -40,13 +39,13 @@ def _written(block: Block) -> dict[str, Any]:
             raise ValueError("reasoning is never written")
 
 
-def read(text: str) -> tuple[Block, ...]:
+def decode_blocks(text: str) -> tuple[Block, ...]:
     """Read blocks from JSON; what is not known is left out."""
-    found = [_read(each) for each in json.loads(text)]
+    found = [_decode(each) for each in json.loads(text)]
     return tuple(block for block in found if block is not None)
 
 
-def _read(value: Mapping[str, Any]) -> Block | None:
+def _decode(value: Mapping[str, Any]) -> Block | None:
     match value:
         case {"type": "text", "text": str(text)}:
             return TextBlock(text)
@@ -65,12 +64,12 @@ def without_thoughts(turn: Turn) -> Turn:
     return replace(turn, blocks=tuple(block for block in turn.blocks if not isinstance(block, Thought)))
 
 
-def rendered(turns: Iterable[Turn]) -> tuple[Turn, ...]:
+def render_turns(turns: Iterable[Turn]) -> tuple[Turn, ...]:
     """Write turns as a model takes them: alternating, paired, none empty, beginning with a compaction or the user."""
-    return opened(repair(merged(turns)))
+    return _open_with_user(repair_pairs(_merge_turns(turns)))
 
 
-def merged(turns: Iterable[Turn]) -> list[Turn]:
+def _merge_turns(turns: Iterable[Turn]) -> list[Turn]:
     """Join consecutive turns of one side; a turn that holds a compaction stays as it came."""
     joined: list[Turn] = []
     for turn in (_without_empties(each) for each in turns):
@@ -96,11 +95,12 @@ def _without_empties(turn: Turn) -> Turn:
 
 
 def _results_first(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    # Every provider wants the answers of tools before anything else that the user says in the same turn.
     results = [block for block in blocks if isinstance(block, ToolResult)]
     return (*results, *(block for block in blocks if not isinstance(block, ToolResult)))
 
 
-def repair(turns: Iterable[Turn]) -> list[Turn]:
+def repair_pairs(turns: Iterable[Turn]) -> list[Turn]:
     """Mend what a broken past left: every use of a tool gets exactly one result, right after it.
 
     A use without a result keeps its place, with a result that says it was lost: it may have happened. A result without
@@ -111,21 +111,21 @@ def repair(turns: Iterable[Turn]) -> list[Turn]:
     asked: dict[str, str] = {}
     for turn in turns:
         if asked and turn.role == "assistant":
-            mended.append(Turn("user", _answers(asked, ())))
+            mended.append(Turn("user", _pair_results(asked, ())))
             asked = {}
         if turn.role == "assistant":
-            blocks, asked = _named(turn.blocks, taken)
+            blocks, asked = _rename_uses(turn.blocks, taken)
         else:
             others = tuple(block for block in turn.blocks if not isinstance(block, ToolResult | ToolUse))
-            blocks, asked = (*_answers(asked, turn.blocks), *others), {}
+            blocks, asked = (*_pair_results(asked, turn.blocks), *others), {}
         if blocks:
             mended.append(Turn(turn.role, blocks))
     if asked:
-        mended.append(Turn("user", _answers(asked, ())))
-    return merged(mended)
+        mended.append(Turn("user", _pair_results(asked, ())))
+    return _merge_turns(mended)
 
 
-def _free(wanted: str, taken: set[str]) -> str:
+def _free_id(wanted: str, taken: set[str]) -> str:
     name, number = wanted, 1
     while name in taken:
         number += 1
@@ -134,21 +134,22 @@ def _free(wanted: str, taken: set[str]) -> str:
     return name
 
 
-def _named(blocks: Sequence[Block], taken: set[str]) -> tuple[tuple[Block, ...], dict[str, str]]:
+def _rename_uses(blocks: Sequence[Block], taken: set[str]) -> tuple[tuple[Block, ...], dict[str, str]]:
+    """Give every use an id that no earlier one has; the answer says also which id became which."""
     kept: list[Block] = []
     asked: dict[str, str] = {}
     for block in blocks:
         if isinstance(block, ToolUse):
             if block.id in asked:
                 continue
-            asked[block.id] = _free(block.id, taken)
+            asked[block.id] = _free_id(block.id, taken)
             kept.append(replace(block, id=asked[block.id]))
         elif not isinstance(block, ToolResult):
             kept.append(block)
     return tuple(kept), asked
 
 
-def _answers(asked: Mapping[str, str], blocks: Sequence[Block]) -> tuple[Block, ...]:
+def _pair_results(asked: Mapping[str, str], blocks: Sequence[Block]) -> tuple[Block, ...]:
     given = {block.id: block for block in reversed(blocks) if isinstance(block, ToolResult)}
     return tuple(
         replace(given[use], id=name) if use in given else ToolResult(name, LOST, is_error=True)
@@ -156,7 +157,7 @@ def _answers(asked: Mapping[str, str], blocks: Sequence[Block]) -> tuple[Block, 
     )
 
 
-def opened(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+def _open_with_user(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     """Let the user begin, and let the user speak after a compaction."""
     ready: list[Turn] = []
     for turn in turns:
@@ -166,7 +167,7 @@ def opened(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     return tuple(ready)
 
 
-def closed(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+def close_tool_loop(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     """Tell in words which tools were used since the user last spoke.
 
     A provider wants the reasoning of a tool loop back until the user speaks again, and reasoning is not kept: turns
@@ -175,53 +176,17 @@ def closed(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     spoken = [place for place, turn in enumerate(turns) if turn.role == "user" and turn.text.strip()]
     start = spoken[-1] + 1 if spoken else 0
     results = {block.id: block for turn in turns[start:] for block in turn.blocks if isinstance(block, ToolResult)}
-    told = [
-        replace(turn, blocks=tuple(_told(block, results) for block in turn.blocks))
+    words = [
+        replace(turn, blocks=tuple(_tell_use(block, results) for block in turn.blocks))
         for turn in turns[start:]
         if turn.role == "assistant"
     ]
-    return rendered([*turns[:start], *told])
+    return render_turns([*turns[:start], *words])
 
 
-def _told(block: Block, results: Mapping[str, ToolResult]) -> Block:
+def _tell_use(block: Block, results: Mapping[str, ToolResult]) -> Block:
     if not isinstance(block, ToolUse):
         return block
-    asked = shortened(json.dumps(dict(block.input), ensure_ascii=False), LONGEST_TOLD)
-    answer = shortened(results[block.id].text, LONGEST_TOLD) if block.id in results else LOST
+    asked = shortened(json.dumps(dict(block.input), ensure_ascii=False), _LONGEST_TOLD)
+    answer = shortened(results[block.id].text, _LONGEST_TOLD) if block.id in results else LOST
     return TextBlock(f"(I used {block.name} {asked}; it answered: {answer})")
-
-
-def validity(turns: Sequence[Turn]) -> list[str]:
-    """List what a strict model would refuse in an array; empty when it would take it."""
-    faults = []
-    if turns and turns[0].role == "assistant" and not is_folded(turns[0]):
-        faults.append("it begins with the assistant")
-    for place, turn in enumerate(turns):
-        if not turn.blocks or any(isinstance(block, TextBlock) and not block.text.strip() for block in turn.blocks):
-            faults.append(f"turn {place} is empty or holds an empty text")
-        if is_folded(turn) and (place or any(isinstance(block, Compacted) for block in turn.blocks[1:])):
-            faults.append(f"turn {place} holds a compaction that does not stand first")
-        if any(isinstance(block, Thought) for block in turn.blocks):
-            faults.append(f"turn {place} holds reasoning")
-    sides = enumerate(pairwise(turns), start=1)
-    alike = [f"turn {place} follows one of the same side" for place, (one, two) in sides if one.role == two.role]
-    return faults + alike + _unpaired(turns)
-
-
-def _unpaired(turns: Sequence[Turn]) -> list[str]:
-    faults = []
-    seen: set[str] = set()
-    for place, turn in enumerate(turns):
-        results = [block.id for block in turn.blocks if isinstance(block, ToolResult)]
-        before = [use.id for use in turns[place - 1].uses] if place and turn.role == "user" else []
-        if sorted(results) != sorted(before):
-            faults.append(f"turn {place} answers {results} where {before} was asked")
-        if results and any(not isinstance(block, ToolResult) for block in turn.blocks[: len(results)]):
-            faults.append(f"turn {place} does not begin with its results")
-        uses = [use.id for use in turn.uses]
-        if uses and (turn.role == "user" or place == len(turns) - 1):
-            faults.append(f"turn {place} uses tools and nobody answers")
-        if len(set(uses) - seen) < len(uses):
-            faults.append(f"turn {place} uses an id again")
-        seen.update(uses)
-    return faults

@@ -1,50 +1,66 @@
 """Compaction: when the array grows too long its oldest turns fold into one block, and the newest stay word for word.
 
-Decides when and where to cut (pure), lets the provider, the model or an outline say what is left, and keeps it with the
-new array in one transaction. What left the array stays in the store. Refuses to know what the summary should say: that
-is in COMPACTION.md.
+Decides when and where to cut, lets the provider, the model or an outline say what is left, and keeps that with the new
+array in one transaction. What left the array stays in the store. Refuses to know what the summary should say: that is
+in COMPACTION.md. An outline chooses among sentences that were said and invents none.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from everloom.clock import from_micros, to_micros
 from everloom.errors import EverloomError, MalformedReply, ProviderError
 from everloom.kernel.journal import register
-from everloom.mind.conversation.array import Entry, append, append_again, as_turns, entries_of
-from everloom.mind.conversation.blocks import closed, is_folded, read
-from everloom.mind.conversation.exchange import MICRO, exchanges_of
-from everloom.mind.conversation.floor import Held
-from everloom.mind.conversation.means import Means
-from everloom.mind.conversation.outline import outline, transcript
-from everloom.mind.conversation.toolbox import Toolbox
-from everloom.mind.ground import Ground
+from everloom.kernel.operation import Operation
+from everloom.mind.conversation.array import MICRO, ArrayEntry, append_turns, as_turns, entries_of, exchanges_of
+from everloom.mind.conversation.blocks import close_tool_loop, decode_blocks, is_folded, render_turns
+from everloom.mind.conversation.turn import Surroundings, Toolbox
+from everloom.mind.ports import MindSetup
 from everloom.models.ask import StopReason
-from everloom.models.talk import Compacted, CompactionMode, Talker, TalkReply, TalkRequest, TextBlock, ToolSpec, Turn
-from everloom.models.text import DATA_NOTICE, quoted
+from everloom.models.talk import (
+    Compacted,
+    CompactionMode,
+    Talker,
+    TalkReply,
+    TalkRequest,
+    TextBlock,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
+    Turn,
+)
+from everloom.models.text import DATA_NOTICE, estimate, quoted, shortened, trimmed
 from everloom.store import Row, Unit
 
 log = logging.getLogger(__name__)
 
 # The newest turns that stay word for word: so much of the bound, and rather at least so many turns.
-KEPT_SHARE = 0.2
+_KEPT_SHARE = 0.2
 LEAST_KEPT = 4
 # An array may fill this much of a model's window; the rest is for the reply and for guesses that were too low.
-FULLEST = 0.8
+_FULLEST = 0.8
 # From here on it no longer fits, and an outline is better than nothing.
-BRIM = 0.95
+_BRIM = 0.95
 # Less than this share of the bound is not worth a compaction: the prompt may be what fills the window.
-LEAST_GAIN = 0.1
-SUMMARY_TOKENS = 4_096
-MOST_STEPS = 3
-FIRST_REST = timedelta(minutes=1)
-LONGEST_REST = timedelta(hours=1)
+_LEAST_GAIN = 0.1
+_SUMMARY_TOKENS = 4_096
+_MOST_STEPS = 3
+_FIRST_REST = timedelta(minutes=1)
+_LONGEST_REST = timedelta(hours=1)
+_SENTENCE = re.compile(r"(?<=[.!?…。！？])\s+")
+_LONGEST_LINE = 200
+_LONGEST_TOOL_LINE = 400
+_WHO = {"user": "Person", "assistant": "You"}
+HEADING = "An outline of what was said before; each line is the beginning of a turn."
+_LEFT_OUT = "({} older lines are left out.)"
+_EARLIER = "Before: "
 
-TASK = (
+_TASK = (
     "The conversation between you and the person has grown too long to be kept in full. Write down what you need of "
     "its older part to go on as if nothing had happened: it will stand in place of that part. Answer with that text "
     "alone.\n\nWhat to hold on to, in your own instructions:\n{instructions}\n\n" + DATA_NOTICE + "\n\n{material}"
@@ -68,10 +84,10 @@ class Compaction:
 
 def bound_of(compact_at: int, window: int | None) -> int:
     """Say from how many tokens on an array is folded: what was set, and never more than the window bears."""
-    return compact_at if window is None else min(compact_at, int(window * FULLEST))
+    return compact_at if window is None else min(compact_at, int(window * _FULLEST))
 
 
-def cut_at(entries: Sequence[Entry], sizes: Sequence[int], bound: int) -> int:
+def cut_at(entries: Sequence[ArrayEntry], sizes: Sequence[int], bound: int) -> int:
     """Say how many of the oldest entries fold; 0 when folding would gain nothing.
 
     An exchange is never divided, so that no use of a tool loses its result.
@@ -80,48 +96,58 @@ def cut_at(entries: Sequence[Entry], sizes: Sequence[int], bound: int) -> int:
     cut = len(entries)
     for start in reversed(starts):
         kept = sum(sizes[start:])
-        fits = kept <= bound * KEPT_SHARE or (len(entries) - cut < LEAST_KEPT and kept <= bound // 2)
+        fits = kept <= bound * _KEPT_SHARE or (len(entries) - cut < LEAST_KEPT and kept <= bound // 2)
         if not fits:
             break
         cut = start
     return cut if any(not is_folded(entry.turn) for entry in entries[:cut]) else 0
 
 
-def _begins(before: Entry, entry: Entry) -> bool:
+def _begins(before: ArrayEntry, entry: ArrayEntry) -> bool:
     return entry.exchange_id is None or entry.exchange_id != before.exchange_id
 
 
 class Compactor:
     """Whoever folds the array of one workspace."""
 
-    def __init__(self, ground: Ground, means: Means) -> None:
-        self._ground = ground
-        self._means = means
+    def __init__(self, setup: MindSetup, around: Surroundings) -> None:
+        self._op = setup.op
+        self._policy = setup.policy
+        self._around = around
         self._failures = 0
         self._resting_until: datetime | None = None
         self._handed_over: set[int] = set()
 
-    def fold_if_due(self, held: Held, talker: Talker | None) -> list[Compaction]:
-        """Fold as long as the array is too long; a failure keeps everything and is tried again after a rest."""
+    def fold_if_due(self, op: Operation, talker: Talker | None) -> list[Compaction]:
+        """Fold as long as the array is too long; a failure keeps everything and is tried again after a rest.
+
+        `op` writes under the lease of the turn: nobody else changes the array meanwhile.
+        """
         done: list[Compaction] = []
         window = None if talker is None else talker.window
-        bound = bound_of(self._ground.policy.compact_at, window)
-        while len(done) < MOST_STEPS:
-            entries, size = self.measured(talker)
+        bound = bound_of(self._policy.compact_at, window)
+        while len(done) < _MOST_STEPS:
+            entries, size = self.measure(talker)
             patient = talker is not None and talker.compacts is CompactionMode.THRESHOLD
             if size < (bound * 3 // 2 if patient else bound):
                 break
-            must = window is not None and size > window * BRIM
-            made = self._fold(held, talker, entries, size, bound, must=must)
+            must = window is not None and size > window * _BRIM
+            made = self._fold(op, talker, entries, size, bound, must=must)
             if made is None:
                 break
             done.append(made)
         return done
 
-    def measured(self, talker: Talker | None) -> tuple[tuple[Entry, ...], int]:
-        """Read the array and its size: as the provider last counted it, or a guess."""
-        with self._ground.store.read(self._ground.workspace.id) as unit:
+    def measure(self, talker: Talker | None) -> tuple[tuple[ArrayEntry, ...], int]:
+        """Read the array and its size: as the provider last counted it, or a guess; one without turns has none.
+
+        A guess counts the system prompt, too. Before the first turn there is nothing to fold, and asking for the prompt
+        would make the notes, which is the turn's business and no measurement's.
+        """
+        with self._op.read() as unit:
             entries = entries_of(unit)
+            if not entries:
+                return (), 0
             ids = [entry.exchange_id for entry in entries if entry.exchange_id is not None]
             newest = exchanges_of(unit, ids[-1:])
             last = unit.one("mind.compaction_last")
@@ -130,90 +156,91 @@ class Compactor:
         return entries, counted[0] if counted and counted[0] else self._guess(as_turns(entries), talker)
 
     def _guess(self, turns: tuple[Turn, ...], talker: Talker | None) -> int:
-        talk = TalkRequest(self._means.system(), turns, self._tools())
+        talk = TalkRequest(self._around.system(), turns, self._tools())
         return talk.estimate() if talker is None else talker.estimate(talk)
 
     def _tools(self) -> tuple[ToolSpec, ...]:
-        return Toolbox(self._means.tools()).tools
+        return Toolbox(self._around.tools()).tools
 
     def _fold(
-        self, held: Held, talker: Talker | None, entries: Sequence[Entry], size: int, bound: int, *, must: bool
+        self, op: Operation, talker: Talker | None, entries: Sequence[ArrayEntry], size: int, bound: int, *, must: bool
     ) -> Compaction | None:
         sizes = [TalkRequest("", (entry.turn,)).estimate() for entry in entries]
         cut = cut_at(entries, sizes, bound)
-        is_worth_it = sum(sizes[:cut]) >= bound * LEAST_GAIN and not self._is_resting()
+        is_worth_it = sum(sizes[:cut]) >= bound * _LEAST_GAIN and not self._is_resting()
         if not cut or not (must or is_worth_it):
             return None
         self.hand_over(entries[:cut])
         head = as_turns(entries[:cut])
         try:
-            way, folded, said = self._folded(talker, head, bound)
+            way, folded, said = self._summarise(talker, head, bound)
         except ProviderError as error:
             self._rest(error)
             if not must:
                 return None
-            way, folded, said = "outline", Compacted(outline(head, int(bound * KEPT_SHARE))), None
+            way, folded, said = "outline", Compacted(outline(head, int(bound * _KEPT_SHARE))), None
         else:
             self._failures, self._resting_until = 0, None
-        after = self._guess(as_turns([_entry_of(folded, entries[-1]), *entries[cut:]]), talker)
-        with self._ground.store.write(self._ground.workspace.id) as unit:
-            held.guard(unit)
-            now = self._ground.clock.now()
-            dollars = None if said is None or talker is None else talker.cost(said.usage)
-            (position,) = append(unit, [Turn("assistant", (folded,))], None, now)
-            taken = keep_compaction(
-                unit, position, now, Cost(way, "" if talker is None else talker.name, size, after, dollars)
-            )
-            append_again(unit, entries[cut:])
+        after = self._guess(
+            render_turns([Turn("assistant", (folded,)), *(each.turn for each in entries[cut:])]), talker
+        )
+        dollars = None if said is None or talker is None else talker.cost(said.usage)
+        cost = CompactionCost(way, "" if talker is None else talker.name, size, after, dollars)
+        with op.write("compact") as writing:
+            (position,) = append_turns(writing.unit, [Turn("assistant", (folded,))], None, writing.at)
+            taken = keep_compaction(writing.unit, position, writing.at, cost)
+            # What stays follows the compaction once more, word for word: the array begins at the compaction's position.
+            for entry in entries[cut:]:
+                append_turns(writing.unit, [entry.turn], entry.exchange_id, entry.at)
         return taken
 
-    def _folded(
+    def _summarise(
         self, talker: Talker | None, head: tuple[Turn, ...], bound: int
     ) -> tuple[str, Compacted, TalkReply | None]:
         if talker is None:
-            return "outline", Compacted(outline(head, int(bound * KEPT_SHARE))), None
-        instructions = self._means.instructions()
-        summary = min(SUMMARY_TOKENS, talker.window // 4)
+            return "outline", Compacted(outline(head, int(bound * _KEPT_SHARE))), None
+        instructions = self._around.instructions()
+        summary = min(_SUMMARY_TOKENS, talker.window // 4)
         if talker.compacts is CompactionMode.ON_DEMAND:
             talk = TalkRequest(
-                self._means.system(), closed(head), self._tools(), max_tokens=summary, purpose="compaction"
+                self._around.system(), close_tool_loop(head), self._tools(), max_tokens=summary, purpose="compaction"
             )
             said = talker.compact(talk, instructions)
             folded = next((block for block in said.turn.blocks if isinstance(block, Compacted)), None)
             if folded is None:
                 raise MalformedReply(f"{talker.name} compacted nothing")
             return "server", folded, said
-        room = int(talker.window * FULLEST) - summary
+        room = int(talker.window * _FULLEST) - summary
         material = quoted(transcript(head, room), "conversation")
-        asked = Turn("user", (TextBlock(TASK.format(instructions=instructions.strip(), material=material)),))
-        said = talker.talk(TalkRequest(self._means.system(), (asked,), max_tokens=summary, purpose="compaction"))
+        asked = Turn("user", (TextBlock(_TASK.format(instructions=instructions.strip(), material=material)),))
+        said = talker.talk(TalkRequest(self._around.system(), (asked,), max_tokens=summary, purpose="compaction"))
         if not said.turn.text.strip() or said.stop is StopReason.TOOLS:
             raise MalformedReply(f"{talker.name} wrote no summary")
         return "model", Compacted(said.turn.text.strip()), said
 
-    def hand_over(self, head: Sequence[Entry]) -> None:
+    def hand_over(self, head: Sequence[ArrayEntry]) -> None:
         """Tell whoever wants to hear it what is about to leave the array, each exchange once, also if folding fails."""
-        with self._ground.store.read(self._ground.workspace.id) as unit:
+        with self._op.read() as unit:
             leaving = exchanges_of(unit, {entry.exchange_id for entry in head if entry.exchange_id} - self._handed_over)
         self._handed_over.update(each.id for each in leaving)
         try:
-            self._means.before_folding(leaving)
+            self._around.before_folding(leaving)
         except EverloomError:
             # The exchanges stay in the log and in the archive; a conversation that cannot go on would lose more.
             log.warning("what is about to be folded could not be handed over", exc_info=True)
 
     def _is_resting(self) -> bool:
-        return self._resting_until is not None and self._ground.clock.now() < self._resting_until
+        return self._resting_until is not None and self._op.now < self._resting_until
 
     def _rest(self, error: ProviderError) -> None:
         log.warning("the conversation could not be compacted, everything is kept: %s", error)
-        pause = min(FIRST_REST * (1 << min(self._failures, 10)), LONGEST_REST)
+        pause = min(_FIRST_REST * (1 << min(self._failures, 10)), _LONGEST_REST)
         self._failures += 1
-        self._resting_until = self._ground.clock.now() + pause
+        self._resting_until = self._op.now + pause
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class CompactionCost:
     """What a compaction took and gained."""
 
     way: str
@@ -223,7 +250,7 @@ class Cost:
     dollars: float | None
 
 
-def keep_compaction(unit: Unit, position: int, at: datetime, cost: Cost) -> Compaction:
+def keep_compaction(unit: Unit, position: int, at: datetime, cost: CompactionCost) -> Compaction:
     """Let the array begin anew at an entry that holds a compaction, and record what it took."""
     (fresh,) = register(unit, "compaction", at)
     unit.run(
@@ -252,9 +279,56 @@ def compaction_from(row: Row) -> Compaction:
         tokens_after=row["tokens_after"],
         dollars=None if row["micro_dollars"] is None else row["micro_dollars"] / MICRO,
         position=row["position"],
-        text="".join(block.text for block in read(row["blocks"]) if isinstance(block, Compacted)),
+        text="".join(block.text for block in decode_blocks(row["blocks"]) if isinstance(block, Compacted)),
     )
 
 
-def _entry_of(folded: Compacted, like: Entry) -> Entry:
-    return Entry(like.position, None, Turn("assistant", (folded,)), like.at)
+def outline(turns: Sequence[Turn], budget: int) -> str:
+    """Write how each turn begins, the newest above all; what was folded before comes ahead, as far as it fits."""
+    before = [block.text for turn in turns for block in turn.blocks if isinstance(block, Compacted)]
+    lines = [f"- {_WHO[turn.role]}: {_first_sentence(turn.text)}" for turn in turns if turn.text.strip()]
+    kept = newest_within(lines, budget // 2 if before else budget)
+    if len(kept) < len(lines):
+        kept = [_LEFT_OUT.format(len(lines) - len(kept)), *kept]
+    earlier = [trimmed(text, budget // 2) for text in before]
+    return "\n".join([*earlier, HEADING, *kept])
+
+
+def _first_sentence(text: str) -> str:
+    """Take the beginning of a text, on one line."""
+    return shortened(_SENTENCE.split(text.strip(), maxsplit=1)[0], _LONGEST_LINE)
+
+
+def newest_within(lines: Sequence[str], budget: int) -> list[str]:
+    """Keep as many of the last lines as a budget of tokens allows."""
+    kept: list[str] = []
+    for line in reversed(lines):
+        budget -= estimate(line)
+        if budget < 0:
+            break
+        kept.append(line)
+    return kept[::-1]
+
+
+def transcript(turns: Sequence[Turn], budget: int) -> str:
+    """Write turns for a model to read; when they are too long, what was folded before and the newest lines."""
+    before = [line for turn in turns for line in _lines(turn) if line.startswith(_EARLIER)]
+    lines = [line for turn in turns for line in _lines(turn) if not line.startswith(_EARLIER)]
+    kept = newest_within(lines, budget - sum(map(estimate, before)))
+    gap = [_LEFT_OUT.format(len(lines) - len(kept))] if len(kept) < len(lines) else []
+    return "\n".join([*before, *gap, *kept])
+
+
+def _lines(turn: Turn) -> Iterator[str]:
+    for block in turn.blocks:
+        match block:
+            case Compacted(text):
+                yield f"{_EARLIER}{text}"
+            case TextBlock(text):
+                yield f"{_WHO[turn.role]}: {text}"
+            case ToolUse(name=name, input=arguments):
+                yield f"You used {name}: {shortened(str(dict(arguments)), _LONGEST_TOOL_LINE)}"
+            case ToolResult(text=text):
+                yield f"It answered: {shortened(text, _LONGEST_TOOL_LINE)}"
+            case _:
+                pass

@@ -11,19 +11,15 @@ from collections.abc import Callable
 from threading import Event
 
 from everloom.errors import EverloomError, ProviderError, Rejected
-from everloom.mind.conversation.conversation import Conversation, ignore
-from everloom.mind.conversation.exchange import Exchange
+from everloom.mind.conversation.array import Exchange
+from everloom.mind.conversation.conversation import Conversation
 from everloom.models.talk import Say
 
 log = logging.getLogger(__name__)
 
-GLANCE = 0.5
+_GLANCE = 0.5
 # After something that nobody expected: long enough not to fill a log.
-LONG_PAUSE = 5.0
-
-
-def nobody(_: object) -> None:
-    """Tell nobody."""
+_LONG_PAUSE = 5.0
 
 
 class Queue:
@@ -33,9 +29,9 @@ class Queue:
         self,
         conversation: Conversation,
         *,
-        say: Say = ignore,
-        answered: Callable[[Exchange], None] = nobody,
-        failed: Callable[[Exception], None] = nobody,
+        say: Say = lambda _: None,
+        answered: Callable[[Exchange], None] = lambda _: None,
+        failed: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._conversation = conversation
         self._say = say
@@ -63,7 +59,7 @@ class Queue:
             if exchange is not None:
                 self._trouble = ""
                 self._answered(exchange)
-                self._conversation.settle()
+                self._conversation.compact()
                 return 0.0
             return self._rest()
         except (ProviderError, Rejected) as error:
@@ -75,8 +71,8 @@ class Queue:
             # A defect must not end the conversation; the message waits, and the log tells.
             log.exception("the turn failed")
             self._tell(error)
-            return LONG_PAUSE
-        return GLANCE
+            return _LONG_PAUSE
+        return _GLANCE
 
     def _tell(self, error: Exception) -> None:
         """Report a failure, and the same one only once until something was answered."""
@@ -87,4 +83,4 @@ class Queue:
 
     def _rest(self) -> float:
         ripe = self._conversation.ripe_in()
-        return GLANCE if ripe is None or ripe <= 0 else min(ripe, GLANCE)
+        return _GLANCE if ripe is None or ripe <= 0 else min(ripe, _GLANCE)

@@ -1,21 +1,45 @@
 """One turn: the model is asked, uses tools within bounds, and ends with words. Everything stays in memory.
 
 What a tool did (a note it wrote) has happened, also when the turn fails afterwards; nothing else is left of a failed
-turn. Refuses to know the store: whoever began the turn keeps its outcome, whole or not at all.
+turn. Refuses to know the store and any tool by name: whoever began the turn keeps its outcome, whole or not at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from everloom.errors import EverloomError, MalformedReply
-from everloom.mind.conversation.blocks import is_folded, rendered
+from everloom.mind.conversation.blocks import is_folded, render_turns
 from everloom.mind.conversation.stream import printable
-from everloom.mind.conversation.toolbox import Toolbox
+from everloom.mind.ports import AgentTool
 from everloom.models.ask import StopReason
-from everloom.models.talk import AutoCompaction, Block, Say, Talker, TalkReply, TalkRequest, TextBlock, ToolUse, Turn
+from everloom.models.talk import (
+    AutoCompaction,
+    Block,
+    Say,
+    Talker,
+    TalkReply,
+    TalkRequest,
+    TextBlock,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
+    Turn,
+)
 from everloom.models.usage import TokenUsage
+
+if TYPE_CHECKING:
+    from everloom.mind.conversation.array import Exchange
+
+log = logging.getLogger(__name__)
+
+# Longer answers would crowd out the conversation; a tool that has more says how to get it.
+LONGEST_RESULT = 40_000
+# Only where no notes are kept; otherwise COMPACTION.md says it.
+_INSTRUCTIONS = "Hold on to the course of the conversation: its tone, what is open, and what was promised to whom."
 
 
 class Abandoned(EverloomError):
@@ -23,7 +47,20 @@ class Abandoned(EverloomError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Surroundings:
+    """What the rooms around it give a conversation: the system prompt, what a compaction holds on to, the tools.
+
+    `before_folding` hears what is about to leave the array.
+    """
+
+    system: Callable[[], str] = str
+    instructions: Callable[[], str] = lambda: _INSTRUCTIONS
+    tools: Callable[[], Sequence[AgentTool]] = tuple
+    before_folding: Callable[[Sequence[Exchange]], None] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnSetting:
     """What stays the same through all rounds of a turn."""
 
     system: str
@@ -59,7 +96,7 @@ class _Course:
 
     def shown(self) -> tuple[Turn, ...]:
         """Say what the model is to see now: from the newest compaction on, as the provider gave it."""
-        return rendered([*self.past, *self.turns] if self.folded_at is None else self.turns[self.folded_at :])
+        return render_turns([*self.past, *self.turns] if self.folded_at is None else self.turns[self.folded_at :])
 
     def take(self, said: TalkReply) -> Turn:
         """Count what was said, and make it storable."""
@@ -75,7 +112,7 @@ class _Course:
             self.turns.append(turn)
 
 
-def converse(talker: Talker, past: Sequence[Turn], asked: Turn, setting: Setting, say: Say) -> Answered:
+def converse(talker: Talker, past: Sequence[Turn], asked: Turn, setting: TurnSetting, say: Say) -> Answered:
     """Take one turn to its end; any failure leaves nothing behind but what tools did."""
     course = _Course(tuple(past), [asked])
     said = _rounds(talker, course, setting, _parted(say, course))
@@ -95,7 +132,7 @@ def converse(talker: Talker, past: Sequence[Turn], asked: Turn, setting: Setting
     )
 
 
-def _rounds(talker: Talker, course: _Course, setting: Setting, say: Say) -> TalkReply:
+def _rounds(talker: Talker, course: _Course, setting: TurnSetting, say: Say) -> TalkReply:
     used = 0
     while True:
         if setting.is_stopping():
@@ -142,3 +179,58 @@ def _parted(say: Say, course: _Course) -> Say:
 
 def _storable(block: Block) -> Block:
     return TextBlock(printable(block.text)) if isinstance(block, TextBlock) else block
+
+
+class Toolbox:
+    """Tools by name, in a steady order (a provider's cache depends on it)."""
+
+    def __init__(self, tools: Iterable[AgentTool]) -> None:
+        self._tools = {each.tool.name: each for each in tools}
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """List the tools as a model sees them."""
+        return tuple(each.tool for each in self._tools.values())
+
+    def answer(self, turn: Turn) -> Turn:
+        """Use every tool that a turn asks for, in order."""
+        return Turn("user", tuple(self._use(use) for use in turn.uses))
+
+    def _use(self, use: ToolUse) -> ToolResult:
+        known = self._tools.get(use.name)
+        if known is None:
+            return ToolResult(
+                use.id, f"there is no tool {use.name}; there are: {', '.join(self._tools)}", is_error=True
+            )
+        if fault := use.fault or _fault_of(known.tool.schema, use.input):
+            return ToolResult(use.id, fault, is_error=True)
+        try:
+            return ToolResult(use.id, _bounded(known.use(use.input)))
+        except EverloomError as error:
+            return ToolResult(use.id, _bounded(str(error)), is_error=True)
+        except Exception as error:
+            # A defect in one tool must not take the whole turn down; whoever runs this finds it in the log.
+            log.exception("the tool %s failed", use.name)
+            return ToolResult(use.id, f"the tool failed ({type(error).__name__}); do not rely on it", is_error=True)
+
+
+def _fault_of(schema: Mapping[str, Any], arguments: object) -> str | None:
+    """Say what is wrong with the shape of a tool's input; None when its names fit the schema."""
+    if not isinstance(arguments, Mapping):
+        return "the input must be an object"
+    known = schema.get("properties", {})
+    missing = [name for name in schema.get("required", ()) if name not in arguments]
+    if missing:
+        return f"missing: {', '.join(missing)}"
+    unknown = [name for name in arguments if name not in known]
+    if unknown and schema.get("additionalProperties") is False:
+        return f"unknown: {', '.join(map(str, unknown))}; there are: {', '.join(known)}"
+    return None
+
+
+def _bounded(text: str) -> str:
+    """Bound what a tool says, and never leave it empty."""
+    kept = printable(str(text))
+    if len(kept) > LONGEST_RESULT:
+        return f"{kept[:LONGEST_RESULT]}\n(cut here: {len(kept):,} characters in all)"
+    return kept if kept.strip() else "(nothing)"

@@ -9,42 +9,42 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
 from everloom.clock import from_micros
 from everloom.errors import Conflict, EverloomError, ProviderError, Rejected
-from everloom.kernel.journal import answered_before, append_event, keep_receipt
-from everloom.mind.conversation.exchange import Exchange
-from everloom.mind.ground import Ground
-from everloom.mind.initiative.awareness import Spoken
-from everloom.mind.initiative.heartbeat import status_of
-from everloom.mind.initiative.rhythm import Night, night_before
-from everloom.mind.learning.archive import lines_of
-from everloom.mind.learning.chunks import Line, is_trivial
-from everloom.mind.learning.facts import capture
-from everloom.mind.notes.daily import daily_name, heading
+from everloom.kernel.journal import answered_before, keep_receipt
+from everloom.kernel.operation import Operation
+from everloom.mind.conversation.compaction import newest_within
+from everloom.mind.initiative.timing import Night, night_before
+from everloom.mind.learning.archive import SpokenLine, is_trivial, line_from, lines_of
+from everloom.mind.learning.facts import FactLearner
+from everloom.mind.notes.names import STATUS, daily_heading, daily_name
 from everloom.mind.notes.notes import Notes
-from everloom.models import estimate
+from everloom.mind.ports import MindSetup
 from everloom.models.ask import Passage, Question
 from everloom.models.text import shortened
-from everloom.store import Unit
 from everloom.store.contract import FOREVER
+
+if TYPE_CHECKING:
+    from everloom.mind.conversation.array import Exchange
 
 log = logging.getLogger(__name__)
 
-NOTE = "SELF-AWARENESS.md"
-WEEK = timedelta(days=7)
-PAGE = 500
+_NOTE = "SELF-AWARENESS.md"
+_WEEK = timedelta(days=7)
+_PAGE = 500
 # How much of the week one question holds; the newest comes first.
-WEEK_TOKENS = 24_000
-LONGEST_MESSAGE = 2_000
-LONGEST_LINE = 400
-MOST_POINTS = 8
-HAND_OFF_TOKENS = 12_000
+_WEEK_TOKENS = 24_000
+_LONGEST_MESSAGE = 2_000
+_LONGEST_LINE = 400
+_MOST_POINTS = 8
+_HAND_OFF_TOKENS = 12_000
+_VOWS = (" i will ", " i'll ", " we will ", " promise", " remind ", " ich werde ", " versprech", " je vais ", " voy a ")
 
-PASS_TASK = """\
+_PASS_TASK = """\
 It is the end of a day, and you look back at the last week of your one continuous conversation with a person. You are \
 shown your note on yourself as it is, your status notes, and what was said in these seven days.
 
@@ -52,13 +52,13 @@ shown your note on yourself as it is, your status notes, and what was said in th
 you were of help, what you missed, what you repeated, what the person asked you to do otherwise, and drop what is no \
 longer so. Write it for yourself, plainly, in markdown. `line` is one sentence for today's page: what this day was."""
 
-HAND_OFF_TASK = """\
+_HAND_OFF_TASK = """\
 The older part of your conversation with a person is about to fade to an outline. You are shown what was said in it. \
 Leave yourself a note: which threads are still open, what was promised by whom and until when, and in which tone the \
 two of you speak. Short points, with names and dates; no more than eight of each."""
 
 
-class Reflection(BaseModel):
+class WeekReview(BaseModel):
     """What the agent makes of its week."""
 
     note: str
@@ -76,145 +76,132 @@ class HandOff(BaseModel):
 class SelfAwareness:
     """The nightly pass of one workspace."""
 
-    def __init__(self, ground: Ground, notes: Notes) -> None:
-        self._ground = ground
+    def __init__(self, setup: MindSetup, notes: Notes) -> None:
+        self._setup = setup
+        self._op = setup.op
         self._notes = notes
 
     def night(self) -> Night:
         """Say which pass is the latest that may be due."""
-        return night_before(self._ground.clock.now(), self._ground.policy.self_awareness_hour, self._ground.zone)
+        return night_before(self._op.now, self._setup.policy.self_awareness_hour, self._op.zone)
 
     def is_due(self) -> bool:
         """Say whether the latest pass is still to be made: there is a model, and something was said before it."""
-        ground, night = self._ground, self.night()
-        if ground.thinker() is None:
+        night = self.night()
+        if self._setup.thinker() is None:
             return False
-        with ground.store.read(ground.workspace.id) as unit:
+        with self._op.read() as unit:
             if answered_before(unit, night.key, "self_awareness", {}) is not None:
                 return False
             written = unit.one("archive.written_last")
-            if written is None or from_micros(written["at"]) < night.moment - WEEK:
+            if written is None or from_micros(written["at"]) < night.moment - _WEEK:
                 return False
         return any(each.at < night.moment for each in self._week(night))
 
-    def run(self, guard: Callable[[Unit], None] = lambda _: None) -> str:
+    def run(self) -> str:
         """Make the latest pass; the answer says what became of the note."""
-        ground, night = self._ground, self.night()
-        thinker = ground.thinker()
+        night, thinker = self.night(), self._setup.thinker()
         if thinker is None:
             raise Conflict("no model is configured", hint="set llm.small or llm.large")
         material = (Passage(self._material(night)),)
-        question = Question(purpose="self_awareness", task=PASS_TASK, passages=material, max_tokens=4_000)
-        outcome = self._write(thinker.answer(question, Reflection), night)
-        now = ground.clock.now()
-        with ground.store.write(ground.workspace.id) as unit:
-            guard(unit)
-            detail = {"day": night.day.isoformat(), "note": outcome}
-            append_event(unit, "self_awareness", detail, now, None)
-            keep_receipt(unit, night.key, "self_awareness", {}, detail, now)
+        question = Question(purpose="self_awareness", task=_PASS_TASK, passages=material, max_tokens=4_000)
+        outcome = self._write(thinker.answer(question, WeekReview), night)
+        detail = {"day": night.day.isoformat(), "note": outcome}
+        # The receipt says that the pass was made. It comes last: a pass that dies before it is made again.
+        with self._op.write("self_awareness") as writing:
+            writing.event(**detail)
+            keep_receipt(writing.unit, night.key, "self_awareness", {}, detail, writing.at)
         return outcome
 
-    def _write(self, reflection: Reflection, night: Night) -> str:
+    def _write(self, review: WeekReview, night: Night) -> str:
         outcome = "written"
         try:
-            self._notes.write(NOTE, reflection.note)
+            self._notes.write(_NOTE, review.note)
         except Rejected as error:
             # The note stays as it was: an empty text, or one that would cut it by more than half.
             outcome = f"left as it was: {error.message}"
-        if reflection.line.strip():
+        if review.line.strip():
             mark = "Looking back: "
             name = daily_name(night.day)
             # A pass that was killed after this line and is made again does not write a second one.
             page = self._notes.read(name)
             if mark not in (page or ""):
-                begun = "" if page else f"{heading(night.day)}\n"
-                self._notes.append(name, f"{begun}{mark}{shortened(reflection.line, LONGEST_LINE)}")
+                begun = "" if page else f"{daily_heading(night.day)}\n"
+                self._notes.append(name, f"{begun}{mark}{shortened(review.line, _LONGEST_LINE)}")
         return outcome
 
     def _material(self, night: Night) -> str:
         said = self._week(night)
-        lines = newest_within([line_of(each, self._ground.zone) for each in said], WEEK_TOKENS)
+        lines = newest_within([self._tell(each) for each in said], _WEEK_TOKENS)
         left = len(said) - len(lines)
         gap = [f"(… {left} earlier messages of the week are left out)"] if left else []
         return "\n\n".join(
             [
-                f"{NOTE}:\n{self._notes.read(NOTE) or '(empty)'}",
-                f"status.json:\n{status_of(self._notes)}",
+                f"{_NOTE}:\n{self._notes.read(_NOTE) or '(empty)'}",
+                f"{STATUS}:\n{self._notes.show(STATUS) or '{}'}",
                 "\n".join([f"What was said in the seven days until {night.day.isoformat()}:", *gap, *lines]),
             ]
         )
 
-    def _week(self, night: Night) -> list[Spoken]:
+    def _week(self, night: Night) -> list[SpokenLine]:
         """Read the seven days before now, oldest first."""
-        start = min(night.moment, self._ground.clock.now()) - WEEK
-        found: list[Spoken] = []
+        start = min(night.moment, self._op.now) - _WEEK
+        found: list[SpokenLine] = []
         before = FOREVER
-        with self._ground.store.read(self._ground.workspace.id) as unit:
-            while rows := unit.all("archive.said_before", before=before, limit=PAGE):
-                for row in rows:
-                    if (at := from_micros(row["at"])) < start:
-                        return found[::-1]
-                    found.append(Spoken(row["direction"] == "out", at, row["text"]))
+        with self._op.read() as unit:
+            while rows := unit.all("archive.said_before", before=before, limit=_PAGE):
+                page = [line for row in rows if (line := line_from(row)).at >= start]
+                found += page
+                if len(page) < len(rows):
+                    break
                 before = rows[-1]["id"]
         return found[::-1]
 
-
-def line_of(each: Spoken, zone: ZoneInfo) -> str:
-    """Write one message of the week."""
-    who = "you" if each.is_own else "person"
-    return f"[{each.at.astimezone(zone):%a %d %b %H:%M}] {who}: {shortened(each.text, LONGEST_MESSAGE)}"
+    def _tell(self, each: SpokenLine) -> str:
+        who = "you" if each.speaker == "agent" else "person"
+        return f"[{self._op.local(each.at):%a %d %b %H:%M}] {who}: {shortened(each.text, _LONGEST_MESSAGE)}"
 
 
-def newest_within(lines: Sequence[str], tokens: int) -> list[str]:
-    """Keep as many of the newest lines as fit, in order."""
-    kept: list[str] = []
-    for line in reversed(lines):
-        tokens -= estimate(line)
-        if tokens < 0 and kept:
-            break
-        kept.append(line)
-    return kept[::-1]
-
-
-def before_folding(ground: Ground, notes: Notes) -> Callable[[Sequence[Exchange]], None]:
-    """Make what happens before turns leave the array: facts are captured, and a hand-off note is left."""
+def before_folding(setup: MindSetup, notes: Notes) -> Callable[[Sequence[Exchange]], None]:
+    """Make what happens before turns leave the array: facts are learnt, and a hand-off note is left."""
 
     def prepare(exchanges: Sequence[Exchange]) -> None:
         ids = [each.id for each in exchanges]
+        thinker = setup.thinker()
         try:
-            capture(ground, ids)
+            if thinker is not None:
+                FactLearner(setup, thinker).learn_waiting(ids)
         except ProviderError as error:
             # They still wait, and the log keeps what they say.
-            log.warning("facts could not be captured before a compaction: %s", error)
+            log.warning("facts could not be learnt before a compaction: %s", error)
         try:
-            hand_off(ground, notes, ids)
+            _hand_off(setup, notes, ids)
         except EverloomError as error:
             log.warning("no hand-off note could be left: %s", error)
 
     return prepare
 
 
-def hand_off(ground: Ground, notes: Notes, exchanges: Sequence[int]) -> None:
+def _hand_off(setup: MindSetup, notes: Notes, exchanges: Sequence[int]) -> None:
     """Leave a note on what is about to fade in the page of the day: what is open, what was promised, the tone.
 
     A compaction that is tried again leaves no second one: until it succeeds, the array begins with the same exchange.
     """
     key = f"hand-off of exchange {min(exchanges, default=0)}"
-    with ground.store.read(ground.workspace.id) as unit:
+    op = setup.op
+    with op.read() as unit:
         lines = [line for each in lines_of(unit, sorted(exchanges)).values() for line in each]
         is_left = answered_before(unit, key, "hand_off", {}) is not None
     if not lines or is_left:
         return
-    thinker = ground.thinker()
-    note = outlined(lines)
+    thinker = setup.thinker()
+    note = _outline_points(lines)
     if thinker is not None:
-        said = [
-            f"[{ground.local(line.at):%Y-%m-%d %H:%M}] {line.speaker}: {shortened(line.text, 1_000)}" for line in lines
-        ]
+        said = [f"[{op.local(line.at):%Y-%m-%d %H:%M}] {line.speaker}: {shortened(line.text, 1_000)}" for line in lines]
         question = Question(
             purpose="hand_off",
-            task=HAND_OFF_TASK,
-            passages=(Passage("\n".join(newest_within(said, HAND_OFF_TOKENS))),),
+            task=_HAND_OFF_TASK,
+            passages=(Passage("\n".join(newest_within(said, _HAND_OFF_TOKENS))),),
             max_tokens=1_200,
             is_routine=True,
         )
@@ -222,31 +209,27 @@ def hand_off(ground: Ground, notes: Notes, exchanges: Sequence[int]) -> None:
             note = thinker.answer(question, HandOff)
         except ProviderError as error:
             log.warning("the hand-off note is an outline: %s", error)
-    notes.append_today(told(note, lines, ground))
-    now = ground.clock.now()
-    with ground.store.write(ground.workspace.id) as unit:
-        keep_receipt(unit, key, "hand_off", {}, {"messages": len(lines)}, now)
+    notes.append_today(_tell_hand_off(note, lines, op))
+    with op.write("hand_off") as writing:
+        keep_receipt(writing.unit, key, "hand_off", {}, {"messages": len(lines)}, writing.at)
 
 
-def outlined(lines: Sequence[Line]) -> HandOff:
+def _outline_points(lines: Sequence[SpokenLine]) -> HandOff:
     """Pick what is probably open and what was probably promised, without a model."""
     asked = [line.text for line in lines if "?" in line.text]
-    vowed = [line.text for line in lines if any(word in f" {line.text.casefold()} " for word in VOWS)]
+    vowed = [line.text for line in lines if any(word in f" {line.text.casefold()} " for word in _VOWS)]
     rest = [line.text for line in lines if line.speaker == "person" and not is_trivial(line.text)]
-    points = [shortened(text, 160) for text in (asked or rest)[-MOST_POINTS:]]
-    return HandOff(open_threads=points, promises=[shortened(text, 160) for text in vowed[-MOST_POINTS:]])
+    points = [shortened(text, 160) for text in (asked or rest)[-_MOST_POINTS:]]
+    return HandOff(open_threads=points, promises=[shortened(text, 160) for text in vowed[-_MOST_POINTS:]])
 
 
-VOWS = (" i will ", " i'll ", " we will ", " promise", " remind ", " ich werde ", " versprech", " je vais ", " voy a ")
-
-
-def told(note: HandOff, lines: Sequence[Line], ground: Ground) -> str:
+def _tell_hand_off(note: HandOff, lines: Sequence[SpokenLine], op: Operation) -> str:
     """Write a hand-off note as a part of the day's page."""
-    span = f"{ground.local(lines[0].at):%Y-%m-%d %H:%M} to {ground.local(lines[-1].at):%Y-%m-%d %H:%M}"
-    parts = [f"\n## Hand-off, {ground.local():%H:%M}", f"{len(lines)} messages from {span} fade from the conversation."]
+    span = f"{op.local(lines[0].at):%Y-%m-%d %H:%M} to {op.local(lines[-1].at):%Y-%m-%d %H:%M}"
+    parts = [f"\n## Hand-off, {op.local():%H:%M}", f"{len(lines)} messages from {span} fade from the conversation."]
     for title, points in (("Open", note.open_threads), ("Promised", note.promises)):
         if points:
-            parts += [f"{title}:", *(f"- {shortened(point, LONGEST_LINE)}" for point in points[:MOST_POINTS])]
+            parts += [f"{title}:", *(f"- {shortened(point, _LONGEST_LINE)}" for point in points[:_MOST_POINTS])]
     if note.tone.strip():
-        parts.append(f"Tone: {shortened(note.tone, LONGEST_LINE)}")
+        parts.append(f"Tone: {shortened(note.tone, _LONGEST_LINE)}")
     return "\n".join(parts)

@@ -1,103 +1,189 @@
-"""Deep recall: past exchanges and facts, found by the one search and told in words that a model can read.
+"""The archive: what search keeps of an exchange, and deep recall of past exchanges and facts.
 
-Looks only when asked. What goes into the archive is written by the turn and by `facts.py`.
+An exchange in which nobody said anything has no document; a long one is shortened here and whole in the log. Looks only
+when asked. What goes into the archive is written by the turn and by `facts.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, get_args
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, get_args
+from zoneinfo import ZoneInfo
 
 from everloom.clock import from_micros
 from everloom.errors import Rejected
-from everloom.kernel.search import Hit, Scope
+from everloom.kernel.search import Document, Hit, Scope
 from everloom.kernel.texts import checked
-from everloom.mind.ground import Ground
-from everloom.mind.learning.chunks import KIND, Line, Speaker
-from everloom.mind.ports import AgentTool, Fact
-from everloom.models.talk import ToolSpec
+from everloom.mind.ports import Fact, MindSetup
 from everloom.models.text import quoted
 from everloom.store import Row, Unit
 
 SearchType = Literal["conversations", "facts", "both"]
+Speaker = Literal["person", "agent"]
 
-MOST_EXCHANGES = 5
-MOST_FACTS = 10
-LONGEST_QUERY = 2_000
-LONGEST_EXCHANGE = 1_200
-LONGEST_FACT = 500
+_KIND = "exchange"
+# Below this many letters in all, nothing was said that somebody will look for.
+_SHORTEST = 20
+LONGEST = 6_000
+# What was said longer ago belongs to another conversation.
+_SITTING = timedelta(hours=1)
+LONGEST_BEFORE = 600
+CUT = " … (cut; the rest is in the log)"
+_NO_WORD = re.compile(r"[\W_]+")
+_MOST_EXCHANGES = 5
+_MOST_FACTS = 10
+_LONGEST_QUERY = 2_000
+_LONGEST_EXCHANGE = 1_200
+_LONGEST_FACT = 500
+
+_NODS = frozenset(
+    """
+    ok okay k kk yes yeah yep yup no nope sure fine right alright great good nice cool perfect thanks thx ty cheers bye
+    hi hello hey lol haha hm hmm done wow sorry please welcome
+    ja jo nein doch danke bitte gut super prima genau klar passt tschüss hallo moin servus
+    oui non ouais merci bien daccord salut bonjour parfait voilà
+    sí si no vale gracias bueno hola adiós claro perfecto listo
+    sì grazie bene va ciao certo perfetto prego
+    sim não nao obrigado obrigada tudo bem tchau olá
+    nee bedankt dank goed prima hoi doei
+    tak nie dzięki dobrze cześć ano ne díky dobře ahoj
+    да нет спасибо хорошо ладно привет пока ок
+    はい いいえ ありがとう 了解 うん 好 好的 是 不是 谢谢 嗯 네 아니요 감사합니다 شكرا نعم لا
+    """.split()
+)
+_PHRASES = frozenset(
+    """
+    thank you|thanks a lot|thank you very much|you re welcome|you are welcome|got it|sounds good|no problem|of course
+    good night|good morning|see you|all right|vielen dank|danke schön|danke dir|gute nacht|guten morgen|alles klar
+    kein problem|bis später|bis dann|de rien|d accord|bonne nuit|à plus|ça marche|muchas gracias|de nada|buenas noches
+    está bien|va bene|di niente|buona notte|de acordo|muito obrigado|boa noite|dank je|graag gedaan|dziękuję bardzo
+    nie ma za co|не за что|спокойной ночи|どういたしまして|ありがとうございます
+    """.strip()
+    .replace("\n    ", "|")
+    .split("|")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenLine:
+    """One message of an exchange."""
+
+    speaker: Speaker
+    channel: str
+    text: str
+    at: datetime
 
 
 class Archive:
     """What was once said and learnt in a workspace's conversation."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, setup: MindSetup) -> None:
+        self._op = setup.op
+        self._facts = setup.facts
 
     def search(self, query: str, search_type: SearchType = "both") -> str:
-        """Tell what past conversations and facts say about something, with dates and ids."""
-        wanted = checked(query, "the query", LONGEST_QUERY)
+        """Tell what past conversations and facts say about something, with dates and ids, quoted as data."""
+        wanted = checked(query, "the query", _LONGEST_QUERY)
         if search_type not in get_args(SearchType):
             raise Rejected(f"there is no search type {search_type!r}", hint=f"say {', '.join(get_args(SearchType))}")
         parts = []
         if search_type != "facts":
-            parts += [self._told(hit) for hit in self._exchanges(wanted)]
+            scope = Scope(kinds=frozenset({_KIND}))
+            parts += [
+                self._tell_exchange(hit) for hit in self._op.search(wanted, limit=_MOST_EXCHANGES, within=scope).hits
+            ]
         if search_type != "conversations":
-            parts += [self._stated(fact) for fact in self._ground.facts.nearest(wanted, MOST_FACTS)]
+            parts += [self._tell_fact(fact) for fact in self._facts.nearest(wanted, _MOST_FACTS)]
         if not parts:
             places = {"both": "past conversations and facts", "conversations": "past conversations", "facts": "facts"}
             return f"Nothing found in {places[search_type]}."
         return quoted("\n\n".join(parts), "found")
 
-    def _exchanges(self, query: str) -> tuple[Hit, ...]:
-        scope = Scope(kinds=frozenset({KIND}))
-        found = self._ground.finder.search(self._ground.workspace.id, query, limit=MOST_EXCHANGES, within=scope)
-        return found.hits
+    def _tell_exchange(self, hit: Hit) -> str:
+        text = hit.text if len(hit.text) <= _LONGEST_EXCHANGE else f"{hit.text[:_LONGEST_EXCHANGE].rstrip()} …"
+        return f"[exchange {hit.id}] {self._op.local(hit.happened_at):%Y-%m-%d %H:%M, %A}\n{text}"
 
-    def _told(self, hit: Hit) -> str:
-        text = hit.text if len(hit.text) <= LONGEST_EXCHANGE else f"{hit.text[:LONGEST_EXCHANGE].rstrip()} …"
-        return f"[exchange {hit.id}] {self._ground.local(hit.happened_at):%Y-%m-%d %H:%M, %A}\n{text}"
-
-    def _stated(self, fact: Fact) -> str:
-        text = fact.text if len(fact.text) <= LONGEST_FACT else f"{fact.text[:LONGEST_FACT].rstrip()} …"
-        return f"[fact {fact.id}] learnt {self._ground.local(fact.learnt_at):%Y-%m-%d}: {text}"
+    def _tell_fact(self, fact: Fact) -> str:
+        text = fact.text if len(fact.text) <= _LONGEST_FACT else f"{fact.text[:_LONGEST_FACT].rstrip()} …"
+        return f"[fact {fact.id}] learnt {self._op.local(fact.learnt_at):%Y-%m-%d}: {text}"
 
 
-def search_tool(ground: Ground) -> AgentTool:
-    """Offer the archive to the agent."""
-    archive = Archive(ground)
-
-    def use(given: Mapping[str, Any]) -> str:
-        return archive.search(given.get("query", ""), given.get("search_type") or "both")
-
-    return AgentTool(
-        ToolSpec(
-            "search_memory",
-            "Look into the archive: past conversations, and facts that were learnt from them. "
-            "Answers with dates and ids.",
-            {
-                "type": "object",
-                "properties": {
-                    "query": {"type": "string", "description": "what to look for, in specific words"},
-                    "search_type": {"type": "string", "enum": list(get_args(SearchType)), "default": "both"},
-                },
-                "required": ["query"],
-                "additionalProperties": False,
-            },
-        ),
-        use,
-    )
-
-
-def lines_of(unit: Unit, exchange_ids: list[int]) -> dict[int, list[Line]]:
+def lines_of(unit: Unit, exchange_ids: list[int]) -> dict[int, list[SpokenLine]]:
     """Read what was said in exchanges, from the log."""
-    found: dict[int, list[Line]] = {each: [] for each in exchange_ids}
+    found: dict[int, list[SpokenLine]] = {each: [] for each in exchange_ids}
     for row in unit.all("archive.lines_of", ids=exchange_ids):
-        found[row["exchange_id"]].append(line_of(row))
+        found[row["exchange_id"]].append(line_from(row))
     return found
 
 
-def line_of(row: Row) -> Line:
+def said_before(unit: Unit, before: int, limit: int) -> list[SpokenLine]:
+    """Read what both sides said before a message, newest first."""
+    return [line_from(row) for row in unit.all("archive.said_before", before=before, limit=limit)]
+
+
+def line_from(row: Row) -> SpokenLine:
     """Read a message of the log as a line."""
     speaker: Speaker = "person" if row["direction"] == "in" else "agent"
-    return Line(speaker, row["channel"], row["text"], from_micros(row["at"]))
+    return SpokenLine(speaker, row["channel"], row["text"], from_micros(row["at"]))
+
+
+def is_trivial(text: str) -> bool:
+    """Say whether a message only nods: thanks, yes, a smile."""
+    plain = _NO_WORD.sub(" ", unicodedata.normalize("NFC", text).casefold()).strip()
+    words = plain.split()
+    return plain in _PHRASES or (len(words) <= 3 and all(word in _NODS for word in words))
+
+
+def is_worth_keeping(lines: Sequence[SpokenLine]) -> bool:
+    """Say whether anybody said anything in an exchange."""
+    letters = sum(len(line.text.strip()) for line in lines)
+    return letters >= _SHORTEST and not all(is_trivial(line.text) for line in lines)
+
+
+def document_of(lines: Sequence[SpokenLine], zone: ZoneInfo, before: Sequence[SpokenLine] = ()) -> Document | None:
+    """Write an exchange as search sees it; None when every message is trivial.
+
+    What was said just before, given newest first, surrounds it: "yes, the green one" is an answer to something.
+    """
+    if not lines or not is_worth_keeping(lines):
+        return None
+    began = lines[0].at.astimezone(zone)
+    near = [line.text.strip() for line in before if lines[0].at - line.at <= _SITTING and not is_trivial(line.text)]
+    room = room_for([len(text) for text in near], LONGEST_BEFORE)
+    channels = tuple(dict.fromkeys(line.channel for line in lines if line.channel))
+    return Document(
+        kind=_KIND,
+        title=f"Conversation of {began:%Y-%m-%d %H:%M}, {began:%A}",
+        text=tell_lines(lines, zone, LONGEST),
+        context="\n".join(text[:room] for text in near),
+        details=" ".join(channels),
+        happened_at=lines[-1].at,
+    )
+
+
+def tell_lines(lines: Sequence[SpokenLine], zone: ZoneInfo, longest: int) -> str:
+    """Write an exchange line by line with local times, in at most about `longest` characters."""
+    room = room_for([len(line.text) for line in lines], longest)
+    return "\n".join(
+        f"[{line.at.astimezone(zone):%H:%M}] {line.speaker}: {_shorten(line.text.strip(), room)}" for line in lines
+    )
+
+
+def room_for(lengths: Sequence[int], longest: int) -> int:
+    """Say how long each line may be, so that short ones stay whole and long ones share what is left."""
+    left, room = longest, longest
+    for count, length in zip(range(len(lengths), 0, -1), sorted(lengths), strict=True):
+        room = left // count
+        if length > room:
+            return max(room, 1)
+        left -= length
+    return max(room, *lengths, 1)
+
+
+def _shorten(text: str, room: int) -> str:
+    """Shorten a text to its room, and say so."""
+    return text if len(text) <= room else f"{text[:room].rstrip()}{CUT}"

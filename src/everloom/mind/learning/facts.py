@@ -1,4 +1,4 @@
-"""What an exchange teaches: the small model proposes, `proposal.py` decides, semantic memory keeps.
+"""What an exchange taught: the small model proposes, `proposal.py` decides, semantic memory keeps.
 
 Everything that one exchange changes is one transaction with the note that it was learnt, so that no kill loses or
 doubles a fact. Nothing is erased: what no longer holds is superseded.
@@ -7,29 +7,28 @@ doubles a fact. Nothing is erased: what no longer holds is superseded.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict, MalformedReply, NotFound, ProviderError, ProviderRefused
 from everloom.kernel.journal import append_event
-from everloom.mind.ground import Ground
-from everloom.mind.learning.archive import lines_of
-from everloom.mind.learning.chunks import Line, is_worth_keeping, told
-from everloom.mind.learning.proposal import Decision, Proposal, decide
-from everloom.mind.ports import Fact
+from everloom.kernel.operation import Operation
+from everloom.mind.learning.archive import SpokenLine, is_worth_keeping, lines_of, tell_lines
+from everloom.mind.learning.proposal import FactDecision, FactProposal, decide
+from everloom.mind.ports import Fact, MindSetup
 from everloom.models.ask import Passage, Question, Thinker
 from everloom.store import Unit
 
 log = logging.getLogger(__name__)
 
-SHOWN = 20
-LONGEST_MATERIAL = 12_000
+_SHOWN = 20
+_LONGEST_MATERIAL = 12_000
 MOST_TRIES = 5
-FIRST_PAUSE = timedelta(minutes=1)
+_FIRST_PAUSE = timedelta(minutes=1)
 
-TASK = """\
+_TASK = """\
 You keep the lasting facts of one continuous conversation between a person and an agent. You are shown an exchange and \
 the facts nearest to it that are already kept, each with its number in brackets.
 
@@ -45,90 +44,75 @@ instead of "today".
 will be over tomorrow. Use no number that is not shown. Most exchanges teach nothing: then answer with no operations."""
 
 
-def question_of(lines: Sequence[Line], shown: Sequence[Fact], ground: Ground) -> Question:
-    """Ask what an exchange changes in the facts that are near to it."""
-    facts = "\n".join(f"[{fact.id}] {fact.text} ({ground.local(fact.learnt_at):%Y-%m-%d})" for fact in shown)
-    began = ground.local(lines[0].at)
-    said = told(lines, ground.zone, LONGEST_MATERIAL)
+def _question_of(lines: Sequence[SpokenLine], shown: Sequence[Fact], op: Operation) -> Question:
+    facts = "\n".join(f"[{fact.id}] {fact.text} ({op.local(fact.learnt_at):%Y-%m-%d})" for fact in shown)
+    began = op.local(lines[0].at)
+    said = tell_lines(lines, op.zone, _LONGEST_MATERIAL)
     material = f"Facts:\n{facts or 'none yet'}\n\nExchange of {began:%Y-%m-%d, %A}:\n{said}"
-    return Question(purpose="facts", task=TASK, passages=(Passage(material),), max_tokens=1_500, is_routine=True)
+    return Question(purpose="facts", task=_TASK, passages=(Passage(material),), max_tokens=1_500, is_routine=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Extraction:
-    """Learning from exchanges, with the guard of whoever does it."""
+class FactLearner:
+    """Whoever learns from the exchanges of one workspace."""
 
-    ground: Ground
+    setup: MindSetup
     thinker: Thinker
-    guard: Callable[[Unit], None] = lambda _: None
 
-    def learn(self, exchange: int) -> Decision | None:
+    def learn(self, exchange: int) -> FactDecision | None:
         """Learn from one exchange that still waits; None when it has to be tried again, or is given up."""
-        with self.ground.store.read(self.ground.workspace.id) as unit:
+        with self.setup.op.read() as unit:
             lines = lines_of(unit, [exchange])[exchange]
         if not any(line.speaker == "person" for line in lines) or not is_worth_keeping(lines):
-            return self._settle(exchange, Decision())
-        shown = self.ground.facts.nearest(" ".join(line.text for line in lines), SHOWN)
+            return self._keep(exchange, FactDecision())
+        shown = self.setup.facts.nearest(" ".join(line.text for line in lines), _SHOWN)
         try:
-            proposal = self.thinker.answer(question_of(lines, shown, self.ground), Proposal)
+            proposal = self.thinker.answer(_question_of(lines, shown, self.setup.op), FactProposal)
         except (MalformedReply, ProviderRefused) as error:
-            self._failed(exchange, error)
+            self._note_failure(exchange, error)
             return None
-        return self._settle(exchange, decide(proposal, shown))
+        return self._keep(exchange, decide(proposal, shown))
 
-    def _settle(self, exchange: int, decision: Decision) -> Decision | None:
+    def learn_waiting(self, exchanges: Iterable[int]) -> int:
+        """Learn from those of some exchanges that still wait; says from how many it was possible."""
+        with self.setup.op.read() as unit:
+            waiting = [row["id"] for row in unit.all("archive.facts_waiting_of", ids=list(exchanges))]
+        return sum(self.learn(exchange) is not None for exchange in waiting)
+
+    def _keep(self, exchange: int, decision: FactDecision) -> FactDecision | None:
+        op = self.setup.op
+
         def also(unit: Unit) -> None:
-            self.guard(unit)
+            # Semantic memory writes the facts in a transaction of its own; the lease of this task fences it here.
+            for guard in op.guards:
+                guard(unit)
             if not unit.run("archive.facts_settle", id=exchange, state="done"):
                 raise Conflict(f"exchange {exchange} was learnt from already")
-            self._note(unit, exchange, decision)
+            if decision.changes or decision.ignored:
+                ignored = [{"operation": i.operation, "fact": i.fact_id, "why": i.why} for i in decision.ignored]
+                detail = {"exchange": exchange, "changes": len(decision.changes), "ignored": ignored}
+                append_event(unit, "facts", detail, op.now, None)
 
         try:
             if decision.changes:
-                self.ground.facts.learn(decision.changes, exchange=exchange, also=also)
+                self.setup.facts.learn(decision.changes, exchange=exchange, also=also)
             else:
-                with self.ground.store.write(self.ground.workspace.id) as unit:
-                    also(unit)
+                with op.write("facts") as writing:
+                    also(writing.unit)
         except (Conflict, NotFound) as error:
             log.info("facts of exchange %d wait for another look: %s", exchange, error)
-            self._check_lease()
-            return None
+            with op.write("facts"):
+                # Nothing but the guard: whoever lost the lease stops here instead of going on with the next exchange.
+                return None
         return decision
 
-    def _check_lease(self) -> None:
-        with self.ground.store.write(self.ground.workspace.id) as unit:
-            self.guard(unit)
-
-    def _note(self, unit: Unit, exchange: int, decision: Decision) -> None:
-        if not decision.changes and not decision.ignored:
-            return
-        detail = {
-            "exchange": exchange,
-            "changes": len(decision.changes),
-            "ignored": [{"operation": i.operation, "fact": i.fact_id, "why": i.why} for i in decision.ignored],
-        }
-        append_event(unit, "facts", detail, self.ground.clock.now(), None)
-
-    def _failed(self, exchange: int, error: ProviderError) -> None:
-        now = self.ground.clock.now()
-        with self.ground.store.write(self.ground.workspace.id) as unit:
-            self.guard(unit)
+    def _note_failure(self, exchange: int, error: ProviderError) -> None:
+        with self.setup.op.write("facts_skipped") as writing:
+            unit = writing.unit
             rows = unit.all("archive.facts_waiting_of", ids=[exchange])
             failures = rows[0]["facts_failures"] + 1 if rows else 0
-            later = to_micros(now + FIRST_PAUSE * 4 ** max(0, failures - 1))
+            later = to_micros(writing.at + _FIRST_PAUSE * 4 ** max(0, failures - 1))
             unit.run("archive.facts_failed", id=exchange, not_before=later)
             if failures >= MOST_TRIES:
                 unit.run("archive.facts_settle", id=exchange, state="skipped")
-                detail = {"exchange": exchange, "tries": failures, "error": error.message[:300]}
-                append_event(unit, "facts_skipped", detail, now, None)
-
-
-def capture(ground: Ground, exchanges: Iterable[int]) -> int:
-    """Learn from those of some exchanges that still wait, before they leave the array; says how many were settled."""
-    thinker = ground.thinker()
-    if thinker is None:
-        return 0
-    with ground.store.read(ground.workspace.id) as unit:
-        waiting = [row["id"] for row in unit.all("archive.facts_waiting_of", ids=list(exchanges))]
-    extraction = Extraction(ground, thinker)
-    return sum(extraction.learn(exchange) is not None for exchange in waiting)
+                writing.event(exchange=exchange, tries=failures, error=error.message[:300])

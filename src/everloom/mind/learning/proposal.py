@@ -13,14 +13,14 @@ from pydantic import BaseModel, Field
 
 from everloom.errors import Rejected
 from everloom.kernel.texts import checked_name, content_hash, name_key, storable
-from everloom.mind.ports import Change, Fact
+from everloom.mind.ports import Fact, FactChange
 
-LONGEST_FACT = 1_000
-MOST_NAMES = 5
-MOST_OPERATIONS = 40
+_LONGEST_FACT = 1_000
+_MOST_NAMES = 5
+_MOST_OPERATIONS = 40
 
 
-class Operation(BaseModel):
+class FactOperation(BaseModel):
     """One thing that the model proposes to do to the facts."""
 
     operation: Literal["ADD", "UPDATE", "DELETE", "NOOP"]
@@ -30,14 +30,14 @@ class Operation(BaseModel):
     reason: str = ""
 
 
-class Proposal(BaseModel):
+class FactProposal(BaseModel):
     """Everything that the model proposes after an exchange."""
 
-    operations: list[Operation] = Field(default_factory=list, max_length=MOST_OPERATIONS)
+    operations: list[FactOperation] = Field(default_factory=list, max_length=_MOST_OPERATIONS)
 
 
 @dataclass(frozen=True, slots=True)
-class Ignored:
+class IgnoredOperation:
     """An operation that was not carried out, and why."""
 
     operation: str
@@ -46,38 +46,38 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """What is done with a proposal."""
+class FactDecision:
+    """What an exchange taught: what is done with a proposal."""
 
-    changes: tuple[Change, ...] = ()
-    ignored: tuple[Ignored, ...] = ()
+    changes: tuple[FactChange, ...] = ()
+    ignored: tuple[IgnoredOperation, ...] = ()
 
 
-def decide(proposal: Proposal, shown: Sequence[Fact]) -> Decision:
+def decide(proposal: FactProposal, shown: Sequence[Fact]) -> FactDecision:
     """Decide what a proposal may do to the facts that were shown. Touches nothing."""
     known = {fact.id: fact for fact in shown}
     said = {content_hash(fact.text): fact.id for fact in shown}
-    changes: list[Change] = []
-    ignored: list[Ignored] = []
+    changes: list[FactChange] = []
+    ignored: list[IgnoredOperation] = []
     touched: set[int] = set()
     for each in proposal.operations:
         if each.operation == "NOOP":
             continue
-        why = reason_against(each, known, said, touched)
+        why = _reason_against(each, known, said, touched)
         if why is not None:
-            ignored.append(Ignored(each.operation, each.fact_id, why))
+            ignored.append(IgnoredOperation(each.operation, each.fact_id, why))
             continue
-        changes.append(change_of(each))
+        changes.append(_change_of(each))
         if each.operation != "ADD" and each.fact_id is not None:
             touched.add(each.fact_id)
         if each.operation != "DELETE":
             said.setdefault(content_hash(each.text), 0)
-    return Decision(tuple(changes), tuple(ignored))
+    return FactDecision(tuple(changes), tuple(ignored))
 
 
-def reason_against(each: Operation, known: dict[int, Fact], said: dict[str, int], touched: set[int]) -> str | None:
+def _reason_against(each: FactOperation, known: dict[int, Fact], said: dict[str, int], touched: set[int]) -> str | None:
     """Say why an operation changes nothing; None when it does."""
-    if each.operation != "DELETE" and (fault := fault_of(each.text)) is not None:
+    if each.operation != "DELETE" and (fault := _fault_of(each.text)) is not None:
         return fault
     if each.operation == "ADD":
         twin = said.get(content_hash(each.text))
@@ -91,12 +91,12 @@ def reason_against(each: Operation, known: dict[int, Fact], said: dict[str, int]
     return None
 
 
-def fault_of(text: str) -> str | None:
+def _fault_of(text: str) -> str | None:
     """Say what is wrong with the text of a fact."""
     if not text.strip():
         return "the text is empty"
-    if len(text) > LONGEST_FACT:
-        return f"the text has more than {LONGEST_FACT} characters"
+    if len(text) > _LONGEST_FACT:
+        return f"the text has more than {_LONGEST_FACT} characters"
     try:
         storable(text, "the fact")
     except Rejected as error:
@@ -104,14 +104,14 @@ def fault_of(text: str) -> str | None:
     return None
 
 
-def change_of(each: Operation) -> Change:
+def _change_of(each: FactOperation) -> FactChange:
     """Write an operation as a change of the facts."""
     if each.operation == "DELETE":
-        return Change(None, (), each.fact_id)
-    return Change(each.text.strip(), names_in(each.about), each.fact_id if each.operation == "UPDATE" else None)
+        return FactChange(None, (), each.fact_id)
+    return FactChange(each.text.strip(), _names_in(each.about), each.fact_id if each.operation == "UPDATE" else None)
 
 
-def names_in(about: Iterable[str]) -> tuple[str, ...]:
+def _names_in(about: Iterable[str]) -> tuple[str, ...]:
     """Accept the names that can be names, each once."""
     found: dict[str, str] = {}
     for name in about:
@@ -120,4 +120,4 @@ def names_in(about: Iterable[str]) -> tuple[str, ...]:
         except Rejected:
             continue
         found.setdefault(name_key(fit), fit)
-    return tuple(found.values())[:MOST_NAMES]
+    return tuple(found.values())[:_MOST_NAMES]

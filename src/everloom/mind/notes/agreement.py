@@ -9,28 +9,28 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Step(StrEnum):
+class SyncStep(StrEnum):
     """What brings a note's file and its table together."""
 
     REST = "rest"
-    SETTLE = "settle"
+    CONFIRM = "confirm"
     FINISH = "finish"
     ADOPT = "adopt"
 
 
-def step(file: str, known: str, coming: str | None) -> Step:
+def choose_step(file: str, known: str, coming: str | None) -> SyncStep:
     """Decide by hashes; the empty one is no file.
 
-    FINISH puts the newest version into the file: somebody died before doing it. ADOPT makes a version of what the
-    person wrote.
+    CONFIRM notes that what was on its way has arrived. FINISH puts the newest version into the file: somebody died
+    before doing it. ADOPT makes a version of what the person wrote.
     """
     if coming is not None:
-        return Step.SETTLE if file == coming else Step.FINISH if file == known else Step.ADOPT
-    return Step.REST if file == known else Step.ADOPT
+        return SyncStep.CONFIRM if file == coming else SyncStep.FINISH if file == known else SyncStep.ADOPT
+    return SyncStep.REST if file == known else SyncStep.ADOPT
 
 
-class Side(StrEnum):
-    """Which of the soul and its note has the word."""
+class SoulSide(StrEnum):
+    """Which of the soul and its note is followed."""
 
     AGREED = "agreed"
     FILE = "file"
@@ -38,17 +38,17 @@ class Side(StrEnum):
     NEWER = "newer"
 
 
-def side(file: str, kept: str, soul: str) -> Side:
-    """Decide by texts: `kept` is what file and soul last agreed on. Where both changed, the newer one has the word."""
+def choose_side(file: str, kept: str, soul: str) -> SoulSide:
+    """Decide by texts: `kept` is what file and soul last agreed on. Where both changed, the newer one is followed."""
     if not file.strip():
-        return Side.SOUL
-    if same(file, soul):
-        return Side.AGREED
-    if same(file, kept):
-        return Side.SOUL
-    return Side.FILE if same(soul, kept) else Side.NEWER
+        return SoulSide.SOUL
+    if is_same(file, soul):
+        return SoulSide.AGREED
+    if is_same(file, kept):
+        return SoulSide.SOUL
+    return SoulSide.FILE if is_same(soul, kept) else SoulSide.NEWER
 
 
-def same(one: str, other: str) -> bool:
+def is_same(one: str, other: str) -> bool:
     """Say whether two texts differ at most in the space around them."""
     return one.strip() == other.strip()

@@ -20,12 +20,12 @@ from everloom.mind.notes.names import DEEPEST, note_name
 from everloom.store.files import fsync_directory, locked, write_whole
 
 LARGEST = 1_000_000
-CORNER = ".everloom"
-PRIVATE = 0o700
+_CORNER = ".everloom"
+_PRIVATE = 0o700
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FileStamp:
     """What a directory says of a file; while it is the same, so is the file."""
 
     mtime_ns: int
@@ -39,14 +39,14 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FileText:
     """A file's text, and what the directory said of it before it was read."""
 
     body: str
-    stamp: Stamp
+    stamp: FileStamp
 
 
-class Shelf:
+class NoteFiles:
     """The directory of one workspace's notes."""
 
     def __init__(self, root: Path) -> None:
@@ -60,15 +60,15 @@ class Shelf:
     def prepare(self) -> None:
         """Make the directory and its hidden corner."""
         try:
-            self.root.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-            (self.root / CORNER).mkdir(mode=PRIVATE, exist_ok=True)
+            self.root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+            (self.root / _CORNER).mkdir(mode=_PRIVATE, exist_ok=True)
         except OSError as error:
             hint = "name a directory that this user can write to"
             raise StoreError(f"cannot make {self.root}: {error.strerror}", hint=hint) from error
 
     def locked(self) -> AbstractContextManager[None]:
         """Hold the directory for a block: one writer at a time."""
-        return locked(self.root / CORNER / "lock")
+        return locked(self.root / _CORNER / "lock")
 
     def tidy(self) -> None:
         """Take away what a writer that died left unfinished; call it only while the directory is held."""
@@ -83,7 +83,7 @@ class Shelf:
             raise Rejected(f"{name} is a link, or lies behind one", hint="put a file there instead")
         return where
 
-    def look(self, name: str) -> Found | None:
+    def look(self, name: str) -> FileText | None:
         """Read a note's file; None when there is none."""
         try:
             handle = os.open(self.place(name), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -97,18 +97,18 @@ class Shelf:
                 raise Rejected(f"{name} is not a file", hint="put a file there instead")
             if status.st_size > LARGEST:
                 raise Rejected(f"{name} is larger than {LARGEST:,} bytes", hint="split it")
-            return Found(text_of(opened.read(), name), stamp_of(status))
+            return FileText(_text_of(opened.read(), name), _stamp_of(status))
 
-    def stamps(self) -> tuple[dict[str, Stamp], list[str]]:
+    def stamps(self) -> tuple[dict[str, FileStamp], list[str]]:
         """List every note's file with its stamp, and what lies there but cannot be a note."""
-        found: dict[str, Stamp] = {}
+        found: dict[str, FileStamp] = {}
         problems: list[str] = []
         for path, entry in self._walk("", DEEPEST):
             try:
                 name = note_name(path)
                 if entry.is_symlink() or name != path:
                     raise Rejected(f"{path!r} is a link" if entry.is_symlink() else f"{path!r} should be called {name}")
-                found[path] = stamp_of(entry.stat(follow_symlinks=False))
+                found[path] = _stamp_of(entry.stat(follow_symlinks=False))
             except FileNotFoundError:
                 continue
             except EverloomError as error:
@@ -138,19 +138,19 @@ class Shelf:
                 fsync_directory(where.parent)
             return
         try:
-            where.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            where.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         except OSError as error:
             hint = "a file is where a folder should be, or it may not be written"
             raise StoreError(f"cannot make a folder for {name}: {error.strerror}", hint=hint) from error
         write_whole(where, body.encode())
 
 
-def stamp_of(status: os.stat_result) -> Stamp:
+def _stamp_of(status: os.stat_result) -> FileStamp:
     """Keep what tells one state of a file from another."""
-    return Stamp(status.st_mtime_ns, status.st_size, status.st_ino)
+    return FileStamp(status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-def text_of(data: bytes, name: str) -> str:
+def _text_of(data: bytes, name: str) -> str:
     """Read a file's bytes as text that can be kept."""
     try:
         return storable(data.decode(), name)

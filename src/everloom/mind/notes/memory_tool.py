@@ -16,32 +16,32 @@ from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import AgentTool
 from everloom.models.talk import ToolSpec
 
-ROOT = "/memories"
-LISTED_LEVELS = 2
-NUMBER_WIDTH = 6
-AROUND = 2
+_ROOT = "/memories"
+_LISTED_LEVELS = 2
+_NUMBER_WIDTH = 6
+_AROUND = 2
 
-TEXT = {"type": "string"}
-MEMORY = ToolSpec(
+_TEXT = {"type": "string"}
+_MEMORY = ToolSpec(
     "memory",
     "Your notes as files under /memories.",
     {
         "type": "object",
         "properties": {
             "command": {"type": "string", "enum": ["view", "create", "str_replace", "insert", "delete", "rename"]},
-            "path": {**TEXT, "description": "Such as /memories or /memories/projects/boat.md; rename has two others."},
+            "path": {**_TEXT, "description": "Such as /memories or /memories/projects/boat.md; rename has two others."},
             "view_range": {
                 "type": "array",
                 "items": {"type": "integer"},
                 "description": "First and last line; -1: end.",
             },
-            "file_text": {**TEXT, "description": "For create."},
-            "old_str": {**TEXT, "description": "For str_replace: what is there exactly once."},
-            "new_str": {**TEXT, "description": "For str_replace."},
+            "file_text": {**_TEXT, "description": "For create."},
+            "old_str": {**_TEXT, "description": "For str_replace: what is there exactly once."},
+            "new_str": {**_TEXT, "description": "For str_replace."},
             "insert_line": {"type": "integer", "description": "For insert: after which line; 0 is the beginning."},
-            "insert_text": {**TEXT, "description": "For insert."},
-            "old_path": {**TEXT, "description": "For rename."},
-            "new_path": {**TEXT, "description": "For rename."},
+            "insert_text": {**_TEXT, "description": "For insert."},
+            "old_path": {**_TEXT, "description": "For rename."},
+            "new_path": {**_TEXT, "description": "For rename."},
         },
         "required": ["command"],
     },
@@ -51,7 +51,7 @@ MEMORY = ToolSpec(
 
 def memory_tool(notes: Notes) -> AgentTool:
     """Hand out the notes as a tool called memory."""
-    return AgentTool(MEMORY, MemoryTool(notes).call)
+    return AgentTool(_MEMORY, MemoryTool(notes).call)
 
 
 class MemoryTool:
@@ -61,7 +61,7 @@ class MemoryTool:
         self._notes = notes
 
     def call(self, command: Mapping[str, Any]) -> str:
-        """Carry out one command and answer as the memory tool does; what it refuses is a EverloomError."""
+        """Carry out one command and answer as the memory tool does; what it refuses is an EverloomError."""
         verbs: dict[str, Callable[[Mapping[str, Any]], str]] = {
             "view": self._view,
             "create": self._create,
@@ -76,10 +76,10 @@ class MemoryTool:
         return verbs[asked](command)
 
     def _view(self, command: Mapping[str, Any]) -> str:
-        path = text_in(command, "path")
+        path = _text_in(command, "path")
         name = name_of(path)
         if (body := self._body(name)) is not None:
-            return numbered(path, body, command.get("view_range"))
+            return _view_lines(path, body, command.get("view_range"))
         names = self._notes.names()
         below = [each for each in names if not name or each.startswith(f"{name}/")]
         if name and not below:
@@ -95,15 +95,15 @@ class MemoryTool:
                 within = "/".join(parts[:level]) + "/"
                 sizes[within] = sizes.get(within, 0) + size
             sizes["/".join(parts)] = size
-        shown = {each: size for each, size in sizes.items() if each.rstrip("/").count("/") < LISTED_LEVELS}
+        shown = {each: size for each, size in sizes.items() if each.rstrip("/").count("/") < _LISTED_LEVELS}
         total = sum(size for each, size in sizes.items() if not each.endswith("/"))
         top = path.rstrip("/")
-        lines = [f"{scaled(total)}\t{top}", *(f"{scaled(shown[each])}\t{top}/{each}" for each in sorted(shown))]
+        lines = [f"{_scale(total)}\t{top}", *(f"{_scale(shown[each])}\t{top}/{each}" for each in sorted(shown))]
         header = f"Here're the files and directories up to 2 levels deep in {top}, excluding hidden items:"
         return "\n".join([header, *lines])
 
     def _create(self, command: Mapping[str, Any]) -> str:
-        path, text = text_in(command, "path"), text_in(command, "file_text")
+        path, text = _text_in(command, "path"), _text_in(command, "file_text")
         name = self._file_name(path)
         version = self._notes.version(name)
         if version is not None:
@@ -112,40 +112,40 @@ class MemoryTool:
         return f"File created successfully at: {path}"
 
     def _replace(self, command: Mapping[str, Any]) -> str:
-        path, old = text_in(command, "path"), text_in(command, "old_str")
-        new = "" if command.get("new_str") is None else text_in(command, "new_str")
+        path, old = _text_in(command, "path"), _text_in(command, "old_str")
+        new = "" if command.get("new_str") is None else _text_in(command, "new_str")
         at = 0
 
         def edited(body: str) -> str:
             nonlocal at
             at = body[: max(0, body.find(old))].count("\n")
-            return replaced_once(path, body, old, new)
+            return _replace_once(path, body, old, new)
 
         lines = self._notes.edit(self._existing(path), edited).body.split("\n")
-        first = max(0, at - AROUND)
-        snippet = with_numbers(lines[first : at + AROUND + 1], first + 1)
+        first = max(0, at - _AROUND)
+        snippet = _number_lines(lines[first : at + _AROUND + 1], first + 1)
         said = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
         return "\n".join([said, *snippet])
 
     def _insert(self, command: Mapping[str, Any]) -> str:
-        path, text, line = text_in(command, "path"), text_in(command, "insert_text"), command.get("insert_line")
-        self._notes.edit(self._existing(path), lambda body: inserted(body, line, text))
+        path, text, line = _text_in(command, "path"), _text_in(command, "insert_text"), command.get("insert_line")
+        self._notes.edit(self._existing(path), lambda body: _insert_after(body, line, text))
         return f"The file {path} has been edited."
 
     def _delete(self, command: Mapping[str, Any]) -> str:
-        path = text_in(command, "path")
+        path = _text_in(command, "path")
         name = name_of(path)
         if not name:
-            raise Rejected(f"Cannot delete the {ROOT} directory itself")
+            raise Rejected(f"Cannot delete the {_ROOT} directory itself")
         for each in self._meant(path, name):
             self._notes.remove(each)
         return f"Successfully deleted {path}"
 
     def _rename(self, command: Mapping[str, Any]) -> str:
-        old_path, new_path = text_in(command, "old_path"), text_in(command, "new_path")
+        old_path, new_path = _text_in(command, "old_path"), _text_in(command, "new_path")
         old, new = name_of(old_path), name_of(new_path)
         if not old:
-            raise Rejected(f"Cannot rename the {ROOT} directory itself")
+            raise Rejected(f"Cannot rename the {_ROOT} directory itself")
         meant, names = self._meant(old_path, old), self._notes.names()
         if any(each == new or each.startswith(f"{new}/") for each in names) or not new:
             raise Conflict(f"The destination {new_path} already exists", hint="choose another path")
@@ -169,7 +169,7 @@ class MemoryTool:
     def _file_name(self, path: str) -> str:
         name = name_of(path)
         if not name:
-            raise Rejected(f"The path {path} is not a file.", hint=f"name one, such as {ROOT}/boat.md")
+            raise Rejected(f"The path {path} is not a file.", hint=f"name one, such as {_ROOT}/boat.md")
         return name
 
     def _existing(self, path: str) -> str:
@@ -183,15 +183,15 @@ class MemoryTool:
 
 def name_of(path: str) -> str:
     """Turn a path under /memories into a note's name; empty for the directory itself."""
-    if path != ROOT and not path.startswith(f"{ROOT}/"):
-        raise Rejected(f"Path must start with {ROOT}, got: {path}")
-    parts = [part for part in path.removeprefix(ROOT).split("/") if part not in ("", ".")]
+    if path != _ROOT and not path.startswith(f"{_ROOT}/"):
+        raise Rejected(f"Path must start with {_ROOT}, got: {path}")
+    parts = [part for part in path.removeprefix(_ROOT).split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise Rejected(f"Path {path} would escape {ROOT} directory")
+        raise Rejected(f"Path {path} would escape {_ROOT} directory")
     return "/".join(parts)
 
 
-def numbered(path: str, body: str, view_range: object) -> str:
+def _view_lines(path: str, body: str, view_range: object) -> str:
     """Show a note's lines with their numbers, all or those asked for."""
     lines = body.split("\n")
     first, last = 1, len(lines)
@@ -201,22 +201,22 @@ def numbered(path: str, body: str, view_range: object) -> str:
     elif view_range:
         raise Rejected("view_range must be two line numbers", hint="such as [1, 20], or [5, -1] to the end")
     return "\n".join(
-        [f"Here's the content of {path} with line numbers:", *with_numbers(lines[first - 1 : max(0, last)], first)]
+        [f"Here's the content of {path} with line numbers:", *_number_lines(lines[first - 1 : max(0, last)], first)]
     )
 
 
-def with_numbers(lines: Sequence[str], first: int) -> list[str]:
+def _number_lines(lines: Sequence[str], first: int) -> list[str]:
     """Write lines with their numbers in front."""
-    return [f"{number:>{NUMBER_WIDTH}}\t{line}" for number, line in enumerate(lines, first)]
+    return [f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in enumerate(lines, first)]
 
 
-def replaced_once(path: str, body: str, old: str, new: str) -> str:
+def _replace_once(path: str, body: str, old: str, new: str) -> str:
     """Put one text in the place of another that occurs exactly once."""
     count = body.count(old) if old else 0
     if count == 0:
         raise Rejected(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
     if count > 1:
-        lines = [str(body[:at].count("\n") + 1) for at in places(body, old)]
+        lines = [str(body[:at].count("\n") + 1) for at in _places_of(body, old)]
         raise Rejected(
             f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {', '.join(lines)}. "
             "Please ensure it is unique"
@@ -224,7 +224,7 @@ def replaced_once(path: str, body: str, old: str, new: str) -> str:
     return body.replace(old, new)
 
 
-def places(body: str, text: str) -> list[int]:
+def _places_of(body: str, text: str) -> list[int]:
     """List where a text begins in another."""
     found, at = [], body.find(text)
     while at != -1:
@@ -233,7 +233,7 @@ def places(body: str, text: str) -> list[int]:
     return found
 
 
-def inserted(body: str, line: object, text: str) -> str:
+def _insert_after(body: str, line: object, text: str) -> str:
     """Put a text after a line; 0 is before the first."""
     lines = body.split("\n")
     if lines[-1] == "":
@@ -245,7 +245,7 @@ def inserted(body: str, line: object, text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def scaled(size: int) -> str:
+def _scale(size: int) -> str:
     """Write a size in bytes as people read it."""
     number, unit = float(size), "B"
     for larger in ("K", "M"):
@@ -255,7 +255,7 @@ def scaled(size: int) -> str:
     return f"{int(number)}{unit}" if number == int(number) else f"{number:.1f}{unit}"
 
 
-def text_in(command: Mapping[str, Any], field: str) -> str:
+def _text_in(command: Mapping[str, Any], field: str) -> str:
     """Take a text from a command."""
     value = command.get(field)
     if not isinstance(value, str):

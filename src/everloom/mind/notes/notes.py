@@ -1,6 +1,6 @@
 """The notes: files that the person and the agent share, with every version kept.
 
-Decides what may be written; `desk.py` writes it, and holds the directory's lock meanwhile: never call it inside a unit
+Decides what may be written; `sync.py` writes it, and holds the directory's lock meanwhile: never call it inside a unit
 of work.
 """
 
@@ -11,182 +11,182 @@ from typing import Any
 
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.texts import storable
-from everloom.mind.ground import Ground
-from everloom.mind.notes import status
-from everloom.mind.notes.daily import daily_name, heading
-from everloom.mind.notes.defaults import default_text
 from everloom.mind.notes.files import LARGEST, digest
-from everloom.mind.notes.names import KNOWN, SOUL, STATUS, note_name
-from everloom.mind.notes.sync import Desk, Held
-from everloom.mind.notes.versions import Author, Version, version_from
+from everloom.mind.notes.names import KNOWN, SOUL, STATUS, daily_heading, daily_name, default_text, note_name
+from everloom.mind.notes.status import check_updates, parse_status, patch_status
+from everloom.mind.notes.sync import Author, NoteSync, NoteVersion, OpenNote, version_from
+from everloom.mind.ports import MindSetup
 
-MOST_VERSIONS = 100
+_MOST_VERSIONS = 100
 
 
 class Notes:
     """The notes of one workspace. Use it from any thread, not inside a unit of work."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-        self._desk = Desk(ground)
+    def __init__(self, setup: MindSetup) -> None:
+        self._op = setup.op
+        self._sync = NoteSync(setup)
         # What lies in the directory but cannot be read, as the last `sync` found it.
         self.problems: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
         """List the notes that there are."""
-        with self._desk.alone():
-            return sorted(self._desk.shelf.stamps()[0])
+        with self._sync.alone():
+            return sorted(self._sync.files.stamps()[0])
 
     def read(self, name: str) -> str | None:
         """Read a note; None when there is none."""
-        with self._desk.alone():
-            return self._desk.held(self._named(name)).body or None
+        with self._sync.alone():
+            return self._sync.open(self._named(name)).body or None
 
-    def version(self, name: str) -> Version | None:
+    def show(self, name: str) -> str | None:
+        """Read a note for a model: where it cannot be read, say why in its place."""
+        try:
+            return self.read(name)
+        except Rejected as error:
+            return f"[cannot be read: {error.message}]"
+
+    def version(self, name: str) -> NoteVersion | None:
         """Read a note with the number to give as `expected`; None when there is none."""
-        with self._desk.alone():
-            held = self._desk.held(self._named(name))
-            return held.version if held.body else None
+        with self._sync.alone():
+            note = self._sync.open(self._named(name))
+            return note.version if note.body else None
 
     def write(
         self, name: str, body: str, *, author: Author = "agent", replace: bool = False, expected: int | None = None
-    ) -> Version:
+    ) -> NoteVersion:
         """Write a note anew.
 
         An empty body is refused, and so is a cut of more than half unless told `replace`; `expected` is the number of
         the version that the caller read.
         """
 
-        def checked(held: Held) -> str:
-            if expected is not None and held.number != expected:
-                message = f"{held.name} is at version {held.number}, not {expected}"
-                raise Conflict(message, hint="read it again, then write", current=held.version)
-            text = whole(held.name, body)
-            if not replace and held.body != default_text(held.name):
-                refuse_cut(held, text)
+        def checked(note: OpenNote) -> str:
+            if expected is not None and note.number != expected:
+                message = f"{note.name} is at version {note.number}, not {expected}"
+                raise Conflict(message, hint="read it again, then write", current=note.version)
+            text = _whole(note.name, body)
+            if not replace and note.body != default_text(note.name):
+                _refuse_cut(note, text)
             return text
 
-        with self._desk.alone():
-            return self._desk.change(self._named(name), author, checked)
+        with self._sync.alone():
+            return self._sync.change(self._named(name), author, checked)
 
-    def append(self, name: str, text: str, *, author: Author = "agent") -> Version:
+    def append(self, name: str, text: str, *, author: Author = "agent") -> NoteVersion:
         """Add to the end of a note, making it on first use."""
-        with self._desk.alone():
-            return self._desk.change(self._named(name), author, lambda held: whole(held.name, joined(held, text)))
+        with self._sync.alone():
+            return self._sync.change(self._named(name), author, lambda note: _whole(note.name, _join(note, text)))
 
-    def append_today(self, text: str, *, author: Author = "agent") -> Version:
+    def append_today(self, text: str, *, author: Author = "agent") -> NoteVersion:
         """Add to the note of the day it is for the workspace."""
-        day = self._ground.today()
+        day = self._op.today
         if not text.strip():
             raise Rejected("there is nothing to add", hint="give it some words")
 
-        def dated(held: Held) -> str:
-            begun = held if held.body else Held(held.name, heading(day), held.version)
-            return whole(held.name, joined(begun, text))
+        def dated(note: OpenNote) -> str:
+            begun = note if note.body else OpenNote(note.name, daily_heading(day), note.version)
+            return _whole(note.name, _join(begun, text))
 
-        with self._desk.alone():
-            return self._desk.change(daily_name(day), author, dated)
+        with self._sync.alone():
+            return self._sync.change(daily_name(day), author, dated)
 
-    def edit(self, name: str, change: Callable[[str], str], *, author: Author = "agent") -> Version:
+    def edit(self, name: str, change: Callable[[str], str], *, author: Author = "agent") -> NoteVersion:
         """Change a note that is there by a function of its body; called again if the person was quicker."""
 
-        def edited(held: Held) -> str:
-            if not held.body:
-                raise NotFound(f"there is no note {held.name}", hint="write it first")
-            return whole(held.name, change(held.body))
+        def edited(note: OpenNote) -> str:
+            if not note.body:
+                raise NotFound(f"there is no note {note.name}", hint="write it first")
+            return _whole(note.name, change(note.body))
 
-        with self._desk.alone():
-            return self._desk.change(self._named(name), author, edited)
+        with self._sync.alone():
+            return self._sync.change(self._named(name), author, edited)
 
-    def remove(self, name: str, *, author: Author = "agent") -> Version:
+    def remove(self, name: str, *, author: Author = "agent") -> NoteVersion:
         """Take a note's file away; its versions stay, and `restore` brings it back. Those every mind has stay."""
-        with self._desk.alone():
+        with self._sync.alone():
             wanted = self._named(name)
             if wanted in KNOWN:
                 raise Rejected(f"{wanted} is a note that every mind has", hint="write what holds now instead")
-            if not self._desk.held(wanted).body:
+            if not self._sync.open(wanted).body:
                 raise NotFound(f"there is no note {wanted}", hint="names() lists what there is")
-            return self._desk.change(wanted, author, lambda _: "")
+            return self._sync.change(wanted, author, lambda _: "")
 
-    def rename(self, name: str, to: str, *, author: Author = "agent") -> Version:
+    def rename(self, name: str, to: str, *, author: Author = "agent") -> NoteVersion:
         """Give a note another name; what it was stays in the history of the old one."""
-        with self._desk.alone():
+        with self._sync.alone():
             old, new = self._named(name), self._named(to)
-            body = self._desk.held(old).body
+            body = self._sync.open(old).body
             if not body:
                 raise NotFound(f"there is no note {old}", hint="names() lists what there is")
             if old in KNOWN:
                 raise Rejected(f"{old} is a note that every mind has", hint="copy what you want to a new note")
-            if self._desk.held(new).body:
+            if self._sync.open(new).body:
                 raise Conflict(f"there is a note {new} already", hint="choose another name")
-            moved = self._desk.change(new, author, lambda held: whole(held.name, body))
-            self._desk.change(old, author, lambda _: "")
+            moved = self._sync.change(new, author, lambda note: _whole(note.name, body))
+            self._sync.change(old, author, lambda _: "")
             return moved
 
-    def history(self, name: str, limit: int = MOST_VERSIONS) -> list[Version]:
+    def history(self, name: str, limit: int = _MOST_VERSIONS) -> list[NoteVersion]:
         """List a note's versions, newest first; also of one that was removed."""
-        with self._desk.alone():
+        with self._sync.alone():
             wanted = self._named(name)
-            self._desk.held(wanted)
-        with self._ground.store.read(self._ground.workspace.id) as unit:
+            self._sync.open(wanted)
+        with self._op.read() as unit:
             return [version_from(wanted, row) for row in unit.all("notes.version_of", name=wanted, limit=limit)]
 
-    def restore(self, name: str, number: int, *, author: Author = "person") -> Version:
+    def restore(self, name: str, number: int, *, author: Author = "person") -> NoteVersion:
         """Make an earlier version the newest one."""
-        with self._desk.alone():
+        with self._sync.alone():
             wanted = self._named(name)
-            with self._ground.store.read(self._ground.workspace.id) as unit:
+            with self._op.read() as unit:
                 row = unit.one("notes.version_get", name=wanted, number=number)
             if row is None or not row["body"]:
                 raise NotFound(f"{wanted} has no version {number} with a text", hint="history lists them")
             body = str(row["body"])
-            return self._desk.change(wanted, author, lambda held: whole(held.name, body))
+            return self._sync.change(wanted, author, lambda note: _whole(note.name, body))
 
     def status(self) -> dict[str, Any]:
         """Read status.json; a text that is no JSON object is a Conflict, and stays as it is."""
-        return status.parsed(self.read(STATUS) or "")
+        return parse_status(self.read(STATUS) or "")
 
     def update_status(self, updates: object) -> dict[str, Any]:
         """Merge an object into status.json and stamp what changed; the answer is the whole status."""
-        fields = status.checked(updates)
-        at = self._ground.local().isoformat(timespec="seconds")
-        with self._desk.alone():
-            version = self._desk.change(STATUS, "agent", lambda held: status.patched(held.body, fields, at))
-        return status.parsed(version.body)
+        fields = check_updates(updates)
+        at = self._op.local().isoformat(timespec="seconds")
+        with self._sync.alone():
+            version = self._sync.change(STATUS, "agent", lambda note: patch_status(note.body, fields, at))
+        return parse_status(version.body)
 
     def sync(self) -> list[str]:
         """Pick up what was done to the files and to the soul; the answer names the notes that changed."""
-        with self._desk.alone():
-            stamps, problems = self._desk.shelf.stamps()
-            rows = self._rows()
+        with self._sync.alone():
+            stamps, problems = self._sync.files.stamps()
+            rows = self._sync.hashes()
             changed = []
             for name in sorted({*stamps, *rows, SOUL}):
                 known, coming = rows.get(name, ("", None))
-                if name != SOUL and self._desk.is_same(name, stamps.get(name), known, coming):
+                if name != SOUL and self._sync.is_as_before(name, stamps.get(name), known, coming):
                     continue
                 try:
-                    held = self._desk.held(name)
+                    note = self._sync.open(name)
                 except Rejected as error:
                     problems.append(str(error))
                     continue
-                if digest(held.body) != (known if coming is None else coming):
+                if digest(note.body) != (known if coming is None else coming):
                     changed.append(name)
             self.problems = tuple(problems)
             return changed
 
     def signature(self, names: Sequence[str]) -> tuple[str, ...]:
         """Tell the state of some notes from any other state, as the last `sync` left them."""
-        return tuple(f"{name} {self._desk.hash_of(name)}" for name in names)
-
-    def _rows(self) -> dict[str, tuple[str, str | None]]:
-        with self._ground.store.read(self._ground.workspace.id) as unit:
-            return {row["name"]: (row["body_hash"], row["next_hash"]) for row in unit.all("notes.note_all")}
+        return tuple(f"{name} {self._sync.hash_of(name)}" for name in names)
 
     def _named(self, name: str) -> str:
-        return note_name(name, self._rows())
+        return note_name(name, self._sync.hashes())
 
 
-def whole(name: str, body: object) -> str:
+def _whole(name: str, body: object) -> str:
     """Accept a body for a note: never empty, never too large, and an object where one is due."""
     if not isinstance(body, str) or not body.strip():
         raise Rejected(f"an empty text never overwrites {name}", hint="give the whole text of the note")
@@ -194,23 +194,23 @@ def whole(name: str, body: object) -> str:
     if len(body.encode()) > LARGEST:
         raise Rejected(f"{name} would be larger than {LARGEST:,} bytes", hint="split it into several notes")
     if name == STATUS:
-        status.parsed(body)
+        parse_status(body)
     return body if body.endswith("\n") else f"{body}\n"
 
 
-def refuse_cut(held: Held, body: str) -> None:
+def _refuse_cut(note: OpenNote, body: str) -> None:
     """Refuse to lose more than half of a note by accident."""
-    before, after = len(held.body), len(body)
+    before, after = len(note.body), len(body)
     if after * 2 < before:
-        message = f"this would cut {held.name} from {before:,} to {after:,} characters"
+        message = f"this would cut {note.name} from {before:,} to {after:,} characters"
         raise Rejected(message, hint="append, or give the whole text; say replace: true if the rest shall go")
 
 
-def joined(held: Held, text: object) -> str:
+def _join(note: OpenNote, text: object) -> str:
     """Write a note with something added at its end, on a line of its own."""
-    if held.name == STATUS:
+    if note.name == STATUS:
         raise Rejected(f"{STATUS} is an object, not a list of lines", hint="change it by update_status")
     if not isinstance(text, str) or not text.strip():
         raise Rejected("there is nothing to add", hint="give it some words")
-    gap = "" if not held.body or held.body.endswith("\n") else "\n"
-    return f"{held.body}{gap}{text.rstrip()}\n"
+    gap = "" if not note.body or note.body.endswith("\n") else "\n"
+    return f"{note.body}{gap}{text.rstrip()}\n"

@@ -15,61 +15,61 @@ from everloom.errors import Conflict, Rejected
 from everloom.kernel.texts import UNSTORABLE
 
 STAMPS = "_updated"
-LAST = "last_updated"
-RESERVED = (STAMPS, LAST)
-DEEPEST = 6
-LONGEST_KEY = 100
-LARGEST = 50_000
-EXAMPLE = 'give an object of fields, such as {"water": {"glasses": 3}}'
+_LAST = "last_updated"
+RESERVED = (STAMPS, _LAST)
+_DEEPEST = 6
+_LONGEST_KEY = 100
+_LARGEST = 50_000
+_EXAMPLE = 'give an object of fields, such as {"water": {"glasses": 3}}'
 
 
-def parsed(text: str) -> dict[str, Any]:
+def parse_status(text: str) -> dict[str, Any]:
     """Read a status; what is no JSON object is not touched, only told."""
     if not text.strip():
         return {}
     try:
-        found = json.loads(text, parse_constant=refuse_constant)
+        found = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         message = f"status.json is not valid JSON: {error}"
         raise Conflict(message, hint="it was left as it is; mend it, or restore an earlier version") from error
     if not isinstance(found, dict):
-        message = f"status.json holds {named(found)}, not an object"
+        message = f"status.json holds {_name_kind(found)}, not an object"
         raise Conflict(message, hint="it was left as it is; mend it, or restore an earlier version")
     return found
 
 
-def refuse_constant(word: str) -> None:
+def _refuse_constant(word: str) -> None:
     """Refuse NaN and the infinities, which JSON does not have."""
     raise ValueError(f"{word} is not a JSON number")
 
 
-def checked(updates: object) -> Mapping[str, Any]:
+def check_updates(updates: object) -> Mapping[str, Any]:
     """Accept an object of well-named fields, and nothing else."""
     if not isinstance(updates, Mapping):
-        raise Rejected(f"updates must be an object, not {named(updates)}", hint=EXAMPLE)
+        raise Rejected(f"updates must be an object, not {_name_kind(updates)}", hint=_EXAMPLE)
     if not updates:
-        raise Rejected("there is nothing to update", hint=EXAMPLE)
+        raise Rejected("there is nothing to update", hint=_EXAMPLE)
     for key in updates:
         if key in RESERVED:
             raise Rejected(f"the field {key!r} is kept by itself", hint="leave it out; every change is stamped")
-    check_value(updates, (), DEEPEST)
+    _check_value(updates, (), _DEEPEST)
     return updates
 
 
-def check_value(value: object, path: tuple[str, ...], depth: int) -> None:
+def _check_value(value: object, path: tuple[str, ...], depth: int) -> None:
     """Refuse a value that JSON cannot hold, or that lies too deep."""
     where = ".".join(path) or "the status"
     if isinstance(value, Mapping | list | tuple):
         if depth == 0:
-            raise Rejected(f"{where} goes more than {DEEPEST} levels deep", hint="keep it flat")
+            raise Rejected(f"{where} goes more than {_DEEPEST} levels deep", hint="keep it flat")
         for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
-            step = check_key(key, where) if isinstance(value, Mapping) else str(key)
-            check_value(each, (*path, step), depth - 1)
+            step = _check_key(key, where) if isinstance(value, Mapping) else str(key)
+            _check_value(each, (*path, step), depth - 1)
     else:
-        check_plain(value, where)
+        _check_plain(value, where)
 
 
-def check_plain(value: object, where: str) -> None:
+def _check_plain(value: object, where: str) -> None:
     """Refuse a single value that could not be read back as it was."""
     if isinstance(value, str):
         if UNSTORABLE.search(value):
@@ -81,35 +81,35 @@ def check_plain(value: object, where: str) -> None:
         if abs(value) >= 2**63:
             raise Rejected(f"{where} is too large a number", hint="write it as text")
     elif value is not None:
-        raise Rejected(f"{where} is {named(value)}, which JSON does not have", hint=EXAMPLE)
+        raise Rejected(f"{where} is {_name_kind(value)}, which JSON does not have", hint=_EXAMPLE)
 
 
-def check_key(key: object, where: str) -> str:
+def _check_key(key: object, where: str) -> str:
     """Refuse a field's name that is a number, as of a text that was taken apart, or that could not be stamped."""
     if not isinstance(key, str):
-        raise Rejected(f"{where} has the field {key!r}, which is no text", hint=EXAMPLE)
+        raise Rejected(f"{where} has the field {key!r}, which is no text", hint=_EXAMPLE)
     if key.strip().lstrip("+-").isdecimal():
-        raise Rejected(f"{where} has the field {key!r}: a name, not a number, is needed", hint=EXAMPLE)
-    is_odd = not key.strip() or len(key) > LONGEST_KEY or not key.isprintable() or UNSTORABLE.search(key)
+        raise Rejected(f"{where} has the field {key!r}: a name, not a number, is needed", hint=_EXAMPLE)
+    is_odd = not key.strip() or len(key) > _LONGEST_KEY or not key.isprintable() or UNSTORABLE.search(key)
     if is_odd or "." in key:
-        hint = f"use a short word without dots; {LONGEST_KEY} characters are the most"
-        raise Rejected(f"{where} has a field that cannot be called {key[:LONGEST_KEY]!r}", hint=hint)
+        hint = f"use a short word without dots; {_LONGEST_KEY} characters are the most"
+        raise Rejected(f"{where} has a field that cannot be called {key[:_LONGEST_KEY]!r}", hint=hint)
     return key
 
 
-def patched(text: str, updates: Mapping[str, Any], at: str) -> str:
+def patch_status(text: str, updates: Mapping[str, Any], at: str) -> str:
     """Write the status anew with some fields changed and stamped; the same text when nothing changed."""
-    before = parsed(text)
+    before = parse_status(text)
     fields = {key: value for key, value in before.items() if key not in RESERVED}
     merged = merge(fields, updates)
-    if merged == fields and spelled(merged) == spelled(fields) and text.strip():
+    if merged == fields and _spell(merged) == _spell(fields) and text.strip():
         return text
     old = before.get(STAMPS)
-    stamps = restamped(old if isinstance(old, dict) else {}, dict(leaves(fields)), dict(leaves(merged)), at)
-    written = f"{json.dumps({**merged, LAST: at, STAMPS: stamps}, ensure_ascii=False, indent=2)}\n"
-    if len(written) > LARGEST:
+    stamps = _restamp(old if isinstance(old, dict) else {}, dict(leaves(fields)), dict(leaves(merged)), at)
+    written = f"{json.dumps({**merged, _LAST: at, STAMPS: stamps}, ensure_ascii=False, indent=2)}\n"
+    if len(written) > _LARGEST:
         hint = "it is for what holds now; move the rest to a note"
-        raise Rejected(f"the status would have {len(written):,} characters, {LARGEST:,} are the most", hint=hint)
+        raise Rejected(f"the status would have {len(written):,} characters, {_LARGEST:,} are the most", hint=hint)
     return written
 
 
@@ -133,10 +133,10 @@ def leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tup
         if isinstance(each, Mapping) and each:
             yield from leaves(each, (*path, key))
         else:
-            yield ".".join((*path, key)), spelled(each)
+            yield ".".join((*path, key)), _spell(each)
 
 
-def restamped(old: Mapping[str, Any], before: Mapping[str, str], after: Mapping[str, str], at: str) -> dict[str, str]:
+def _restamp(old: Mapping[str, Any], before: Mapping[str, str], after: Mapping[str, str], at: str) -> dict[str, str]:
     """Stamp what is new or different; keep the other stamps, and drop those of fields that are gone."""
     stamps = {}
     for path, value in after.items():
@@ -147,12 +147,12 @@ def restamped(old: Mapping[str, Any], before: Mapping[str, str], after: Mapping[
     return stamps
 
 
-def spelled(value: object) -> str:
+def _spell(value: object) -> str:
     """Write a value so that only the same one reads the same; 1, 1.0 and true differ."""
     return json.dumps(value, sort_keys=True)
 
 
-def named(value: object) -> str:
+def _name_kind(value: object) -> str:
     """Name the kind of a value as JSON does."""
     kinds = {str: "a text", list: "a list", tuple: "a list", bool: "true or false", int: "a number", float: "a number"}
     return "null" if value is None else kinds.get(type(value), type(value).__name__)

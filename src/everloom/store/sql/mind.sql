@@ -8,32 +8,32 @@ VALUES (:workspace, :id, :direction, :channel, :address, :key, :text, :haystack,
 
 -- name: message_get
 -- Read one message.
-SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, attempts, not_before, last_error
+SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, attempts, not_before, last_error, refusals
 FROM message WHERE workspace_id = :workspace AND id = :id;
 
 -- name: message_by_key
 -- Find the message that a channel has handed over before.
-SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, attempts, not_before, last_error
+SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, attempts, not_before, last_error, refusals
 FROM message WHERE workspace_id = :workspace AND channel = :channel AND sender_key = :key;
 
 -- name: message_in_state
 -- List the messages of one state, oldest first.
-SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, attempts, not_before, last_error
+SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, attempts, not_before, last_error, refusals
 FROM message WHERE workspace_id = :workspace AND state = :state ORDER BY id;
 
 -- name: message_of_exchange
 -- List the messages of exchanges, both ways.
-SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, attempts, not_before, last_error
+SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, attempts, not_before, last_error, refusals
 FROM message WHERE workspace_id = :workspace AND exchange_id IN (:*ids) ORDER BY id;
 
 -- name: message_recent
 -- Read the log backwards.
-SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, attempts, not_before, last_error
+SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, attempts, not_before, last_error, refusals
 FROM message WHERE workspace_id = :workspace AND id < :before ORDER BY id DESC LIMIT :limit;
 
 -- name: message_holding
 -- Find messages whose text holds some letters, newest first.
-SELECT id, direction, channel, address, text, haystack, at, state, is_whole, exchange_id, attempts, not_before, last_error
+SELECT id, direction, channel, address, text, haystack, at, state, is_whole, exchange_id, attempts, not_before, last_error, refusals
 FROM message WHERE workspace_id = :workspace AND id < :before AND haystack LIKE :pattern ESCAPE '!'
 ORDER BY id DESC LIMIT :limit;
 
@@ -44,12 +44,12 @@ WHERE workspace_id = :workspace AND id IN (:*ids) AND state = 'waiting';
 
 -- name: message_postponed
 -- Let messages rest after a failed attempt to answer them.
-UPDATE message SET attempts = attempts + 1, not_before = :not_before, last_error = :error
+UPDATE message SET attempts = attempts + 1, not_before = :not_before, last_error = :error, refusals = :refusals
 WHERE workspace_id = :workspace AND id IN (:*ids) AND state = 'waiting';
 
 -- name: message_refused
 -- Give up on messages that no model will answer.
-UPDATE message SET state = 'refused', attempts = attempts + 1, last_error = :error
+UPDATE message SET state = 'refused', attempts = attempts + 1, last_error = :error, refusals = :refusals
 WHERE workspace_id = :workspace AND id IN (:*ids) AND state = 'waiting';
 
 -- name: message_withdrawn
@@ -148,11 +148,3 @@ WHERE c.workspace_id = :workspace AND e.withdrawn_at IS NULL;
 SELECT c.id, c.position, c.at, c.way, c.model, c.tokens_before, c.tokens_after, c.micro_dollars, e.blocks
 FROM compaction AS c JOIN array_entry AS e ON e.workspace_id = c.workspace_id AND e.position = c.position
 WHERE c.workspace_id = :workspace ORDER BY c.id DESC LIMIT :limit;
-
--- name: document_kept
--- Say whether a document is there and present.
-SELECT item_id AS id FROM document WHERE workspace_id = :workspace AND item_id = :id AND retired_at IS NULL;
-
--- name: floor_free
--- Take the floor from a holder that is known to be dead.
-UPDATE lease SET held_until = 0 WHERE workspace_id = :workspace AND task = :task AND token = :token;

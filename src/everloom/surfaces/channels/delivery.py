@@ -14,7 +14,7 @@ from everloom.errors import EverloomError
 
 if TYPE_CHECKING:
     from everloom.clock import Clock
-    from everloom.mind import Conversation, Message
+    from everloom.mind import Conversation, StreamMessage
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,9 @@ class Unsure(EverloomError):
 class Outbox:
     """The replies that wait for one channel, and the way to send one."""
 
-    def __init__(self, conversation: Conversation, channel: str, send: Callable[[Message], None], clock: Clock) -> None:
+    def __init__(
+        self, conversation: Conversation, channel: str, send: Callable[[StreamMessage], None], clock: Clock
+    ) -> None:
         self._conversation = conversation
         self._channel = channel
         self._send = send
@@ -53,7 +55,7 @@ class Outbox:
             done += 1
         return done
 
-    def _carry(self, message: Message) -> bool:
+    def _carry(self, message: StreamMessage) -> bool:
         self._conversation.sending(message.id)
         try:
             self._send(message)
@@ -69,7 +71,7 @@ class Outbox:
         self._conversation.sent(message.id)
         return True
 
-    def _next_try(self, message: Message, error: Undelivered) -> datetime | None:
+    def _next_try(self, message: StreamMessage, error: Undelivered) -> datetime | None:
         if message.attempts + 1 >= MOST_ATTEMPTS:
             return None
         pause = min(timedelta(seconds=1 << min(message.attempts, 12)), LONGEST_PAUSE)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from everloom.kernel.tokens import Tokens
-    from everloom.mind import Conversation, Message
+    from everloom.mind import Conversation, StreamMessage
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ async def take(desk: Desk, body: bytes, usual_key: str | None) -> JSONResponse:
         raise Answered(422, f"{place}: {first['msg']}" if place else first["msg"]) from None
     text, key = checked(handed.text, "the text", LONGEST_TEXT), handed.key or usual_key
 
-    def receive() -> Message:
+    def receive() -> StreamMessage:
         return desk.conversation.receive(text, channel=CHANNEL, address=handed.address, key=key)
 
     message = await run_sync(receive)
@@ -204,9 +204,9 @@ async def waited(look: Callable[[], Any], seconds: float) -> Any:
         await anyio.sleep(LOOK_EVERY)
 
 
-def replies(conversation: Conversation, after: int, address: str | None) -> list[Message]:
+def replies(conversation: Conversation, after: int, address: str | None) -> list[StreamMessage]:
     """List the replies of this channel after one, oldest first; of what is far back only the newest."""
-    found: list[Message] = []
+    found: list[StreamMessage] = []
     before = None
     for _ in range(MOST_PAGES):
         page = conversation.log(limit=PAGE, before=before)
@@ -218,7 +218,7 @@ def replies(conversation: Conversation, after: int, address: str | None) -> list
     return sorted(kept, key=lambda each: each.id)[:MOST_REPLIES]
 
 
-def handed_over(conversation: Conversation, found: Sequence[Message]) -> None:
+def handed_over(conversation: Conversation, found: Sequence[StreamMessage]) -> None:
     """Note that replies were fetched."""
     for each in found:
         if each.state == "unsent":
@@ -226,7 +226,7 @@ def handed_over(conversation: Conversation, found: Sequence[Message]) -> None:
             conversation.sent(each.id)
 
 
-def written(message: Message) -> dict[str, Any]:
+def written(message: StreamMessage) -> dict[str, Any]:
     """Write a reply as programs get it."""
     return {"id": message.id, "text": message.text, "at": message.at.isoformat(), "address": message.address}
 
@@ -243,7 +243,7 @@ class Callback:
         self._client = httpx2.Client(timeout=CALLBACK_SECONDS, follow_redirects=False)
         weakref.finalize(self, self._client.close)
 
-    def send(self, message: Message) -> None:
+    def send(self, message: StreamMessage) -> None:
         """Post one reply."""
         import httpx2  # noqa: PLC0415  slow to import
 

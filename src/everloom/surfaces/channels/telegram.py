@@ -22,7 +22,7 @@ from everloom.surfaces.channels.parts import parts
 if TYPE_CHECKING:
     import httpx2
 
-    from everloom.mind import Conversation, Message
+    from everloom.mind import Conversation, StreamMessage
 
 log = logging.getLogger(__name__)
 
@@ -205,7 +205,7 @@ class Telegram:
         except EverloomError as error:
             log.warning("telegram: %s", error)
 
-    def send(self, message: Message) -> None:
+    def send(self, message: StreamMessage) -> None:
         """Send a reply, in parts if it is long; once a part may have arrived, nobody sends it again."""
         if not is_number(message.address) or int(message.address) not in self._chats:
             raise Undelivered("the chat is not on the list telegram.chats", is_final=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from everloom.errors import EverloomError
 
 if TYPE_CHECKING:
-    from everloom.mind import Conversation, Exchange, Message
+    from everloom.mind import Conversation, Exchange, StreamMessage
 
 CHANNEL = "terminal"
 FENCE = '"""'
@@ -57,8 +57,8 @@ class Heard:
     `has_begun` says that words of a reply were said, also of one that broke off.
     """
 
-    message: Message
-    reply: Message | None = None
+    message: StreamMessage
+    reply: StreamMessage | None = None
     exchange: Exchange | None = None
     error: EverloomError | None = None
     has_begun: bool = False
@@ -71,11 +71,11 @@ class Terminal:
         self._conversation = conversation
         self._say = say
 
-    def tell(self, text: str, key: str | None = None) -> Message:
+    def tell(self, text: str, key: str | None = None) -> StreamMessage:
         """Hand a message in; it is kept before anything else happens."""
         return self._conversation.receive(text, channel=CHANNEL, key=key, is_whole=True)
 
-    def hear(self, message: Message, seconds: float = LONGEST_WAIT) -> Heard:
+    def hear(self, message: StreamMessage, seconds: float = LONGEST_WAIT) -> Heard:
         """Have a message answered here, or wait for whoever has the floor; words are said as they arrive."""
         deadline, words = time.monotonic() + seconds, _Words(self._say)
         exchange: Exchange | None = None
@@ -93,7 +93,7 @@ class Terminal:
                 return Heard(message, error=EverloomError("no reply has come yet", hint=hint))
             time.sleep(LOOK_EVERY)
 
-    def _failure(self, message: Message) -> EverloomError | None:
+    def _failure(self, message: StreamMessage) -> EverloomError | None:
         """Say why a message was not answered, once somebody has tried."""
         waiting = {each.id: each for each in self._conversation.waiting()}
         now = waiting.get(message.id)
@@ -101,21 +101,21 @@ class Terminal:
             return None
         return EverloomError(now.last_error or "the turn failed", hint="the message is kept")
 
-    def _shown(self, message: Message, reply: Message, exchange: Exchange | None, words: _Words) -> Heard:
+    def _shown(self, message: StreamMessage, reply: StreamMessage, exchange: Exchange | None, words: _Words) -> Heard:
         # Another process has answered, or the model did not stream: nothing of the reply was seen yet.
         if not words.has_spoken:
             self._say(reply.text)
         self._note(reply)
         return Heard(message, reply, exchange, has_begun=True)
 
-    def arrived(self) -> list[Message]:
+    def arrived(self) -> list[StreamMessage]:
         """Take the messages that came to the terminal without being asked for."""
         found = self._conversation.outbox(CHANNEL)
         for message in found:
             self._note(message)
         return found
 
-    def _note(self, message: Message) -> None:
+    def _note(self, message: StreamMessage) -> None:
         if message.state == "unsent":
             self._conversation.sending(message.id)
             self._conversation.sent(message.id)

@@ -16,7 +16,7 @@ from everloom.surfaces.cli.runtime.verbs import call, command_of, group_of
 from everloom.wiring.faculties import FACULTIES
 
 if TYPE_CHECKING:
-    from everloom.mind.notes.versions import Version
+    from everloom.mind.notes.sync import NoteVersion
 
 _FACULTY = FACULTIES["mind"]
 mind = group_of(_FACULTY)
@@ -61,7 +61,7 @@ def list_notes(invocation: Invocation) -> Answer:
         found = invocation.take(loom).mind
         found.notes.sync()
         names, problems = found.notes.names(), found.notes.problems
-    directory = str(found.ground.notes)
+    directory = str(found.setup.notes)
     lines = [directory, *(f"  {name}" for name in names), *(f"Note: {each}" for each in problems)]
     return Answer({"directory": directory, "notes": names, "problems": list(problems)}, lines)
 
@@ -123,7 +123,7 @@ def status(invocation: Invocation) -> Answer:
     return Answer({"status": found}, ["status.json", json.dumps(found, ensure_ascii=False, indent=2)])
 
 
-def _written(version: Version) -> Answer:
+def _written(version: NoteVersion) -> Answer:
     """Say which version a note is at."""
     result = {"name": version.name, "version": version.number}
     return Answer(result, [f"{version.name} is at version {version.number}"])

@@ -24,7 +24,7 @@ from everloom.surfaces.cli.runtime.output import printable
 
 if TYPE_CHECKING:
     from everloom.loom import Loom, Workspace
-    from everloom.mind import Message
+    from everloom.mind import StreamMessage
     from everloom.surfaces.channels.terminal import Heard, Say
 
 log = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ class Talking:
     def _ask(self, text: str) -> None:
         self._hear(self._terminal.tell(checked(text, "the message")))
 
-    def _hear(self, message: Message) -> None:
+    def _hear(self, message: StreamMessage) -> None:
         heard = self._terminal.hear(message)
         self._line("" if heard.has_begun else None)
         if heard.error is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from everloom.errors import Conflict, EverloomError, NotFound, Rejected
 from everloom.mind.notes.memory_tool import MemoryTool, memory_tool, name_of
 from everloom.mind.notes.names import KNOWN
-from everloom.mind.notes.tools import note_tools
 from everloom.mind.ports import AgentTool
 from tests.mind.notebook import Notebook
 
 
-def use(tools: list[AgentTool], wanted: str, /, **given: Any) -> str:
+def use(tools: Sequence[AgentTool], wanted: str, /, **given: Any) -> str:
     """Use a tool by name."""
     (tool,) = [each for each in tools if each.tool.name == wanted]
     return tool.use(given)
@@ -181,29 +180,34 @@ def test_no_path_leads_out_of_memories(path: str) -> None:
 
 @pytest.mark.promise("mind.note-tools")
 def test_the_note_tools_do_what_they_say_and_their_errors_teach(book: Notebook) -> None:
-    tools = note_tools(book.notes)
-    assert [each.tool.name for each in tools] == ["read_note", "write_note", "append_note", "update_status"]
+    tools = book.tools()
+    own = ["search_memory", "update_status", "read_note", "write_note", "append_note", "schedule_message"]
+    assert [each.tool.name for each in tools][: len(own)] == own
     assert all(len(each.tool.description) < 250 and each.tool.schema["type"] == "object" for each in tools)
     assert use(tools, "write_note", name="boat.md", body="The mast is cracked.") == "boat.md is written (version 1)."
     assert use(tools, "read_note", name="boat.md") == "The mast is cracked.\n"
-    assert use(tools, "append_note", name="boat.md", text="It was mended.") == "Added to boat.md (version 2)."
+    assert use(tools, "append_note", name="boat.md", text="It was mended.") == "boat.md is written (version 2)."
     assert "daily/" in use(tools, "append_note", text="James mended the mast.")
     assert "boat.md" in use(tools, "read_note").split("\n")
-    assert '"mood": "calm"' in use(tools, "update_status", updates={"mood": "calm"})
+    assert '"mood":"calm"' in use(tools, "update_status", updates={"mood": "calm"})
     for name, given_, said in (
-        ("write_note", {"name": "boat.md"}, "body is missing"),
+        ("write_note", {"name": "boat.md"}, "body: Field required"),
         ("write_note", {"name": "boat.md", "body": ""}, "never overwrites"),
         ("write_note", {"name": "boat.md", "body": "Cut."}, "replace: true"),
-        ("write_note", {"name": "boat.md", "body": "Cut.", "replace": "yes"}, "true or false"),
-        ("write_note", {"body": "x"}, "name is missing"),
+        (
+            "write_note",
+            {"name": "boat.md", "body": "Cut.", "replace": "perhaps"},
+            "replace: Input should be a valid boolean",
+        ),
+        ("write_note", {"body": "x"}, "name: Field required"),
         ("write_note", {"name": "../x.md", "body": "x"}, "cannot be called"),
         ("write_note", {"name": "boat.txt", "body": "x"}, "such as boat.md"),
-        ("write_note", {"name": "boat.md", "body": ["a", "b"]}, "must be text"),
-        ("append_note", {"name": "boat.md"}, "text is missing"),
+        ("write_note", {"name": "boat.md", "body": ["a", "b"]}, "body: Input should be a valid string"),
+        ("append_note", {"name": "boat.md"}, "text: Field required"),
         ("append_note", {"text": " "}, "nothing to add"),
-        ("read_note", {"name": "none.md"}, "boat.md"),
     ):
         with pytest.raises(EverloomError, match=said):
             use(tools, name, **given_)
+    assert use(tools, "read_note", name="none.md").startswith("There is no note none.md")
     assert book.file("boat.md") == "The mast is cracked.\nIt was mended.\n"
     assert use(tools, "write_note", name="boat.md", body="Cut.", replace=True) == "boat.md is written (version 3)."
