@@ -5,34 +5,23 @@ Keys and addresses come in as a `ProviderAccess`; neither settings nor the envir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from threading import Lock
-from typing import TypeVar
 
 from everloom.clock import Clock
 from everloom.errors import ProviderError, Rejected
-from everloom.models.anthropic.ask import AnthropicAsk
-from everloom.models.anthropic.talk import AnthropicTalk
 from everloom.models.ask import LLM, AskMessage, AskRequest, AskWire, Passage, Question, ShapeT
 from everloom.models.embed import Embedder, EmbedderChain
-from everloom.models.ollama.ask import OllamaAsk
-from everloom.models.ollama.embed import ollama_embedder
-from everloom.models.ollama.talk import OllamaTalk
-from everloom.models.openai.ask import OpenAIAsk
-from everloom.models.openai.embed import openai_embedder
-from everloom.models.openai.talk import OpenAITalk
-from everloom.models.scripted.ask import ScriptedAsk
-from everloom.models.scripted.talk import ScriptedTalk
-from everloom.models.static import embed as static
 from everloom.models.talk import Talker, TalkWire
 from everloom.models.text import DATA_NOTICE, quoted
 from everloom.models.transport import Endpoint, RetryPolicy, Transport
 from everloom.models.usage import DayBudget, Meter, Spent
 
-_Made = TypeVar("_Made")
+_EMBEDDERS = ("ollama", "openai", "static")
+_LANGUAGE_MODELS = ("anthropic", "ollama", "openai", "scripted")
 _OPENAI_BASE = "https://api.openai.com/v1"
 _OLLAMA_BASE = "http://127.0.0.1:11434"
 _ANTHROPIC_BASE = "https://api.anthropic.com"
@@ -71,51 +60,81 @@ class ProviderAccess:
 
 def make_embedder(specs: Sequence[str], *, access: ProviderAccess, clock: Clock) -> EmbedderChain:
     """Build a chain of embedders from their names, in order of preference."""
-    return EmbedderChain([_choose(spec, _EMBEDDERS)(spec.partition(":")[2], access) for spec in specs], clock)
+    return EmbedderChain([_embedder(*_parse(spec, _EMBEDDERS), access) for spec in specs], clock)
 
 
 def make_llm(spec: str, *, access: ProviderAccess, role: str = "large", meter: Meter | None = None) -> LLM:
     """Build a language model from its name."""
-    return LLM(_choose(spec, _ASKING)(spec.partition(":")[2], access), role=role, meter=meter)
+    return LLM(_ask_wire(*_parse(spec, _LANGUAGE_MODELS), access), role=role, meter=meter)
 
 
 def make_talker(spec: str, *, access: ProviderAccess, role: str = "large", meter: Meter | None = None) -> Talker:
     """Build a model that converses from its name."""
-    return Talker(_choose(spec, _TALKING)(spec.partition(":")[2], access), role=role, meter=meter)
+    return Talker(_talk_wire(*_parse(spec, _LANGUAGE_MODELS), access), role=role, meter=meter)
 
 
-def _static_embedder(model: str, _access: ProviderAccess) -> Embedder:
-    # The class is looked up in its module each time: tests share one that has read its files.
-    if f"static:{model}" != static.NAME:
-        raise Rejected(f"there is no static embedder {model!r}", hint=f"there is {static.NAME}")
-    return static.StaticEmbedder()
-
-
-_EMBEDDERS: dict[str, Callable[[str, ProviderAccess], Embedder]] = {
-    "ollama": lambda model, access: ollama_embedder(model, Transport(access.ollama(), access.embedding)),
-    "openai": lambda model, access: openai_embedder(model, Transport(access.openai(), access.embedding)),
-    "static": _static_embedder,
-}
-_ASKING: dict[str, Callable[[str, ProviderAccess], AskWire]] = {
-    "anthropic": lambda model, access: AnthropicAsk(access.anthropic(), model, access.chat),
-    "ollama": lambda model, access: OllamaAsk(Transport(access.ollama(), access.chat), model),
-    "openai": lambda model, access: OpenAIAsk(Transport(access.openai(), access.chat), model),
-    "scripted": lambda model, _access: ScriptedAsk(model),
-}
-_TALKING: dict[str, Callable[[str, ProviderAccess], TalkWire]] = {
-    "anthropic": lambda model, access: AnthropicTalk(access.anthropic(), model, access.chat),
-    "ollama": lambda model, access: OllamaTalk(Transport(access.ollama(), access.chat), model),
-    "openai": lambda model, access: OpenAITalk(Transport(access.openai(), access.chat), model),
-    "scripted": lambda model, _access: ScriptedTalk(model),
-}
-
-
-def _choose(spec: str, kinds: dict[str, _Made]) -> _Made:
+def _parse(spec: str, kinds: Sequence[str]) -> tuple[str, str]:
     kind, _, model = spec.partition(":")
     if kind not in kinds or not model:
-        known = ", ".join(f"{name}:…" for name in sorted(kinds))
+        known = ", ".join(f"{name}:…" for name in kinds)
         raise Rejected(f"{spec!r} names no model", hint=f"write one of {known}")
-    return kinds[kind]
+    return kind, model
+
+
+# A provider is loaded when it is first named: all of them together would cost every command a tenth of a second.
+def _embedder(kind: str, model: str, access: ProviderAccess) -> Embedder:
+    match kind:
+        case "ollama":
+            from everloom.models.ollama.embed import ollama_embedder
+
+            return ollama_embedder(model, Transport(access.ollama(), access.embedding))
+        case "openai":
+            from everloom.models.openai.embed import openai_embedder
+
+            return openai_embedder(model, Transport(access.openai(), access.embedding))
+    from everloom.models.static.embed import NAME, StaticEmbedder
+
+    if f"static:{model}" != NAME:
+        raise Rejected(f"there is no static embedder {model!r}", hint=f"there is {NAME}")
+    return StaticEmbedder()
+
+
+def _ask_wire(kind: str, model: str, access: ProviderAccess) -> AskWire:
+    match kind:
+        case "anthropic":
+            from everloom.models.anthropic.ask import AnthropicAsk
+
+            return AnthropicAsk(access.anthropic(), model, access.chat)
+        case "ollama":
+            from everloom.models.ollama.ask import OllamaAsk
+
+            return OllamaAsk(Transport(access.ollama(), access.chat), model)
+        case "openai":
+            from everloom.models.openai.ask import OpenAIAsk
+
+            return OpenAIAsk(Transport(access.openai(), access.chat), model)
+    from everloom.models.scripted.ask import ScriptedAsk
+
+    return ScriptedAsk(model)
+
+
+def _talk_wire(kind: str, model: str, access: ProviderAccess) -> TalkWire:
+    match kind:
+        case "anthropic":
+            from everloom.models.anthropic.talk import AnthropicTalk
+
+            return AnthropicTalk(access.anthropic(), model, access.chat)
+        case "ollama":
+            from everloom.models.ollama.talk import OllamaTalk
+
+            return OllamaTalk(Transport(access.ollama(), access.chat), model)
+        case "openai":
+            from everloom.models.openai.talk import OpenAITalk
+
+            return OpenAITalk(Transport(access.openai(), access.chat), model)
+    from everloom.models.scripted.talk import ScriptedTalk
+
+    return ScriptedTalk(model)
 
 
 class Role(StrEnum):

@@ -13,10 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cache
 from http import HTTPStatus
-from ssl import SSLContext
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -26,6 +24,8 @@ from everloom.errors import MalformedReply, ProviderBusy, ProviderError, Provide
 from everloom.models.text import shortened
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     import httpx2
     from pydantic import BaseModel
 
@@ -146,6 +146,8 @@ def read_retry_after(header: str | None, now: datetime) -> float | None:
 
 
 def _seconds_until(header: str, now: datetime) -> float | None:
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - slow to import
+
     try:
         moment = parsedate_to_datetime(header)
     except ValueError:
