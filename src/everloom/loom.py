@@ -50,7 +50,7 @@ from everloom.models.usage import DayBudget
 from everloom.settings import Settings, data_directory, load
 from everloom.store import Store, Unit, open_store
 from everloom.store.contract import FOREVER
-from everloom.wiring.policies import MIND_TASKS, access, day_of, later, mind_policy, notes_directory
+from everloom.wiring.policies import MIND_TASKS, access, later, mind_policy, notes_directory
 from everloom.wiring.ports import Neighbours, OneSoul
 
 if TYPE_CHECKING:
@@ -81,9 +81,8 @@ class Loom:
         self.clock = clock
         self.store: Store = open_store(url, clock)
         self.workspaces = Workspaces(self.store, clock, settings.workspace.time_zone)
-        self.embedding = Embedding(
-            self.store, make_embedder(settings.embed.models, access=access(settings), clock=clock)
-        )
+        self._access = access(settings)
+        self.embedding = Embedding(self.store, make_embedder(settings.embed.models, access=self._access, clock=clock))
         self.index = Index(self.embedding)
         self.finder = Finder(self.store, self.embedding, clock)
         self.holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
@@ -114,7 +113,7 @@ class Loom:
         meter = Meter(clock=self.clock, recorder=Ledger(self.store, workspace.id), budget=self._budget)
         day = DayBudget(self.settings.mind.dollars_a_day, lambda: self.spent_today(workspace))
         known = self.settings.llm
-        return Roles(large=known.large, small=known.small, access=access(self.settings), meter=meter, day=day)
+        return Roles(large=known.large, small=known.small, access=self._access, meter=meter, day=day)
 
     def operation(
         self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None
@@ -198,8 +197,7 @@ class Loom:
 
     def spent_today(self, workspace: WorkspaceInfo) -> float:
         """Sum what models cost a workspace since its midnight; what has no known price counts nothing."""
-        spent = Ledger(self.store, workspace.id).spent(*day_of(self.clock.now(), workspace))
-        return sum(each.dollars or 0.0 for each in spent)
+        return Ledger(self.store, workspace.id).spent_today(self.clock.now(), workspace.zone)
 
     def _mind_tasks(self) -> Sequence[Task]:
         from everloom.mind.tasks import mind_tasks  # noqa: PLC0415  a search alone does not need it

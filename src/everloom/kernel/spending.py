@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from everloom.clock import from_micros, to_micros
@@ -82,6 +82,12 @@ class Ledger:
         with self._store.read(self._workspace) as unit:
             rows = unit.all("kernel.usage_sum", **{"from": to_micros(since), "until": to_micros(until)})
         return [_spent_from(row) for row in rows]
+
+    def spent_today(self, now: datetime, zone: ZoneInfo) -> float:
+        """Sum the dollars since a zone's last midnight; what has no known price counts nothing."""
+        day = now.astimezone(zone).date()
+        spent = self.spent(begins(day, zone), begins(day + timedelta(days=1), zone))
+        return sum(each.dollars or 0.0 for each in spent)
 
     def daily(self, since: datetime, until: datetime, zone: ZoneInfo) -> list[tuple[date, Expense]]:
         """Sum what was spent on each day of a zone, by model, role and purpose; days without any are left out."""

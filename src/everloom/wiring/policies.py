@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from everloom.kernel.spending import begins
 from everloom.kernel.tasks import Lease, Progress, Report, Task
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.models.providers import ProviderAccess
@@ -70,12 +68,6 @@ def folder_of(workspace: WorkspaceInfo) -> str:
     folded = "".join(char for char in unicodedata.normalize("NFKD", workspace.name) if not unicodedata.combining(char))
     plain = UNSAFE.sub("-", folded.lower()).strip("-")[:60].rstrip("-")
     return plain if plain == workspace.name else f"{plain}_{workspace.id}"
-
-
-def day_of(moment: datetime, workspace: WorkspaceInfo) -> tuple[datetime, datetime]:
-    """Say when the workspace's local day that holds a moment begins and ends."""
-    day = moment.astimezone(workspace.zone).date()
-    return begins(day, workspace.zone), begins(day + timedelta(days=1), workspace.zone)
 
 
 class Later:

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from everloom.errors import ProviderError
 from everloom.models.embed import EmbeddingTask, Rows, TextVectors, Traits, unit
-from everloom.models.text import well_formed
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -64,7 +63,8 @@ class StaticEmbedder:
 
 
 def _add_tokens(row: Rows, text: str, loaded: _Loaded) -> None:
-    ids = loaded.tokenizer.encode(well_formed(text), add_special_tokens=False).ids
+    # No tokenizer takes lone surrogates: they become question marks.
+    ids = loaded.tokenizer.encode(text.encode("utf-8", "replace").decode(), add_special_tokens=False).ids
     for start in range(0, len(ids), _SLAB):
         row += loaded.weights[ids[start : start + _SLAB]].astype(np.float32).sum(axis=0)
 

@@ -24,7 +24,7 @@ from everloom.store.engine import Pool, count_words
 from everloom.store.migrations import clear_table, fill_table, read_table, workspace_tables
 from everloom.store.sqlite.faults import is_busy, translate_error
 from everloom.store.sqlite.opening import PATIENCE_SECONDS, connect, copy_to, prepare
-from everloom.store.sqlite.vectors import Floats, VectorCache, unpack
+from everloom.store.sqlite.vectors import Floats, VectorCache, VectorShelf, unpack
 from everloom.store.statements import statements
 
 _CONNECTIONS = 32
@@ -41,7 +41,7 @@ class SqliteUnit:
     def __init__(self, connection: sqlite3.Connection, workspace: int, vectors: VectorCache) -> None:
         self.workspace = workspace
         self._connection = connection
-        self._vectors = vectors
+        self._vectors: VectorCache | None = vectors
         self._sql = statements("sqlite")
         self._counters: dict[str, int] = {}
 
@@ -164,7 +164,13 @@ class SqliteUnit:
 
     def _leave_cache(self) -> None:
         """Read vectors through a cache of this unit's own from now on: what it writes may yet be undone."""
-        self._vectors = VectorCache()
+        self._vectors = None
+
+    def _shelf(self, model: int, perspective: int, dim: int) -> VectorShelf:
+        # Most units that write vectors read none: their own cache is made when one does.
+        if self._vectors is None:
+            self._vectors = VectorCache()
+        return self._vectors.shelf(self, model, perspective, dim)
 
     def _revise_vectors(self, name: str, item_ids: Sequence[int]) -> None:
         self._leave_cache()
@@ -187,7 +193,7 @@ class SqliteUnit:
         """Search the vectors held in memory after catching up with what was written since, then compare exactly."""
         found: set[int] = set()
         for perspective, vector in probe.vectors.items():
-            shelf = self._vectors.shelf(self, probe.model_id, perspective, vector.shape[0])
+            shelf = self._shelf(probe.model_id, perspective, vector.shape[0])
             found.update(self._reachable(shelf.nearest(vector, live_only=reach.is_present), limit, reach))
         hits = self.similarities(probe, sorted(found)).values()
         return sorted(hits, key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
@@ -216,7 +222,7 @@ class SqliteUnit:
         return best
 
     def _compare(self, model: int, perspective: int, vector: Floats, item_ids: Sequence[int]) -> dict[int, float]:
-        shelf = self._vectors.shelf(self, model, perspective, vector.shape[0])
+        shelf = self._shelf(model, perspective, vector.shape[0])
         held = shelf.similarities(vector, item_ids)
         if held is not None:
             return held

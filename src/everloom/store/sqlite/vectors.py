@@ -88,7 +88,7 @@ class _Codes:
         return near
 
 
-class _Shelf:
+class VectorShelf:
     """The vectors of one perspective, growing at the end."""
 
     def __init__(self, dim: int) -> None:
@@ -236,14 +236,14 @@ class VectorCache:
 
     def __init__(self, budget_bytes: int = _BUDGET_BYTES) -> None:
         self._budget = budget_bytes
-        self._shelves: OrderedDict[tuple[int, int, int], _Shelf] = OrderedDict()
+        self._shelves: OrderedDict[tuple[int, int, int], VectorShelf] = OrderedDict()
         self._lock = RLock()
 
-    def shelf(self, unit: _Reader, model_id: int, perspective_id: int, dim: int) -> _Shelf:
+    def shelf(self, unit: _Reader, model_id: int, perspective_id: int, dim: int) -> VectorShelf:
         """Find a shelf, caught up with everything that the unit can see."""
         key = (unit.workspace, model_id, perspective_id)
         with self._lock:
-            shelf = self._shelves.pop(key, None) or _Shelf(dim)
+            shelf = self._shelves.pop(key, None) or VectorShelf(dim)
             self._shelves[key] = shelf
             _catch_up(shelf, unit, model_id, perspective_id)
             # The shelf in use is never thrown out, even when it is larger than the budget.
@@ -252,7 +252,7 @@ class VectorCache:
         return shelf
 
 
-def _catch_up(shelf: _Shelf, unit: _Reader, model_id: int, perspective_id: int) -> None:
+def _catch_up(shelf: VectorShelf, unit: _Reader, model_id: int, perspective_id: int) -> None:
     """Load what changed since the shelf last looked, a page at a time."""
     (row,) = unit.all("vectors.latest", model=model_id)
     latest = row["revision"] or 0
