@@ -60,7 +60,7 @@ def test_a_secret_is_never_shown(file: Path) -> None:
 def test_secrets_in_a_file_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "everloom.toml"
     path.write_text('[secrets]\nopenai_api_key = "sk-very-secret"\n')
-    with pytest.raises(Rejected, match="holds secrets") as refusal:
+    with pytest.raises(Rejected, match="contains secrets") as refusal:
         load(path, environ={})
     assert "sk-very-secret" not in str(refusal.value)
 

@@ -68,7 +68,9 @@ def zone_named(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise Rejected(f"no time zone is called {name!r}", hint="use an IANA name such as Europe/Paris") from error
+        raise Rejected(
+            f"there is no time zone called {name!r}", hint="use an IANA name such as Europe/Paris"
+        ) from error
 
 
 def shown(instant: datetime, zone: ZoneInfo) -> str:

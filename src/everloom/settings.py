@@ -54,8 +54,10 @@ class StoreSettings(Section):
 class WorkspaceSettings(Section):
     """What a workspace is unless told otherwise."""
 
-    name: str = Field(default="default", description="the workspace that commands use when none is named")
-    time_zone: str = Field(default_factory=local_zone, description="IANA name, for new workspaces")
+    name: str = Field(default="default", description="the workspace to use when none is named")
+    time_zone: str = Field(
+        default_factory=local_zone, description="IANA time zone of new workspaces, such as Europe/Paris"
+    )
 
 
 class EmbedSettings(Section):
@@ -72,8 +74,8 @@ class LlmSettings(Section):
     """Which language models think."""
 
     large: str | None = Field(default=None, description="anthropic:MODEL, openai:MODEL, ollama:MODEL or scripted:FILE")
-    small: str | None = Field(default=None, description="a cheaper one for routine work; falls back to large")
-    dollars: float | None = Field(default=None, ge=0, description="most that one process may spend")
+    small: str | None = Field(default=None, description="a cheaper model for routine work; llm.large if empty")
+    dollars: float | None = Field(default=None, ge=0, description="the most that one process may spend")
 
 
 class SemanticSettings(Section):
@@ -85,20 +87,24 @@ class SemanticSettings(Section):
     seen_minutes: float = Field(
         default=30.0,
         gt=0,
-        description="pause between two bring_to_mind after which a client has lost what it was shown",
+        description="minutes without bring_to_mind after which a client counts as having lost what it was shown",
     )
 
 
 class EpisodicSettings(Section):
     """How episodic memory behaves."""
 
-    patrol_at: int = Field(default=10, ge=1, description="waiting scene notes at which a patrol begins by itself")
-    patrol_hours: float = Field(default=24.0, ge=0, description="hours between patrols on schedule; 0 for none")
+    patrol_at: int = Field(default=10, ge=1, description="number of waiting scenes at which a patrol starts by itself")
+    patrol_hours: float = Field(default=24.0, ge=0, description="hours between scheduled patrols; 0 for none")
     patrol: Literal["here", "worker"] = Field(
-        default="here", description="where a patrol begins by itself: in the process that writes, or in the worker"
+        default="here", description="where such a patrol runs: in the process that writes, or in the worker"
     )
-    recall_threshold: float | None = Field(default=None, ge=-1, le=1, description="cosine; else what calibrate found")
-    cluster_threshold: float | None = Field(default=None, ge=-1, le=1, description="cosine; else what calibrate found")
+    recall_threshold: float | None = Field(
+        default=None, ge=-1, le=1, description="cosine; if empty, the value that `everloom calibrate` found"
+    )
+    cluster_threshold: float | None = Field(
+        default=None, ge=-1, le=1, description="cosine; if empty, the value that `everloom calibrate` found"
+    )
 
 
 def _parted(value: object) -> object:
@@ -110,42 +116,46 @@ class GraphSettings(Section):
     """Where and how the memory graph keeps its files."""
 
     directory: Path | None = Field(
-        default=None, description="the default graph's directory; else one in the data directory, for each workspace"
+        default=None, description="directory of the default graph; if empty, one per workspace in the data directory"
     )
     known_projects: Annotated[tuple[str, ...], BeforeValidator(_parted)] = Field(
-        default=(), description="tags that name projects: reflection looks for patterns across them"
+        default=(), description="tags that name projects; reflection looks for patterns across them"
     )
-    auto_commit: bool = Field(default=True, description="commit each operation where the directory is a git repository")
-    auto_edges: bool = Field(default=True, description="draw relations to what is near when a memory is stored")
+    auto_commit: bool = Field(default=True, description="commit each operation if the directory is a git repository")
+    auto_edges: bool = Field(default=True, description="relate a new memory to similar ones automatically")
 
 
 class MindSettings(Section):
     """How the conversation is held."""
 
     notes: Path | None = Field(
-        default=None, description="the directory of notes; else one in the data directory, for each workspace"
+        default=None, description="directory of the notes; if empty, one per workspace in the data directory"
     )
-    gather_seconds: float = Field(default=3.0, ge=0, description="messages within this pause become one turn")
+    gather_seconds: float = Field(
+        default=3.0, ge=0, description="messages that arrive within this many seconds become one turn"
+    )
     compact_at: int = Field(
-        default=100_000, ge=1_000, description="input tokens from which the oldest turns are folded"
+        default=100_000, ge=1_000, description="number of input tokens from which the oldest turns are summarised"
     )
-    tool_rounds: int = Field(default=12, ge=1, le=100, description="most times that one turn may use tools")
-    reply_tokens: int = Field(default=4_096, ge=16, description="most tokens of one reply")
-    prompt_minutes: float = Field(default=10.0, gt=0, description="age from which the system prompt is built anew")
+    tool_rounds: int = Field(default=12, ge=1, le=100, description="how many rounds of tool calls one turn may take")
+    reply_tokens: int = Field(default=4_096, ge=16, description="the most tokens in one reply")
+    prompt_minutes: float = Field(default=10.0, gt=0, description="age at which the system prompt is rebuilt")
     heartbeat_hours: float = Field(default=0.0, ge=0, description="hours between heartbeats; 0 for none")
-    quiet_from: int = Field(default=23, ge=0, le=23, description="local hour from which nobody is written to first")
-    quiet_until: int = Field(default=8, ge=0, le=23, description="local hour until which nobody is written to first")
+    quiet_from: int = Field(default=23, ge=0, le=23, description="local hour from which the agent does not speak first")
+    quiet_until: int = Field(
+        default=8, ge=0, le=23, description="local hour until which the agent does not speak first"
+    )
     self_awareness_hour: int = Field(
         default=21, ge=0, le=23, description="local hour of the nightly pass over the notes"
     )
     dollars_a_day: float | None = Field(
-        default=None, ge=0, description="from here on the smaller model converses until the next day"
+        default=None, ge=0, description="daily budget; once it is spent, llm.small converses until midnight"
     )
     faculties: Annotated[tuple[Literal["semantic", "being", "graph"], ...], BeforeValidator(_parted)] = Field(
         default=(), description="whose verbs the agent may use in conversation: semantic, being, graph"
     )
     memory_tool: bool = Field(
-        default=False, description="give the agent the notes also as the files of Anthropic's memory tool"
+        default=False, description="also offer the notes to the agent through Anthropic's memory tool"
     )
 
 
@@ -153,23 +163,27 @@ class TelegramSettings(Section):
     """Who may talk over Telegram."""
 
     chats: Annotated[tuple[int, ...], BeforeValidator(_parted)] = Field(
-        default=(), description="chat ids that are let in; nobody else is"
+        default=(), description="ids of the chats that are answered; all others are ignored"
     )
-    base: str = Field(default="https://api.telegram.org", description="where Telegram's bot API answers")
+    base: str = Field(default="https://api.telegram.org", description="address of Telegram's bot API")
 
 
 class GatewaySettings(Section):
     """Where other programs hand messages in."""
 
-    callback: str | None = Field(default=None, description="address to which replies of the HTTP channel are posted")
+    callback: str | None = Field(default=None, description="address to which replies on the HTTP channel are posted")
 
 
 class ProviderSettings(Section):
     """Where providers answer."""
 
-    openai_base: str = Field(default="https://api.openai.com/v1", description="any OpenAI-compatible server")
-    ollama_base: str = Field(default="http://127.0.0.1:11434", description="where Ollama answers")
-    anthropic_base: str = Field(default="https://api.anthropic.com", description="Anthropic or a compatible server")
+    openai_base: str = Field(
+        default="https://api.openai.com/v1", description="address of OpenAI or of a compatible server"
+    )
+    ollama_base: str = Field(default="http://127.0.0.1:11434", description="address of Ollama")
+    anthropic_base: str = Field(
+        default="https://api.anthropic.com", description="address of Anthropic or of a compatible server"
+    )
 
 
 class Secrets(Section):
@@ -242,14 +256,12 @@ def from_file(path: Path, *, must_exist: bool) -> dict[str, Any]:
             raise Rejected(f"there is no settings file {path}", hint="`everloom init` writes one") from None
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Rejected(
-            f"cannot read {path}: {error}", hint="mend the file, or remove it to use the defaults"
-        ) from error
+        raise Rejected(f"cannot read {path}: {error}", hint="fix the file, or remove it to use the defaults") from error
     except OSError as error:
-        raise Rejected(f"cannot read {path}: {error.strerror}", hint="make it readable for this user") from error
+        raise Rejected(f"cannot read {path}: {error.strerror}", hint="make it readable to this user") from error
     if "secrets" in tree:
         raise Rejected(
-            f"{path} holds secrets", hint="remove [secrets] and set OPENAI_API_KEY or ANTHROPIC_API_KEY instead"
+            f"{path} contains secrets", hint="remove [secrets] and set OPENAI_API_KEY or ANTHROPIC_API_KEY instead"
         )
     return dotted(tree)
 

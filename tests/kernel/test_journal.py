@@ -57,9 +57,9 @@ def test_the_same_request_gets_the_same_answer_and_another_is_refused(workspace:
         keep_receipt(unit, "k1", "add", request, {"id": 7, "text": "héllo"}, NOW)
     with store.write(place) as unit:
         assert answered_before(unit, "k1", "add", {"tags": ["a", "b"], "text": "hello"}) == {"id": 7, "text": "héllo"}
-        with pytest.raises(Conflict, match="another request"):
+        with pytest.raises(Conflict, match="different request"):
             answered_before(unit, "k1", "add", {**request, "text": "other"})
-        with pytest.raises(Conflict, match="another request"):
+        with pytest.raises(Conflict, match="different request"):
             answered_before(unit, "k1", "remove", request)
         assert answered_before(unit, "k2", "add", request) is None
         assert answered_before(unit, None, "add", request) is None

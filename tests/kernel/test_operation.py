@@ -47,7 +47,7 @@ def test_a_write_under_a_key_happens_once_and_is_answered_alike(op: Operation, l
     again = op.write_once("keep", "k", {"text": "a"}, Kept, keep)
     assert again == first
     assert [event.operation for event in loom.workspace("james").events()] == ["keep"]
-    with pytest.raises(Conflict, match="another request"):
+    with pytest.raises(Conflict, match="different request"):
         op.write_once("keep", "k", {"text": "b"}, Kept, keep)
     assert op.write_once("keep", None, {"text": "a"}, Kept, keep).id > first.id
 
@@ -86,7 +86,7 @@ def test_whoever_lost_a_lease_writes_nothing_more(op: Operation, loom: Loom, clo
     clock.advance(LEASE)
     taken = Leases(loom.store, clock, "elsewhere:2:b").take(place, "tidy")
     assert taken is not None
-    with pytest.raises(Conflict, match="ran out"), op.under(lost).write("keep") as write:
+    with pytest.raises(Conflict, match="has expired"), op.under(lost).write("keep") as write:
         keep(write)
     with op.under(taken, session="night").write("keep") as write:
         keep(write)

@@ -131,7 +131,7 @@ def test_a_former_holder_cannot_write_while_another_is_at_it(loom: Loom, clock: 
         assert states(worker(loom, "second", Chore(deed=meanwhile)), james) == ["done"]
 
     states(worker(loom, "first", Chore(deed=slow)), james)
-    assert turned_away == ["the lease on chore ran out"]
+    assert turned_away == ["the lease on chore has expired"]
 
 
 @pytest.mark.promise("tasks.fencing")
@@ -436,5 +436,5 @@ def test_the_work_of_a_killed_worker_is_still_due(store_url: str, clock: ManualC
 
 def test_the_guard_says_that_nothing_was_written(loom: Loom, clock: ManualClock) -> None:
     james = loom.workspace("james")
-    with pytest.raises(Conflict, match="ran out"), loom.store.write(james.info.id) as step:
+    with pytest.raises(Conflict, match="has expired"), loom.store.write(james.info.id) as step:
         Lease(Leases(loom.store, clock, "nobody"), james.info.id, "never", 7, LEASE).guard(step)

@@ -273,5 +273,5 @@ def test_a_write_that_is_tried_again_answers_alike_and_happens_once(mind: Semant
         before = mind.get_stats()
         assert call(key) == first, number
         assert mind.get_stats() == before
-        with pytest.raises(Conflict, match="was used for another request"):
+        with pytest.raises(Conflict, match="already used for a different request"):
             call(key, "!")

@@ -74,7 +74,7 @@ def test_random_bytes_are_not_a_database(tmp_path: Path, clock: ManualClock, siz
     file = tmp_path / "loom.db"
     file.write_bytes(random.Random(size).randbytes(size))
     before = fingerprint(file)
-    assert "not a everloom database" in refusal(file, clock).message
+    assert "not an everloom database" in refusal(file, clock).message
     assert fingerprint(file) == before
 
 
@@ -98,7 +98,7 @@ def assert_damage_is_named(path: Path, clock: ManualClock) -> None:
     with pytest.raises(EverloomError) as caught:
         use_everything(path, clock)
     assert isinstance(caught.value, StoreError)
-    assert re.search("damaged|not a everloom database|malformed|disk image|Tree|page", str(caught.value))
+    assert re.search("damaged|not an everloom database|malformed|disk image|Tree|page", str(caught.value))
     assert caught.value.hint
 
 
@@ -133,7 +133,7 @@ def test_a_directory_in_place_of_the_file_is_refused(tmp_path: Path, clock: Manu
 @pytest.mark.promise("faults.unreachable-place")
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path, clock: ManualClock) -> None:
     (tmp_path / "occupied").write_text("a file")
-    assert "cannot make the folder" in refusal(tmp_path / "occupied" / "loom.db", clock).message
+    assert "cannot create the folder" in refusal(tmp_path / "occupied" / "loom.db", clock).message
 
 
 # Imports everything while it still may, then becomes somebody who may not write; root may write anywhere.
@@ -206,7 +206,7 @@ def test_a_file_that_may_not_grow_refuses_the_write_and_keeps_what_it_has(path: 
     with Child(LIMITED, f"sqlite://{path}", str(path.stat().st_size + 200_000)) as child:
         said = child.finish()
     assert any(
-        (line.startswith("refused") and "nothing that was kept is lost" in line) or "disk" in line for line in said
+        (line.startswith("refused") and "nothing that was stored is lost" in line) or "disk" in line for line in said
     )
     acknowledged = {int(item) for line in said if line.startswith("added") for item in line.split()[1:]}
     kept = {row["item_id"] for row in rows_of(f"sqlite://{path}", "SELECT item_id FROM document")}
@@ -225,7 +225,7 @@ def test_a_full_disk_is_named_and_passes(path: Path, clock: ManualClock) -> None
         connection.execute("PRAGMA max_page_count = 1")  # as many pages as there are, and no more
         with pytest.raises(StoreError, match="the disk is full") as caught:
             place.add([note("One more wave that finds no room on the shore.") for _ in range(1_000)])
-        assert "nothing that was kept is lost" in str(caught.value.hint)
+        assert "nothing that was stored is lost" in str(caught.value.hint)
         assert place.search("wave")
         connection.execute("PRAGMA max_page_count = 1000000")
         place.add([note("There is room again.")])
@@ -251,7 +251,7 @@ def test_a_backup_without_room_leaves_no_half_of_it(path: Path, tmp_path: Path, 
 def test_a_backup_is_whole_and_never_overwrites(path: Path, tmp_path: Path, clock: ManualClock) -> None:
     store = SqliteStore(path, clock)
     store.backup(tmp_path / "copy.db")
-    with pytest.raises(StoreError, match="exists already"):
+    with pytest.raises(StoreError, match="already exists"):
         store.backup(tmp_path / "copy.db")
     store.close()
     assert_agreement(f"sqlite://{tmp_path / 'copy.db'}")

@@ -236,7 +236,7 @@ def add_perspective(unit: Unit, name: str, instruction: str, at: datetime) -> Pe
     wanted = checked_name(name, "the perspective's name")
     text = checked(instruction, "the perspective's instruction", _LONGEST_INSTRUCTION)
     if wanted in perspectives_of(unit, at):
-        raise Conflict(f"there is a perspective {wanted!r} already", hint="choose another name")
+        raise Conflict(f"there is already a perspective called {wanted!r}", hint="choose another name")
     (fresh,) = register(unit, "perspective", at)
     unit.run("vectors.perspective_add", id=fresh, name=wanted, instruction=text)
     unit.run("vectors.forget")

@@ -72,7 +72,7 @@ def kind_of(unit: Unit, item_id: int) -> str:
     """Resolve an id to its kind."""
     row = unit.one("kernel.item_get", id=item_id)
     if row is None:
-        raise NotFound(f"nothing here has the id {item_id}", hint="ids are those that search and show print")
+        raise NotFound(f"nothing here has the id {item_id}", hint="use an id that search or show printed")
     return str(row["kind"])
 
 
@@ -116,7 +116,7 @@ def answered_before(unit: Unit, key: str | None, operation: str, request: Mappin
     if row is None:
         return None
     if row["operation"] != operation or row["request_hash"] != _fingerprint(request):
-        raise Conflict(f"the idempotency key {key!r} was used for another request", hint="make a fresh key")
+        raise Conflict(f"the idempotency key {key!r} was already used for a different request", hint="use a new key")
     answer: dict[str, Any] = json.loads(row["answer"])
     return answer
 

@@ -53,7 +53,9 @@ class Lease:
         """Extend the lease inside a step's own transaction, or undo the step: somebody else may be at it."""
         until = to_micros(self._leases.clock.now() + self._lasting)
         if not unit.run("kernel.lease_extend", task=self._task, token=self.token, held_until=until):
-            raise Conflict(f"the lease on {self._task} ran out", hint="another process has it; nothing was written")
+            raise Conflict(
+                f"the lease on {self._task} has expired", hint="another process has taken over; nothing was written"
+            )
 
     def extend(self) -> None:
         """Hold the lease for another while."""

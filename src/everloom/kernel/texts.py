@@ -64,14 +64,14 @@ def checked(text: object, what: str, longest: int = LONGEST_TEXT) -> str:
     if not text.strip():
         raise Rejected(f"{what} is empty", hint="give it some words")
     if len(text) > longest:
-        raise Rejected(f"{what} has {len(text):,} characters", hint=f"split it: {longest:,} is the most")
+        raise Rejected(f"{what} has {len(text):,} characters", hint=f"split it: at most {longest:,} are allowed")
     return storable(text, what)
 
 
 def storable(text: str, what: str) -> str:
     """Accept a text that both engines can keep, even an empty one."""
     if found := UNSTORABLE.search(text):
-        raise Rejected(f"{what} holds the character U+{ord(found[0]):04X}, which cannot be stored", hint="remove it")
+        raise Rejected(f"{what} contains the character U+{ord(found[0]):04X}, which cannot be stored", hint="remove it")
     return text
 
 
@@ -79,10 +79,10 @@ def checked_name(name: object, what: str) -> str:
     """Accept a name: one line, trimmed, in composed form."""
     text = checked(name, what, LONGEST_NAME)
     if any(unicodedata.category(char) == "Cc" for char in text):
-        raise Rejected(f"{what} holds a control character", hint="write it on one line")
+        raise Rejected(f"{what} contains a control character", hint="write it on one line")
     folded = _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
     if not name_key(folded):
-        raise Rejected(f"{what} {text!r} has no letters", hint="give it a name that can be said")
+        raise Rejected(f"{what} {text!r} has no letters", hint="use at least one letter")
     return folded
 
 

@@ -59,13 +59,15 @@ class Tokens:
         """Make a token for one workspace; only its hash is kept."""
         wanted = checked_name(name, "the token's name")
         if days is not None and not 0 < days <= _LONGEST_DAYS:
-            raise Rejected(f"a token cannot last {days} days", hint=f"say 1 to {_LONGEST_DAYS:,}, or leave it out")
+            raise Rejected(f"a token cannot last {days} days", hint=f"use 1 to {_LONGEST_DAYS:,} days, or leave it out")
         secret = _PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
         now = self._clock.now()
         expires = None if days is None else now + timedelta(days=days)
         with self._store.write(NOWHERE) as unit:
             if unit.one("tokens.named", name_key=name_key(wanted)) is not None:
-                raise Conflict(f"a token is called {wanted!r} already", hint="choose another name, or revoke that one")
+                raise Conflict(
+                    f"there is already a token called {wanted!r}", hint="choose another name, or revoke that one"
+                )
             unit.run(
                 "tokens.add",
                 digest=digest_of(secret),
@@ -95,7 +97,7 @@ class Tokens:
         with self._store.write(NOWHERE) as unit:
             row = unit.one("tokens.named", name_key=name_key(wanted))
             if row is None:
-                raise NotFound(f"no token in force is called {wanted!r}", hint="`everloom token list` shows them")
+                raise NotFound(f"there is no valid token called {wanted!r}", hint="`everloom token list` shows them")
             unit.run("tokens.revoke", digest=row["digest"], at=to_micros(now))
             after = unit.one("tokens.by_digest", digest=row["digest"])
         return _token_from(after or row, now)

@@ -56,7 +56,9 @@ class Workspaces:
         with self._store.read(NOWHERE) as unit:
             row = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
         if row is None:
-            raise NotFound(f"no workspace is called {wanted!r}", hint="`everloom workspace list` shows what there is")
+            raise NotFound(
+                f"there is no workspace called {wanted!r}", hint="`everloom workspace list` shows the existing ones"
+            )
         return _info_from(row)
 
     def list(self) -> list[WorkspaceInfo]:
@@ -83,7 +85,7 @@ class Workspaces:
             )
             row = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
         if not made and not if_missing:
-            raise Conflict(f"a workspace is called {wanted!r} already", hint="choose another name", current=row)
+            raise Conflict(f"there is already a workspace called {wanted!r}", hint="choose another name", current=row)
         if row is None:
             raise NotFound(f"the workspace {wanted!r} was removed at the same moment", hint="try again")
         return _info_from(row)
@@ -99,7 +101,7 @@ class Workspaces:
         with self._store.write(known.id) as unit:
             taken = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
             if taken is not None and taken["id"] != known.id:
-                raise Conflict(f"a workspace is called {wanted!r} already", hint="choose another name")
+                raise Conflict(f"there is already a workspace called {wanted!r}", hint="choose another name")
             unit.run(
                 "kernel.workspace_change", name=wanted, name_key=name_key(wanted), description=text, time_zone=zone
             )

@@ -165,7 +165,7 @@ class LLM(MeteredModel):
                 complaint = str(misfit)
             if reply.stop is StopReason.CUT:
                 hint = f"allow more than {request.max_tokens} tokens"
-                raise MalformedReply(f"{self.name} was cut off before its answer was whole", hint=hint)
+                raise MalformedReply(f"{self.name} was cut off before its answer was complete", hint=hint)
             request = _corrected(request, reply.text, complaint)
         raise MalformedReply(f"{self.name} did not answer in the shape of {shape.__name__}: {complaint}")
 

@@ -209,7 +209,7 @@ class EmbedderChain:
     def link(self, name: str) -> Embedder:
         """Hand out one embedder by itself, for work that must be that model's or nobody's."""
         if name not in self._links:
-            raise NotFound(f"no embedder is called {name}", hint=f"there are {', '.join(self._links)}")
+            raise NotFound(f"there is no embedder called {name}", hint=f"there are {', '.join(self._links)}")
         return self._links[name]
 
     def health(self) -> list[EmbedderHealth]:

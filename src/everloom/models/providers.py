@@ -77,7 +77,7 @@ def _parse(spec: str, kinds: Sequence[str]) -> tuple[str, str]:
     kind, _, model = spec.partition(":")
     if kind not in kinds or not model:
         known = ", ".join(f"{name}:…" for name in kinds)
-        raise Rejected(f"{spec!r} names no model", hint=f"write one of {known}")
+        raise Rejected(f"{spec!r} is not the name of a model", hint=f"use one of the forms {known}")
     return kind, model
 
 

@@ -53,7 +53,7 @@ class Endpoint:
     def __post_init__(self) -> None:
         if not _is_web_address(self.base):
             hint = "write it like http://127.0.0.1:11434"
-            raise Rejected(f"the base URL of {self.provider} is not a web address", hint=hint)
+            raise Rejected(f"the base URL of {self.provider} is not an HTTP address", hint=hint)
 
     @property
     def who(self) -> str:
@@ -65,7 +65,10 @@ class Endpoint:
         if self.key is None and self.needs_key:
             raise ProviderRefused(f"there is no API key for {self.provider}", hint=f"set {self.key_name}")
         if self.key is not None and not (self.key.isascii() and self.key.isprintable() and " " not in self.key):
-            raise ProviderRefused(f"the API key for {self.provider} is garbled", hint=f"check {self.key_name}")
+            raise ProviderRefused(
+                f"the API key for {self.provider} contains characters that keys do not have",
+                hint=f"check {self.key_name}",
+            )
         return self.key
 
     def unreachable(self, reason: str) -> ProviderBusy:
@@ -76,7 +79,7 @@ class Endpoint:
         """Turn a status that is not success into the error that says what the caller can do."""
         if status in _REFUSALS:
             hint = f"set {self.key_name} to a key that is valid there" if self.key_name else "check its access rules"
-            return ProviderRefused(f"{self.who} does not let us in (HTTP {status})", hint=hint)
+            return ProviderRefused(f"{self.who} denied access (HTTP {status})", hint=hint)
         # Some servers repeat the key that they were sent.
         said = shortened(said.replace(self.key, "[key]") if self.key else said)
         if status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:

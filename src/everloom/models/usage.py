@@ -142,7 +142,7 @@ class DayBudget:
         if small == large or price_of(small) is None:
             reason = "there is no smaller model" if small == large else f"the price of {small} is not known"
             hint = "raise mind.dollars_a_day, set llm.small, or wait for tomorrow"
-            raise ProviderRefused(f"today's ${self.dollars:.2f} for language models are spent and {reason}", hint=hint)
+            raise ProviderRefused(f"today's ${self.dollars:.2f} for language models is spent and {reason}", hint=hint)
         return small
 
 

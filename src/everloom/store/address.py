@@ -26,7 +26,7 @@ def open_store(url: str, clock: Clock) -> Store:
             hint = "pip install 'everloom[postgres]'"
             raise StoreError(f"the PostgreSQL engine is not installed ({error.name} is missing)", hint=hint) from error
         return PostgresStore(url, clock)
-    raise Rejected(f"cannot tell the engine of {redact(url)!r}", hint=f"write {_FORMS}")
+    raise Rejected(f"{redact(url)!r} is not the address of a store", hint=f"write {_FORMS}")
 
 
 def sqlite_path(url: str) -> Path:
@@ -35,7 +35,7 @@ def sqlite_path(url: str) -> Path:
     if path.startswith("/~") or (len(path) > 2 and path[2] == ":"):
         path = path[1:]
     if path in {"", "/"} or ":memory:" in path:
-        raise Rejected(f"{url!r} names no file", hint=f"write {_FORMS}")
+        raise Rejected(f"{url!r} does not name a file", hint=f"write {_FORMS}")
     return Path(path).expanduser()
 
 

@@ -41,7 +41,7 @@ def locked(file: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
         deadline = time.monotonic() + patience
         while not _taken(handle):
             if time.monotonic() > deadline:
-                raise StoreBusy(f"somebody else is writing in {file.parent.parent}", hint="try again in a moment")
+                raise StoreBusy(f"another process is writing in {file.parent.parent}", hint="try again in a moment")
             time.sleep(_PAUSE_SECONDS)
         yield
     finally:

@@ -36,9 +36,9 @@ class RestoreReport:
 def copy_to_file(source: Store, target: Path) -> None:
     """Write a store into a new SQLite file, which appears whole or not at all."""
     if target.exists():
-        raise StoreError(f"{target} exists already", hint="name a new file")
+        raise StoreError(f"{target} already exists", hint="choose a new file name")
     if not target.parent.is_dir():
-        raise StoreError(f"there is no folder {target.parent}", hint="make it first")
+        raise StoreError(f"the folder {target.parent} does not exist", hint="create it first")
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         partial = Path(folder) / "partial.db"
         copy = open_store(f"sqlite://{partial.absolute()}", SystemClock())
@@ -98,7 +98,9 @@ def _make_empty(target: Store, source: Path, clock: Clock, *, force: bool) -> Pa
         return None
     if not force:
         names = ", ".join(row["name"] for row in held[:5])
-        raise Conflict(f"{target.address} holds workspaces already ({names})", hint="restore elsewhere, or use --force")
+        raise Conflict(
+            f"{target.address} already contains workspaces ({names})", hint="restore to another store, or use --force"
+        )
     former = source.with_name(f"before-restore-{to_micros(clock.now())}.db")
     target.backup(former)
     for row in held:

@@ -39,7 +39,7 @@ def test_a_store_from_the_future_is_refused(command: tuple[str, ...], call: Call
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_file_that_is_no_database_is_refused_and_kept(command: tuple[str, ...], call: Call, tmp_path: Path) -> None:
     (tmp_path / "loom.db").write_text("dear diary\n" * 500)
-    assert_clear(call(*command, "--json"), "not a everloom database")
+    assert_clear(call(*command, "--json"), "not an everloom database")
     assert (tmp_path / "loom.db").read_text().startswith("dear diary")
 
 
@@ -82,7 +82,7 @@ def test_a_folder_that_cannot_be_written_is_named(
             deeper = calling(f"sqlite://{folder}/below/loom.db")("search", "x", "--json")
         os.chmod(folder, 0o755)
         assert_clear(ended, "cannot be opened", "writable")
-        assert_clear(deeper, "cannot make the folder")
+        assert_clear(deeper, "cannot create the folder")
         assert os.listdir(folder) == []
 
 

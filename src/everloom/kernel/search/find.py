@@ -96,7 +96,10 @@ class Finder:
         demanded of the model that answers.
         """
         if not 1 <= limit <= _MOST_HITS:
-            raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {_MOST_HITS}")
+            raise Rejected(
+                f"the limit must be between 1 and {_MOST_HITS:,}, not {limit:,}",
+                hint="ask for fewer hits, or for at least one",
+            )
         question = checked(cue, "the question", LONGEST_CUE)
         now = within.as_of or self._clock.now()
         vectors = self._embedding.probe(question, workspace) if recipe.vectors else None

@@ -166,7 +166,7 @@ class MessageReader:
 
     def _reply(self) -> TalkReply:
         if self._stop == "refusal":
-            raise ProviderRefused(f"{self._name} declined to answer", hint="say it in other words")
+            raise ProviderRefused(f"{self._name} declined to answer", hint="try to rephrase it")
         stop = _STOPS.get(self._stop or "", StopReason.OTHER)
         blocks = [block for index in sorted(self._blocks) if (block := self._read_block(index)) is not None]
         usage, context = _counted(self._tokens)

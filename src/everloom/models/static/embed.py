@@ -84,6 +84,6 @@ def _read(folder: Path) -> _Loaded:
     for file in (weights, tokenizer):
         if not file.is_file():
             hint = "pip install --force-reinstall wordllama"
-            raise ProviderError(f"the offline embedder misses its file {file}", hint=hint)
+            raise ProviderError(f"the offline embedder's file {file} is missing", hint=hint)
     with safe_open(str(weights), framework="np") as tensors:
         return _Loaded(Tokenizer.from_file(str(tokenizer)), tensors.get_tensor("embedding.weight"))

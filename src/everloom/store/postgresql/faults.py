@@ -37,10 +37,10 @@ def translate_error(error: psycopg.Error, address: str) -> StoreError | Conflict
         return Conflict(f"{address} refused a row: {text}")
     if isinstance(error, errors.DiskFull):
         return StoreError(
-            f"{address}: the server's disk is full", hint="free some space; nothing that was kept is lost"
+            f"{address}: the server's disk is full", hint="free some space; nothing that was stored is lost"
         )
     if isinstance(error, errors.InsufficientPrivilege):
-        return StoreError(f"{address}: {text}", hint="grant the role the right, or connect as the owner of the schema")
+        return StoreError(f"{address}: {text}", hint="grant the role that right, or connect as the owner of the schema")
     if isinstance(error, _RETRY) or is_lost(error):
         return StoreBusy(f"{address}: {text}", hint="try again; an idempotency key makes that safe for writes")
     return StoreError(f"{address}: {text}")
@@ -54,5 +54,5 @@ def explain_refusal(error: psycopg.OperationalError, address: str) -> StoreError
             return StoreError(f"{address}: {fault}", hint=hint)
     reason = text.strip().splitlines()[-1] if text.strip() else "no answer"
     return StoreBusy(
-        f"{address} cannot be reached: {reason}", hint="check that the server runs and the address is right"
+        f"{address} cannot be reached: {reason}", hint="check that the server is running and the address is right"
     )

@@ -83,7 +83,8 @@ def prepare(url: str, address: str, clock: Clock) -> None:
     with connect(url, address) as connection:
         if connection.info.server_version < _OLDEST_SERVER:
             raise StoreError(
-                f"{address} is PostgreSQL {connection.info.server_version // 10_000}", hint="15 is the oldest"
+                f"{address} is PostgreSQL {connection.info.server_version // 10_000}",
+                hint="everloom needs PostgreSQL 15 or newer",
             )
         try:
             # The lock comes first: of many programs that start at once, one migrates, and the others find it done. All
@@ -111,7 +112,9 @@ def _need_vectors(connection: Connection, address: str) -> None:
         row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
     version = str(row["extversion"]) if row else ""
     if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_PGVECTOR:
-        raise StoreError(f"{address} has pgvector {version}", hint="everloom needs 0.8: ALTER EXTENSION vector UPDATE")
+        raise StoreError(
+            f"{address} has pgvector {version}", hint="everloom needs 0.8 or newer: run ALTER EXTENSION vector UPDATE"
+        )
 
 
 def version_of(connection: Connection) -> int:

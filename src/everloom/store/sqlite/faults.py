@@ -10,15 +10,15 @@ import sqlite3
 from everloom.errors import Conflict, StoreBusy, StoreError
 
 ADVICE = {
-    "SQLITE_FULL": ("the disk is full", "free some space and try again; nothing that was kept is lost"),
-    "SQLITE_IOERR": ("the disk could not be read or written", "check the disk; `everloom doctor` tests the file"),
-    "SQLITE_READONLY": ("it cannot be written", "make the file and its folder writable for this user"),
+    "SQLITE_FULL": ("the disk is full", "free some space and try again; nothing that was stored is lost"),
+    "SQLITE_IOERR": ("the disk could not be read or written", "check the disk; `everloom doctor` checks the file"),
+    "SQLITE_READONLY": ("it cannot be written", "make the file and its folder writable by this user"),
     "SQLITE_CANTOPEN": (
         "it cannot be opened",
-        "check that its folder exists and is readable and writable for this user",
+        "check that its folder exists and is readable and writable by this user",
     ),
-    "SQLITE_PERM": ("access is denied", "make the file and its folder writable for this user"),
-    "SQLITE_NOTADB": ("it is not a everloom database", "name another file, or `everloom restore` a backup over it"),
+    "SQLITE_PERM": ("access is denied", "make the file and its folder writable by this user"),
+    "SQLITE_NOTADB": ("it is not an everloom database", "choose another file, or `everloom restore` a backup over it"),
     "SQLITE_CORRUPT": ("the file is damaged", "keep it, and `everloom restore` the newest backup; nothing was changed"),
     "SQLITE_TOOBIG": ("a value is too large", "split the text"),
 }
@@ -45,4 +45,4 @@ def translate_error(error: sqlite3.Error, address: str) -> StoreError | Conflict
     if code in ADVICE:
         fault, hint = ADVICE[code]
         return StoreError(f"{address}: {fault}", hint=hint)
-    return StoreError(f"{address}: {error}", hint="`everloom doctor` tests the file")
+    return StoreError(f"{address}: {error}", hint="`everloom doctor` checks the file")

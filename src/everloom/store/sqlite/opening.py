@@ -43,7 +43,7 @@ def prepare(path: Path, clock: Clock) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"cannot make the folder {path.parent}: {error.strerror}", hint="choose another place"
+            f"cannot create the folder {path.parent}: {error.strerror}", hint="choose another place"
         ) from error
     # In this order: nothing of another program's is touched, then the log is turned on, then what is missing is run.
     _refuse_other_files(path)
@@ -93,7 +93,7 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
     if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None:
         return 0
     if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
-        raise StoreError(f"{path} is another program's database", hint="name another file; nothing was changed")
+        raise StoreError(f"{path} is another program's database", hint="choose another file; nothing was changed")
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 

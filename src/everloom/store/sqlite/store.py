@@ -374,7 +374,7 @@ class SqliteStore:
     def backup(self, target: Path) -> None:
         """Write a compact copy to a file that does not exist yet."""
         if target.exists():
-            raise StoreError(f"{target} exists already", hint="name a new file")
+            raise StoreError(f"{target} already exists", hint="choose a new file name")
         copy_to(self.path, target)
 
     def close(self) -> None:
