@@ -27,8 +27,10 @@ from everloom.store import Unit
 
 # What an embedder gets that nobody has calibrated: the contract's numbers.
 _SEED_RECALL, _SEED_CLUSTER = 0.35, 0.45
+# Fewer texts tell more of themselves than of the embedder; more only take time.
 _LEAST = 40
 _MOST = 5_000
+# Texts in a group that stands for a cluster: between the two that are folded and the ten that are split.
 _GROUP = 6
 # Texts in a memory that is asked. What is nearest by chance grows with it: 0.31, 0.33 and 0.40 are best for the static
 # embedder with 25, 100 and 500 texts. A Being that patrols daily holds some hundreds of living scenes, few on a topic.
@@ -36,6 +38,7 @@ _MEMORY = 100
 _STEP = 0.01
 # Below this the two kinds cannot be told apart, and no number is better than another.
 _WORTH_KEEPING = 0.1
+# Differences below this come from the sample.
 _ABOUT_AS_WELL = 0.02
 
 

@@ -22,6 +22,7 @@ from everloom.kernel.texts import LONGEST_TEXT, UNSTORABLE, checked
 from everloom.store import Row, Unit
 
 _PARSE_FAILED = "[PARSE_FAILED]"
+# They all go into a prompt; older ones come first, for they have waited longest.
 _MOST_OPEN = 200
 
 _NoteType = Literal["scene", "note", "someday"]
@@ -130,6 +131,7 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
 
     def write(tx: Transaction) -> NotesWritten:
         deleted = _drop_scenes(tx.unit, request.scene_ids) if request.action == "update" else []
+        # A scene's note is registered and no document: it becomes findable when a patrol makes a scene of it.
         scene_ids = register(tx.unit, ["note"] * len(scenes), tx.at)
         for item, scene in zip(scene_ids, scenes, strict=True):
             add_note(tx, item, "scene", scene.content, scene.problem)
@@ -238,6 +240,7 @@ def _drop_scenes(unit: Unit, ids: Iterable[int]) -> list[int]:
 
 def find_note(unit: Unit, key: object) -> BeingNote:
     """Find a note that is still open."""
+    # Ids have at most 18 digits; a longer number would not fit into a column of either engine.
     wanted = int(key) if isinstance(key, int | str) and str(key).isdecimal() and len(str(key)) < 19 else 0
     row = next(iter(unit.all("episodic.note_get", ids=[wanted])), None)
     if row is None:

@@ -143,6 +143,7 @@ def _change_entry(tx: Transaction, being: Being, request: MemoryRequest) -> tupl
     if request.action == "append":
         entry = _new_entry(being, request)
         before = find_entry(tx.unit, request.target, entry.key)
+        # These grow; the others are replaced.
         if before is not None and request.target in ("knowledge", "relationship", "diary"):
             content = joined(before.content, entry.content)
             entry = replace(entry, content=content, detail={**before.detail, **entry.detail})
@@ -233,6 +234,8 @@ def _update_soul(being: Being, request: MemoryRequest) -> MemoryUpdated:
     if request.action != "update":
         raise Rejected(f"{request.action} does not exist for souls", hint=f"update one of {', '.join(soul.PARTS)}")
     name = _part_name(request.named)
+    # Prose and event are two transactions, for the soul belongs to another faculty; the edit itself is kept there, with
+    # its history. If somebody else wrote the soul since it was read, this is refused and nothing happens.
     being.soul.supersede(soul.with_part(prose, name, request.text), instead_of=prose, reason=f"{name} was edited")
     with being.op.write("update_memory") as tx:
         _event(tx, request, name)

@@ -23,6 +23,7 @@ from everloom.kernel.operation import Transaction
 from everloom.models.ask import Question
 from everloom.store import Unit
 
+# The contract splits a cluster with more than ten active scenes, and leaves two on both sides.
 _TOO_MANY = 10
 _LEAST = 2
 # Larger than what ❼ would fold again at once.
@@ -32,6 +33,7 @@ _AT_ONCE = 2_000
 _MOST_SHOWN = 60
 _IN_A_DIGEST = 3
 _LONGEST_TEXT = 500
+# The contract folds a sub-cluster with two active scenes or fewer.
 _SMALL = 2
 # A sibling with more would be crowded at once, and split again.
 _ROOMY = 8
@@ -229,6 +231,7 @@ def _plan_folds(
 ) -> dict[int, int | None]:
     """Decide which clusters end and where their scenes go, None for those that have none. Touches nothing."""
     parents = {cluster.parent_id for cluster in clusters if not cluster.is_root}
+    # One that is itself a parent stays: its children would lose their place.
     small = [each for each in clusters if not each.is_root and each.active <= _SMALL and each.id not in parents]
     crowd = {cluster.id: cluster.active for cluster in clusters}
     near = _siblings(small, clusters, places, rows, threshold)

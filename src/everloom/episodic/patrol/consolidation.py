@@ -148,6 +148,8 @@ def _ask(run: PatrolRun) -> _Plan:
             continue
         try:
             plan.add(nodes, run.ask(_question(nodes.values()), ConsolidationAnswer))
+        # One bad answer spoils one cluster; a model that cannot be asked spoils all the rest, and their scenes stay
+        # fresh, so that the next patrol shows them.
         except MalformedReply as error:
             plan.remarks.append(f"cluster {cluster}: {error.message}")
         except ProviderError as error:
@@ -219,6 +221,7 @@ def _unite(tx: Transaction, merge: _Merge, ready: Prepared) -> None:
     """Let a survivor take in the others: text, words, vector, importance, sources."""
     survivor, unit = merge.survivor.id, tx.unit
     unit.run("episodic.scene_rewrite", id=survivor, **scene_columns(merge.content))
+    # Revised without vectors first, which forgets the old ones; then the new ones are entered as all that it needs.
     tx.op.index.revise(unit, survivor, Prepared(ready.documents, ready.words, None), tx.at)
     if ready.made is not None:
         tx.op.embedding.make_whole(unit, [survivor], ready.made, tx.at)

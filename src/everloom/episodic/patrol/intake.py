@@ -25,8 +25,10 @@ from everloom.kernel.search import Prepared
 from everloom.models.ask import Question
 from everloom.store import Row
 
+# Bounds of what one patrol holds in memory; what is beyond them waits for the next.
 _MOST_NOTES = 20_000
 _MOST_LATE = 2_000
+# Actions in one question: a model that loses count spoils only these.
 _ASKED_AT_ONCE = 50
 # What the roots are about, in the words that such scenes use: for embedders when there is no model to ask.
 _BUSINESS = "work project meeting customer deadline code release budget contract office decision"
@@ -146,6 +148,7 @@ def _write(tx: Transaction, run: PatrolRun, intake: _Intake) -> StepOutcome:
             failed += unit.run("episodic.note_problem", id=note["id"], problem=read.reason)
             remarks.append(f"note {note['id']}: {read.reason}")
     touched |= _write_late(tx, intake, roots)
+    # After a change of embedder every cluster's mean is of the old model, and vectors of two models are not comparable.
     touched |= {row["id"] for row in unit.all("episodic.cluster_outdated", model=embedding.preferred_id(unit))}
     refresh(unit, embedding, touched)
     remarks += [f"note {note['id']}: {remark}" for note, read in scenes.values() for remark in read.remarks]
@@ -182,6 +185,7 @@ def _write_late(tx: Transaction, intake: _Intake, roots: Roots) -> set[int]:
     if made is None:
         return set()
     texts = tx.op.index.texts(tx.unit, [row["id"] for row in intake.late])
+    # A scene may have been merged since its text was read: its new text has, or waits for, a vector of its own.
     same = [place for place, row in enumerate(intake.late) if texts.get(row["id"]) == row["text"]]
     rows = [intake.late[place] for place in same]
     chosen = Made(made.model, {"general": made.rows["general"][np.array(same, int)]})

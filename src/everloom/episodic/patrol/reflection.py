@@ -21,8 +21,10 @@ from everloom.kernel.operation import Transaction
 from everloom.kernel.texts import LONGEST_TEXT
 from everloom.models.ask import Passage, Question
 
+# Scenes whose emotions one patrol asks for, and how many in one question; the rest has its turn next time.
 _MOST_FELT = 200
 _FELT_AT_ONCE = 25
+# A diary of three to five lines needs no more; the contract's seven thoughts.
 _MOST_SCENES = 100
 _MOST_THOUGHTS = 7
 

@@ -24,6 +24,7 @@ from everloom.models.ask import Passage, Question, ShapeT, Thinker
 from everloom.store import Row
 
 NO_MODEL = "no LLM configured"
+# A report is read by people; a model that invents a thousand ids is told of by fifty.
 _MOST_REMARKS = 50
 # Texts that an embedder is given at once.
 _AT_ONCE = 512
@@ -111,7 +112,10 @@ Step = Callable[[PatrolRun], Change]
 
 
 def age(_run: PatrolRun) -> Change:
-    """❷ Count this patrol for every active scene that is not pinned."""
+    """❷ Count this patrol for every active scene that is not pinned.
+
+    Not idempotent by itself: only the step's row, written in the same transaction, keeps a scene from ageing twice.
+    """
     return lambda tx: StepOutcome(counts={"aged": tx.unit.run("episodic.age")})
 
 

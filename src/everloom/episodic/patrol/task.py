@@ -79,6 +79,7 @@ class Patrol:
         with lease.kept_alive():
             run, left = _begin(self._being(workspace), lease)
             for ran, name in enumerate(left):
+                # At least one step a run, or a patrol that never gets time would never end.
                 if ran and not lease.has_time():
                     return Report(ran, {"patrol": run.id, "is_through": False})
                 _run_step(run, name)
@@ -108,10 +109,12 @@ def _begin(being: Being, lease: Lease) -> tuple[PatrolRun, list[str]]:
     op = being.op.under(lease)
     with op.write(_TASK) as tx:
         unit = tx.unit
+        # At most one patrol is open, whoever began it: a killed one is found here and goes on under its old number.
         row = unit.one("episodic.patrol_open")
         if row is None:
             roots_of(unit, tx.at)
             reason = _why_now(unit, being) or "asked"
+            # Ids grow with time: a note that was there already has a smaller one.
             (fresh,) = register(unit, _TASK, tx.at)
             unit.run("episodic.patrol_add", id=fresh, reason=reason, at=to_micros(tx.at))
             (row,) = unit.all("episodic.patrol_open")
@@ -131,6 +134,8 @@ def _run_step(run: PatrolRun, name: str) -> None:
     """Read and ask, then change everything in one transaction that also says the step is done."""
     names = list(STEPS)
     began = time.perf_counter()
+    # Models and embedders are asked here, with no transaction open: they may take minutes. What they answer is checked
+    # again inside the transaction, against what is there by then.
     change = STEPS[name](run)
     with run.op.write(_TASK) as tx:
         outcome = change(tx)
@@ -143,6 +148,7 @@ def _run_step(run: PatrolRun, name: str) -> None:
             milliseconds=round((time.perf_counter() - began) * 1000),
             report=outcome.as_text(),
         )
+        # The end is written with the last step: there is no moment at which all steps are done and the patrol is open.
         if name == names[-1]:
             tx.unit.run("episodic.patrol_end", id=run.id, at=to_micros(tx.at))
             tx.event(id=run.id, number=run.number)

@@ -61,6 +61,7 @@ def get_context(being: Being) -> ContextBlocks:
         snapshot = "\n\n".join(_snapshot(unit, being))
         recent = _recent_nodes(unit)
         kept = unit.one("episodic.snapshot_get", label=label)
+    # Written only when it changed: a conversation that asks every turn leaves the store alone.
     since = now
     if kept is not None and kept["content"] == snapshot:
         since = from_micros(kept["changed_at"])

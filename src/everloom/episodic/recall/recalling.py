@@ -25,8 +25,9 @@ from everloom.kernel.search import DEFAULT, Findings, Scope
 from everloom.store import Unit
 
 _SCENES = Scope(kinds=frozenset({KIND}))
-# Each scene counts by itself, also one that reads like another.
-_UNFOLDED = replace(DEFAULT, same=2.0)
+# The contract compares cosines and nothing else, and recall runs with every message: words are not looked for. Each
+# scene counts by itself, also one that reads like another.
+_BY_MEANING = replace(DEFAULT, words=0.0, context=0.0, names=0.0, time=0.0, same=2.0)
 # The contract recalls three scenes.
 _RECALLED = 3
 # With a feeling, so many scenes over the threshold are compared with it.
@@ -102,6 +103,7 @@ def _touched(being: Being, message: str, feeling: Emotion | None) -> list[int] |
     """Find the living scenes over the threshold; with a feeling, most alike first. None without any embedder."""
     wanted = _RECALLED if feeling is None else _COMPARED
     found = search_scenes(being, message, limit=wanted, where=_living)
+    # Found by words alone: no threshold can be asked of that, and a wrong memory is worse than none.
     if found.degraded is not None:
         return None
     ids = [hit.id for hit in found.hits]
@@ -118,7 +120,7 @@ def search_scenes(being: Being, cue: str, **how: Any) -> Findings:
     return being.op.search(
         cue,
         within=_SCENES,
-        recipe=_UNFOLDED,
+        recipe=_BY_MEANING,
         nearer_than=lambda unit, model: thresholds_of(being, unit, model).recall,
         **how,
     )
@@ -148,6 +150,7 @@ def reactivate(being: Being, ids: Sequence[int]) -> None:
     if not ids:
         return
     with being.op.write("recall") as tx:
+        # Read before the update: a scene that was dying joins its cluster's mean again.
         rows = tx.unit.all("episodic.status_of", ids=list(ids))
         tx.unit.run("episodic.reactivate", ids=sorted(set(ids)), at=to_micros(tx.at))
         refresh(tx.unit, being.op.embedding, [row["cluster_id"] for row in rows if row["status"] == "dying"])

@@ -91,6 +91,7 @@ def _holding(unit: Unit, terms: Sequence[str], mode: SearchMode) -> list[int]:
     if mode == "or":
         found = (unit.all("episodic.holding", pattern=_pattern(term), limit=_MOST_HOLDING) for term in terms)
         return [row["id"] for rows in found for row in rows]
+    # The longest term is held by the fewest scenes; the others are looked for in what it finds.
     longest, *others = sorted(terms, key=len, reverse=True)
     rows = unit.all("episodic.holding", pattern=_pattern(longest), limit=FOREVER)
     return [row["id"] for row in rows if all(folded(term) in row["haystack"] for term in others)]

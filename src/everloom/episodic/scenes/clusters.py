@@ -21,6 +21,7 @@ _ROOTS = {
     "Business": "Work: projects, tasks, decisions, tools, customers.",
     "Private": "Life: people, feelings, home, pastimes, health.",
 }
+# A name without a model is a whole action; this much of it still fits on a line of a list.
 _LONGEST_NAME = 80
 # Vectors held in memory at once while they are added up: 20 MB of 256 numbers each.
 _PAGE = 20_000
@@ -52,6 +53,7 @@ def roots_of(unit: Unit, at: datetime) -> Roots:
     """Find the two roots, making them on first use."""
     row = unit.one("episodic.being_get")
     if row is None:
+        # A root is its own parent, so that every cluster has one.
         ids = register(unit, ["cluster"] * len(_ROOTS), at)
         for fresh, (name, digest) in zip(ids, _ROOTS.items(), strict=True):
             unit.run("episodic.cluster_add", id=fresh, parent=fresh, is_root=1, name=name, digest=digest)
@@ -91,14 +93,14 @@ def find_cluster(unit: Unit, cluster_id: int) -> Cluster:
     return found
 
 
-def refresh(unit: Unit, embedding: Embedding, cluster_ids: Iterable[int]) -> int:
-    """Make the vectors of clusters anew from their active scenes; say how many were touched.
+def refresh(unit: Unit, embedding: Embedding, cluster_ids: Iterable[int]) -> None:
+    """Make the vectors of clusters anew from their active scenes.
 
     From all of them, never by adding and taking away: what a killed patrol or another process changed cannot be missed.
     """
     wanted = sorted(set(cluster_ids))
     if not wanted:
-        return 0
+        return
     homes = {
         row["id"]: row["cluster_id"] for row in unit.all("episodic.living_in", ids=wanted) if row["status"] == "active"
     }
@@ -111,7 +113,6 @@ def refresh(unit: Unit, embedding: Embedding, cluster_ids: Iterable[int]) -> int
             for each in wanted
         ),
     )
-    return len(wanted)
 
 
 def _summed(unit: Unit, embedding: Embedding, homes: dict[int, int]) -> dict[int, Floats]:
@@ -122,11 +123,13 @@ def _summed(unit: Unit, embedding: Embedding, homes: dict[int, int]) -> dict[int
         for item, vector in embedding.held(unit, ids[start : start + _PAGE]).items():
             home = homes[item]
             sums[home] = sums[home] + vector if home in sums else vector
+    # Vectors may cancel out, or all be of empty texts: such a cluster has no direction, and nothing is near to it.
     return {home: vector for home, vector in sums.items() if vector.any()}
 
 
 def cluster_vectors(unit: Unit, embedding: Embedding) -> tuple[list[int], Floats]:
     """Read the vectors of all sub-clusters: ids and rows."""
+    # Not the roots: they hold what belongs nowhere yet, so their means say nothing.
     rows = unit.all("episodic.cluster_vectors", model=embedding.preferred_id(unit))
     ids = [row["id"] for row in rows]
     return ids, unpacked([row["vector"] for row in rows]) if ids else np.empty((0, 0), np.float32)

@@ -81,6 +81,8 @@ def halves(rows: Floats, least: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[
             leaning = moved
             break
         leaning = moved
+    # Cut where the sides part, but never so that a side falls below the least: then the nearest of the other side
+    # join it. Stable, so that a patrol that is run again after a crash cuts the same way.
     order = np.argsort(-leaning, kind="stable")
     cut = min(max(int((leaning > 0).sum()), least), count - least)
     return np.sort(order[:cut]), np.sort(order[cut:])

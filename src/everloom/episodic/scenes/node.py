@@ -102,6 +102,8 @@ def scene_document(content: SceneContent, at: datetime, session_id: int | None =
         text=embed_text(scene, content.feeling),
         details=" ".join(text for text in surroundings if text),
         labels=(*content.themes, *scene.actors),
+        # Noon, whatever the zone: the day is right nearly everywhere. A day to come counts from now, or search would
+        # take it for the newest of all.
         happened_at=at if day is None else min(datetime(day.year, day.month, day.day, 12, tzinfo=UTC), at),
         session_id=session_id,
     )

@@ -16,6 +16,7 @@ from typing import Any
 from everloom.episodic.scenes.scene import AXES, DEFAULT_IMPORTANCE, LONGEST, MOST, Emotion, Scene, SceneContent, When
 from everloom.kernel.texts import UNSTORABLE
 
+# What looks like a date must be one: a scene on a wrong day would be found there for ever. A label such as Day7 is kept.
 _LOOKS_LIKE_A_DATE = re.compile(r"(\d{4}-\d{1,2}-\d{1,2})(?:[T ].*)?\Z")
 _LONGEST_DATE = 64
 
@@ -72,6 +73,7 @@ def _object_in(content: object) -> Mapping[str, Any] | UnreadableScene:
             content = json.loads(content)
         except ValueError as error:
             return UnreadableScene(f"it is not JSON: {error}")
+        # Nobody nests a scene so deeply; it is an attack on the parser, and must not end the patrol.
         except RecursionError:
             return UnreadableScene("it is not JSON: nested too deeply")
     if not isinstance(content, Mapping):
@@ -159,6 +161,7 @@ def _importance_of(value: object, repairs: list[str]) -> float:
 
 def _number_of(value: object) -> float | None:
     """Read a finite number, also from text."""
+    # True is 1 in Python, but whoever wrote it meant no number.
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

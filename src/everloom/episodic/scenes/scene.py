@@ -24,7 +24,7 @@ LONGEST = {"action": 4_000, "feeling": 4_000, "setting": 2_000, "label": 200, "l
 MOST = {"actors": 50, "themes": 20, "when": 200, "dialogue": 50, "sensory": 50}
 # A dying scene that nobody recalls fades after so many more patrols.
 GRACE = 3
-# What consolidation adds to the importance of a survivor.
+# What consolidation adds to the importance of a survivor, by the contract.
 _STRENGTHENED = 0.05
 # A scene without any importance is dying however often it is recalled.
 _NEVER_ALIVE = -(2**31)
@@ -183,7 +183,7 @@ def lifespan(importance: float) -> int:
     if importance <= 0:
         return _NEVER_ALIVE
     patrols = math.ceil(PATROLS_TO_FADE * math.log(importance / DYING))
-    # The logarithm may be off by one where the strength is exactly at the bound.
+    # The logarithm may be off by one patrol where the strength is exactly at the bound.
     while strength_after_patrols(importance, patrols - 1, 0) <= DYING:
         patrols -= 1
     while strength_after_patrols(importance, patrols, 0) > DYING:

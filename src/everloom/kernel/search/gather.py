@@ -44,7 +44,9 @@ def gather(
     """
     corpus = counted(unit, terms)
     by_words, by_vectors = max(recipe.word_candidates, depth), max(recipe.vector_candidates, depth)
-    weights = {term: corpus.rarity(term) for term in rarest(terms, corpus, recipe.postings)}
+    # A recipe that gives words no weight does not look for them: reading postings is most of a search.
+    chosen = rarest(terms, corpus, recipe.postings) if recipe.words or recipe.context else ()
+    weights = {term: corpus.rarity(term) for term in chosen}
     found = unit.word_candidates(weights, by_words, reach) if weights else []
     near = unit.nearest(probe, by_vectors, reach) if probe else []
     is_all = len(found) < by_words and len(near) < by_vectors
