@@ -215,6 +215,12 @@ def test_editing_a_part_or_the_prose_supersedes_the_same_soul(being: Episodic, l
 
 
 @pytest.mark.promise("episodic.one-soul")
+def test_a_part_that_stands_under_two_headings_keeps_both_texts_when_another_is_edited() -> None:
+    prose = soul.with_part("## Voice\n\nDry.\n\n# voice\n\nCalm.", "values", "Kindness.")
+    assert soul.parts_of(prose) == {"voice": "Dry.\n\nCalm.", "values": "Kindness."}
+
+
+@pytest.mark.promise("episodic.one-soul")
 @given(
     st.dictionaries(st.sampled_from(list(soul.PARTS)), st.text(alphabet="ab#\n \\Voice", max_size=30)),
     st.text(alphabet="ab\n ", max_size=20),

@@ -54,6 +54,25 @@ def test_a_cosine_that_is_demanded_keeps_what_only_shares_words_away(workspace: 
     assert workspace.op.search("bank", nearer_than=-1.0, among=[far]).hits[0].id == far
 
 
+def test_a_cosine_may_be_demanded_of_the_model_that_answers_and_is_looked_for_no_further(workspace: Workspace) -> None:
+    workspace.add([note(f"Boat number {count} sails from harbour {count * 7}.") for count in range(MANY)])
+    asked: list[int] = []
+
+    def where(_: Unit, candidates: Sequence[int]) -> set[int]:
+        asked.extend(candidates)
+        return set()
+
+    models: list[str] = []
+
+    def bound(_: Unit, model: str) -> float:
+        models.append(model)
+        return 1.01
+
+    assert workspace.op.search("boat sails harbour", where=where, nearer_than=bound).hits == ()
+    assert models == [workspace.loom.embedding.preferred]
+    assert asked == []
+
+
 @pytest.mark.promise("search.details")
 def test_details_stay_findable_when_labels_change_and_when_a_document_comes_back(
     workspace: Workspace, store_url: str, clock: ManualClock

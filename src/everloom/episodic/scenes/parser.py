@@ -16,7 +16,7 @@ from typing import Any
 from everloom.episodic.scenes.scene import AXES, DEFAULT_IMPORTANCE, LONGEST, MOST, Emotion, Scene, SceneContent, When
 from everloom.kernel.texts import UNSTORABLE
 
-# What looks like a date must be one: a scene on a wrong day would be found there for ever. A label such as Day7 is kept.
+# What looks like a date must be one: a scene on a wrong day would be found there for ever. A label such as Day7 stays.
 _LOOKS_LIKE_A_DATE = re.compile(r"(\d{4}-\d{1,2}-\d{1,2})(?:[T ].*)?\Z")
 _LONGEST_DATE = 64
 
