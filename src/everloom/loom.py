@@ -27,9 +27,7 @@ from everloom.kernel.embedding import (
 )
 from everloom.kernel.journal import (
     Event,
-    Session,
     Verdict,
-    attend,
     count_access,
     event_from,
     judge,
@@ -48,7 +46,7 @@ from everloom.models import Budget, Meter, estimate
 from everloom.models.providers import ModelThinker, Roles, make_embedder
 from everloom.models.usage import DayBudget
 from everloom.settings import Settings, data_directory, load
-from everloom.store import Store, Unit, open_store
+from everloom.store import Store, open_store
 from everloom.store.contract import FOREVER
 from everloom.wiring.policies import MIND_TASKS, access, later, mind_policy, notes_directory
 from everloom.wiring.ports import Neighbours, OneSoul
@@ -312,10 +310,11 @@ class Workspace:
 
     def show(self, item_id: int) -> Shown:
         """Tell everything that is known of an item, and count that it was looked at."""
-        with self.loom.store.read(self.info.id) as unit:
+        op = self.op
+        with op.read() as unit:
             found = show(unit, item_id)
         with self.loom.store.write(self.info.id) as unit:
-            count_access(unit, [item_id], self.loom.clock.now())
+            count_access(unit, [item_id], op.now)
         return found
 
     def why(self, item_id: int) -> Reason:
@@ -339,13 +338,6 @@ class Workspace:
             kind_of(write.unit, item_id)
             pin(write.unit, item_id, pinned, write.at)
             write.event(id=item_id)
-
-    def attend(self, unit: Unit) -> int | None:
-        """Note inside a unit of work that this workspace's session is active; None when it has none."""
-        if self.session is None:
-            return None
-        session: Session = attend(unit, self.session, self.loom.clock.now(), self.model_tier)
-        return session.id
 
     def add(self, documents: Sequence[Document], *, operation: str = "add") -> Sequence[int]:
         """Enter documents as they are, without a faculty's rules: for imports and benchmarks."""

@@ -14,7 +14,8 @@ import numpy as np
 from everloom.clock import Clock
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
 from everloom.kernel.embedding import GENERAL, Embedding, Made, model_id, perspectives_of, situated
-from everloom.kernel.tasks import Lease, Progress, Report
+from everloom.kernel.lease import Lease
+from everloom.kernel.tasks import Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.models.embed import Embedder, EmbeddingTask
 from everloom.store import Row, Store, Unit

@@ -15,23 +15,9 @@ from typing import Any, Protocol
 
 from everloom.clock import Clock, from_micros, to_micros
 from everloom.errors import EverloomError
-from everloom.kernel.lease import LEASE, Lease, Leases
+from everloom.kernel.lease import Lease, Leases
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.store import Row, Store
-
-__all__ = [
-    "FIRST_PAUSE",
-    "LEASE",
-    "LONGEST_PAUSE",
-    "Job",
-    "Lease",
-    "Outcome",
-    "Progress",
-    "Report",
-    "Task",
-    "Work",
-    "pause_after",
-]
 
 log = logging.getLogger(__name__)
 

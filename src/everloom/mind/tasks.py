@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from everloom.clock import to_micros
-from everloom.kernel.tasks import Lease, Progress, Report, Task
+from everloom.kernel.lease import Lease
+from everloom.kernel.tasks import Progress, Report, Task
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.mind.conversation.conversation import Conversation
 from everloom.mind.initiative.heartbeat import Heartbeats

@@ -12,7 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from everloom.kernel.tasks import Lease, Progress, Report, Task
+from everloom.kernel.lease import Lease
+from everloom.kernel.tasks import Progress, Report, Task
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.models.providers import ProviderAccess
 from everloom.settings import Settings, data_directory

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from everloom.clock import to_micros
-from everloom.kernel.tasks import LEASE
+from everloom.kernel.lease import LEASE
 from tests.kernel import crew
+from tests.patience import PATIENCE
 from tests.surfaces.cli.conftest import Call, filled, opened
 from tests.surfaces.cli.test_process import Start, on_a_terminal
 
@@ -128,7 +129,7 @@ def test_a_sleep_that_is_killed_is_slept_again_and_nothing_is_done_twice(
     place = crew.kill_in_a_patrol(first, store_url)
     first.communicate()
     crew.let_leases_run_out(store_url, first.pid)
-    out, log = crew.start(store_url, "sleep", "--all").communicate(timeout=crew.PATIENCE)
+    out, log = crew.start(store_url, "sleep", "--all").communicate(timeout=PATIENCE)
     report = json.loads(out)["result"]
     assert report["counts"].keys() == {"done"}, log
     assert {(each["workspace"], each["task"]) for each in report["tasks"]} >= {(place, "patrol"), ("being11", "embed")}

@@ -25,7 +25,8 @@ from everloom.episodic.patrol.steps import PatrolReport, PatrolRun, Step, age, f
 from everloom.episodic.scenes.clusters import roots_of
 from everloom.errors import Rejected
 from everloom.kernel.journal import register
-from everloom.kernel.tasks import Lease, Progress, Report, Work
+from everloom.kernel.lease import Lease
+from everloom.kernel.tasks import Progress, Report, Work
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.store import Unit
 from everloom.store.contract import FOREVER
