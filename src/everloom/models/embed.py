@@ -21,7 +21,7 @@ from everloom.models.catalog import card_of
 from everloom.models.text import trimmed
 
 Rows = npt.NDArray[np.float32]
-Fetch = Callable[[list[str]], list[list[float]]]  # asks a provider for the vectors of one batch, in order
+_Fetch = Callable[[list[str]], list[list[float]]]  # asks a provider for the vectors of one batch, in order
 BATCH = 64
 _PROBE = "dimension"
 
@@ -93,7 +93,7 @@ def unit(rows: npt.NDArray[np.floating]) -> Rows:
 class RemoteEmbedder:
     """A model behind a wire: prefixes, trimming, batches. Its dimension is what its first reply shows, and stays."""
 
-    def __init__(self, name: str, fetch: Fetch, *, dim: int | None = None) -> None:
+    def __init__(self, name: str, fetch: _Fetch, *, dim: int | None = None) -> None:
         card = card_of(name.partition(":")[2])
         self._traits = Traits(
             name,

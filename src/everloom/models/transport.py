@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import httpx2
     from pydantic import BaseModel
 
-ReplyT = TypeVar("ReplyT", bound="BaseModel")
-T = TypeVar("T")
+_ReplyT = TypeVar("_ReplyT", bound="BaseModel")
+_T = TypeVar("_T")
 _SHORTEST = 0.001  # seconds; a timeout may not be zero
 _HURRY = 10.0  # seconds for what can be done without
 _REFUSALS = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
@@ -115,12 +115,12 @@ class RetryPolicy:
 
 
 def persist(
-    attempt: Callable[[float], T],
+    attempt: Callable[[float], _T],
     policy: RetryPolicy,
     *,
     sleep: Callable[[float], None] = time.sleep,
     may_retry: Callable[[], bool] = lambda: True,
-) -> T:
+) -> _T:
     """Try until it works, the policy is exhausted, or trying again cannot help; `attempt` is told its seconds."""
     ends = time.monotonic() + policy.deadline
     tried = 0
@@ -168,7 +168,7 @@ class Transport:
         self._client: httpx2.Client | None = None
         self._lock = Lock()
 
-    def post(self, path: str, body: Mapping[str, object], shape: type[ReplyT]) -> ReplyT:
+    def post(self, path: str, body: Mapping[str, object], shape: type[_ReplyT]) -> _ReplyT:
         """Send a body and read the reply as `shape`, trying again as the policy allows."""
         content = _encoded(body)
 
@@ -179,12 +179,16 @@ class Transport:
         return read_reply(persist(attempt, self._policy), shape, self.endpoint)
 
     def stream(
-        self, path: str, body: Mapping[str, object], read: Callable[[Iterator[bytes]], T], may_retry: Callable[[], bool]
-    ) -> T:
+        self,
+        path: str,
+        body: Mapping[str, object],
+        read: Callable[[Iterator[bytes]], _T],
+        may_retry: Callable[[], bool],
+    ) -> _T:
         """Send a body and hand what arrives to `read`, trying again as the policy and `may_retry` allow."""
         content = _encoded(body)
 
-        def attempt(timeout: float) -> T:
+        def attempt(timeout: float) -> _T:
             with self._sent(path, content, timeout) as response:
                 return read(bounded(response.iter_bytes(), self.endpoint, self._policy.deadline))
 
@@ -255,7 +259,7 @@ def bounded(chunks: Iterable[bytes], endpoint: Endpoint, seconds: float) -> Iter
             raise endpoint.unreachable(f"its stream took longer than {seconds:.0f} s")
 
 
-def read_reply(content: bytes, shape: type[ReplyT], endpoint: Endpoint) -> ReplyT:
+def read_reply(content: bytes, shape: type[_ReplyT], endpoint: Endpoint) -> _ReplyT:
     """Read a body as `shape`, or say where it is of another."""
     from pydantic import ValidationError  # noqa: PLC0415 - slow to import
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError
     from httpx2 import Timeout
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class AnthropicClient:
@@ -32,12 +32,12 @@ class AnthropicClient:
         self._sdk: Anthropic | None = None
         self._lock = Lock()
 
-    def persist(self, attempt: Callable[[Anthropic, Timeout], T], may_retry: Callable[[], bool] = lambda: True) -> T:
+    def persist(self, attempt: Callable[[Anthropic, Timeout], _T], may_retry: Callable[[], bool] = lambda: True) -> _T:
         """Try as the policy and `may_retry` allow; an attempt is handed the SDK's client and its time."""
         self._open()  # the first import takes seconds that the deadline must not count
         return transport.persist(lambda timeout: self.try_once(attempt, timeout), self.policy, may_retry=may_retry)
 
-    def try_once(self, attempt: Callable[[Anthropic, Timeout], T], timeout: float) -> T:
+    def try_once(self, attempt: Callable[[Anthropic, Timeout], _T], timeout: float) -> _T:
         """Try a single time; what the SDK raises becomes one of our errors."""
         sdk = self._open()
         with self._faults():

@@ -18,7 +18,7 @@ from everloom.models.usage import TokenUsage
 _ECHO = "echo"
 
 
-class ScriptedUse(BaseModel):
+class _ScriptedUse(BaseModel):
     """A tool that a rule uses in conversation."""
 
     name: str
@@ -30,7 +30,7 @@ class ScriptRule(BaseModel):
 
     match: re.Pattern[str]
     reply: str | dict[str, Any] | list[Any] = ""
-    uses: tuple[ScriptedUse, ...] = ()
+    uses: tuple[_ScriptedUse, ...] = ()
 
     @property
     def text(self) -> str:
