@@ -11,8 +11,8 @@ import pytest
 from everloom.clock import ManualClock, to_micros
 from everloom.loom import Loom
 from everloom.semantic import NewObservation, Semantic
+from everloom.semantic.arguments import SearchMode
 from everloom.semantic.recall import retrieval
-from everloom.semantic.requests import SearchMode
 from everloom.semantic.results import QuestionRecall
 
 Later = Callable[..., datetime]

@@ -5,7 +5,7 @@ models, surfaces and the other faculties. `Semantic` is the way in; `results` ho
 (`evidence`, `understanding`, `consolidation`, `recall`) are loaded when a verb is called.
 """
 
-from everloom.semantic.requests import Lesson, NewObservation, NewSubject
+from everloom.semantic.arguments import Lesson, NewObservation, NewSubject
 from everloom.semantic.verbs import Semantic, SemanticPolicy
 
 __all__ = ["Lesson", "NewObservation", "NewSubject", "Semantic", "SemanticPolicy"]

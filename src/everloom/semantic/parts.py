@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from everloom.semantic.requests import UnderstandingKind
+from everloom.semantic.arguments import UnderstandingKind
 
 Source = Literal["understanding", "observation"]
 CompactionReason = Literal["missing_token", "wrong_token", "time_gap"]

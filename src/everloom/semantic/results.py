@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from everloom.semantic.arguments import UnderstandingKind
 from everloom.semantic.parts import (
     BestAnswer,
     BriefObservation,
@@ -34,7 +35,6 @@ from everloom.semantic.parts import (
     Supporting,
     WorkspaceActivity,
 )
-from everloom.semantic.requests import UnderstandingKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

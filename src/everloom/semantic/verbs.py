@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, verb
-from everloom.semantic.requests import NewObservation, NewSubject, SearchMode, WrittenKind
+from everloom.semantic.arguments import NewObservation, NewSubject, SearchMode, WrittenKind
 
 if TYPE_CHECKING:
     from everloom.kernel.operation import Operation

@@ -20,7 +20,7 @@ from everloom.kernel.tasks import Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.models.ask import Thinker
 from everloom.models.usage import Spent
-from everloom.semantic import requests
+from everloom.semantic import arguments
 from everloom.semantic.consolidation import material
 from everloom.semantic.consolidation.material import Estimate, Material, SessionNote, TextDraft, TextVerdict
 from everloom.semantic.consolidation.plan import ORIENTATION, PlanStep, StepKind, steps_of
@@ -293,7 +293,7 @@ class _ConsolidationPass:
         else:
             # Without a citation it rests on all that it was shown.
             sources = tuple(each for each in cited if each in known) or tuple(sorted(known))
-            understanding = self._write(found, draft, verdict.reason, sources[: requests.MOST_IDS])
+            understanding = self._write(found, draft, verdict.reason, sources[: arguments.MOST_IDS])
         return StepTaken(
             kind=found.step.kind,
             names=found.step.names,
@@ -367,7 +367,7 @@ class _ConsolidationPass:
             return
         with self._op.write(f"review_{found.step.kind}") as tx:
             if found.step.kind == "subject":
-                review_subjects(tx, requests.names(found.step.names), found.as_of)
+                review_subjects(tx, arguments.names(found.step.names), found.as_of)
             else:
                 one, other = found.step.names
                 review_pair(tx, (one, other), found.as_of)
@@ -377,7 +377,7 @@ class _ConsolidationPass:
         """Say in a line what the pass did."""
         counts = Counter(each.outcome for each in self._taken)
         did = ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())) or "nothing to do"
-        return f"{did}; by {self._thinker.name}"[: requests.LONGEST_SUMMARY]
+        return f"{did}; by {self._thinker.name}"[: arguments.LONGEST_SUMMARY]
 
     def _report(self, *, finished: bool, stopped: str | None) -> PassReport:
         """Sum up the run."""

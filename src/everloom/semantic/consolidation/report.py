@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.operation import Operation, Transaction
-from everloom.semantic import requests
+from everloom.semantic import arguments
 from everloom.semantic.consolidation.plan import (
     ConsolidationPlan,
     WaitingPair,
@@ -140,7 +140,7 @@ def _waiting_sessions(unit: Unit) -> list[SessionNeed]:
 
 def consolidation_report(op: Operation, limit: int) -> ConsolidationReport:
     """List what waits, the most valuable first; at most `limit` of each sort."""
-    most = requests.limit(limit, _LARGEST_REPORT)
+    most = arguments.limit(limit, _LARGEST_REPORT)
     with op.read() as unit:
         return _report(unit, most)
 
@@ -168,7 +168,7 @@ def _report(unit: Unit, limit: int) -> ConsolidationReport:
 
 def pending(op: Operation, limit: int) -> tuple[Pending, ...]:
     """List the subjects and intersections that wait, the most valuable first."""
-    most = requests.limit(limit, _LARGEST_REPORT)
+    most = arguments.limit(limit, _LARGEST_REPORT)
     with op.read() as unit:
         return tuple(pending_items(read_plan(unit))[:most])
 
@@ -259,8 +259,8 @@ def finish(op: Operation, generation: int, summary: str, reviewed: _Reviewed, ke
 
     Not as far as now: what was written while the pass went on has not been read, and the next report shows it.
     """
-    text = requests.summary(summary)
-    names = requests.names(reviewed[0], most=_LARGEST_REVIEW, least=0)
+    text = arguments.summary(summary)
+    names = arguments.names(reviewed[0], most=_LARGEST_REVIEW, least=0)
     pairs = _check_pairs(reviewed[1])
 
     def act(tx: Transaction) -> FinishedConsolidation:
@@ -285,9 +285,9 @@ def finish(op: Operation, generation: int, summary: str, reviewed: _Reviewed, ke
 def _check_pairs(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Accept pairs of subjects."""
     pairs = []
-    for pair in requests.items(given, "reviewed_intersections", _LARGEST_REVIEW, least=0):
-        both = requests.tuple_of(pair)
-        if len(both) != 2 or len(requests.names(both)) != 2:
+    for pair in arguments.items(given, "reviewed_intersections", _LARGEST_REVIEW, least=0):
+        both = arguments.tuple_of(pair)
+        if len(both) != 2 or len(arguments.names(both)) != 2:
             raise Rejected(f"{pair!r} is not a pair of subjects", hint="name two different subjects")
         pairs.append((both[0], both[1]))
     return pairs

@@ -17,9 +17,9 @@ from everloom.errors import NotFound
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import analyse, name_key
-from everloom.semantic import requests
+from everloom.semantic import arguments
+from everloom.semantic.arguments import NewSubject
 from everloom.semantic.parts import SimilarSubject
-from everloom.semantic.requests import NewSubject
 from everloom.semantic.state import group_rows, names_in
 from everloom.store import Row, Unit
 
@@ -79,13 +79,13 @@ def need(unit: Unit, wanted: Mapping[str, str]) -> list[Region]:
 
 def need_one(unit: Unit, name: str) -> Region:
     """Find one subject that must exist."""
-    (region,) = need(unit, requests.names([name]))
+    (region,) = need(unit, arguments.names([name]))
     return region
 
 
 def need_ids(unit: Unit, names: Sequence[str]) -> list[int]:
     """Find the ids of a few subjects that must exist."""
-    return [region.id for region in need(unit, requests.names(names, most=requests.MOST_SUBJECTS))]
+    return [region.id for region in need(unit, arguments.names(names, most=arguments.MOST_SUBJECTS))]
 
 
 def _unknown(unit: Unit, key: str, name: str) -> NotFound:
@@ -123,7 +123,7 @@ def prepare_subjects(op: Operation, wanted: Mapping[str, NewSubject], *, compare
         known = find(unit, wanted)
         missing = [key for key in wanted if key not in known]
         # An import that makes many at once is left alone: its warnings would drown each other.
-        too_many = len(missing) > requests.MOST_SUBJECTS
+        too_many = len(missing) > arguments.MOST_SUBJECTS
         similar = {} if too_many else _similar_subjects(unit, wanted, prepared, missing)
     return Candidates(wanted, prepared, similar)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from everloom.errors import Rejected
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Prepared
-from everloom.semantic import requests
+from everloom.semantic import arguments
 from everloom.semantic.evidence.identity import Region, find, need_one, put_tags, subject_document, whole_document
 from everloom.semantic.evidence.observations import subject_set
 from everloom.semantic.evidence.subjects import expect_version, relabel_subject, subjects_of
@@ -55,7 +55,7 @@ class _Prepared:
 
 def merge(op: Operation, primary: str, duplicate: str, expected: int | None, key: str | None) -> MergedSubjects:
     """Move everything of the duplicate to the primary, and leave its name as an alias."""
-    wanted, version = requests.names([primary, duplicate]), requests.version(expected)
+    wanted, version = arguments.names([primary, duplicate]), arguments.version(expected)
     with op.read() as unit:
         known = find(unit, wanted)
         two = list({known[name].id: known[name] for name in wanted if name in known}.values())

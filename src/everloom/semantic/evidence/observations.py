@@ -16,10 +16,10 @@ from everloom.clock import to_micros
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import checked, content_hash
-from everloom.semantic import requests
+from everloom.semantic import arguments
+from everloom.semantic.arguments import NewObservation, NewSubject
 from everloom.semantic.evidence.identity import Candidates, Region, find, labels_of, mint, prepare_subjects
 from everloom.semantic.evidence.records import need_active
-from everloom.semantic.requests import NewObservation, NewSubject
 from everloom.semantic.results import Added, Remembered
 from everloom.semantic.state import activity, group_rows, names_in, reshape, state_for_writing, tick
 from everloom.store import Unit
@@ -61,13 +61,13 @@ def prepare_observations(op: Operation, given: Iterable[NewObservation]) -> _Rea
     """Check observations; read the words and make the vectors of them and of subjects that may be new."""
     drafts = tuple(
         _ObservationDraft(
-            names=requests.names(each.subject_names, most=requests.MOST_SUBJECTS),
+            names=arguments.names(each.subject_names, most=arguments.MOST_SUBJECTS),
             content=(content := checked(each.content, "the content")),
             hash=content_hash(content),
-            kind=requests.kind(each.kind),
-            confidence=None if each.confidence is None else requests.share(each.confidence, "the confidence"),
-            observed_at=None if each.observed_at is None else requests.instant(each.observed_at, "observed_at"),
-            related_to=requests.ids(each.related_to, "related_to"),
+            kind=arguments.kind(each.kind),
+            confidence=None if each.confidence is None else arguments.share(each.confidence, "the confidence"),
+            observed_at=None if each.observed_at is None else arguments.instant(each.observed_at, "observed_at"),
+            related_to=arguments.ids(each.related_to, "related_to"),
         )
         for each in given
     )
@@ -93,7 +93,7 @@ def remember(op: Operation, given: NewObservation, key: str | None) -> Remembere
 
 def add_observations(op: Operation, given: Sequence[NewObservation], key: str | None) -> tuple[Added, ...]:
     """Keep many observations, all or none."""
-    ready = prepare_observations(op, requests.items(given, "observations", requests.MOST_OBSERVATIONS))
+    ready = prepare_observations(op, arguments.items(given, "observations", arguments.MOST_OBSERVATIONS))
 
     def act(tx: Transaction) -> tuple[Added, ...]:
         added = write_observations(tx, ready)

@@ -12,7 +12,7 @@ from everloom.clock import from_micros
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.journal import Verdict, judge, kind_of
 from everloom.kernel.operation import Operation, Transaction
-from everloom.semantic import requests
+from everloom.semantic import arguments
 from everloom.semantic.evidence.identity import need_ids
 from everloom.semantic.evidence.subjects import subjects_of
 from everloom.semantic.parts import BriefObservation, Source
@@ -150,7 +150,7 @@ def list_observations(
     op: Operation, subject_names: Sequence[str], after_id: int, limit: int
 ) -> tuple[Observation, ...]:
     """Read the observations that are tagged with all of the subjects, oldest first."""
-    most, after = requests.limit(limit, 10_000), 0 if after_id == 0 else requests.one_id(after_id, "after_id")
+    most, after = arguments.limit(limit, 10_000), 0 if after_id == 0 else arguments.one_id(after_id, "after_id")
     with op.read() as unit:
         subjects = need_ids(unit, subject_names)
         rows = unit.all("semantic.observation_page", subjects=subjects, count=len(subjects), after=after, limit=most)
@@ -159,7 +159,7 @@ def list_observations(
 
 def show(op: Operation, item_id: int) -> Observation | Understanding | Subject:
     """Show one item of this faculty, whole."""
-    wanted = requests.one_id(item_id)
+    wanted = arguments.one_id(item_id)
     with op.read() as unit:
         kind = kind_of(unit, wanted)
         found: Mapping[int, Observation | Understanding | Subject] = {}
@@ -179,7 +179,7 @@ def show(op: Operation, item_id: int) -> Observation | Understanding | Subject:
 
 def mark(op: Operation, item_id: int, verdict: Verdict, reason: str | None, key: str | None) -> Marked:
     """Record a verdict on an observation or on a current understanding."""
-    wanted, why = requests.one_id(item_id), requests.optional(reason, "the reason")
+    wanted, why = arguments.one_id(item_id), arguments.optional(reason, "the reason")
 
     def act(tx: Transaction) -> Marked:
         kind = kind_of(tx.unit, wanted)

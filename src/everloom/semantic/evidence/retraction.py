@@ -13,11 +13,11 @@ from everloom.clock import to_micros
 from everloom.errors import Conflict, Rejected
 from everloom.kernel.journal import kind_of
 from everloom.kernel.operation import Operation, Transaction
-from everloom.semantic import requests
+from everloom.semantic import arguments
+from everloom.semantic.arguments import Lesson
 from everloom.semantic.evidence.observations import Observed, count_observed, prepare_observations, write_observations
 from everloom.semantic.evidence.records import need_observations, with_article
 from everloom.semantic.parts import RejectedId
-from everloom.semantic.requests import Lesson
 from everloom.semantic.results import DeletedObservations, Learnt
 from everloom.semantic.state import group_rows, state_for_writing, state_of, tick
 from everloom.store import Row, Unit
@@ -25,7 +25,7 @@ from everloom.store import Row, Unit
 
 def delete_observations(op: Operation, ids: Sequence[int], key: str | None) -> DeletedObservations:
     """Erase what may be erased, and say of the rest why not."""
-    wanted = requests.ids(ids, "ids", least=1)
+    wanted = arguments.ids(ids, "ids", least=1)
 
     def act(tx: Transaction) -> DeletedObservations:
         reasons = _reasons_against(tx, wanted)
@@ -91,7 +91,7 @@ def learn(
 ) -> tuple[Learnt, ...]:
     """Keep what is new and supersede what no longer holds, all or none; `also` writes into the same transaction."""
     wanted = _check_lessons(lessons)
-    sources = requests.ids(source_ids, "source_ids")
+    sources = arguments.ids(source_ids, "source_ids")
     ready = prepare_observations(op, [each.observation for each in wanted if each.observation is not None])
     with op.write("learn") as tx:
         state_for_writing(tx.unit)
@@ -120,10 +120,10 @@ def learn(
 
 def _check_lessons(lessons: Sequence[Lesson]) -> Sequence[Lesson]:
     """Accept lessons that say something, and supersede nothing twice."""
-    counted = requests.items(lessons, "lessons", requests.MOST_OBSERVATIONS, least=0)
+    counted = arguments.items(lessons, "lessons", arguments.MOST_OBSERVATIONS, least=0)
     if any(each.observation is None and each.instead_of is None for each in counted):
         raise Rejected("a lesson says nothing", hint="give an observation, or the id of one that no longer holds")
-    old = [requests.one_id(each.instead_of, "instead_of") for each in counted if each.instead_of is not None]
+    old = [arguments.one_id(each.instead_of, "instead_of") for each in counted if each.instead_of is not None]
     if len(set(old)) < len(old):
         raise Rejected("an observation can be superseded once only", hint="give each id once")
     return counted

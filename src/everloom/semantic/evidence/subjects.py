@@ -12,7 +12,8 @@ from everloom.clock import from_micros
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import checked_name, name_key
-from everloom.semantic import requests
+from everloom.semantic import arguments
+from everloom.semantic.arguments import NewSubject
 from everloom.semantic.evidence.identity import (
     Region,
     find,
@@ -26,7 +27,6 @@ from everloom.semantic.evidence.identity import (
     whole_document,
 )
 from everloom.semantic.parts import StructuralPointer
-from everloom.semantic.requests import NewSubject
 from everloom.semantic.results import CreatedSubject, Subject
 from everloom.semantic.state import brief_understanding, group_rows
 from everloom.store import Row, Unit
@@ -80,10 +80,10 @@ def _subject_from(row: Row, names: tuple[str, ...], tags: tuple[str, ...], texts
 def create_subjects(op: Operation, given: Sequence[NewSubject], key: str | None) -> tuple[CreatedSubject, ...]:
     """Make subjects, all or none."""
     wanted: dict[str, NewSubject] = {}
-    for each in requests.items(given, "subjects", requests.MOST_NAMES):
+    for each in arguments.items(given, "subjects", arguments.MOST_NAMES):
         subject = NewSubject(
             name=checked_name(each.name, "a subject's name"),
-            summary=requests.optional(each.summary, "the summary", requests.LONGEST_SUMMARY),
+            summary=arguments.optional(each.summary, "the summary", arguments.LONGEST_SUMMARY),
             tags=_check_tags(each.tags),
         )
         if wanted.setdefault(name_key(subject.name), subject) is not subject:
@@ -103,19 +103,19 @@ def create_subjects(op: Operation, given: Sequence[NewSubject], key: str | None)
 
 
 def _check_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    return tuple(requests.names(tags, "a tag", most=requests.MOST_TAGS, least=0).values())
+    return tuple(arguments.names(tags, "a tag", most=arguments.MOST_TAGS, least=0).values())
 
 
 def get_subjects(op: Operation, names: Sequence[str]) -> tuple[Subject, ...]:
     """Show subjects by name or alias."""
-    wanted = requests.names(names)
+    wanted = arguments.names(names)
     with op.read() as unit:
         return tuple(subjects_of(unit, [region.id for region in need(unit, wanted)]))
 
 
 def get_subjects_by_tag(op: Operation, tag: str, limit: int) -> tuple[Subject, ...]:
     """Show the subjects that carry a tag."""
-    wanted, most = name_key(checked_name(tag, "the tag")), requests.limit(limit)
+    wanted, most = name_key(checked_name(tag, "the tag")), arguments.limit(limit)
     with op.read() as unit:
         rows = unit.all("semantic.tag_subjects", tag_key=wanted, limit=most)
         return tuple(subjects_of(unit, [row["subject_id"] for row in rows]))
@@ -134,7 +134,7 @@ def _change(
     act: Callable[[Transaction, Region], None],
 ) -> Subject:
     """Change one subject, if it is at the version that the caller expects, and show it as it is then."""
-    version, key = requests.version(guarded[0]), guarded[1]
+    version, key = arguments.version(guarded[0]), guarded[1]
 
     def change(tx: Transaction) -> Subject:
         region = need_one(tx.unit, subject_name)
@@ -150,7 +150,7 @@ def _change(
 
 def set_summary(op: Operation, subject_name: str, summary: str, expected: int | None, key: str | None) -> Subject:
     """Say what a subject is; its document and its vector are made anew."""
-    text = requests.summary(summary)
+    text = arguments.summary(summary)
     with op.read() as unit:
         known = need_one(unit, subject_name)
     prepared = op.index.prepare([subject_document(known.name, text, op.now)])

@@ -11,7 +11,7 @@ import numpy as np
 
 from everloom.errors import Rejected
 from everloom.kernel.operation import Operation
-from everloom.semantic import requests
+from everloom.semantic import arguments
 from everloom.semantic.evidence.identity import (
     MOST_COMPARED,
     Region,
@@ -43,7 +43,7 @@ _SLAB = 512
 
 def open_around(op: Operation, subject_name: str, limit: int) -> Neighborhood:
     """List the subjects that share something with this one, the most shared first."""
-    most = requests.limit(limit)
+    most = arguments.limit(limit)
     with op.read() as unit:
         region = need_one(unit, subject_name)
         (record,) = subjects_of(unit, [region.id])
@@ -84,7 +84,7 @@ def _neighbors_of(unit: Unit, region: Region, limit: int) -> tuple[SubjectNeighb
 
 def open_intersection(op: Operation, subject_a: str, subject_b: str, limit: int) -> Intersection:
     """Open what two subjects share."""
-    most = requests.limit(limit, 10_000)
+    most = arguments.limit(limit, 10_000)
     with op.read() as unit:
         one, other = need_one(unit, subject_a), need_one(unit, subject_b)
         if one.id == other.id:
@@ -113,7 +113,7 @@ def open_intersection(op: Operation, subject_a: str, subject_b: str, limit: int)
 
 def find_similar(op: Operation, limit: int, min_score: float) -> tuple[SubjectPair, ...]:
     """List pairs that are alike and share little, the most alike first."""
-    most, least = requests.limit(limit), requests.share(min_score, "min_score")
+    most, least = arguments.limit(limit), arguments.share(min_score, "min_score")
     with op.read() as unit:
         rows = unit.all("semantic.subject_ids", limit=MOST_COMPARED)
         scores = _similar_pairs(unit, {row["id"]: row["single_understanding_id"] for row in rows}, least)

@@ -17,7 +17,8 @@ from everloom.errors import Rejected
 from everloom.kernel.operation import Operation
 from everloom.kernel.search import DEFAULT, Findings, Hit, Recipe, Scope
 from everloom.kernel.texts import checked, checked_name, name_key
-from everloom.semantic import requests
+from everloom.semantic import arguments
+from everloom.semantic.arguments import SearchMode
 from everloom.semantic.evidence.identity import Region, find, need_ids
 from everloom.semantic.evidence.records import briefs_of, observations_of, understandings_of
 from everloom.semantic.evidence.subjects import subjects_of
@@ -31,7 +32,6 @@ from everloom.semantic.parts import (
     SubjectUnderstanding,
     Supporting,
 )
-from everloom.semantic.requests import SearchMode
 from everloom.semantic.results import (
     BroughtToMind,
     Observation,
@@ -88,7 +88,7 @@ def bring_to_mind(
     given = [topic_or_context] if isinstance(topic_or_context, str) else topic_or_context
     topics = list(
         dict.fromkeys(
-            checked(topic, "the topic", _LONGEST_TOPIC) for topic in requests.items(given, "topics", _MOST_TOPICS)
+            checked(topic, "the topic", _LONGEST_TOPIC) for topic in arguments.items(given, "topics", _MOST_TOPICS)
         )
     )
     # Read before the search and written after it: a search may take long, and holds no transaction. Two calls of one
@@ -226,14 +226,14 @@ def _recall_subject(op: Operation, known: Region) -> SubjectRecall:
 
 def search(op: Operation, query: str, limit: int, mode: SearchMode) -> tuple[SemanticHit, ...]:
     """Search understandings and observations; without vectors, by words."""
-    return _search(op, query, mode, limit=requests.limit(limit), within=_KNOWN)
+    return _search(op, query, mode, limit=arguments.limit(limit), within=_KNOWN)
 
 
 def query_observations(
     op: Operation, subject_names: Sequence[str], query: str, mode: SearchMode, limit: int
 ) -> tuple[SemanticHit, ...]:
     """Search among the observations that are tagged with all of the subjects."""
-    most = requests.limit(limit)
+    most = arguments.limit(limit)
     with op.read() as unit:
         subjects = need_ids(unit, subject_names)
         rows = unit.all("semantic.observation_tagged_all", subjects=subjects, count=len(subjects), limit=_MOST_RANKED)

@@ -14,7 +14,7 @@ from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.journal import Session, session_from
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import checked, checked_name
-from everloom.semantic import requests
+from everloom.semantic import arguments
 from everloom.semantic.evidence.records import observations_of, understandings_of
 from everloom.semantic.parts import SessionObservation
 from everloom.semantic.results import DescribedSession, SessionStory, SessionSummary
@@ -28,8 +28,8 @@ def list_sessions(
     op: Operation, limit: int, active_within_hours: float, after: datetime | None, before: datetime | None
 ) -> tuple[SessionSummary, ...]:
     """List sessions, the latest active first."""
-    most = requests.limit(limit)
-    span = timedelta(hours=requests.hours(active_within_hours))
+    most = arguments.limit(limit)
+    span = timedelta(hours=arguments.hours(active_within_hours))
     # Whoever bounds the start means sessions of long ago, which were not active lately.
     by_start = after is not None or before is not None
     with op.read() as unit:
@@ -37,8 +37,8 @@ def list_sessions(
             unit,
             most,
             seen_from=-FOREVER if by_start else to_micros(op.now - span),
-            started_from=-FOREVER if after is None else to_micros(requests.instant(after, "after")),
-            started_until=FOREVER if before is None else to_micros(requests.instant(before, "before")),
+            started_from=-FOREVER if after is None else to_micros(arguments.instant(after, "after")),
+            started_until=FOREVER if before is None else to_micros(arguments.instant(before, "before")),
         )
 
 
@@ -83,7 +83,7 @@ def _session_named(unit: Unit, label: str) -> Session:
 
 def what_happened(op: Operation, session_id: str, limit: int) -> SessionStory:
     """Tell a session's observations in order."""
-    most = requests.limit(limit, 10_000)
+    most = arguments.limit(limit, 10_000)
     with op.read() as unit:
         session = _session_named(unit, session_id)
         rows = unit.all("semantic.observation_in_session", session=session.id, limit=most)
@@ -103,7 +103,7 @@ def describe_session(
     label = session_id if session_id is not None else op.session
     if label is None:
         raise Rejected("there is no session to describe", hint="name one, or open the workspace with a session")
-    title, version = requests.summary(summary), requests.version(expected)
+    title, version = arguments.summary(summary), arguments.version(expected)
     text = title if content is None else checked(content, "the content")
     prepared = prepare_text(op, text, title)
 

@@ -12,9 +12,9 @@ from importlib import resources
 
 from everloom.clock import from_micros, shown, to_micros
 from everloom.kernel.operation import Operation
+from everloom.semantic.arguments import UnderstandingKind
 from everloom.semantic.parts import CriticalDocument, OrientationDocument, RecentActivity
 from everloom.semantic.recall.sessions import recent_sessions, summaries
-from everloom.semantic.requests import UnderstandingKind
 from everloom.semantic.results import Orientation
 from everloom.semantic.state import (
     SemanticState,

@@ -14,12 +14,12 @@ from everloom.errors import Conflict, Rejected
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared, Standing
 from everloom.kernel.texts import checked
-from everloom.semantic import requests
+from everloom.semantic import arguments
+from everloom.semantic.arguments import UnderstandingKind, WrittenKind
 from everloom.semantic.evidence.identity import Region, labels_of, need, need_ids, need_one, region_from
 from everloom.semantic.evidence.observations import subject_set
 from everloom.semantic.evidence.records import ancestors_of, need_active, need_observations, understandings_of
 from everloom.semantic.evidence.subjects import expect_version
-from everloom.semantic.requests import UnderstandingKind, WrittenKind
 from everloom.semantic.results import CreatedUnderstanding, StructuralUnderstanding, Understanding, UpdatedUnderstanding
 from everloom.semantic.state import activity, clock_id, state_for_writing
 from everloom.store import Row, Unit
@@ -32,9 +32,9 @@ _STRUCTURAL_SUMMARY = 160
 # How many subjects an understanding of each kind is about.
 _SIZES: Mapping[str, tuple[int, int]] = {
     "single_subject": (1, 1),
-    "relationship": (2, requests.MOST_SUBJECTS),
+    "relationship": (2, arguments.MOST_SUBJECTS),
     "structural": (1, 1),
-    **dict.fromkeys(_DOCUMENT_KINDS, (0, requests.MOST_SUBJECTS)),
+    **dict.fromkeys(_DOCUMENT_KINDS, (0, arguments.MOST_SUBJECTS)),
 }
 
 
@@ -114,17 +114,17 @@ class _CheckedText:
 
 def _check(op: Operation, given: NewText, prefix: str = "") -> _CheckedText:
     content = checked(given.content, f"the {prefix}content")
-    summary = requests.summary(given.summary, f"the {prefix}summary")
+    summary = arguments.summary(given.summary, f"the {prefix}summary")
     named = given.subject_names
-    names = None if named is None else requests.names(named, most=requests.MOST_SUBJECTS, least=0)
-    version = requests.version(given.expected_version)
+    names = None if named is None else arguments.names(named, most=arguments.MOST_SUBJECTS, least=0)
+    version = arguments.version(given.expected_version)
     synthesis = Synthesis(
         kind="single_subject",
         regions=(),
         content=content,
         summary=summary,
-        sources=requests.ids(given.source_observation_ids, "source_observation_ids"),
-        reason=requests.optional(given.reason, "the reason"),
+        sources=arguments.ids(given.source_observation_ids, "source_observation_ids"),
+        reason=arguments.optional(given.reason, "the reason"),
         seen_through_id=given.seen_through_id,
         prepared=prepare_text(op, content, summary),
     )
@@ -154,7 +154,7 @@ def create(op: Operation, kind: WrittenKind | None, given: NewText, key: str | N
 
 def update(op: Operation, understanding_id: int, given: NewText, key: str | None) -> UpdatedUnderstanding:
     """Revise an understanding: a new row supersedes it."""
-    old_id = requests.one_id(understanding_id, "understanding_id")
+    old_id = arguments.one_id(understanding_id, "understanding_id")
     text = _check(op, given, "new ")
 
     def act(tx: Transaction) -> UpdatedUnderstanding:
@@ -215,7 +215,7 @@ def set_structural(
     op: Operation, subject_name: str, content: str, expected: int | None, key: str | None
 ) -> StructuralUnderstanding:
     """Write or replace the note on a subject's identity and structure."""
-    text, version = checked(content, "the content"), requests.version(expected)
+    text, version = checked(content, "the content"), arguments.version(expected)
     prepared = prepare_text(op, text, structural_summary(text))
 
     def act(tx: Transaction) -> StructuralUnderstanding:
@@ -298,7 +298,7 @@ def _check_seen(unit: Unit, seen_through_id: int | None) -> int | None:
     """Accept how far the writer has read."""
     if seen_through_id is None:
         return None
-    seen, latest = requests.one_id(seen_through_id, "seen_through_id"), clock_id(unit)
+    seen, latest = arguments.one_id(seen_through_id, "seen_through_id"), clock_id(unit)
     if seen > latest:
         raise Rejected(
             f"nothing has the id {seen} yet", hint=f"the latest is {latest}: give the as_of_id that you read"
@@ -375,7 +375,7 @@ def _cover(tx: Transaction, fresh: int, subject_set: str, seen: int) -> None:
 
 def get_understandings(op: Operation, subject_names: Sequence[str], limit: int) -> tuple[Understanding, ...]:
     """Show the active understandings that are about all of these subjects, newest first."""
-    most = requests.limit(limit)
+    most = arguments.limit(limit)
     with op.read() as unit:
         subjects = need_ids(unit, subject_names)
         rows = unit.all("semantic.understanding_tagged_all", subjects=subjects, count=len(subjects), limit=most)
@@ -385,7 +385,7 @@ def get_understandings(op: Operation, subject_names: Sequence[str], limit: int) 
 
 def get_history(op: Operation, understanding_id: int) -> tuple[Understanding, ...]:
     """Walk from an understanding back to everything that it supersedes, newest first."""
-    start = requests.one_id(understanding_id, "understanding_id")
+    start = arguments.one_id(understanding_id, "understanding_id")
     with op.read() as unit:
         if not unit.all("semantic.understanding_of", ids=[start]):
             need_active(unit, [start])
