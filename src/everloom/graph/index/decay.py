@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from everloom.clock import to_micros
@@ -56,8 +57,12 @@ def strength_of(row: Row, now: datetime, access: tuple[int, int] | None = None) 
     if row["in_vault"] or row["pinned"]:
         return VAULT_STRENGTH
     count, last_at = access or (row["count"] or 0, row["last_at"])
-    days = max(0, to_micros(now) - (last_at if count else row["created"])) / _MICROS_A_DAY
+    days = max(0, _micros(now) - (last_at if count else row["created"])) / _MICROS_A_DAY
     return strength_after_days(row["importance"], days, count, weight_of(row["type"]))
+
+
+# Thousands of memories are weighed at the same moment.
+_micros = lru_cache(maxsize=4)(to_micros)
 
 
 def is_archived(row: Row, now: datetime, access: tuple[int, int] | None = None) -> bool:
@@ -105,8 +110,9 @@ def decay(graph: OpenGraph) -> Decayed:
     op, now = graph.op, graph.op.now
     with op.read() as unit:
         rows = unit.all("graph.memory_strengths", graph=graph.id)
-    counts = Counter(vigour(strength_of(row, now)).value for row in rows)
-    crossing = [row for row in rows if is_archived(row, now) != bool(row["archived"])]
+    weighed = [(row, vigour(strength_of(row, now))) for row in rows]
+    counts = Counter(each.value for _, each in weighed)
+    crossing = [row for row, each in weighed if (each is Vigour.ARCHIVED) != bool(row["archived"])]
     revival = prepare_revival(graph, crossing)
     with op.write("graph.decay") as transaction:
         unit = transaction.unit

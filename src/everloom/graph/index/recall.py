@@ -24,17 +24,16 @@ def recall(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilter =
     if not 1 <= limit <= _MOST:
         raise Rejected(f"cannot recall {limit} memories", hint=f"ask for 1 to {_MOST}")
     fits, now = _sieve(graph, within), graph.op.now
+    rows: dict[int, Row] = {}
 
     def where(unit: Unit, ids: Sequence[int]) -> AbstractSet[int]:
-        return {row["id"] for row in unit.all("graph.memory_of", ids=list(ids)) if fits(row)}
+        rows.update((row["id"], row) for row in unit.all("graph.memory_of", ids=list(ids)) if fits(row))
+        return rows.keys()
 
     # As of now, archived documents are there: they are retired at the end of time.
     scope = Scope(kinds=frozenset({"memory"}), as_of=now if within.archived else None)
     found = graph.op.search(query, limit=limit, within=scope, where=where)
-    with graph.op.read() as unit:
-        rows = {row["id"]: row for row in unit.all("graph.memory_of", ids=[hit.id for hit in found.hits])}
-    briefs = [brief_of(rows[hit.id], hit.text, now, hit) for hit in found.hits if hit.id in rows]
-    return Recalled(tuple(briefs), found.degraded)
+    return Recalled(tuple(brief_of(rows[hit.id], hit.text, now, hit) for hit in found.hits), found.degraded)
 
 
 def list_memories(graph: OpenGraph, within: MemoryFilter = _ANY, limit: int = 20) -> list[MemoryBrief]:
