@@ -8,27 +8,27 @@ from everloom.errors import Rejected
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryKind:
+class _MemoryKind:
     """One type of memory: where its files live, and how slowly it fades."""
 
     directory: str
     weight: float
 
 
-KINDS: dict[str, MemoryKind] = {
-    "solution": MemoryKind("graph/solutions", 1.2),
-    "fix": MemoryKind("graph/fixes", 1.0),
-    "decision": MemoryKind("graph/decisions", 1.3),
-    "configuration": MemoryKind("graph/configurations", 1.1),
-    "problem": MemoryKind("graph/problems", 0.9),
-    "workflow": MemoryKind("graph/workflows", 1.0),
-    "code_pattern": MemoryKind("graph/code-patterns", 1.1),
-    "error": MemoryKind("graph/errors", 0.8),
-    "general": MemoryKind("graph/general", 0.8),
-    "procedure": MemoryKind("graph/procedures", 1.4),
-    "insight": MemoryKind("graph/insights", 1.25),
+KINDS: dict[str, _MemoryKind] = {
+    "solution": _MemoryKind("graph/solutions", 1.2),
+    "fix": _MemoryKind("graph/fixes", 1.0),
+    "decision": _MemoryKind("graph/decisions", 1.3),
+    "configuration": _MemoryKind("graph/configurations", 1.1),
+    "problem": _MemoryKind("graph/problems", 0.9),
+    "workflow": _MemoryKind("graph/workflows", 1.0),
+    "code_pattern": _MemoryKind("graph/code-patterns", 1.1),
+    "error": _MemoryKind("graph/errors", 0.8),
+    "general": _MemoryKind("graph/general", 0.8),
+    "procedure": _MemoryKind("graph/procedures", 1.4),
+    "insight": _MemoryKind("graph/insights", 1.25),
 }
-RELATIONS = ("SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FOLLOWS", "RELATED_TO")
+_RELATIONS = ("SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FOLLOWS", "RELATED_TO")
 
 MEMORIES, EDGES, VAULT, EPISODES = "graph", "graph/edges", "vault", "episodes"
 CORE, REFLECTION = "CORE.md", "REFLECTION.md"
@@ -52,8 +52,8 @@ def checked_type(name: str) -> str:
 def checked_relation(name: str) -> str:
     """Accept the name of a relation type."""
     folded = name.strip().upper().replace("-", "_").replace(" ", "_")
-    if folded not in RELATIONS:
-        raise Rejected(f"there is no relation type {name!r}", hint=f"say one of {', '.join(RELATIONS)}")
+    if folded not in _RELATIONS:
+        raise Rejected(f"there is no relation type {name!r}", hint=f"say one of {', '.join(_RELATIONS)}")
     return folded
 
 

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from everloom.graph.graphs import Graphs
     from everloom.graph.verbs import Graph
 
-FindGraphs = Callable[[WorkspaceInfo], "Graphs"]
+_FindGraphs = Callable[[WorkspaceInfo], "Graphs"]
 
 
 @dataclass(frozen=True, slots=True)
-class DailyGraphTask:
+class _DailyGraphTask:
     """A task that every graph needs once a day, by the workspace's calendar; `column` says when it was done last."""
 
     name: str
     column: str
     act: Callable[[Graph], object]
-    graphs: FindGraphs
+    graphs: _FindGraphs
     store: Store
     clock: Clock
 
@@ -62,10 +62,10 @@ class DailyGraphTask:
         return [row for row in rows if last_day(row) < today]
 
 
-def daily_tasks(graphs: FindGraphs, store: Store, clock: Clock) -> list[DailyGraphTask]:
+def daily_tasks(graphs: _FindGraphs, store: Store, clock: Clock) -> list[_DailyGraphTask]:
     """List the daily round in its order."""
     return [
-        DailyGraphTask("graph-decay", "decayed_at", lambda graph: graph.decay(), graphs, store, clock),
-        DailyGraphTask("graph-core", "cored_at", lambda graph: graph.core(), graphs, store, clock),
-        DailyGraphTask("graph-reflection", "mirrored_at", lambda graph: graph.reflection(), graphs, store, clock),
+        _DailyGraphTask("graph-decay", "decayed_at", lambda graph: graph.decay(), graphs, store, clock),
+        _DailyGraphTask("graph-core", "cored_at", lambda graph: graph.core(), graphs, store, clock),
+        _DailyGraphTask("graph-reflection", "mirrored_at", lambda graph: graph.reflection(), graphs, store, clock),
     ]

@@ -32,7 +32,7 @@ MemoryType = Literal[
     "procedure",
     "insight",
 ]
-RelationType = Literal["SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FOLLOWS", "RELATED_TO"]
+_RelationType = Literal["SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FOLLOWS", "RELATED_TO"]
 
 _TOOLS = ("graph",)
 
@@ -52,7 +52,7 @@ _WithTags = Annotated[Sequence[str] | str | None, Says("only memories that have 
 _Limit = Annotated[int, Says("how many at most")]
 _MinImportance = Annotated[float, Says("only memories at least this important")]
 _Archived = Annotated[bool, Says("also memories that have decayed")]
-_Relations = Annotated[Sequence[RelationType] | None, Says("only relations of these types")]
+_Relations = Annotated[Sequence[_RelationType] | None, Says("only relations of these types")]
 _Description = Annotated[str | None, Says("why, at length: the edge's own text")]
 _Refresh = Annotated[bool, Says("write it anew, or read it as it is", flag="--refresh/--read")]
 _Connect = Annotated[bool | None, Says("draw relations to what is near", flag="--edges/--no-edges")]
@@ -248,7 +248,7 @@ class Graph:
         self,
         from_id: Annotated[str, Says("the memory where the relation begins")],
         to_id: Annotated[str, Says("the memory it leads to")],
-        type: Annotated[RelationType, Says("what kind of relation it is")],
+        type: Annotated[_RelationType, Says("what kind of relation it is")],
         *,
         strength: _Share = None,
         context: Annotated[str | None, Says("why, in a few words")] = None,
@@ -293,7 +293,7 @@ class Graph:
         self,
         *,
         query: Annotated[str, Says("words of the titles or the description")] = "",
-        type: Annotated[RelationType | None, Says("only edges of this type")] = None,
+        type: Annotated[_RelationType | None, Says("only edges of this type")] = None,
         memory_id: Annotated[str | None, Says("only edges of this memory", flag="--memory", metavar="ID")] = None,
         limit: _Limit = 20,
     ) -> list[results.Edge]:
@@ -313,7 +313,7 @@ class Graph:
         self,
         id: _EdgeId,
         *,
-        type: Annotated[RelationType | None, Says("another type")] = None,
+        type: Annotated[_RelationType | None, Says("another type")] = None,
         strength: _Share = None,
         description: Annotated[str | None, Says("another text")] = None,
     ) -> results.DrawnEdge:
@@ -470,7 +470,7 @@ class Graph:
 
     @verb("Decay", ADDS_ONCE)
     def decay(self) -> results.Decayed:
-        """Weigh every memory; what faded leaves the present."""
+        """Weigh every memory; what has decayed leaves the present."""
         from everloom.graph.index.decay import decay
 
         return decay(self._graph)

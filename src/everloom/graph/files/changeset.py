@@ -62,7 +62,9 @@ FileChange = Put | Drop | Append
 class FilePlan:
     """One operation: what it is called, its changes in order, and what the journal and git will say of it.
 
-    `states` are accesses to restore, by uuid: how often, and when last (microseconds).
+    It is the intent that the store keeps while files change: everything that another process needs to end it, but for
+    the new bytes, which are staged on the disk. `states` are accesses to restore, by uuid: how often, and when last in
+    microseconds.
     """
 
     operation: str

@@ -54,6 +54,7 @@ class Disk:
         if not path or pure.is_absolute() or ".." in pure.parts or "\x00" in path or is_foreign:
             raise Rejected(f"the path {path!r} leaves the graph's directory", hint="use a path inside it")
         where = self.root / pure
+        # A link inside the directory may point outside it, at any level.
         if not Path(os.path.realpath(where)).is_relative_to(self.root):
             raise Rejected(f"{path} is a link that leaves the graph's directory", hint="replace it by a file")
         return where
@@ -133,6 +134,7 @@ class Disk:
         """Add to the end of a file, in one write."""
         where = self.place(path)
         where.parent.mkdir(parents=True, exist_ok=True)
+        # Unbuffered, in append mode: one write, behind whatever an editor added meanwhile.
         with where.open("ab", buffering=0) as handle:
             handle.write(data)
             os.fsync(handle.fileno())

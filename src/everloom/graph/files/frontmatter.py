@@ -35,6 +35,7 @@ _INNER = re.compile(rf"( +)({_NAME}): +({_PLAIN}|{_QUOTED}) *\Z")
 _FLOW_PART = re.compile(rf" *([A-Za-z0-9_][\w./+-]*|{_QUOTED}) *(?:,|\Z)")
 _BRACKET = re.compile(r"[\[\]{}]")
 _ALIAS = re.compile(r"(?:^|[\s,\[{])\*\w")
+# Far more than any front matter has, and far less than keeps a YAML reader busy.
 _DEEPEST, _MOST_ALIASES = 50, 8
 _ESCAPE = re.compile(r"\\(.)")
 
@@ -93,6 +94,7 @@ def split_file(data: bytes) -> MarkdownFile:
     opening = _FENCE.match(text, start)
     if opening is None:
         raise UnreadableFile("there is no front matter: the first line is not ---", 1)
+    # Only the first fence after the head closes it: a body may have lines of its own that say ---.
     closing = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE).search(text, opening.end())
     if closing is None:
         raise UnreadableFile("the front matter does not end: there is no second ---", 1)
@@ -127,7 +129,7 @@ def load_fields(text: str) -> Fields:
 
 
 def load_thoroughly(text: str) -> Fields:
-    """Read any YAML; trouble is told with its line in the file."""
+    """Read any YAML; trouble is reported with its line in the file."""
     _refuse_bombs(text)
     try:
         tree = YAML(typ="base", pure=True).load(text)

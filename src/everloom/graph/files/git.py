@@ -1,6 +1,6 @@
 """Committing what an operation wrote, by the git program, when the directory is a repository.
 
-Git is a courtesy: whatever goes wrong with it is told and never stands in the way of a memory. Only the operation's own
+Git is a courtesy: what goes wrong with it is reported and never stands in the way of a memory. Only the operation's own
 files are committed; what a person staged or changed beside them is left alone.
 """
 
@@ -85,6 +85,7 @@ class Git:
 
     def _run(self, *arguments: str, text: str | None = None) -> str:
         """Run git; somebody else's lock on its index is waited for."""
+        # No prompt may wait for a person, messages must be those we look for, and a title is no pattern.
         environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_LITERAL_PATHSPECS": "1"}
         for attempt in range(_TRIES):
             done = subprocess.run(

@@ -47,11 +47,14 @@ class _Unusual(Exception):
 def rewrite(text: str, wanted: Mapping[str, FieldValue | None], newline: str) -> str:
     """Give fields new values, or take them out with None; the others keep their bytes."""
     before = load_fields(text)
+    # A value that reads the same is left as it is written: nobody's quotes or spacing change for nothing.
     changes = {key: value for key, value in wanted.items() if _plain(value) != before.get(key)}
     if not changes:
         return text
     after = {key: value for key, value in before.items() if key not in changes}
     after |= {key: _plain(value) for key, value in changes.items() if value is not None}
+    # Each result is read again before it is used. YAML has more corners than an editor of lines can know, and a file
+    # that says something else than was meant would be worse than a refusal.
     for way in (edit_lines, _round_trip):
         try:
             result = way(text, before, changes, newline)
@@ -109,12 +112,14 @@ class _LineEditor:
     def result(self) -> str:
         """Carry out the edits."""
         text = self._text
+        # From the end to the beginning, so that the places of the edits still to come stay right.
         for start, end, replacement in sorted(self._edits, key=lambda edit: (edit[0], edit[1]), reverse=True):
             text = text[:start] + replacement + text[end:]
         return text
 
     def insert(self, at: int, lines: str) -> None:
         """Put whole lines at the beginning of a line."""
+        # The last line of a front matter may lack its newline.
         broken = at > 0 and self._text[at - 1] != "\n"
         self._edits.append((at, at, (self._newline if broken else "") + lines))
 
@@ -153,6 +158,8 @@ class _LineEditor:
             [json.dumps(item, sort_keys=True) for item in old],
             [json.dumps(_plain_item(item), sort_keys=True) for item in new],
         )
+        # Items that stay keep their lines; one that changed in place is edited field by field, so that its comments and
+        # the fields we do not know survive. Everything else is taken out and written anew.
         for kind, i, j, k, m in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
             if kind == "equal":
                 continue
@@ -226,6 +233,7 @@ def _round_trip(text: str, _before: Mapping[str, Any], changes: Mapping[str, Fie
     """Have ruamel.yaml write everything anew, with comments, order and quotes."""
     yaml = YAML(typ="rt", pure=True)
     yaml.preserve_quotes = True
+    # Long values stay on one line, as the contract writes them.
     yaml.width = 1_000_000
     yaml.indent(mapping=2, sequence=4, offset=2)
     tree = yaml.load(text)

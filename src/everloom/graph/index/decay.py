@@ -53,7 +53,7 @@ _NOTHING_READY = Revival()
 
 
 def strength_of(row: Row, now: datetime, access: tuple[int, int] | None = None) -> float:
-    """Weigh a memory by its row and its accesses, or as if it were accessed as told."""
+    """Weigh a memory by its row and its accesses, or as if its accesses were other ones."""
     if row["in_vault"] or row["pinned"]:
         return VAULT_STRENGTH
     count, last_at = access or (row["count"] or 0, row["last_at"])

@@ -87,10 +87,10 @@ def prepare_changes(
     files = [read_file(graph.disk, path) for path in dict.fromkeys(paths)]
     with graph.op.read() as unit:
         changes = _decide(files, _known_of(unit, graph.id, files), graph.disk)
-        held = index.documents(unit, [row["id"] for _, row in changes.memories if row is not None])
+        known = index.documents(unit, [row["id"] for _, row in changes.memories if row is not None])
     documents = []
     for memory, row in changes.memories:
-        if row is None or (old := held.get(row["id"])) is None:
+        if row is None or (old := known.get(row["id"])) is None:
             changes.fresh.append(memory.path)
             documents.append(_document_of(memory, session_id))
             continue
@@ -146,6 +146,7 @@ def _decide(files: Sequence[ParsedFile], known: _Known, disk: Disk) -> IndexChan
     """Decide what becomes of each file."""
     changes = IndexChanges(files)
     leaving = {each.path for each in files if each.content is None or isinstance(each.content, FileProblem)}
+    # A copied file has the id of its original. The first that is found owns the id; the copy is reported, not indexed.
     claimed: dict[str, str] = {}
     for each in files:
         match each.content:
@@ -177,6 +178,7 @@ def _owner_of(row: Row | None, content: Memory | Edge, leaving: set[str], disk: 
 
 def _depart(changes: IndexChanges, known: _Known) -> None:
     """Find what lost its file: files that are gone, or that now hold something else."""
+    # A memory whose file was moved is in the batch twice: its old path is gone, its id is at the new one. It stays.
     staying = {row["id"] for _, row in [*changes.memories, *changes.edges] if row is not None}
     for each in changes.files:
         former = known.files.get(each.path)

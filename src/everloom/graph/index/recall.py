@@ -1,4 +1,4 @@
-"""Bringing memories back: the kernel's one search, held to one graph, to the living, and to a filter. Reads no file."""
+"""Bringing memories back: the one search, limited to one graph, to living memories and to a filter. Reads no file."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _joined(one: Followed, other: Followed, problems: tuple[FileProblem, ...] | 
 
 
 class Watcher:
-    """A thread that follows one graph until it is told to stop."""
+    """A thread that follows one graph until it is stopped."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph

@@ -51,7 +51,7 @@ def import_directory(graph: OpenGraph, source: Path) -> Imported:
         here = {row["uuid"] for row in memory_rows(graph, unit)}
         edges = len(edge_rows(graph, unit))
     lost = len(legacy.indexed - here)
-    told = [f"{lost} memories of its index have no file"] if lost else []
+    missing = [f"{lost} memories of its index have no file"] if lost else []
     return Imported(
         graph=graph.name,
         directory=str(graph.disk.root),
@@ -61,7 +61,7 @@ def import_directory(graph: OpenGraph, source: Path) -> Imported:
         states=len(here & legacy.states.keys()),
         vectors=vectors,
         skipped=tuple(dict.fromkeys([*skipped, *legacy.problems])),
-        notices=(*notices, *legacy.notices, *trouble, *told),
+        notices=(*notices, *legacy.notices, *trouble, *missing),
     )
 
 
@@ -109,10 +109,10 @@ def _changes(graph: OpenGraph, source: Disk) -> tuple[list[FileChange], list[Fil
         content = None if path.startswith(f"{EPISODES}/") else read_file(source, path).content
         if isinstance(content, FileProblem):
             skipped.append(content)
-        data, held = _readable(source, path), graph.disk.read(path)
-        if data is None or held == data:
+        data, here = _readable(source, path), graph.disk.read(path)
+        if data is None or here == data:
             continue
-        if held is not None:
+        if here is not None:
             skipped.append(FileProblem(path, None, "another file has this name here already; it was left as it is"))
         elif isinstance(content, Memory | Edge) and content.id in ids:
             skipped.append(FileProblem(path, None, f"its id {content.id} is here already"))
@@ -153,7 +153,7 @@ def _files_of(source: Disk) -> Iterator[str | FileProblem]:
 
 
 def _readable(source: Disk, path: str) -> bytes | None:
-    """Read a file, unless something is wrong with it, which was told already."""
+    """Read a file, unless something is wrong with it, which was reported already."""
     try:
         return source.read(path)
     except EverloomError:
@@ -180,7 +180,7 @@ class _LegacyState:
 
 
 def _read_legacy(directory: Path) -> _LegacyState:
-    """Read what there is; a file that cannot be read is told and passed over."""
+    """Read what there is; a file that cannot be read is reported and passed over."""
     found = _LegacyState()
     found.states = _states(_read_json(directory, _STATE, found))
     embeddings = _read_json(directory, _EMBEDDINGS, found)

@@ -32,7 +32,7 @@ _FOUNDATIONS: dict[str, frozenset[str]] = {
 _WORD = re.compile(r"[\w-]+")
 _MOST_SUGGESTED = 5
 
-Tagged = Sequence[Sequence[str]]
+_Tagged = Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def links_for(graph: OpenGraph, memory: Memory) -> list[ChosenLink]:
 def list_tags(graph: OpenGraph, beside: str | None = None) -> list[TagCount]:
     """Count the tags of living memories, or those that stand beside one."""
     tagged = [each.tags for each in list_living(graph)]
-    return count_tags([[other for other in tags if other != beside] for tags in tagged if beside in (None, *tags)])
+    return _count_tags([[other for other in tags if other != beside] for tags in tagged if beside in (None, *tags)])
 
 
 def tags_for(graph: OpenGraph, identity: str) -> SuggestedTags:
@@ -67,7 +67,7 @@ def tags_for(graph: OpenGraph, identity: str) -> SuggestedTags:
     text = f"{own.title} {own.preview}"
     near = recall(graph, text, limit=2 * _NEAREST + 1).memories
     votes = [(each.tags, each.similarity or 0.5) for each in near if each.id != own.id]
-    common = {each.tag for each in count_tags([each.tags for each in living])}
+    common = {each.tag for each in _count_tags([each.tags for each in living])}
     return SuggestedTags(id=own.id, suggested=tuple(suggest_tags(own.tags, text, votes, common)))
 
 
@@ -113,13 +113,13 @@ def _relation_between(new: str, old: str) -> tuple[str, bool]:
     return "RELATED_TO", True
 
 
-def count_tags(tagged: Tagged) -> list[TagCount]:
+def _count_tags(tagged: _Tagged) -> list[TagCount]:
     """Count each tag, commonest first."""
     counts = Counter(tag for tags in tagged for tag in set(tags))
     return [TagCount(tag, count) for tag, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
 
 
-def tag_pairs(tagged: Tagged) -> list[tuple[tuple[str, str], list[int]]]:
+def tag_pairs(tagged: _Tagged) -> list[tuple[tuple[str, str], list[int]]]:
     """Find the tags that go together, commonest pair first, each with the places of the memories."""
     found: dict[tuple[str, str], list[int]] = {}
     for place, tags in enumerate(tagged):
@@ -128,7 +128,7 @@ def tag_pairs(tagged: Tagged) -> list[tuple[tuple[str, str], list[int]]]:
     return sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))
 
 
-def tags_across(tagged: Tagged, projects: Iterable[str]) -> list[tuple[str, list[TagCount]]]:
+def tags_across(tagged: _Tagged, projects: Iterable[str]) -> list[tuple[str, list[TagCount]]]:
     """Find the tags that at least two projects share, widest first."""
     known = set(projects)
     spans: dict[str, Counter[str]] = {}

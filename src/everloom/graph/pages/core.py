@@ -55,13 +55,13 @@ def write_page(graph: OpenGraph, path: str, text: str, operation: str, statement
     """Write a page if it says something new, and record that it was refreshed."""
     notices: tuple[str, ...] = ()
     with sole_writer(graph):
-        held, data = graph.disk.read(path), text.encode()
-        if held != data:
-            change = Put.of(path, held, data)
+        before, data = graph.disk.read(path), text.encode()
+        if before != data:
+            change = Put.of(path, before, data)
             notices = execute(graph, FilePlan(operation, f"{operation}: refresh {path}", (change,)))
     with graph.op.write(f"graph.{operation}") as transaction:
         transaction.unit.run(statement, id=graph.id, at=to_micros(transaction.at))
-    return Page(path=path, text=text, is_new=held != data, notices=notices)
+    return Page(path=path, text=text, is_new=before != data, notices=notices)
 
 
 def read_page(graph: OpenGraph, path: str) -> Page | None:

@@ -45,8 +45,8 @@ def diary_entry(graph: OpenGraph, episode: Episode) -> Append:
     """Plan an entry in today's file."""
     at = graph.op.local()
     path = f"{EPISODES}/{at:%Y-%m-%d}.md"
-    held = graph.disk.read(path)
-    return Append(path, len(held or b""), _render(episode, at, is_first=not held))
+    before = graph.disk.read(path) or b""
+    return Append(path, len(before), _render(episode, at, is_first=not before))
 
 
 def merges_so_far(graph: OpenGraph) -> int:
@@ -55,8 +55,8 @@ def merges_so_far(graph: OpenGraph) -> int:
     if not folder.is_dir():
         return 0
     paths = sorted(f"{EPISODES}/{each.name}" for each in folder.iterdir() if each.suffix == ".md")
-    held = (graph.disk.read(path) for path in paths)
-    return count_merges(data.decode("utf-8", "replace") for data in held if data is not None)
+    pages = (graph.disk.read(path) for path in paths)
+    return count_merges(data.decode("utf-8", "replace") for data in pages if data is not None)
 
 
 def _render(episode: Episode, at: datetime, *, is_first: bool) -> str:
