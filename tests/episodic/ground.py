@@ -14,7 +14,7 @@ import pytest
 
 from everloom.clock import Clock, ManualClock
 from everloom.episodic import Episodic
-from everloom.episodic.scenes.geometry import mean_of, unpacked
+from everloom.episodic.scenes.geometry import mean_of, unpack_vectors
 from everloom.loom import Loom, open_loom
 from everloom.settings import Settings
 from everloom.store.postgresql.store import PostgresUnit
@@ -148,7 +148,7 @@ def assert_clusters_agree(loom: Loom, name: str, url: str) -> None:
         if not rows:
             assert cluster["vector"] is None, f"cluster {cluster['id']} has a vector of nothing"
         else:
-            (kept,) = unpacked([cluster["vector"]])
+            (kept,) = unpack_vectors([cluster["vector"]])
             assert float(kept @ mean_of(np.stack(rows))) > 0.999, f"the vector of cluster {cluster['id']} is old"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from everloom.episodic import Episodic
-from everloom.episodic.calibration import CalibrationText, balance, shipped, thresholds_of
+from everloom.episodic.calibration import CalibrationText, balance, shipped_thresholds, thresholds_of
 from everloom.errors import Rejected
 from everloom.loom import Loom
 from tests.episodic.ground import BILLING, SAILING, open_being, remember
@@ -75,7 +75,7 @@ def test_what_is_remembered_can_be_calibrated_on(being: Episodic) -> None:
 
 @pytest.mark.promise("episodic.calibration")
 def test_recall_with_the_shipped_thresholds_returns_neither_everything_nor_nothing(being: Episodic) -> None:
-    assert "static:wordllama-256" in shipped()
+    assert "static:wordllama-256" in shipped_thresholds()
     remember(being, *SAILING, *BILLING)
     own = ["Who repaired the mast?", "Did we paint the boat?", "What was released?", "Was the billing service down?"]
     strange = ["What is the capital of Mongolia?", "How long do I boil an egg?", "Translate good morning into Finnish."]

@@ -62,14 +62,14 @@ def thresholds_of(being: Being, unit: Unit, model: str | None = None) -> Thresho
     if row is not None:
         known = Thresholds(row["recall"], row["cluster"], "calibrated")
     else:
-        known = shipped().get(name) or _uncalibrated(being.op.embedding, name)
+        known = shipped_thresholds().get(name) or _own_thresholds(being.op.embedding, name)
     recall, cluster = being.policy.recall_threshold, being.policy.cluster_threshold
     if recall is None and cluster is None:
         return known
     return Thresholds(_or(recall, known.recall), _or(cluster, known.cluster), "settings")
 
 
-def _uncalibrated(embedding: Embedding, name: str) -> Thresholds:
+def _own_thresholds(embedding: Embedding, name: str) -> Thresholds:
     link = next((each for each in embedding.chain.links if each.name == name), None)
     recall, cluster = (None, None) if link is None else (link.recall_threshold, link.cluster_threshold)
     return Thresholds(_or(recall, _SEED_RECALL), _or(cluster, _SEED_CLUSTER), "uncalibrated")
@@ -80,7 +80,7 @@ def _or(value: float | None, otherwise: float) -> float:
 
 
 @cache
-def shipped() -> dict[str, Thresholds]:
+def shipped_thresholds() -> dict[str, Thresholds]:
     """Read the thresholds that come with the program."""
     known = tomllib.loads(_data("thresholds.toml"))
     return {name: Thresholds(each["recall"], each["cluster"], "shipped") for name, each in known.items()}
@@ -131,20 +131,20 @@ class Calibrated:
 
 def calibrate(being: Being, texts: Sequence[CalibrationText] | None, *, keep: bool) -> Calibrated:
     """Measure the preferred embedder on real text and keep what was found for its name."""
-    known = list(texts if texts is not None else _remembered(being))[:_MOST]
+    known = list(texts if texts is not None else _read_memory(being))[:_MOST]
     if len(known) < _LEAST or len({each.source for each in known}) < 2:
         hint = f"give a file, or remember more first: {_LEAST} texts of two sources are the least"
         raise Rejected(f"{len(known)} texts are too few to calibrate on", hint=hint)
     embedding = being.op.embedding
-    rows, sources = _embedded(embedding, [each.text for each in known]), [each.source for each in known]
+    rows, sources = _embed_texts(embedding, [each.text for each in known]), [each.source for each in known]
     if texts is None:
         # A workspace is one source. These cues are about many things, so that most of them touch nothing in it.
         everyday = _data("everyday.txt").splitlines()
-        cues, pairs = len(everyday), _from_memory(rows, _asked(embedding, everyday))
+        cues, pairs = len(everyday), _compare_memory(rows, _embed_cues(embedding, everyday))
     else:
         answering = [(cue, number) for number, each in enumerate(known) for cue in each.cues]
-        asked = _asked(embedding, [cue for cue, _ in answering]) if answering else rows
-        cues, pairs = len(answering), _between(asked, [number for _, number in answering], rows, sources)
+        asked = _embed_cues(embedding, [cue for cue, _ in answering]) if answering else rows
+        cues, pairs = len(answering), _compare_sources(asked, [number for _, number in answering], rows, sources)
     recall, cluster = balance(*pairs), balance(*_nearest_groups(rows, sources))
     with being.op.read() as unit:
         before = thresholds_of(being, unit)
@@ -177,7 +177,7 @@ def _keep(being: Being, found: Calibrated) -> None:
         tx.event(**chosen)
 
 
-def _remembered(being: Being) -> list[CalibrationText]:
+def _read_memory(being: Being) -> list[CalibrationText]:
     """Take what the workspace remembers; texts that came one after the other are of one source."""
     with being.op.read() as unit:
         rows = unit.all("episodic.sample", limit=_MOST)
@@ -185,7 +185,7 @@ def _remembered(being: Being) -> list[CalibrationText]:
     return [CalibrationText(text=text, source=str(number // (2 * _GROUP))) for number, text in enumerate(texts)]
 
 
-def _embedded(embedding: Embedding, texts: Sequence[str]) -> Floats:
+def _embed_texts(embedding: Embedding, texts: Sequence[str]) -> Floats:
     """Make the vectors of texts."""
     made = embedding.make(list(texts))
     if made is None:
@@ -193,7 +193,7 @@ def _embedded(embedding: Embedding, texts: Sequence[str]) -> Floats:
     return made.rows["general"]
 
 
-def _asked(embedding: Embedding, cues: Sequence[str]) -> Floats:
+def _embed_cues(embedding: Embedding, cues: Sequence[str]) -> Floats:
     """Make the vectors of cues."""
     probes = [embedding.probe(cue) for cue in cues]
     rows = [probe.general for probe in probes if probe is not None and probe.model == embedding.preferred]
@@ -202,7 +202,7 @@ def _asked(embedding: Embedding, cues: Sequence[str]) -> Floats:
     return np.stack(rows)
 
 
-def _from_memory(rows: Floats, strange: Floats) -> tuple[Floats, Floats]:
+def _compare_memory(rows: Floats, strange: Floats) -> tuple[Floats, Floats]:
     """Compare each text with the nearest other one, and cues about anything with the text that is nearest to them."""
     right = []
     for number, row in enumerate(rows):
@@ -212,7 +212,9 @@ def _from_memory(rows: Floats, strange: Floats) -> tuple[Floats, Floats]:
     return np.array(right, np.float32), (strange @ rows.T).max(axis=1)
 
 
-def _between(asked: Floats, answering: Sequence[int], rows: Floats, sources: Sequence[str]) -> tuple[Floats, Floats]:
+def _compare_sources(
+    asked: Floats, answering: Sequence[int], rows: Floats, sources: Sequence[str]
+) -> tuple[Floats, Floats]:
     """Compare each cue with what is nearest to it in the memory it is about, and in one of the next source."""
     memories = _cut_up(sources, _MEMORY)
     home = {number: place for place, members in enumerate(memories) for number in members}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, verb
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, AnyMethod, Effect, Says, verb
 
 if TYPE_CHECKING:
     from everloom.episodic.being import Being
@@ -34,8 +34,6 @@ Target = Literal[
 ]
 Action = Literal["get", "append", "update", "delete"]
 
-_TOOLS = ("episodic",)
-
 _Key = Annotated[str | None, Says("the same key never writes twice", is_plumbing=True)]
 _Limit = Annotated[int, Says("how many at most")]
 _NodeId = Annotated[int, Says("the id of a scene", metavar="ID")]
@@ -54,6 +52,11 @@ _Scenes = Annotated[
 ]
 
 
+def _tool(title: str, effect: Effect, models: str, *, agent: bool = False) -> Callable[[AnyMethod], AnyMethod]:
+    """Declare a verb that models may use, too: `models` is the text that they read."""
+    return verb(title, effect, tools=("episodic",), models=models, agent=agent)
+
+
 class Episodic:
     """What happened to a Being, and how it felt."""
 
@@ -61,11 +64,10 @@ class Episodic:
         self._being = being
         self._work = work
 
-    @verb(
+    @_tool(
         "Get context",
         READS,
-        tools=_TOOLS,
-        models="""Call at the start of a conversation: system_prompt (who you are), snapshot (notes, knowledge, diary,
+        """Call at the start of a conversation: system_prompt (who you are), snapshot (notes, knowledge, diary,
         scenes to mend), recent_nodes; metadata says what to cache.""",
     )
     def get_context(self) -> ContextBlocks:
@@ -74,11 +76,10 @@ class Episodic:
 
         return get_context(self._being)
 
-    @verb(
+    @_tool(
         "Recall",
         READS,
-        tools=_TOOLS,
-        models="""Fragments of what a message, or a feeling, brings back; blurred on purpose. Call it when the past may
+        """Fragments of what a message, or a feeling, brings back; blurred on purpose. Call it when the past may
         matter.""",
     )
     def recall(
@@ -92,12 +93,11 @@ class Episodic:
 
         return recall(self._being, user_message, feeling)
 
-    @verb(
+    @_tool(
         "Recall a cluster",
         READS,
-        tools=_TOOLS,
+        "Without cluster_id: all clusters. With it: that cluster's scenes, which grow stronger by it.",
         agent=True,
-        models="Without cluster_id: all clusters. With it: that cluster's scenes, which grow stronger by it.",
     )
     def recall_memory(
         self,
@@ -112,11 +112,10 @@ class Episodic:
 
         return recall_memory(self._being, cluster_id, limit, query, no_nodes=no_nodes)
 
-    @verb(
+    @_tool(
         "Search memory",
         READS,
-        tools=_TOOLS,
-        models="""Look for scenes on purpose, by meaning and by literal words, forgotten ones included; "and" wants
+        """Look for scenes on purpose, by meaning and by literal words, forgotten ones included; "and" wants
         every word.""",
     )
     def search_memory(
@@ -131,12 +130,7 @@ class Episodic:
 
         return search_memory(self._being, query, mode, limit)
 
-    @verb(
-        "Search history",
-        READS,
-        tools=_TOOLS,
-        models="Find what was said in conversations, by words and by date (YYYY-MM-DD).",
-    )
+    @_tool("Search history", READS, "Find what was said in conversations, by words and by date (YYYY-MM-DD).")
     def search_history(
         self,
         query: Annotated[str | None, Says("what was said", metavar="QUERY")] = None,
@@ -152,13 +146,12 @@ class Episodic:
 
         return search_history(self._being, query, date_from, date_to, limit)
 
-    @verb(
+    @_tool(
         "Update notes",
         ADDS,
-        tools=_TOOLS,
-        agent=True,
-        models="""Write down what happened (scenes) and what to do (notes). Says which scenes could not be read and why:
+        """Write down what happened (scenes) and what to do (notes). Says which scenes could not be read and why:
         mend those with update_memory. A patrol makes memories of the scenes; ten that wait start one.""",
+        agent=True,
     )
     def update_notes(
         self,
@@ -180,20 +173,13 @@ class Episodic:
         from everloom.episodic.entries import NotesRequest, update_notes
         from everloom.episodic.patrol import patrol_if_many_wait
 
-        request = NotesRequest(
-            action=action,
-            scenes=scenes,
-            notes=notes,
-            scene_ids=scene_ids,
-            note_type_updates=note_type_updates,
-        )
+        request = NotesRequest(action, scenes, notes, scene_ids, note_type_updates)
         return patrol_if_many_wait(self._being, self._work, update_notes(self._being, request, idempotency_key))
 
-    @verb(
+    @_tool(
         "Update memory",
         DESTROYS,
-        tools=_TOOLS,
-        models="""Read or change what is kept under keys; answers with before and after. Change rules and souls
+        """Read or change what is kept under keys; answers with before and after. Change rules and souls
         (personality, voice, values, backstory, inner_world, examples) only when the user asks for it.""",
     )
     def update_memory(
@@ -212,12 +198,7 @@ class Episodic:
         request = MemoryRequest(target=target, action=action, content=content, key=key, location=location, to=to)
         return update_memory(self._being, request)
 
-    @verb(
-        "Update relation",
-        ADDS_ONCE,
-        tools=_TOOLS,
-        models="Write down who somebody or something is to you, or forget it.",
-    )
+    @_tool("Update relation", ADDS_ONCE, "Write down who somebody or something is to you, or forget it.")
     def update_relation(
         self,
         entity_name: Annotated[str, Says("who or what it is", metavar="NAME")],
@@ -231,12 +212,7 @@ class Episodic:
 
         return update_relation(self._being, entity_name, relation_type, content, action)
 
-    @verb(
-        "Merge nodes",
-        ADDS,
-        tools=_TOOLS,
-        models="Make one scene of several that are one; the originals stay, absorbed in it.",
-    )
+    @_tool("Merge nodes", ADDS, "Make one scene of several that are one; the originals stay, absorbed in it.")
     def merge_nodes(
         self,
         node_ids: Annotated[Sequence[int], Says("the scenes that are one", metavar="ID")],
@@ -250,37 +226,31 @@ class Episodic:
 
         return merge_nodes(self._being, node_ids, summary, feeling, idempotency_key)
 
-    @verb("Pin a node", ADDS_ONCE, tools=_TOOLS, models="Hold a scene for ever: it neither ages nor dies.")
+    @_tool("Pin a node", ADDS_ONCE, "Hold a scene for ever: it neither ages nor dies.")
     def pin_node(self, node_id: _NodeId) -> Node:
         """Hold a scene against ageing and dying."""
         from everloom.episodic.scenes import pin_node
 
         return pin_node(self._being, node_id, pinned=True)
 
-    @verb("Unpin a node", ADDS_ONCE, tools=_TOOLS, models="Let a pinned scene age again.")
+    @_tool("Unpin a node", ADDS_ONCE, "Let a pinned scene age again.")
     def unpin_node(self, node_id: _NodeId) -> Node:
         """Let a pinned scene age again."""
         from everloom.episodic.scenes import pin_node
 
         return pin_node(self._being, node_id, pinned=False)
 
-    @verb(
+    @_tool(
         "Trigger a patrol",
         ADDS,
-        tools=_TOOLS,
-        models="""Take the waiting scenes in now, age all others, merge, split, reflect; or go on with an interrupted
+        """Take the waiting scenes in now, age all others, merge, split, reflect; or go on with an interrupted
         patrol.""",
     )
     def trigger_patrol(self) -> Patrolled:
         """Run a patrol now, or go on with one that was interrupted."""
         return self.run_patrol()
 
-    @verb(
-        "Patrol report",
-        READS,
-        tools=_TOOLS,
-        models="The newest patrols, step by step: counts, milliseconds, what was skipped and why.",
-    )
+    @_tool("Patrol report", READS, "The newest patrols, step by step: counts, milliseconds, what was skipped and why.")
     def patrol_report(self, *, limit: Annotated[int, Says("how many patrols")] = 1) -> tuple[PatrolReport, ...]:
         """Show the newest patrols step by step."""
         from everloom.episodic.patrol import patrol_report

@@ -87,7 +87,7 @@ def drop_entry(tx: Transaction, entry: MemoryEntry) -> None:
         tx.op.index.remove(tx.unit, [entry.id])
 
 
-def joined(before: str, more: str) -> str:
+def join_texts(before: str, more: str) -> str:
     """Add a text to another after a blank line."""
     return f"{before}\n\n{more}" if before else more
 
@@ -105,7 +105,7 @@ def recent_diary(unit: Unit, op: Operation) -> tuple[MemoryEntry, ...]:
 def write_diary(tx: Transaction, key: str, text: str) -> MemoryEntry:
     """Add to a day's diary page; what is written there already stays."""
     known = find_entry(tx.unit, "diary", key)
-    content = joined("" if known is None else known.content, text)
+    content = join_texts("" if known is None else known.content, text)
     return put_entry(tx, MemoryEntry(target="diary", key=key, title=key, content=content))
 
 

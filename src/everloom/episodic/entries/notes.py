@@ -74,7 +74,7 @@ class NotesUpdated(NotesWritten):
     patrol: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class NotesRequest:
     """What `update_notes` was asked."""
 
@@ -125,8 +125,8 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
     if request.action not in ("append", "update"):
         raise Rejected(f"there is no action {request.action!r}", hint="say append or update")
     op = being.op
-    scenes = [write_down(scene, op.today) for scene in _listed(request.scenes)]
-    notes = [_parse_note(note) for note in _listed(request.notes)]
+    scenes = [write_down(scene, op.today) for scene in _as_list(request.scenes)]
+    notes = [_parse_note(note) for note in _as_list(request.notes)]
     prepared = op.index.prepare([note_document(content, op.now) for _, content in notes])
 
     def write(tx: Transaction) -> NotesWritten:
@@ -141,7 +141,7 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
         for change in request.note_type_updates:
             _change_type(tx, change)
         tx.event(scenes=list(scene_ids), notes=list(note_ids), deleted=deleted)
-        return _written(list(zip(scene_ids, scenes, strict=True)), note_ids, deleted)
+        return _sum_up(list(zip(scene_ids, scenes, strict=True)), note_ids, deleted)
 
     # Scenes are compared as they are kept, for they may be anything.
     asked = {
@@ -156,7 +156,7 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
         return _answer(unit, written)
 
 
-def _listed(given: Any) -> list[object]:
+def _as_list(given: Any) -> list[object]:
     """Take one scene or one note alone as a list of one."""
     return [given] if isinstance(given, str | Mapping) else list(given)
 
@@ -166,7 +166,7 @@ def _short(value: object) -> str:
     return str(value) if isinstance(value, int | str) else type(value).__name__
 
 
-def _written(scenes: Sequence[tuple[int, SceneNote]], note_ids: Sequence[int], deleted: Sequence[int]) -> NotesWritten:
+def _sum_up(scenes: Sequence[tuple[int, SceneNote]], note_ids: Sequence[int], deleted: Sequence[int]) -> NotesWritten:
     """Tell which scenes were kept well, which were not and why, and what was mended."""
     parsed = [(item, scene.read) for item, scene in scenes if isinstance(scene.read, ParsedScene)]
     return NotesWritten(

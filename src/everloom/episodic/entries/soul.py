@@ -23,18 +23,18 @@ _ESCAPED = re.compile(rf"^\\(#{{1,3}} (?:{_TITLES})[ \t]*)$", re.MULTILINE | re.
 
 def parts_of(prose: str) -> dict[str, str]:
     """Read the parts that a soul has; prose before the first heading is no part."""
-    return _joined(_sections(prose)[1])
+    return _join_sections(_sections(prose)[1])
 
 
 def with_part(prose: str, key: str, text: str) -> str:
     """Write one part anew; everything else of the prose stays as it is. An empty text takes the part out."""
     opening, sections = _sections(prose)
-    parts = {**_joined(sections), key: text.strip()}
-    written = [f"## {PARTS[each]}\n\n{_escaped(part)}" for each, part in parts.items() if part]
+    parts = {**_join_sections(sections), key: text.strip()}
+    written = [f"## {PARTS[each]}\n\n{_escape(part)}" for each, part in parts.items() if part]
     return "\n\n".join(part for part in [opening, *written] if part)
 
 
-def _joined(sections: list[tuple[str, str]]) -> dict[str, str]:
+def _join_sections(sections: list[tuple[str, str]]) -> dict[str, str]:
     """Join the texts under a heading that somebody wrote twice: none of them is lost when another part changes."""
     found: dict[str, str] = {}
     for key, text in sections:
@@ -48,5 +48,5 @@ def _sections(prose: str) -> tuple[str, list[tuple[str, str]]]:
     return pieces[0].strip(), [(_KEYS[title.casefold()], _ESCAPED.sub(r"\1", text.strip())) for title, text in pairs]
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return _HEADING.sub(lambda match: f"\\{match[0]}", text)

@@ -19,7 +19,7 @@ from everloom.episodic.entries.entry import (
     drop_entry,
     entries_of,
     find_entry,
-    joined,
+    join_texts,
     put_entry,
     recent_diary,
 )
@@ -98,7 +98,7 @@ def update_memory(being: Being, request: MemoryRequest) -> MemoryUpdated:
     return _SPECIAL.get(request.target, _update_entries)(being, request)
 
 
-def _changed(request: MemoryRequest, before: MemoryEntry | None, after: MemoryEntry | None) -> MemoryUpdated:
+def _show_change(request: MemoryRequest, before: MemoryEntry | None, after: MemoryEntry | None) -> MemoryUpdated:
     """Say what was there before and what is there now."""
     key = next((each.key for each in (after, before) if each), "")
     verb = {"append": "added", "update": "updated", "delete": "deleted"}[request.action]
@@ -106,7 +106,7 @@ def _changed(request: MemoryRequest, before: MemoryEntry | None, after: MemoryEn
     return MemoryUpdated(target=request.target, action=request.action, message=message, before=before, after=after)
 
 
-def _listed(request: MemoryRequest, entries: tuple[MemoryEntry, ...]) -> MemoryUpdated:
+def _show_entries(request: MemoryRequest, entries: tuple[MemoryEntry, ...]) -> MemoryUpdated:
     """Show what was read."""
     count = f"{len(entries)} of {request.target}"
     return MemoryUpdated(target=request.target, action=request.action, message=count, entries=entries)
@@ -120,16 +120,16 @@ def _update_entries(being: Being, request: MemoryRequest) -> MemoryUpdated:
     """Serve every target that is kept under keys."""
     if request.action == "get":
         with being.op.read() as unit:
-            return _listed(request, _entries_asked(unit, being, request))
+            return _show_entries(request, _read_entries(unit, being, request))
     if request.target == "diary" and request.action == "delete":
         raise Rejected("a diary page cannot be deleted", hint="update it instead")
     with being.op.write("update_memory") as tx:
         before, after = _change_entry(tx, being, request)
         _event(tx, request, after.key)
-        return _changed(request, before, None if request.action == "delete" else after)
+        return _show_change(request, before, None if request.action == "delete" else after)
 
 
-def _entries_asked(unit: Unit, being: Being, request: MemoryRequest) -> tuple[MemoryEntry, ...]:
+def _read_entries(unit: Unit, being: Being, request: MemoryRequest) -> tuple[MemoryEntry, ...]:
     """Read one entry, or all of a target; of the diary, the last days."""
     if request.key is not None:
         return (_existing(unit, request.target, request.named),)
@@ -145,14 +145,14 @@ def _change_entry(tx: Transaction, being: Being, request: MemoryRequest) -> tupl
         before = find_entry(tx.unit, request.target, entry.key)
         # These grow; the others are replaced.
         if before is not None and request.target in ("knowledge", "relationship", "diary"):
-            content = joined(before.content, entry.content)
+            content = join_texts(before.content, entry.content)
             entry = replace(entry, content=content, detail={**before.detail, **entry.detail})
         return before, put_entry(tx, entry)
     before = _existing(tx.unit, request.target, request.named)
     if request.action == "delete":
         drop_entry(tx, before)
         return before, before
-    return before, put_entry(tx, _edited(before, request))
+    return before, put_entry(tx, _edit_entry(before, request))
 
 
 def _new_entry(being: Being, request: MemoryRequest) -> MemoryEntry:
@@ -180,7 +180,7 @@ def _parse_rule(text: str) -> MemoryEntry:
     return MemoryEntry(target="partner_rules", key=title, title=title, content=parts["body"].strip(), detail=detail)
 
 
-def _edited(before: MemoryEntry, request: MemoryRequest) -> MemoryEntry:
+def _edit_entry(before: MemoryEntry, request: MemoryRequest) -> MemoryEntry:
     """Write an entry anew under its key; a rule can also be enabled and disabled."""
     text = request.text
     if before.target == "partner_rules":
@@ -227,10 +227,10 @@ def _update_soul(being: Being, request: MemoryRequest) -> MemoryUpdated:
     parts = soul.parts_of(prose)
     if request.action == "get":
         if request.key is not None:
-            return _listed(request, (_soul_part(_part_name(request.named), parts),))
+            return _show_entries(request, (_soul_part(_part_name(request.named), parts),))
         shown = [_soul_part(name, parts) for name in soul.PARTS]
         whole = MemoryEntry(target="souls", key="prose", content=prose)
-        return _listed(request, tuple(each for each in [*shown, whole] if each.content))
+        return _show_entries(request, tuple(each for each in [*shown, whole] if each.content))
     if request.action != "update":
         raise Rejected(f"{request.action} does not exist for souls", hint=f"update one of {', '.join(soul.PARTS)}")
     name = _part_name(request.named)
@@ -239,7 +239,7 @@ def _update_soul(being: Being, request: MemoryRequest) -> MemoryUpdated:
     being.soul.supersede(soul.with_part(prose, name, request.text), instead_of=prose, reason=f"{name} was edited")
     with being.op.write("update_memory") as tx:
         _event(tx, request, name)
-    return _changed(request, _soul_part(name, parts), _soul_part(name, soul.parts_of(being.soul.read())))
+    return _show_change(request, _soul_part(name, parts), _soul_part(name, soul.parts_of(being.soul.read())))
 
 
 def _soul_part(name: str, parts: Mapping[str, str]) -> MemoryEntry:
@@ -260,24 +260,24 @@ def _update_open_notes(being: Being, request: MemoryRequest) -> MemoryUpdated:
     if request.action == "get":
         with op.read() as unit:
             notes = open_notes(unit) if request.key is None else (find_note(unit, request.named),)
-        return _listed(request, tuple(map(_note_entry, notes)))
+        return _show_entries(request, tuple(map(_note_entry, notes)))
     if request.action == "append":
         prepared = op.index.prepare([note_document(request.text, op.now)])
         with op.write("update_memory") as tx:
             (fresh,) = op.index.add(tx.unit, prepared, tx.at)
             add_note(tx, fresh, "note", request.text)
             _event(tx, request, fresh)
-            return _changed(request, None, _note_entry(find_note(tx.unit, fresh)))
+            return _show_change(request, None, _note_entry(find_note(tx.unit, fresh)))
     with op.write("update_memory") as tx:
         before = find_note(tx.unit, request.named)
         _event(tx, request, before.id)
         if request.action == "update":
             _edit_note(tx, before, request.text)
-            return _changed(request, _note_entry(before), _note_entry(find_note(tx.unit, before.id)))
+            return _show_change(request, _note_entry(before), _note_entry(find_note(tx.unit, before.id)))
         tx.unit.run("episodic.note_drop", ids=[before.id])
         if before.type != "scene":
             op.index.remove(tx.unit, [before.id])
-        return _changed(request, _note_entry(before), None)
+        return _show_change(request, _note_entry(before), None)
 
 
 def _edit_note(tx: Transaction, before: BeingNote, text: str) -> None:
@@ -318,7 +318,7 @@ def _update_messages(being: Being, request: MemoryRequest) -> MemoryUpdated:
     with op.write("update_memory") as tx:
         after = put_entry(tx, sent)
         _event(tx, request, sent.key)
-        return _changed(request, None, after)
+        return _show_change(request, None, after)
 
 
 def receive(being: Being, sender: str, text: str, key: str) -> None:

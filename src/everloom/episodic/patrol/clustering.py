@@ -14,9 +14,9 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from everloom.episodic.calibration import thresholds_of
-from everloom.episodic.patrol.steps import NO_MODEL, Change, PatrolRun, StepOutcome, cleaned, passage_of
+from everloom.episodic.patrol.steps import NO_MODEL, Change, PatrolRun, StepOutcome, clean_text, passage_of
 from everloom.episodic.scenes.clusters import Cluster, add_cluster, cluster_vectors, clusters_of, refresh, short
-from everloom.episodic.scenes.geometry import Floats, by_centrality, coherence, leaves, stacked
+from everloom.episodic.scenes.geometry import Floats, by_centrality, coherence, leaves, stack_vectors
 from everloom.episodic.scenes.node import nodes_of
 from everloom.errors import ProviderError
 from everloom.kernel.operation import Transaction
@@ -99,7 +99,7 @@ def _plan_by_vectors(
 
     A root lets go what holds together; of a sub-cluster, all but the largest part leaves. At least one part does.
     """
-    ids, rows = stacked(vectors)
+    ids, rows = stack_vectors(vectors)
     parts = leaves(rows, _TOO_MANY, _LEAST_BY_VECTORS) if len(ids) >= 2 * _LEAST_BY_VECTORS else []
     if len(parts) < 2:
         return None
@@ -109,7 +109,7 @@ def _plan_by_vectors(
     else:
         going = sorted(parts, key=len)[:-1]
     groups = [_SubCluster(tuple(by_centrality([ids[place] for place in part], rows[part]))) for part in going]
-    return _ClusterSplit(cluster, _kept_back(groups, active))
+    return _ClusterSplit(cluster, _keep_back(groups, active))
 
 
 def plan_by_model(
@@ -126,17 +126,17 @@ def plan_by_model(
             continue
         free -= set(members)
         groups.append(_SubCluster(tuple(members), _one_line(part.name), _one_line(part.digest)))
-    kept = _kept_back(groups, active)
+    kept = _keep_back(groups, active)
     if len(kept) < len(groups):
         remarks.append(f"kept a part in cluster {cluster.id}, so that {_LEAST} scenes remain")
     return _ClusterSplit(cluster, kept), remarks
 
 
 def _one_line(text: str) -> str:
-    return " ".join(cleaned(text, len(text)).split())[:_LONGEST_TEXT]
+    return " ".join(clean_text(text, len(text)).split())[:_LONGEST_TEXT]
 
 
-def _kept_back(groups: Sequence[_SubCluster], active: int) -> tuple[_SubCluster, ...]:
+def _keep_back(groups: Sequence[_SubCluster], active: int) -> tuple[_SubCluster, ...]:
     """Keep back the last groups until enough scenes remain in the cluster."""
     kept = list(groups)
     while kept and active - sum(len(group.members) for group in kept) < _LEAST:

@@ -12,10 +12,10 @@ from operator import attrgetter
 
 from pydantic import BaseModel, Field
 
-from everloom.episodic.patrol.steps import NO_MODEL, Change, PatrolRun, StepOutcome, cleaned, passage_of
+from everloom.episodic.patrol.steps import NO_MODEL, Change, PatrolRun, StepOutcome, clean_text, passage_of
 from everloom.episodic.scenes.clusters import refresh
 from everloom.episodic.scenes.node import Node, absorb, nodes_of, scene_columns, scene_document
-from everloom.episodic.scenes.scene import GRACE, LONGEST, SceneContent, lifespan, merged, strengthened
+from everloom.episodic.scenes.scene import GRACE, LONGEST, SceneContent, lifespan, merge_contents, strengthen
 from everloom.errors import MalformedReply, ProviderError
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Prepared
@@ -70,7 +70,7 @@ class _Plan:
         self.shown += nodes
         spent: set[int] = set()
         for proposed in answer.merges:
-            merge = self._believed(proposed, nodes, spent)
+            merge = self._check_merge(proposed, nodes, spent)
             if merge is not None:
                 self.merges.append(merge)
                 spent |= {node.id for node in merge.nodes}
@@ -81,7 +81,7 @@ class _Plan:
             else:
                 self.remarks.append(f"ignored make_dead {item}: {reason or 'it is not dying'}")
 
-    def _believed(self, proposed: ProposedMerge, nodes: Mapping[int, Node], spent: set[int]) -> _Merge | None:
+    def _check_merge(self, proposed: ProposedMerge, nodes: Mapping[int, Node], spent: set[int]) -> _Merge | None:
         """Check one merge; ids that cannot be meant are ignored and reported."""
         survivor = proposed.survivor_id
         if reason := _why_not(survivor, nodes, spent):
@@ -96,9 +96,9 @@ class _Plan:
                 absorbed.append(nodes[item])
         if not absorbed:
             return None
-        action = cleaned(proposed.merged_action, LONGEST["action"])
-        feeling = cleaned(proposed.merged_feeling, LONGEST["feeling"])
-        content = merged(nodes[survivor].content, [node.content for node in absorbed], action, feeling)
+        action = clean_text(proposed.merged_action, LONGEST["action"])
+        feeling = clean_text(proposed.merged_feeling, LONGEST["feeling"])
+        content = merge_contents(nodes[survivor].content, [node.content for node in absorbed], action, feeling)
         return _Merge(nodes[survivor], tuple(absorbed), content)
 
 
@@ -225,6 +225,6 @@ def _unite(tx: Transaction, merge: _Merge, ready: Prepared) -> None:
     tx.op.index.revise(unit, survivor, Prepared(ready.documents, ready.words, None), tx.at)
     if ready.made is not None:
         tx.op.embedding.make_whole(unit, [survivor], ready.made, tx.at)
-    importance = strengthened(merge.survivor.importance)
+    importance = strengthen(merge.survivor.importance)
     unit.run("episodic.survive", id=survivor, importance=importance, lifespan=lifespan(importance))
     absorb(tx, survivor, (node.id for node in merge.absorbed))

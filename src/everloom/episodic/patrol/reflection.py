@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from everloom.clock import to_micros
 from everloom.episodic.entries.entry import diary_key, write_diary
 from everloom.episodic.patrol.intake import parse_note
-from everloom.episodic.patrol.steps import NO_MODEL, Change, PatrolRun, StepOutcome, cleaned, passage_of
+from everloom.episodic.patrol.steps import NO_MODEL, Change, PatrolRun, StepOutcome, clean_text, passage_of
 from everloom.episodic.scenes.node import Node, emotion_columns, nodes_of
 from everloom.episodic.scenes.parser import ParsedScene, emotion_of
 from everloom.episodic.scenes.scene import Emotion, scene_text
@@ -129,8 +129,8 @@ def reflect(run: PatrolRun) -> Change:
 
 def _write(tx: Transaction, run: PatrolRun, answer: ReflectionAnswer, scenes: int) -> StepOutcome:
     """Write the diary page of the day on which the patrol began, and the thoughts in place of the last ones."""
-    diary = cleaned(answer.diary, LONGEST_TEXT)
-    cut = (" ".join(cleaned(each, LONGEST_TEXT).split()).lstrip("-* ") for each in answer.think_md[:_MOST_THOUGHTS])
+    diary = clean_text(answer.diary, LONGEST_TEXT)
+    cut = (" ".join(clean_text(each, LONGEST_TEXT).split()).lstrip("-* ") for each in answer.think_md[:_MOST_THOUGHTS])
     thoughts = [f"- {line}" for line in cut if line]
     if diary:
         write_diary(tx, diary_key(tx.op, run.began_at), diary)

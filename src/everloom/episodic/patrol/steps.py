@@ -121,15 +121,15 @@ def age(_run: PatrolRun) -> Change:
 
 def flag_dying(run: PatrolRun) -> Change:
     """❸ Find the scenes whose strength is spent."""
-    return lambda tx: _stirred(tx, "dying", tx.unit.all("episodic.flag_dying", number=run.number))
+    return lambda tx: _count_changed(tx, "dying", tx.unit.all("episodic.flag_dying", number=run.number))
 
 
 def revive(_run: PatrolRun) -> Change:
     """❺ Bring back the faded scenes that were called often enough; absorbed ones live on in another scene."""
-    return lambda tx: _stirred(tx, "revived", tx.unit.all("episodic.revive"))
+    return lambda tx: _count_changed(tx, "revived", tx.unit.all("episodic.revive"))
 
 
-def _stirred(tx: Transaction, name: str, rows: Sequence[Row]) -> StepOutcome:
+def _count_changed(tx: Transaction, name: str, rows: Sequence[Row]) -> StepOutcome:
     """Count scenes whose status changed; their clusters' means are of active scenes only."""
     refresh(tx.unit, tx.op.embedding, [row["cluster_id"] for row in rows])
     return StepOutcome(counts={name: len(rows)})
@@ -140,7 +140,7 @@ def passage_of(rows: Iterable[object]) -> tuple[Passage, ...]:
     return (Passage("\n".join(json.dumps(row, ensure_ascii=False) for row in rows)),)
 
 
-def cleaned(text: str, most: int) -> str:
+def clean_text(text: str, most: int) -> str:
     """Make a model's text one that can be kept."""
     return UNSTORABLE.sub("", text).strip()[:most]
 

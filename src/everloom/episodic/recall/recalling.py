@@ -18,7 +18,7 @@ from everloom.episodic.calibration import thresholds_of
 from everloom.episodic.scenes.clusters import Cluster, cluster_vectors, clusters_of, find_cluster, refresh
 from everloom.episodic.scenes.node import KIND, Node, nodes_of
 from everloom.episodic.scenes.parser import emotion_of
-from everloom.episodic.scenes.scene import AXES, Emotion, folded
+from everloom.episodic.scenes.scene import AXES, Emotion, fold_text
 from everloom.errors import Rejected
 from everloom.kernel.journal import count_access
 from everloom.kernel.search import DEFAULT, Findings, Scope
@@ -63,7 +63,7 @@ def recall(being: Being, message: str, felt: object = None) -> Recall:
     feeling = _parse_feeling(felt)
     if not message.strip() and feeling is None:
         raise Rejected("there is nothing to recall by", hint="give a message, a feeling, or both")
-    ids = _most_alike(being, feeling) if feeling and not message.strip() else _touched(being, message, feeling)
+    ids = _find_alike(being, feeling) if feeling and not message.strip() else _find_touched(being, message, feeling)
     if ids is None:
         return Recall(text="", fragments=(), node_ids=(), reason="no embedder can answer now: go on without it")
     with being.op.read() as unit:
@@ -71,7 +71,7 @@ def recall(being: Being, message: str, felt: object = None) -> Recall:
     if not nodes:
         return Recall(text="", fragments=(), node_ids=(), reason="no scene is near enough")
     reactivate(being, ids)
-    fragments = _mixed((text for item in ids for text in (nodes[item].scene.action, nodes[item].feeling)), being.chance)
+    fragments = _mix((text for item in ids for text in (nodes[item].scene.action, nodes[item].feeling)), being.chance)
     return Recall(text=f"{_OPENING}\n{' / '.join(fragments)}\n{_CLOSING}", fragments=fragments, node_ids=tuple(ids))
 
 
@@ -92,14 +92,14 @@ def _numbers_in(text: str) -> dict[str, str]:
     return {name.strip(): number for name, number in pairs}
 
 
-def _most_alike(being: Being, feeling: Emotion) -> list[int]:
+def _find_alike(being: Being, feeling: Emotion) -> list[int]:
     """Find the living scenes that felt most alike."""
     with being.op.read() as unit:
         rows = unit.all("episodic.felt_nearest", limit=_RECALLED, **feeling.as_dict())
     return [row["id"] for row in rows]
 
 
-def _touched(being: Being, message: str, feeling: Emotion | None) -> list[int] | None:
+def _find_touched(being: Being, message: str, feeling: Emotion | None) -> list[int] | None:
     """Find the living scenes over the threshold; with a feeling, most alike first. None without any embedder."""
     wanted = _RECALLED if feeling is None else _COMPARED
     found = search_scenes(being, message, limit=wanted, where=_living)
@@ -130,7 +130,7 @@ def _living(unit: Unit, ids: Sequence[int]) -> AbstractSet[int]:
     return {row["id"] for row in unit.all("episodic.status_of", ids=ids) if row["status"] != "dead"}
 
 
-def _mixed(texts: Iterable[str], chance: random.Random) -> tuple[str, ...]:
+def _mix(texts: Iterable[str], chance: random.Random) -> tuple[str, ...]:
     """Mix actions and feelings so that the borders between scenes blur; none of them may close the tag."""
     harmless = (_TAG.sub("‹", text) for text in texts)
     return fisher_yates([text for text in harmless if text], chance)
@@ -178,7 +178,7 @@ def _nodes_in(unit: Unit, cluster_id: int, limit: int, query: str | None) -> lis
     depth = limit if query is None else _DEEPEST
     ids = [row["id"] for row in unit.all("episodic.node_in_cluster", cluster=cluster_id, limit=depth)]
     nodes = nodes_of(unit, ids)
-    terms = None if query is None else [folded(term) for term in query.split()]
+    terms = None if query is None else [fold_text(term) for term in query.split()]
     ranked = (nodes[item] for item in ids)
     found = (node for node in ranked if terms is None or any(term in node.content.haystack for term in terms))
     return list(found)[:limit]

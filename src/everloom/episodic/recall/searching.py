@@ -11,7 +11,7 @@ from everloom.clock import from_micros, to_micros
 from everloom.episodic.being import Being
 from everloom.episodic.recall.recalling import reactivate, search_scenes
 from everloom.episodic.scenes.node import Node, nodes_of
-from everloom.episodic.scenes.scene import folded
+from everloom.episodic.scenes.scene import fold_text
 from everloom.errors import Rejected
 from everloom.kernel.search import Scope
 from everloom.kernel.texts import checked
@@ -73,20 +73,20 @@ def search_memory(being: Being, query: str, mode: SearchMode, limit: int) -> Fou
         raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {_MOST_HITS}")
     terms = list(dict.fromkeys(checked(query, "the query", _LONGEST_QUERY).split()))[:_MOST_TERMS]
     with being.op.read() as unit:
-        held = _holding(unit, terms, mode)
+        held = _find_literally(unit, terms, mode)
     # With `and`, words decide and vectors only rank what holds them all.
     how: Mapping[str, Any] = {"limit": limit} if mode == "or" else {"limit": _MOST_HOLDING, "among": held}
     found = search_scenes(being, query, **how)
     similar = {hit.id: hit.similarity for hit in found.hits if hit.similarity is not None}
     with being.op.read() as unit:
         nodes = nodes_of(unit, sorted({*held, *similar, *(item for hit in found.hits for item in hit.also)}))
-    hits = _ranked(nodes, terms, similar)[:limit]
+    hits = _rank(nodes, terms, similar)[:limit]
     reactivate(being, [hit.node.id for hit in hits])
     text = "\n".join(hit.line for hit in hits) or "no related memory"
     return FoundScenes(text=text, hits=tuple(hits), by_vectors=found.by_vectors)
 
 
-def _holding(unit: Unit, terms: Sequence[str], mode: SearchMode) -> list[int]:
+def _find_literally(unit: Unit, terms: Sequence[str], mode: SearchMode) -> list[int]:
     """Find the scenes that hold the terms literally, whatever their case."""
     if mode == "or":
         found = (unit.all("episodic.holding", pattern=_pattern(term), limit=_MOST_HOLDING) for term in terms)
@@ -94,21 +94,21 @@ def _holding(unit: Unit, terms: Sequence[str], mode: SearchMode) -> list[int]:
     # The longest term is held by the fewest scenes; the others are looked for in what it finds.
     longest, *others = sorted(terms, key=len, reverse=True)
     rows = unit.all("episodic.holding", pattern=_pattern(longest), limit=FOREVER)
-    return [row["id"] for row in rows if all(folded(term) in row["haystack"] for term in others)]
+    return [row["id"] for row in rows if all(fold_text(term) in row["haystack"] for term in others)]
 
 
 def _pattern(term: str) -> str:
     """Write a term as a pattern in which nothing is a wildcard."""
-    literal = folded(term).replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    literal = fold_text(term).replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{literal}%"
 
 
-def _ranked(nodes: Mapping[int, Node], terms: Sequence[str], similar: Mapping[int, float]) -> list[FoundScene]:
+def _rank(nodes: Mapping[int, Node], terms: Sequence[str], similar: Mapping[int, float]) -> list[FoundScene]:
     """Order what was found by either way: similarity and literal matches add up; ties go to the newer."""
     scores, hits = {}, {}
     for item, node in nodes.items():
-        texts = {name: folded(text) for name, text in node.content.texts.items()}
-        matched = [[name for name, text in texts.items() if folded(term) in text] for term in terms]
+        texts = {name: fold_text(text) for name, text in node.content.texts.items()}
+        matched = [[name for name, text in texts.items() if fold_text(term) in text] for term in terms]
         scores[item] = similar.get(item, 0.0) + _LITERAL * sum(map(bool, matched)) / len(terms)
         names = tuple(dict.fromkeys(name for fields in matched for name in fields))
         hits[item] = FoundScene(node=node, matched=names, similarity=similar.get(item))

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import numpy as np
 
-from everloom.episodic.scenes.geometry import Floats, mean_of, packed, unpacked
+from everloom.episodic.scenes.geometry import Floats, mean_of, pack_vector, unpack_vectors
 from everloom.errors import NotFound
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import register
@@ -104,18 +104,18 @@ def refresh(unit: Unit, embedding: Embedding, cluster_ids: Iterable[int]) -> Non
     homes = {
         row["id"]: row["cluster_id"] for row in unit.all("episodic.living_in", ids=wanted) if row["status"] == "active"
     }
-    sums = _summed(unit, embedding, homes)
+    sums = _sum_vectors(unit, embedding, homes)
     model = embedding.preferred_id(unit)
     unit.many(
         "episodic.cluster_vector",
         (
-            {"id": each, "model": model, "vector": packed(mean_of(sums[each][None, :])) if each in sums else None}
+            {"id": each, "model": model, "vector": pack_vector(mean_of(sums[each][None, :])) if each in sums else None}
             for each in wanted
         ),
     )
 
 
-def _summed(unit: Unit, embedding: Embedding, homes: dict[int, int]) -> dict[int, Floats]:
+def _sum_vectors(unit: Unit, embedding: Embedding, homes: dict[int, int]) -> dict[int, Floats]:
     """Add up the vectors of scenes by cluster, a page at a time."""
     sums: dict[int, Floats] = {}
     ids = list(homes)
@@ -132,4 +132,4 @@ def cluster_vectors(unit: Unit, embedding: Embedding) -> tuple[list[int], Floats
     # Not the roots: they hold what belongs nowhere yet, so their means say nothing.
     rows = unit.all("episodic.cluster_vectors", model=embedding.preferred_id(unit))
     ids = [row["id"] for row in rows]
-    return ids, unpacked([row["vector"] for row in rows]) if ids else np.empty((0, 0), np.float32)
+    return ids, unpack_vectors([row["vector"] for row in rows]) if ids else np.empty((0, 0), np.float32)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from everloom.episodic.being import Being
 from everloom.episodic.scenes.clusters import refresh
 from everloom.episodic.scenes.node import Node, absorb, add_documents, add_nodes, nodes_of, scene_document
-from everloom.episodic.scenes.scene import LONGEST, merged
+from everloom.episodic.scenes.scene import LONGEST, merge_contents
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.journal import pin
 from everloom.kernel.operation import Transaction
@@ -49,7 +49,7 @@ def merge_nodes(
     with op.read() as unit:
         nodes = _existing(unit, ids)
     first, *others = (nodes[item].content for item in ids)
-    whole = merged(first, others, action, felt)
+    whole = merge_contents(first, others, action, felt)
     # Embedded before the transaction, for a model may be slow. Whether the scenes may be merged is asked inside it: a
     # repeated call finds them absorbed by the first, and must get its answer instead of an error.
     ready = op.index.prepare([scene_document(whole, op.now)])

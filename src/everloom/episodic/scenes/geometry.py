@@ -28,12 +28,12 @@ def mean_of(rows: Floats) -> Floats:
     return mean
 
 
-def packed(vector: Floats) -> bytes:
+def pack_vector(vector: Floats) -> bytes:
     """Write a vector as a cluster's row keeps it."""
     return vector.astype("<f4").tobytes()
 
 
-def unpacked(blobs: Sequence[bytes]) -> Floats:
+def unpack_vectors(blobs: Sequence[bytes]) -> Floats:
     """Read vectors from clusters' rows, one row each."""
     return np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), -1).astype(np.float32)
 
@@ -41,7 +41,7 @@ def unpacked(blobs: Sequence[bytes]) -> Floats:
 def best_matches(vectors: Mapping[int, Floats], places: Sequence[int], rows: Floats, over: float) -> dict[int, int]:
     """Find for each vector the place that is nearest, if it is nearer than `over`; the first of equals."""
     found: dict[int, int] = {}
-    ids, asked = stacked(vectors)
+    ids, asked = stack_vectors(vectors)
     for start in range(0, len(ids) if len(places) else 0, _BLOCK):
         similar = asked[start : start + _BLOCK] @ rows.T
         best = similar.argmax(axis=1)
@@ -101,7 +101,7 @@ def leaves(rows: Floats, most: int, least: int) -> list[npt.NDArray[np.intp]]:
     return done
 
 
-def stacked(vectors: Mapping[int, Floats]) -> tuple[list[int], Floats]:
+def stack_vectors(vectors: Mapping[int, Floats]) -> tuple[list[int], Floats]:
     """Write vectors by id as ids and rows."""
     ids = list(vectors)
     if not ids:

@@ -138,10 +138,10 @@ class SceneContent:
     @property
     def haystack(self) -> str:
         """Write all texts as one that is folded for literal search."""
-        return folded("\n".join(text for text in self.texts.values() if text))
+        return fold_text("\n".join(text for text in self.texts.values() if text))
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Fold a text so that case and composition do not matter when it is looked for."""
     return unicodedata.normalize("NFKC", text).casefold()
 
@@ -191,12 +191,12 @@ def lifespan(importance: float) -> int:
     return patrols
 
 
-def strengthened(importance: float) -> float:
+def strengthen(importance: float) -> float:
     """Raise the importance of a scene that absorbed others."""
     return min(1.0, importance + _STRENGTHENED)
 
 
-def merged(survivor: SceneContent, absorbed: Sequence[SceneContent], action: str, feeling: str) -> SceneContent:
+def merge_contents(survivor: SceneContent, absorbed: Sequence[SceneContent], action: str, feeling: str) -> SceneContent:
     """Write the scene that stands for all of them; nothing that was felt or said is lost from its history.
 
     The timeline is made of what the scenes say, never of a model's words: what happened is not for a model to write.
@@ -205,23 +205,23 @@ def merged(survivor: SceneContent, absorbed: Sequence[SceneContent], action: str
     scenes = [each.scene for each in everyone]
     whole = Scene(
         action=action or survivor.scene.action,
-        actors=_joined((each.actors for each in scenes), MOST["actors"]),
-        when=_timeline([*absorbed, survivor]),
+        actors=_join_lists((each.actors for each in scenes), MOST["actors"]),
+        when=_join_timelines([*absorbed, survivor]),
         setting=next((each.setting for each in scenes if each.setting), ""),
-        dialogue=_joined((each.dialogue for each in scenes), MOST["dialogue"]),
-        sensory=_joined((each.sensory for each in scenes), MOST["sensory"]),
+        dialogue=_join_lists((each.dialogue for each in scenes), MOST["dialogue"]),
+        sensory=_join_lists((each.sensory for each in scenes), MOST["sensory"]),
     )
     return replace(
         survivor,
         scene=whole,
         feeling=feeling or next((each.feeling for each in everyone if each.feeling), ""),
-        themes=_joined((each.themes for each in everyone), MOST["themes"]),
+        themes=_join_lists((each.themes for each in everyone), MOST["themes"]),
         importance=max(each.importance for each in everyone),
-        emotion=_blended(each.emotion for each in everyone),
+        emotion=_blend(each.emotion for each in everyone),
     )
 
 
-def _timeline(contents: Iterable[SceneContent]) -> tuple[When, ...]:
+def _join_timelines(contents: Iterable[SceneContent]) -> tuple[When, ...]:
     """Join timelines in order of their dates; a bare date gets the action and the feeling that belonged to it."""
     entries = dict.fromkeys(
         entry if entry.action else When(entry.date, each.scene.action, each.feeling)
@@ -231,12 +231,12 @@ def _timeline(contents: Iterable[SceneContent]) -> tuple[When, ...]:
     return tuple(sorted(entries, key=lambda entry: entry.date))
 
 
-def _joined(lists: Iterable[Sequence[str]], most: int) -> tuple[str, ...]:
+def _join_lists(lists: Iterable[Sequence[str]], most: int) -> tuple[str, ...]:
     """Join lists without repetition."""
     return tuple(dict.fromkeys(chain.from_iterable(lists)))[:most]
 
 
-def _blended(emotions: Iterable[Emotion | None]) -> Emotion | None:
+def _blend(emotions: Iterable[Emotion | None]) -> Emotion | None:
     """Take the mean of the emotions that are known."""
     known = [emotion for emotion in emotions if emotion is not None]
     if not known:
