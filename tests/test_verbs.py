@@ -12,13 +12,13 @@ from everloom.errors import Rejected
 from everloom.loom import Workspace, open_loom
 from everloom.settings import Settings
 from everloom.wiring.policies import MIND_TASKS
-from everloom.wiring.tools import FACULTIES, MOST_CHARACTERS, faculty_tools, written
+from everloom.wiring.tools import MOST_CHARACTERS, SWITCHED, faculty_tools, write_answer
 
 
 @pytest.fixture
 def place(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    settings = Settings.model_validate({"mind": {"faculties": "semantic, being, graph"}})
+    settings = Settings.model_validate({"mind": {"faculties": "semantic, episodic, graph"}})
     with open_loom(store_url, settings=settings) as loom:
         yield loom.workspace()
 
@@ -29,8 +29,8 @@ def test_verbs_of_other_faculties_are_tools_when_they_are_switched_on(place: Wor
     assert len(tools) == len(place.mind.tools())
     kept = json.loads(tools["remember"].use({"subject_names": ["James"], "content": "James sails."}))
     assert kept["subjects_created"] == ["James"]
-    assert "James sails." in tools["recall"].use({"query": "James"})
-    assert "James sails." in tools["bring_to_mind"].use({"query": "sailing"})
+    assert "James sails." in tools["recall"].use({"question_or_subject_name": "James"})
+    assert "James sails." in tools["bring_to_mind"].use({"topic_or_context": "sailing"})
     assert json.loads(tools["update_notes"].use({"notes": ["Buy rope"]}))
     assert json.loads(tools["recall_memory"].use({}))["clusters"] == []
     tools["memory_store"].use({"type": "decision", "title": "Blue", "content": "The boat is blue."})
@@ -48,15 +48,15 @@ def test_without_being_asked_for_they_are_not_there(place: Workspace) -> None:
         faculty_tools(["memory"], place)
 
 
-@pytest.mark.parametrize("given", [{}, {"query": 7}, {"query": "x", "limit": 3}, {"query": None}])
+@pytest.mark.parametrize("given", [{}, {"query": 7}, {"query": "x", "graph": 3}, {"query": None}])
 def test_what_a_model_gives_is_checked(place: Workspace, given: dict[str, object]) -> None:
-    tools = {each.tool.name: each for each in faculty_tools(FACULTIES, place)}
-    with pytest.raises(Rejected, match="recall: "):
-        tools["recall"].use(given)
+    tools = {each.tool.name: each for each in faculty_tools(SWITCHED, place)}
+    with pytest.raises(Rejected, match=r"query|graph"):
+        tools["memory_recall"].use(given)
 
 
 def test_a_long_answer_is_cut() -> None:
-    assert len(written(["x" * 2 * MOST_CHARACTERS])) < MOST_CHARACTERS + 100
+    assert len(write_answer(["x" * 2 * MOST_CHARACTERS])) < MOST_CHARACTERS + 100
 
 
 def test_the_tasks_of_the_mind_are_those_that_are_announced(place: Workspace) -> None:

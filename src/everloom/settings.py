@@ -151,8 +151,8 @@ class MindSettings(Section):
     dollars_a_day: float | None = Field(
         default=None, ge=0, description="daily budget; once it is spent, llm.small converses until midnight"
     )
-    faculties: Annotated[tuple[Literal["semantic", "being", "graph"], ...], BeforeValidator(_parted)] = Field(
-        default=(), description="whose verbs the agent may use in conversation: semantic, being, graph"
+    faculties: Annotated[tuple[Literal["semantic", "episodic", "graph"], ...], BeforeValidator(_parted)] = Field(
+        default=(), description="whose verbs the agent may use in conversation: semantic, episodic, graph"
     )
     memory_tool: bool = Field(
         default=False, description="also offer the notes to the agent through Anthropic's memory tool"

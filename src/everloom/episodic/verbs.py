@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, AnyMethod, Effect, Says, verb
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, AnyMethod, Effect, Says, helps, verb
 
 if TYPE_CHECKING:
     from everloom.episodic.being import Being
@@ -35,8 +35,8 @@ Target = Literal[
 Action = Literal["get", "append", "update", "delete"]
 
 _Key = Annotated[str | None, Says("the same key never writes twice", is_plumbing=True)]
-_Limit = Annotated[int, Says("how many at most")]
-_NodeId = Annotated[int, Says("the id of a scene", metavar="ID")]
+_Limit = Annotated[int, helps("how many at most")]
+_NodeId = Annotated[int, helps("the id of a scene", metavar="ID")]
 _Feeling = Annotated[
     Mapping[str, float] | Sequence[float] | str | None,
     Says("recall by feeling: six numbers -1..1, or some by name: valence=0.8,trust=0.5", metavar="NUMBERS"),
@@ -84,7 +84,7 @@ class Episodic:
     )
     def recall(
         self,
-        user_message: Annotated[str, Says("the message that may touch something", metavar="MESSAGE")] = "",
+        user_message: Annotated[str, helps("the message that may touch something", metavar="MESSAGE")] = "",
         *,
         feeling: _Feeling = None,
     ) -> Recall:
@@ -101,11 +101,11 @@ class Episodic:
     )
     def recall_memory(
         self,
-        cluster_id: Annotated[int | None, Says("the cluster whose scenes are wanted", metavar="CLUSTER")] = None,
+        cluster_id: Annotated[int | None, helps("the cluster whose scenes are wanted", metavar="CLUSTER")] = None,
         *,
         limit: _Limit = 5,
-        query: Annotated[str | None, Says("only scenes that hold these words; of clusters, the nearest first")] = None,
-        no_nodes: Annotated[bool, Says("leave the scenes out")] = False,
+        query: Annotated[str | None, helps("only scenes that hold these words; of clusters, the nearest first")] = None,
+        no_nodes: Annotated[bool, helps("leave the scenes out")] = False,
     ) -> ClusterMemory:
         """List the clusters, or bring back one cluster's scenes."""
         from everloom.episodic.recall import recall_memory
@@ -120,9 +120,9 @@ class Episodic:
     )
     def search_memory(
         self,
-        query: Annotated[str, Says("what to look for", metavar="QUERY")],
+        query: Annotated[str, helps("what to look for", metavar="QUERY")],
         *,
-        mode: Annotated[Literal["or", "and"], Says("any word, or all of them")] = "or",
+        mode: Annotated[Literal["or", "and"], helps("any word, or all of them")] = "or",
         limit: _Limit = 10,
     ) -> FoundScenes:
         """Look for scenes on purpose, forgotten ones included."""
@@ -133,11 +133,11 @@ class Episodic:
     @_tool("Search history", READS, "Find what was said in conversations, by words and by date (YYYY-MM-DD).")
     def search_history(
         self,
-        query: Annotated[str | None, Says("what was said", metavar="QUERY")] = None,
+        query: Annotated[str | None, helps("what was said", metavar="QUERY")] = None,
         *,
-        date_from: Annotated[datetime | None, Says("only what was said then or later", flag="--from")] = None,
+        date_from: Annotated[datetime | None, helps("only what was said then or later", flag="--from")] = None,
         date_to: Annotated[
-            datetime | None, Says("only what was said then or earlier", flag="--until", ends_day=True)
+            datetime | None, helps("only what was said then or earlier", flag="--until", ends_day=True)
         ] = None,
         limit: _Limit = 10,
     ) -> tuple[SaidMessage, ...]:
@@ -156,7 +156,7 @@ class Episodic:
     def update_notes(
         self,
         *,
-        action: Annotated[Literal["append", "update"], Says("add, or replace waiting scenes")] = "append",
+        action: Annotated[Literal["append", "update"], helps("add, or replace waiting scenes")] = "append",
         scenes: _Scenes = (),
         notes: Annotated[
             Sequence[str | Mapping[str, Any]], Says("text, or {content, type: note or someday}", flag="--note")
@@ -189,7 +189,7 @@ class Episodic:
         content: Annotated[str | None, Says("partner_rules: [category] title: body", metavar="CONTENT")] = None,
         *,
         key: Annotated[str | None, Says("needed to update and delete")] = None,
-        location: Annotated[str | None, Says("where it is")] = None,
+        location: Annotated[str | None, helps("where it is")] = None,
         to: Annotated[str | None, Says("party_message: the Being it goes to")] = None,
     ) -> MemoryUpdated:
         """Read or change preferences, knowledge, diary, notes, rules, soul and the like."""
@@ -201,11 +201,11 @@ class Episodic:
     @_tool("Update relation", ADDS_ONCE, "Write down who somebody or something is to you, or forget it.")
     def update_relation(
         self,
-        entity_name: Annotated[str, Says("who or what it is", metavar="NAME")],
+        entity_name: Annotated[str, helps("who or what it is", metavar="NAME")],
         relation_type: Annotated[str, Says("person, device, ai, organization, …", flag="--type")] = "person",
-        content: Annotated[str | None, Says("what to write down", metavar="CONTENT")] = None,
+        content: Annotated[str | None, helps("what to write down", metavar="CONTENT")] = None,
         *,
-        action: Annotated[Literal["upsert", "delete"], Says("write it down, or forget it")] = "upsert",
+        action: Annotated[Literal["upsert", "delete"], helps("forget it", flag="--delete")] = "upsert",
     ) -> MemoryEntry:
         """Write down who somebody or something is, or forget it."""
         from everloom.episodic.entries import update_relation
@@ -215,9 +215,9 @@ class Episodic:
     @_tool("Merge nodes", ADDS, "Make one scene of several that are one; the originals stay, absorbed in it.")
     def merge_nodes(
         self,
-        node_ids: Annotated[Sequence[int], Says("the scenes that are one", metavar="ID")],
-        summary: Annotated[str, Says("what all of them say", flag="--summary")],
-        feeling: Annotated[str | None, Says("how it felt", flag="--feeling")] = None,
+        node_ids: Annotated[Sequence[int], helps("the scenes that are one", metavar="ID")],
+        summary: Annotated[str, helps("what all of them say", flag="--summary")],
+        feeling: Annotated[str | None, helps("how it felt", flag="--feeling")] = None,
         *,
         idempotency_key: _Key = None,
     ) -> MergedNodes:
@@ -251,7 +251,7 @@ class Episodic:
         return self.run_patrol()
 
     @_tool("Patrol report", READS, "The newest patrols, step by step: counts, milliseconds, what was skipped and why.")
-    def patrol_report(self, *, limit: Annotated[int, Says("how many patrols")] = 1) -> tuple[PatrolReport, ...]:
+    def patrol_report(self, *, limit: Annotated[int, helps("how many patrols")] = 1) -> tuple[PatrolReport, ...]:
         """Show the newest patrols step by step."""
         from everloom.episodic.patrol import patrol_report
 

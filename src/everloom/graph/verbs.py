@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, verb
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, helps, verb
 
 if TYPE_CHECKING:
     from everloom.graph import results
@@ -36,26 +36,26 @@ _RelationType = Literal["SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQU
 
 _TOOLS = ("graph",)
 
-_Id = Annotated[str, Says("the memory's id, or its beginning", metavar="ID")]
-_EdgeId = Annotated[str, Says("the edge's id, or its beginning", metavar="ID")]
-_Type = Annotated[MemoryType, Says("what kind of memory it is")]
-_Title = Annotated[str, Says("one line that says it")]
-_Content = Annotated[str, Says("the text")]
-_Tags = Annotated[Sequence[str] | str | None, Says("separated by commas, or as JSON")]
-_Importance = Annotated[float, Says("from 0 to 1: 0.8+ critical, 0.5-0.7 standard, 0.3-0.4 minor")]
-_Share = Annotated[float | None, Says("from 0 to 1")]
-_Steps = Annotated[Sequence[str] | None, Says("a step of a procedure, in order", flag="--step")]
-_Before = Annotated[Sequence[str] | None, Says("what must hold before a procedure", flag="--precondition")]
-_After = Annotated[Sequence[str] | None, Says("what holds after a procedure", flag="--postcondition")]
-_Types = Annotated[Sequence[MemoryType] | None, Says("only these types")]
-_WithTags = Annotated[Sequence[str] | str | None, Says("only memories that have all of these tags")]
-_Limit = Annotated[int, Says("how many at most")]
-_MinImportance = Annotated[float, Says("only memories at least this important")]
-_Archived = Annotated[bool, Says("also memories that have decayed")]
-_Relations = Annotated[Sequence[_RelationType] | None, Says("only relations of these types")]
+_Id = Annotated[str, helps("the memory's id, or its beginning", metavar="ID")]
+_EdgeId = Annotated[str, helps("the edge's id, or its beginning", metavar="ID")]
+_Type = Annotated[MemoryType, helps("what kind of memory it is")]
+_Title = Annotated[str, helps("one line that says it")]
+_Content = Annotated[str, helps("the text")]
+_Tags = Annotated[Sequence[str] | str | None, helps("separated by commas, or as JSON")]
+_Importance = Annotated[float, Says("0.8+ critical, 0.5-0.7 standard, 0.3-0.4 minor", least=0, most=1)]
+_Share = Annotated[float | None, helps("from 0 to 1", least=0, most=1)]
+_Steps = Annotated[Sequence[str] | None, helps("a step of a procedure, in order", flag="--step")]
+_Before = Annotated[Sequence[str] | None, helps("what must hold before a procedure", flag="--precondition")]
+_After = Annotated[Sequence[str] | None, helps("what holds after a procedure", flag="--postcondition")]
+_Types = Annotated[Sequence[MemoryType] | None, helps("only these types")]
+_WithTags = Annotated[Sequence[str] | str | None, helps("only memories that have all of these tags")]
+_Limit = Annotated[int, helps("how many at most", least=1, most=100)]
+_MinImportance = Annotated[float, helps("only memories at least this important", least=0, most=1)]
+_Archived = Annotated[bool, helps("also memories that have decayed")]
+_Relations = Annotated[Sequence[_RelationType] | None, helps("only relations of these types")]
 _Description = Annotated[str | None, Says("why, at length: the edge's own text")]
-_Refresh = Annotated[bool, Says("write it anew, or read it as it is", flag="--refresh/--read")]
-_Connect = Annotated[bool | None, Says("draw relations to what is near", flag="--edges/--no-edges")]
+_Refresh = Annotated[bool, helps("write it anew, or read it as it is", flag="--refresh/--read")]
+_Connect = Annotated[bool | None, helps("draw relations to what is near", flag="--edges/--no-edges")]
 
 
 class Graph:
@@ -105,7 +105,7 @@ class Graph:
         content: _Content,
         tags: _Tags = None,
         importance: _Importance = 0.5,
-        confidence: Annotated[float, Says("from 0 to 1")] = 0.8,
+        confidence: Annotated[float, helps("from 0 to 1", least=0, most=1)] = 0.8,
         steps: _Steps = None,
         preconditions: _Before = None,
         postconditions: _After = None,
@@ -148,7 +148,7 @@ class Graph:
     )
     def recall(
         self,
-        query: Annotated[str, Says("a question, or words to look for", metavar="QUERY")],
+        query: Annotated[str, helps("a question, or words to look for", metavar="QUERY")],
         *,
         limit: _Limit = 10,
         types: _Types = None,
@@ -186,7 +186,7 @@ class Graph:
     def search(
         self,
         *,
-        query: Annotated[str, Says("words to look for")] = "",
+        query: Annotated[str, helps("words to look for")] = "",
         types: _Types = None,
         tags: _WithTags = None,
         min_importance: _MinImportance = 0.0,
@@ -213,10 +213,10 @@ class Graph:
         self,
         id: _Id,
         *,
-        type: Annotated[MemoryType | None, Says("another kind of memory; the file moves")] = None,
-        title: Annotated[str | None, Says("another title")] = None,
-        content: Annotated[str | None, Says("another text")] = None,
-        tags: Annotated[Sequence[str] | str | None, Says("in place of the old ones, separated by commas")] = None,
+        type: Annotated[MemoryType | None, helps("another kind of memory; the file moves")] = None,
+        title: Annotated[str | None, helps("another title")] = None,
+        content: Annotated[str | None, helps("another text")] = None,
+        tags: Annotated[Sequence[str] | str | None, helps("in place of the old ones, separated by commas")] = None,
         importance: _Share = None,
         confidence: _Share = None,
         steps: _Steps = None,
@@ -246,9 +246,9 @@ class Graph:
     )
     def relate(
         self,
-        from_id: Annotated[str, Says("the memory where the relation begins")],
-        to_id: Annotated[str, Says("the memory it leads to")],
-        type: Annotated[_RelationType, Says("what kind of relation it is")],
+        from_id: Annotated[str, helps("the memory where the relation begins")],
+        to_id: Annotated[str, helps("the memory it leads to")],
+        type: Annotated[_RelationType, helps("what kind of relation it is")],
         *,
         strength: _Share = None,
         context: Annotated[str | None, Says("why, in a few words")] = None,
@@ -268,7 +268,11 @@ class Graph:
         models="Follow relations from a memory, up to some hops away.",
     )
     def related(
-        self, id: _Id, *, hops: Annotated[int, Says("how far to follow, 1 to 5")] = 1, types: _Relations = None
+        self,
+        id: _Id,
+        *,
+        hops: Annotated[int, helps("how far to follow, 1 to 5", least=1, most=5)] = 1,
+        types: _Relations = None,
     ) -> list[results.RelatedMemory]:
         """Follow relations from a memory."""
         from everloom.graph.operations.edges import related
@@ -292,9 +296,9 @@ class Graph:
     def edge_search(
         self,
         *,
-        query: Annotated[str, Says("words of the titles or the description")] = "",
-        type: Annotated[_RelationType | None, Says("only edges of this type")] = None,
-        memory_id: Annotated[str | None, Says("only edges of this memory", flag="--memory", metavar="ID")] = None,
+        query: Annotated[str, helps("words of the titles or the description")] = "",
+        type: Annotated[_RelationType | None, helps("only edges of this type")] = None,
+        memory_id: Annotated[str | None, helps("only edges of this memory", flag="--memory", metavar="ID")] = None,
         limit: _Limit = 20,
     ) -> list[results.Edge]:
         """Find edges by words, type or memory."""
@@ -313,9 +317,9 @@ class Graph:
         self,
         id: _EdgeId,
         *,
-        type: Annotated[_RelationType | None, Says("another type")] = None,
+        type: Annotated[_RelationType | None, helps("another type")] = None,
         strength: _Share = None,
-        description: Annotated[str | None, Says("another text")] = None,
+        description: Annotated[str | None, helps("another text")] = None,
     ) -> results.DrawnEdge:
         """Change an edge and both memories' sides of it."""
         from everloom.graph.operations.edges import update_edge
@@ -338,12 +342,12 @@ class Graph:
     )
     def episode(
         self,
-        title: Annotated[str, Says("what happened, in one line")],
+        title: Annotated[str, helps("what happened, in one line")],
         *,
-        type: Annotated[str, Says("what kind of thing it was")] = "",
+        type: Annotated[str, helps("what kind of thing it was")] = "",
         tags: _Tags = None,
-        summary: Annotated[str, Says("in a sentence")] = "",
-        memory_id: Annotated[str | None, Says("the memory it is about", flag="--memory", metavar="ID")] = None,
+        summary: Annotated[str, helps("in a sentence")] = "",
+        memory_id: Annotated[str | None, helps("the memory it is about", flag="--memory", metavar="ID")] = None,
     ) -> results.NotedEpisode:
         """Add an entry to today's diary."""
         from everloom.graph.files.parser import checked_tags
@@ -363,7 +367,7 @@ class Graph:
         memory_relate.""",
     )
     def reflect(
-        self, *, dry_run: Annotated[bool, Says("only propose: write nothing, ask no model")] = False
+        self, *, dry_run: Annotated[bool, helps("only propose: write nothing, ask no model")] = False
     ) -> results.Reflected:
         """Group what is alike; write insights with a language model, or propose them without one."""
         from everloom.graph.pages.insights import reflect
@@ -409,9 +413,9 @@ class Graph:
     def tags(
         self,
         *,
-        action: Annotated[Literal["list", "related", "suggest"], Says("a tag or an id says it, too")] = "list",
-        tag: Annotated[str | None, Says("related: the tags that stand beside this one", flag="--related")] = None,
-        id: Annotated[str | None, Says("suggest: the tags that this memory lacks", flag="--suggest")] = None,
+        action: Annotated[Literal["list", "related", "suggest"], helps("a tag or an id says it, too")] = "list",
+        tag: Annotated[str | None, Says("for related: the tags that stand beside this one", flag="--related")] = None,
+        id: Annotated[str | None, Says("for suggest: the tags that this memory lacks", flag="--suggest")] = None,
     ) -> list[results.TagCount] | results.SuggestedTags:
         """List tags, those beside one, or those that a memory lacks."""
         from everloom.errors import Rejected

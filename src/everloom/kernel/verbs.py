@@ -41,7 +41,8 @@ class Says:
     """What a parameter means, in one line, and what a surface cannot tell from its type.
 
     `flag` is its option on the command line where that is not its own name. `ends_day`: a date without a time means the
-    end of that day. `is_plumbing`: each surface carries it in its own way, and models do not see it.
+    end of that day. `is_plumbing`: each surface carries it in its own way, and models do not see it. `is_plain`: only
+    people read the text. `least` and `most` bound a number.
     """
 
     text: str = ""
@@ -49,6 +50,14 @@ class Says:
     metavar: str | None = None
     ends_day: bool = False
     is_plumbing: bool = False
+    is_plain: bool = False
+    least: float | None = None
+    most: float | None = None
+
+
+def helps(text: str, **more: Any) -> Says:
+    """Say what a parameter means to people only: its name says as much, and models are spared the text."""
+    return Says(text, is_plain=True, **more)
 
 
 @dataclass(frozen=True, slots=True)

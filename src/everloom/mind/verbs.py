@@ -49,7 +49,7 @@ Before = Annotated[int | None, Says("older than this message", metavar="ID")]
 Holding = Annotated[
     str | None, Says("only messages that hold these words, however old", flag="--search", metavar="WORDS")
 ]
-Limit = Annotated[int, Says("at most so many")]
+Limit = Annotated[int, Says("how many at most", is_plain=True, least=1, most=1_000)]
 
 
 class Mind:

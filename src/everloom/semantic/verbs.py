@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, verb
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, helps, verb
 from everloom.semantic.arguments import NewObservation, NewSubject, SearchMode, WrittenKind
 
 if TYPE_CHECKING:
@@ -26,19 +26,21 @@ _FULL = ("semantic-full",)
 Subject = Annotated[str, Says(metavar="SUBJECT")]
 Other = Annotated[str, Says(metavar="OTHER")]
 Subjects = Annotated[Sequence[str], Says(metavar="SUBJECT")]
-About = Annotated[Sequence[str], Says("what it is about", flag="--about", metavar="SUBJECT")]
+# Soul, protocol and orientation are about no subject.
+AboutMaybe = Annotated[Sequence[str], helps("what it is about", flag="--about", metavar="[SUBJECT]")]
+About = Annotated[Sequence[str], helps("what it is about", flag="--about", metavar="SUBJECT")]
 Text = Annotated[str, Says(metavar="TEXT")]
 Id = Annotated[int, Says(metavar="ID")]
 Ids = Annotated[Sequence[int], Says(metavar="ID")]
-Sources = Annotated[Sequence[int] | None, Says("observations it rests on", flag="--source", metavar="ID")]
+Sources = Annotated[Sequence[int] | None, helps("observations it rests on", flag="--source", metavar="ID")]
 SeenThrough = Annotated[int | None, Says("as_of_id of what you read", metavar="ID")]
-Reason = Annotated[str | None, Says("why", flag="--reason")]
+Reason = Annotated[str | None, helps("why", flag="--reason")]
 Alias = Annotated[str, Says(metavar="ALIAS")]
 Duplicate = Annotated[str, Says(metavar="DUPLICATE")]
-Tags = Annotated[Sequence[str], Says(metavar="TAG")]
+Tags = Annotated[Sequence[str], Says(metavar="[TAG]")]
 Summary = Annotated[str, Says(metavar="SUMMARY")]
-Limit = Annotated[int, Says("how many at most", flag="--limit")]
-Mode = Annotated[SearchMode, Says("what to search by", flag="--mode")]
+Limit = Annotated[int, helps("how many at most", flag="--limit")]
+Mode = Annotated[SearchMode, helps("what to search by", flag="--mode")]
 Version = Annotated[int | None, Says("version you read; conflict if it moved on", metavar="NUMBER")]
 Key = Annotated[str | None, Says("makes the call safe to repeat", metavar="KEY", is_plumbing=True)]
 
@@ -88,7 +90,7 @@ class Semantic:
         topic_or_context: Annotated[str | Sequence[str], Says(metavar="TOPIC")],
         *,
         last_token: Annotated[int | None, Says("heartbeat_token of your last call", metavar="TOKEN")] = None,
-        include_seen: Annotated[bool, Says("also what was shown already")] = False,
+        include_seen: Annotated[bool, helps("also what was shown already")] = False,
     ) -> results.BroughtToMind:
         """Surface what topics touch and this session has not been shown."""
         from everloom.semantic.recall.retrieval import bring_to_mind
@@ -147,7 +149,7 @@ class Semantic:
         kind: Annotated[str | None, Says("fact, inference, preference, task_state or reflection")] = None,
         confidence: Annotated[float | None, Says("from 0 to 1")] = None,
         related_to: Annotated[Sequence[int] | None, Says("understandings it bears on", metavar="ID")] = None,
-        observed_at: Annotated[datetime | None, Says("when it was observed", metavar="DATE")] = None,
+        observed_at: Annotated[datetime | None, helps("when it was observed", metavar="DATE")] = None,
         idempotency_key: Key = None,
     ) -> results.Remembered:
         """Keep one observation, making the subjects that do not exist yet."""
@@ -174,10 +176,10 @@ class Semantic:
         self,
         understanding_id: Id,
         new_content: Text,
-        new_summary: Annotated[str, Says("its summary", flag="--summary")],
+        new_summary: Annotated[str, helps("its summary", flag="--summary")],
         *,
         subject_names: Annotated[
-            Sequence[str] | None, Says("its subjects, if they change", flag="--about", metavar="SUBJECT")
+            Sequence[str] | None, helps("its subjects, if they change", flag="--about", metavar="SUBJECT")
         ] = None,
         reason: Reason = None,
         source_observation_ids: Sources = None,
@@ -216,10 +218,10 @@ class Semantic:
     def sessions(
         self,
         limit: Limit = 10,
-        active_within_hours: Annotated[float, Says("how far to look back", flag="--active-within-hours")] = 24.0,
+        active_within_hours: Annotated[float, helps("how far to look back", flag="--active-within-hours")] = 24.0,
         *,
         after: Annotated[datetime | None, Says("began then or later; replaces the hours", metavar="DATE")] = None,
-        before: Annotated[datetime | None, Says("began then or earlier", metavar="DATE", ends_day=True)] = None,
+        before: Annotated[datetime | None, helps("began then or earlier", metavar="DATE", ends_day=True)] = None,
     ) -> tuple[results.SessionSummary, ...]:
         """List the conversations of this workspace, the latest active first."""
         from everloom.semantic.recall.sessions import list_sessions
@@ -378,11 +380,11 @@ class Semantic:
     )
     def create_understanding(  # noqa: PLR0913  the contract's parameters
         self,
-        subject_names: About,
+        subject_names: AboutMaybe,
         content: Text,
-        summary: Annotated[str, Says("its summary", flag="--summary")],
+        summary: Annotated[str, helps("its summary", flag="--summary")],
         *,
-        kind: Annotated[WrittenKind | None, Says("if the number of subjects does not tell")] = None,
+        kind: Annotated[WrittenKind | None, helps("if the number of subjects does not tell")] = None,
         source_observation_ids: Sources = None,
         reason: Reason = None,
         seen_through_id: SeenThrough = None,
@@ -456,7 +458,7 @@ class Semantic:
         generation: Annotated[int, Says(metavar="GENERATION")],
         summary: Summary,
         reviewed_subject_names: Annotated[
-            Sequence[str], Says("subjects that need no change", flag="--subject", metavar="SUBJECT")
+            Sequence[str], helps("subjects that need no change", flag="--subject", metavar="SUBJECT")
         ] = (),
         *,
         reviewed_intersections: Annotated[
@@ -471,7 +473,7 @@ class Semantic:
 
     @verb("Find similar subjects", READS, tools=_FULL)
     def find_similar_subjects(
-        self, *, limit: Limit = 20, min_score: Annotated[float, Says("how alike at least")] = 0.75
+        self, *, limit: Limit = 20, min_score: Annotated[float, helps("how alike at least")] = 0.75
     ) -> tuple[results.SubjectPair, ...]:
         """List subjects that are alike and share little: to be merged, or tagged together."""
         from everloom.semantic.recall.intersections import find_similar

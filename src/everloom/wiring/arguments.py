@@ -77,8 +77,9 @@ def _model_of(name: str, fields: Mapping[str, tuple[Any, Says, Any]], text: str 
     shapes: dict[str, Any] = {}
     for field, (kind, says, default) in fields.items():
         given = ... if default is REQUIRED else default
-        text_of: dict[str, Any] = {"description": says.text} if says.text else {}
-        shapes[field] = (_readable(kind, says), Field(given, **text_of))
+        told = {"description": says.text if not says.is_plain else None, "ge": says.least, "le": says.most}
+        extra: dict[str, Any] = {name: value for name, value in told.items() if value not in (None, "")}
+        shapes[field] = (_readable(kind, says), Field(given, **extra))
     return create_model(name, __config__=ConfigDict(extra="forbid"), __doc__=text, **shapes)
 
 

@@ -6,12 +6,11 @@ Light: a faculty's class is loaded when its verbs are asked for, and that loads 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from everloom.errors import Rejected
 from everloom.kernel.verbs import Parameter, Says, Verb, verbs_of
 
 _GRAPH = Parameter("graph", str | None, Says("which graph; memory_graphs lists them"), None, is_positional=False)
@@ -28,6 +27,8 @@ class Faculty:
     # Parameters that every verb has beside its own, because they choose whose verb it is.
     selectors: tuple[Parameter, ...] = ()
     open: Callable[[Any, Mapping[str, Any]], Any] | None = None
+    # Verbs whose names begin with one of these words and an underscore are commands of a group of that name.
+    groups: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def verbs(self) -> tuple[Verb, ...]:
@@ -63,7 +64,9 @@ FACULTIES = {
             "Use the memory graph: typed markdown memories in a directory, under git if you like.",
             selectors=(_GRAPH,),
             open=lambda workspace, chosen: workspace.graphs.open(chosen.get("graph")),
+            groups={"edge": "Read, find, change and delete the edges between memories."},
         ),
+        Faculty("graphs", "everloom.graph.graphs:Graphs", "Use the memory graphs of a workspace."),
         Faculty(
             "mind",
             "everloom.mind.verbs:Mind",
@@ -71,10 +74,3 @@ FACULTIES = {
         ),
     )
 }
-
-
-def faculty_named(name: str) -> Faculty:
-    """Find a faculty by its name."""
-    if name not in FACULTIES:
-        raise Rejected(f"there is no faculty {name!r}", hint=f"say one of {', '.join(FACULTIES)}")
-    return FACULTIES[name]

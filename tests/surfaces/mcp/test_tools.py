@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import wraps
 from pathlib import Path
 from typing import Any, cast
 
@@ -251,7 +252,8 @@ async def test_a_read_only_server_makes_no_workspace(store: Path) -> None:
 async def test_an_unforeseen_error_is_logged_and_tells_the_model_nothing_of_its_cause(
     store: Path, mode: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def break_down(_self: Semantic, _question: str) -> None:
+    @wraps(Semantic.recall)
+    def break_down(_self: Semantic, question_or_subject_name: str) -> None:
         raise RuntimeError("the secret cause")
 
     monkeypatch.setattr(Semantic, "recall", break_down)
@@ -264,7 +266,8 @@ async def test_an_unforeseen_error_is_logged_and_tells_the_model_nothing_of_its_
 
 
 async def test_an_error_may_carry_any_state(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def clash(_self: Semantic, _question: str) -> None:
+    @wraps(Semantic.recall)
+    def clash(_self: Semantic, question_or_subject_name: str) -> None:
         raise Conflict("it moved on", current={"at": object, "id": {3}})
 
     monkeypatch.setattr(Semantic, "recall", clash)

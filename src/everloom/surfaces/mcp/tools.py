@@ -5,12 +5,10 @@ A tool's name, texts, schema and hints are read from the verb; nothing is listed
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mcp.types import Tool, ToolAnnotations
@@ -30,7 +28,7 @@ TOOLSETS = {
     "semantic": ("semantic",),
     "semantic-full": ("semantic",),
     "episodic": ("episodic",),
-    "graph": ("graph",),
+    "graph": ("graph", "graphs"),
     "mind": ("mind",),
     EVERYTHING: tuple(FACULTIES),
 }
@@ -88,33 +86,15 @@ class VerbTool:
         if self.names_session:
             read.pop(_SESSION.name, None)
         chosen = {each.name: read.pop(each.name, None) for each in self.faculty.selectors}
-        return self.verb.method(self.faculty.reach(workspace, chosen), **read)
+        return getattr(self.faculty.reach(workspace, chosen), self.verb.name)(**read)
 
 
-# Until a faculty declares its verbs: the files that list its tools.
-_LISTED = {
-    "semantic": ("everloom.surfaces.mcp.semantic", "everloom.surfaces.mcp.tending"),
-    "graph": ("everloom.surfaces.mcp.graph",),
-}
+def _watched(workspace: Workspace, chosen: Mapping[str, Any]) -> object:
+    """Open a graph, and follow its files from now on: a server runs for long."""
+    return workspace.loom.watched(workspace.graphs.open(chosen.get("graph")))
 
 
-def _faculty(name: str) -> Faculty:
-    if name not in _LISTED:
-        return FACULTIES[name]
-    found = Faculty(name, "", "", open=lambda workspace, _: workspace)
-    verbs = []
-    for number, module in enumerate(_LISTED[name]):
-        for old in import_module(module).TOOLS.verbs:
-            effect = Effect(old.effect.writes, old.effect.destroys, old.effect.repeats)
-            tools = (f"{name}-full",) if number else (name, f"{name}-full")
-            verb = Verb(old.run, old.title, effect, tools, old.name, old.description, False, False)
-            shown = list(inspect.signature(old.run).parameters.values())[1:]
-            vars(verb)["parameters"] = tuple(
-                Parameter(each.name, each.annotation, Says(), each.default, False) for each in shown
-            )
-            verbs.append(verb)
-    vars(found)["verbs"] = tuple(verbs)
-    return found
+_OFFERED = {**FACULTIES, "graph": replace(FACULTIES["graph"], open=_watched)}
 
 
 def tools_of(toolset: str) -> list[VerbTool]:
@@ -123,7 +103,7 @@ def tools_of(toolset: str) -> list[VerbTool]:
         raise Rejected(f"there is no toolset {toolset!r}", hint=f"say one of {', '.join(TOOLSETS)}")
     offered = [
         (faculty, verb)
-        for faculty in map(_faculty, TOOLSETS[toolset])
+        for faculty in map(_OFFERED.__getitem__, TOOLSETS[toolset])
         for verb in faculty.verbs
         if toolset in verb.tools or (toolset == EVERYTHING and verb.tools)
     ]

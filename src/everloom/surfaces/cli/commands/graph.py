@@ -1,64 +1,30 @@
-"""`everloom graph …`: every operation of the memory graph as a command, with the front matter's names as options."""
+"""`everloom graph …`: the verbs of the memory graph, and what concerns whole directories."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from everloom.surfaces.cli.runtime.command import Command, Group
+from everloom.kernel.verbs import Parameter, Says
 from everloom.surfaces.cli.runtime.invocation import Invocation
-from everloom.surfaces.cli.runtime.output import Answer
+from everloom.surfaces.cli.runtime.output import Answer, Table
+from everloom.surfaces.cli.runtime.verbs import group_of, rendered
+from everloom.wiring.faculties import FACULTIES
 
 if TYPE_CHECKING:
     from everloom.graph import Graph
-    from everloom.loom import Loom, Workspace
+    from everloom.loom import Workspace
 
-Act = Callable[["Graph"], Any]
-
-FIELDS = ("type", "title", "content", "tags", "importance", "confidence", "steps", "preconditions", "postconditions")
+_WHICH = "the graph's name, or its directory; the default one if left out"
 
 
-class GraphCommand(Command):
-    """A command on one graph, which `--graph` names."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        text = "The graph's name, or its directory; the default one unless said."
-        self.params.insert(
-            len(self.params) - len(self._shared), click.Option(["--graph", "graph_name"], metavar="NAME", help=text)
-        )
-
-
-class GraphGroup(Group):
-    """Commands on one graph."""
-
-    command_class = GraphCommand
-
-
-GraphGroup.group_class = GraphGroup
-
-
-@click.group(cls=GraphGroup)
-def graph() -> None:
-    """Use the memory graph: typed markdown memories in a directory, under git if you like."""
-
-
-def told(invocation: Invocation, name: str | None, act: Act) -> Answer:
-    """Open the graph, do one thing, and tell what it answers."""
-    from everloom.surfaces.cli.render.graph import told as pictured  # noqa: PLC0415  a help page tells nothing
-
-    with invocation.open() as loom:
-        workspace = invocation.take(loom)
-        value = act(opened(loom, workspace, name))
-        return Answer(value, pictured(value, workspace.info.zone))
-
-
-def opened(_loom: Loom, workspace: Workspace, name: str | None) -> Graph:
-    """Open a graph by its name; a directory is attached under its own name on first use."""
+def _open(workspace: Workspace, chosen: Mapping[str, Any]) -> Graph:
+    """Open a graph by its name; a directory, which only a person at this machine may name, is attached on first use."""
+    name: str | None = chosen.get("graph")
     if name is not None and ("/" in name or "\\" in name or name.startswith((".", "~"))):
         place = Path(name).expanduser().absolute()
         known = next((info for info in workspace.graphs.list() if Path(info.directory) == place.resolve()), None)
@@ -66,220 +32,83 @@ def opened(_loom: Loom, workspace: Workspace, name: str | None) -> Graph:
     return workspace.graphs.open(name)
 
 
-def parted(_context: click.Context, _option: click.Parameter, values: Sequence[str] | str | None) -> Any:
-    """Read a list: repeated, parted by commas, or as JSON."""
-    if not values:
-        return None
-    from everloom.graph.files.parser import checked_tags  # noqa: PLC0415
-
-    return checked_tags(values if isinstance(values, str) else list(values))
-
-
-def text_given(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-    """Read a text that a dash stands for from stdin."""
-    return sys.stdin.read() if text == "-" else text
+_FACULTY = replace(
+    FACULTIES["graph"],
+    selectors=(Parameter("graph", str | None, Says(_WHICH, metavar="NAME"), None, is_positional=False),),
+    open=_open,
+)
+graph = group_of(_FACULTY)
 
 
-def lines(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Take a list that nobody gave as not given."""
-    return values or None
-
-
-def fields(*, needed: bool) -> Callable[[Any], Any]:
-    """Add the options that a memory's fields are given by."""
-    options = [
-        click.option("--type", required=needed, help="solution, fix, decision, …"),
-        click.option("--title", required=needed, help="One line that says it."),
-        click.option("--content", required=needed, callback=text_given, help="The text; - reads it from stdin."),
-        click.option("--tags", callback=parted, help="Parted by commas, or as JSON."),
-        click.option("--importance", type=float, help="From 0 to 1."),
-        click.option("--confidence", type=float, help="From 0 to 1."),
-        click.option("--step", "steps", multiple=True, callback=lines, help="A step of a procedure; may be repeated."),
-        click.option("--precondition", "preconditions", multiple=True, callback=lines, help="What must hold before."),
-        click.option("--postcondition", "postconditions", multiple=True, callback=lines, help="What holds afterwards."),
-    ]
-
-    def add(command: Any) -> Any:
-        for each in reversed(options):
-            command = each(command)
-        return command
-
-    return add
-
-
-def filters(command: Any) -> Any:
-    """Add the options that say which memories are meant."""
-    for each in (
-        click.option("--limit", type=int, default=10, show_default=True, help="How many at most."),
-        click.option("--archived", is_flag=True, help="Also what has faded away."),
-        click.option("--min-importance", type=float, default=0.0, help="Only what is at least so important."),
-        click.option("--tags", callback=parted, help="Only what has all of these."),
-        click.option("--types", callback=parted, help="Only these types."),
-    ):
-        command = each(command)
-    return command
+def _graph_option(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    return click.option("--graph", "name", metavar="NAME", help=f"{_WHICH[:1].upper()}{_WHICH[1:]}.")(command)
 
 
 @graph.command
-@fields(needed=True)
-@click.option("--edges/--no-edges", "connect", default=None, help="Draw relations to what is near.")
+@_graph_option
 @click.pass_obj
-def store(invocation: Invocation, /, graph_name: str | None, connect: bool | None, **given: Any) -> Answer:
-    """Keep a new memory."""
-    new = {name: value for name, value in given.items() if value is not None}
-    return told(invocation, graph_name, lambda graph: graph.store(**new, connect=connect))
+def embed(invocation: Invocation, name: str | None) -> Answer:
+    """Follow the files, and make the vectors that are missing."""
+    with invocation.open() as loom:
+        workspace = invocation.take(loom)
+        followed = _open(workspace, {"graph": name}).follow()
+        loom.work.run_due([workspace.info], tasks=["embed"])
+        coverage = workspace.coverage()
+    rows = [("model", coverage.model), ("with vectors", coverage.embedded), ("waiting", coverage.waiting)]
+    return Answer({"followed": followed, "coverage": coverage}, [Table(rows)])
+
+
+@graph.command(name="import")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option("--in-place", is_flag=True, help="Attach the directory itself instead of copying its files.")
+@_graph_option
+@click.pass_obj
+def import_directory(invocation: Invocation, source: Path, in_place: bool, name: str | None) -> Answer:
+    """Bring in an existing directory: files as they are, accesses, vectors of the same model."""
+    from everloom.errors import NotFound  # noqa: PLC0415
+
+    with invocation.open() as loom:
+        workspace = invocation.take(loom)
+        if not source.is_dir():
+            raise NotFound(f"there is no directory {source}", hint="name the directory that holds `graph/`")
+        if in_place:
+            target = workspace.graphs.create(name or source.resolve().name, source.absolute())
+        else:
+            target = workspace.graph if name is None else workspace.graphs.create(name)
+        value = target.import_directory(source)
+        return Answer(value, rendered(_FACULTY, value, workspace.info.zone))
 
 
 @graph.command
-@click.argument("title")
-@click.argument("content", callback=text_given)
-@click.option("--step", "steps", multiple=True, required=True, help="A step, in order; may be repeated.")
-@click.option("--precondition", "preconditions", multiple=True, help="What must hold before; may be repeated.")
-@click.option("--postcondition", "postconditions", multiple=True, help="What holds afterwards; may be repeated.")
-@click.option("--tags", callback=parted, help="Parted by commas, or as JSON.")
-@click.option("--importance", type=float, default=0.5, show_default=True, help="From 0 to 1.")
+@click.option("--directory", type=click.Path(path_type=Path), help="The graph was moved here.")
+@_graph_option
 @click.pass_obj
-def procedure(invocation: Invocation, /, graph_name: str | None, tags: Any, **given: Any) -> Answer:
-    """Keep a procedure with its steps."""
-    return told(invocation, graph_name, lambda graph: graph.procedure(tags=tags, **given))
+def config(invocation: Invocation, directory: Path | None, name: str | None) -> Answer:
+    """Show where a graph is and how it behaves, or say that it was moved."""
+    with invocation.open() as loom:
+        workspace = invocation.take(loom)
+        if directory is not None:
+            workspace.graphs.move(name or "default", directory)
+        opened = _open(workspace, {"graph": name})
+        chosen = loom.settings.graph
+        result = {
+            "graph": opened.name,
+            "directory": str(opened.directory),
+            "git": opened.is_git,
+            "auto_commit": chosen.auto_commit,
+            "auto_edges": chosen.auto_edges,
+            "known_projects": chosen.known_projects,
+            "embed_models": loom.settings.embed.models,
+        }
+    return Answer(result, [Table([*result.items()])])
 
 
 @graph.command
-@click.argument("query", nargs=-1, required=True)
-@filters
+@_graph_option
 @click.pass_obj
-def recall(
-    invocation: Invocation, /, graph_name: str | None, query: tuple[str, ...], limit: int, **given: Any
-) -> Answer:
-    """Bring back what a question touches."""
-    return told(invocation, graph_name, lambda graph: graph.recall(" ".join(query), limit=limit, **given))
-
-
-@graph.command
-@click.option("--query", default="", help="Words to look for.")
-@filters
-@click.pass_obj
-def search(invocation: Invocation, /, graph_name: str | None, query: str, limit: int, **given: Any) -> Answer:
-    """List memories by type, tags and importance, newest change first."""
-    return told(invocation, graph_name, lambda graph: graph.search(query=query, limit=limit, **given))
-
-
-@graph.command
-@click.argument("memory_id", metavar="ID")
-@click.pass_obj
-def get(invocation: Invocation, graph_name: str | None, memory_id: str) -> Answer:
-    """Read a memory from its file, and count that it was read."""
-    return told(invocation, graph_name, lambda graph: graph.get(memory_id))
-
-
-@graph.command
-@click.argument("memory_id", metavar="ID")
-@fields(needed=False)
-@click.pass_obj
-def update(invocation: Invocation, /, graph_name: str | None, memory_id: str, **given: Any) -> Answer:
-    """Change a memory; what is not named keeps its bytes."""
-    return told(invocation, graph_name, lambda graph: graph.update(memory_id, **given))
-
-
-@graph.command
-@click.argument("memory_id", metavar="ID")
-@click.pass_obj
-def delete(invocation: Invocation, graph_name: str | None, memory_id: str) -> Answer:
-    """Remove a memory, its edges and the other sides of its relations."""
-    return told(invocation, graph_name, lambda graph: graph.delete(memory_id))
-
-
-@graph.command
-@click.argument("from_id")
-@click.argument("to_id")
-@click.argument("relation", metavar="TYPE")
-@click.option("--strength", type=float, help="From 0 to 1.")
-@click.option("--context", help="Why, in a few words.")
-@click.option("--description", callback=text_given, help="Why, at length: the text of the edge; - reads stdin.")
-@click.pass_obj
-def relate(
-    invocation: Invocation, /, graph_name: str | None, from_id: str, to_id: str, relation: str, **given: Any
-) -> Answer:
-    """Draw a relation, or change the one that is there."""
-    return told(invocation, graph_name, lambda graph: graph.relate(from_id, to_id, cast("Any", relation), **given))
-
-
-@graph.command
-@click.argument("memory_id", metavar="ID")
-@click.option("--hops", type=int, default=1, show_default=True, help="How far to follow.")
-@click.option("--types", callback=parted, help="Only relations of these types.")
-@click.pass_obj
-def related(invocation: Invocation, graph_name: str | None, memory_id: str, hops: int, types: Any) -> Answer:
-    """Follow relations from a memory."""
-    return told(invocation, graph_name, lambda graph: tuple(graph.related(memory_id, hops=hops, types=types)))
-
-
-@graph.command
-@click.option("--limit", type=int, default=20, show_default=True, help="How many at most.")
-@click.pass_obj
-def recent(invocation: Invocation, graph_name: str | None, limit: int) -> Answer:
-    """List what changed last."""
-    return told(invocation, graph_name, lambda graph: tuple(graph.recent(limit=limit)))
-
-
-@graph.command
-@click.pass_obj
-def stats(invocation: Invocation, graph_name: str | None) -> Answer:
-    """Count what there is, and tell which files cannot be read."""
-    return told(invocation, graph_name, lambda graph: graph.stats())
-
-
-@graph.command
-@click.argument("title")
-@click.option("--type", "kind", default="", help="What it was.")
-@click.option("--tags", callback=parted, help="Parted by commas, or as JSON.")
-@click.option("--summary", default="", help="In a sentence.")
-@click.option("--memory", metavar="ID", help="The memory that it is about.")
-@click.pass_obj
-def episode(
-    invocation: Invocation, graph_name: str | None, title: str, kind: str, tags: Any, summary: str, memory: str | None
-) -> Answer:
-    """Add an entry to today's diary."""
-    return told(
-        invocation,
-        graph_name,
-        lambda graph: graph.episode(title, type=kind, tags=tags, summary=summary, memory_id=memory),
-    )
-
-
-@graph.command
-@click.argument("keep_id", metavar="KEEP")
-@click.argument("duplicate_id", metavar="DUPLICATE")
-@click.pass_obj
-def merge(invocation: Invocation, graph_name: str | None, keep_id: str, duplicate_id: str) -> Answer:
-    """Fold one memory into another."""
-    return told(invocation, graph_name, lambda graph: graph.merge(keep_id, duplicate_id))
-
-
-@graph.command
-@click.argument("memory_id", metavar="ID")
-@click.pass_obj
-def pin(invocation: Invocation, graph_name: str | None, memory_id: str) -> Answer:
-    """Put a memory into the vault, where nothing fades."""
-    return told(invocation, graph_name, lambda graph: graph.pin(memory_id))
-
-
-@graph.command
-@click.argument("memory_id", metavar="ID")
-@click.pass_obj
-def unpin(invocation: Invocation, graph_name: str | None, memory_id: str) -> Answer:
-    """Take a memory out of the vault."""
-    return told(invocation, graph_name, lambda graph: graph.unpin(memory_id))
-
-
-@graph.command
-@click.option("--related", "tag", help="The tags that stand beside this one.")
-@click.option("--suggest", "memory_id", metavar="ID", help="The tags that this memory lacks.")
-@click.pass_obj
-def tags(invocation: Invocation, graph_name: str | None, tag: str | None, memory_id: str | None) -> Answer:
-    """List tags, those beside one, or those that a memory lacks."""
-    return told(invocation, graph_name, lambda graph: _listed(graph.tags(tag=tag, id=memory_id)))
-
-
-def _listed(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def graphs(invocation: Invocation, name: str | None) -> Answer:
+    """List the graphs of the workspace."""
+    with invocation.open() as loom:
+        found = [info for info in invocation.take(loom).graphs.list() if name in (None, info.name)]
+    rows = [(info.name, info.memories, info.edges, info.is_git, info.directory) for info in found]
+    return Answer({"graphs": found}, [Table(rows, ("name", "memories", "edges", "git", "directory"))])

@@ -1,351 +1,150 @@
-"""`everloom semantic …`: every verb of semantic memory as a command of the same name, with its parameters as options.
-
-A verb is declared, not programmed: parse, call the operation of that name, tell its answer.
-"""
+"""`everloom semantic …`, its everyday verbs without the faculty's name, and `everloom consolidate`."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
-from everloom.clock import read_instant
-from everloom.surfaces.cli.runtime.command import Command, Group, ItemId
+from everloom.errors import Conflict, EverloomError, Rejected
+from everloom.surfaces.cli.runtime.command import Command
 from everloom.surfaces.cli.runtime.invocation import Invocation
-from everloom.surfaces.cli.runtime.output import Answer
+from everloom.surfaces.cli.runtime.output import Answer, Table, fields_of, progress, shortened
+from everloom.surfaces.cli.runtime.turns import stopping
+from everloom.surfaces.cli.runtime.verbs import call, command_of, group_of
+from everloom.wiring.faculties import FACULTIES
 
 if TYPE_CHECKING:
-    from everloom.loom import Workspace
+    from everloom.kernel.tasks import Outcome
+    from everloom.loom import Loom, Workspace
+    from everloom.semantic.consolidation import ConsolidationTask, PassBounds, PassReport, PlannedStep
 
-MODES = click.Choice(["hybrid", "text", "embedding"])
-KINDS = click.Choice(["single_subject", "relationship", "structural", "soul", "protocol", "orientation"])
-Change = Callable[["Workspace", dict[str, Any]], None]
+_FACULTY = FACULTIES["semantic"]
+
+semantic = group_of(_FACULTY)
+remember = command_of(_FACULTY, _FACULTY.verb("remember"))
+recall = command_of(_FACULTY, _FACULTY.verb("recall"))
+orient = command_of(_FACULTY, _FACULTY.verb("orient"))
 
 
-@click.group(cls=Group)
-def semantic() -> None:
-    """Use every verb of semantic memory: subjects, observations, understandings."""
+@semantic.command
+@click.argument("names", metavar="SUBJECT...", nargs=-1, required=True)
+@click.option("--summary", help="What they are, in a line.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag; may be repeated.")
+@click.option("--idempotency-key", metavar="KEY", help="Makes the call safe to repeat.")
+@click.pass_obj
+def create_subjects(
+    invocation: Invocation, names: tuple[str, ...], summary: str | None, tags: tuple[str, ...], idempotency_key: str
+) -> Answer:
+    """Name subjects before anything is known of them."""
+    # People name several subjects of one kind at once; programs give each subject its own summary and tags.
+    subjects = [{"name": name, "summary": summary, "tags": list(tags)} for name in names]
+    written = {"subjects": subjects, "idempotency_key": idempotency_key}
+    return call(invocation, _FACULTY, _FACULTY.verb("create_subjects"), written)
 
 
-def answered(invocation: Invocation, verb: str, given: dict[str, Any], change: Change | None = None) -> Answer:
-    """Call one verb with what was given, leaving its defaults to it, and tell its answer."""
-    from everloom.surfaces.cli.render.semantic import told  # noqa: PLC0415  a help page tells nothing
+_NO_MODEL = (
+    "set llm.large (`everloom config set llm.large anthropic:MODEL`, or openai:… or ollama:…), or let the agent do it: "
+    "connect it with `everloom mcp --tools semantic-full` and give it the prompt `consolidate`"
+)
+_BUSY = "wait for it, or, if it was killed, for its lease of two minutes to run out; `everloom jobs` shows who is at it"
 
+
+@click.command(cls=Command)
+@click.option("--dry-run", is_flag=True, help="Show what would be done, in order; ask nobody and write nothing.")
+@click.option("--limit", type=click.IntRange(min=1), help="Most sessions, subjects and pairs; the rest stays due.")
+@click.option("--tokens", type=click.IntRange(min=1), help="Stop after so many tokens; the rest stays due.")
+@click.option("--seconds", type=click.FloatRange(min=0.1), default=86_400.0, help="Stop after so long.")
+@click.pass_obj
+def consolidate(invocation: Invocation, dry_run: bool, limit: int | None, tokens: int | None, seconds: float) -> Answer:
+    """Let a language model turn new observations into understandings."""
     with invocation.open() as loom:
         workspace = invocation.take(loom)
-        arguments = {name: value for name, value in given.items() if value is not None}
-        if change is not None:
-            change(workspace, arguments)
-        value = getattr(workspace.semantic, verb)(**arguments)
-        return Answer(value, told(value, workspace.info.zone))
+        if dry_run:
+            return _plan_answer(workspace.plan_consolidation(), limit)
+        if not loom.llms(workspace.info).is_configured:
+            raise Rejected("no language model is configured", hint=_NO_MODEL)
+        from everloom.semantic.consolidation import PassBounds  # noqa: PLC0415  loads the faculty
+
+        with stopping() as stop:
+            bounds = PassBounds(steps=limit, tokens=tokens, stop=stop.is_set)
+            task, outcome = _run(loom, workspace, bounds, seconds)
+    return _pass_answer(workspace.name, task.passed, outcome)
 
 
-def argument(name: str, metavar: str, **extra: Any) -> click.Argument:
-    """Declare what must be given, in order."""
-    return click.Argument([name], metavar=metavar, **extra)
+def _run(loom: Loom, workspace: Workspace, bounds: PassBounds, seconds: float) -> tuple[ConsolidationTask, Outcome]:
+    """Run the task under its lease; a rest after an earlier failure is over when somebody asks."""
+    from everloom.semantic.consolidation import count_steps  # noqa: PLC0415  loads the faculty
+
+    task = loom.consolidation(bounds)
+    loom.work.retry_now(workspace.info, task.name)
+    with progress(count_steps(workspace.op), "consolidating") as advance:
+        return task, loom.work.run_one(workspace.info, task, seconds, advance)
 
 
-def many(name: str, metavar: str, **extra: Any) -> click.Argument:
-    """Declare a list that is given at the end of the line."""
-    return click.Argument([name], metavar=metavar, nargs=-1, required=True, **extra)
-
-
-def option(name: str, text: str, **extra: Any) -> click.Option:
-    """Declare what may be given."""
-    flag = extra.pop("flag", f"--{name.replace('_', '-')}")
-    return click.Option([flag, name], help=text, **extra)
-
-
-def listed(name: str, flag: str, text: str, **extra: Any) -> click.Option:
-    """Declare a list that may be given, an option for each entry."""
-    return click.Option([flag, name], help=f"{text}; may be repeated.", multiple=True, **extra)
-
-
-def text_given(text: str) -> str:
-    """Read a text that a dash stands for from stdin."""
-    return sys.stdin.read() if text == "-" else text
-
-
-CONTENT = {"callback": lambda _context, _option, text: None if text is None else text_given(text)}
-KEY = option("idempotency_key", "Makes the call safe to repeat.", metavar="KEY")
-VERSION = option("expected_version", "Fail if it is not at this version.", type=int, metavar="NUMBER")
-WRITES = (VERSION, KEY)
-SUBJECT = argument("subject_name", "SUBJECT")
-SOURCES = listed("source_observation_ids", "--source", "An observation it rests on", type=ItemId, metavar="ID")
-SEEN = option("seen_through_id", "How far you have read; all, unless said.", type=ItemId, metavar="ID")
-REASON = option("reason", "Why.")
-
-
-def limit(most: int) -> click.Option:
-    """Declare how many answers are wanted."""
-    return option("limit", "How many at most.", type=int, default=most, show_default=True)
-
-
-def times(*wanted: str) -> Change:
-    """Read times as a person writes them, in the workspace's zone."""
-
-    def change(workspace: Workspace, given: dict[str, Any]) -> None:
-        for name in wanted:
-            if name in given:
-                given[name] = read_instant(given[name], workspace.info.zone, end_of_day=name == "before")
-
-    return change
-
-
-def new_subjects(_workspace: Workspace, given: dict[str, Any]) -> None:
-    """Make the subjects that were named."""
-    from everloom.semantic import NewSubject  # noqa: PLC0415  loads numpy
-
-    summary, tags = given.pop("summary", None), given.pop("tags", ())
-    given["subjects"] = [NewSubject(name=name, summary=summary, tags=tags) for name in given["subjects"]]
-
-
-def new_observations(_workspace: Workspace, given: dict[str, Any]) -> None:
-    """Read observations from JSON."""
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415
-
-    from everloom.errors import Rejected  # noqa: PLC0415
-    from everloom.semantic import NewObservation  # noqa: PLC0415
-
-    try:
-        given["observations"] = TypeAdapter(tuple[NewObservation, ...]).validate_json(given["observations"].read())
-    except (ValidationError, UnicodeDecodeError) as error:
-        hint = 'write [{"subject_names": ["James"], "content": "James sails."}, …]'
-        raise Rejected("that is not a JSON list of observations", hint=hint) from error
-
-
-def pairs(_workspace: Workspace, given: dict[str, Any]) -> None:
-    """Leave out what was not given, so that the verb's own defaults hold."""
-    if not given.get("reviewed_intersections"):
-        given.pop("reviewed_intersections", None)
-
-
-def kept_apart(_workspace: Workspace, given: dict[str, Any]) -> None:
-    """Take a list that nobody gave as not given: an empty one would mean none at all."""
-    for name in ("subject_names", "source_observation_ids", "related_to"):
-        if not given.get(name):
-            given.pop(name, None)
-
-
-# Verb: what it does in one line, what it takes, and what is done to that before the call.
-Verb = tuple[str, tuple[click.Parameter, ...], Change | None]
-VERBS: dict[str, Verb] = {
-    "orient": ("Say who you are, how you work and where you are.", (), None),
-    "bring_to_mind": (
-        "Surface what topics touch and this session has not been shown.",
+def _plan_answer(planned: tuple[PlannedStep, ...], limit: int | None) -> Answer:
+    """Tell what a pass would do."""
+    steps = [each for each in planned if each.kind != "orientation"][:limit]
+    steps += [each for each in planned if each.kind == "orientation"]
+    tokens = sum(each.estimated_tokens for each in steps)
+    result = {"steps": steps, "left": len(planned) - len(steps), "estimated_tokens": tokens}
+    if not steps:
+        return Answer(result, ["nothing waits for consolidation"])
+    rows = [
         (
-            many("topic_or_context", "TOPIC..."),
-            option("last_token", "The token of the last call.", type=int, metavar="TOKEN"),
-            option("include_seen", "Also what was shown already.", is_flag=True),
-        ),
-        None,
-    ),
-    "recall": (
-        "Answer a question, or tell what is known of a subject.",
-        (argument("question_or_subject_name", "QUESTION_OR_SUBJECT"),),
-        None,
-    ),
-    "reset_seen": ("Forget what this session was shown.", (), None),
-    "open_around": ("List the subjects that share something with one.", (SUBJECT, limit(50)), None),
-    "open_intersection": (
-        "Open what two subjects share.",
-        (argument("subject_a", "SUBJECT"), argument("subject_b", "OTHER"), limit(200)),
-        None,
-    ),
-    "remember": (
-        "Keep one observation.",
-        (
-            argument("content", "TEXT", **CONTENT),
-            listed("subject_names", "--about", "A subject", required=True, metavar="SUBJECT"),
-            option("kind", "fact, inference, preference, task_state or reflection."),
-            option("confidence", "From 0 to 1.", type=float),
-            listed("related_to", "--related-to", "An understanding it bears on", type=ItemId, metavar="ID"),
-            option("observed_at", "When it was observed.", metavar="DATE"),
-            KEY,
-        ),
-        times("observed_at"),
-    ),
-    "update_understanding": (
-        "Revise an understanding; the new one supersedes it.",
-        (
-            argument("understanding_id", "ID", type=ItemId),
-            argument("new_content", "TEXT", **CONTENT),
-            option("new_summary", "Its summary.", flag="--summary", required=True),
-            listed("subject_names", "--about", "A subject, if they change", metavar="SUBJECT"),
-            REASON,
-            SOURCES,
-            SEEN,
-            *WRITES,
-        ),
-        kept_apart,
-    ),
-    "mark_useful": ("Say that something helped.", (argument("id", "ID", type=ItemId), KEY), None),
-    "mark_questionable": (
-        "Say that something may be wrong or stale.",
-        (argument("id", "ID", type=ItemId), REASON, KEY),
-        None,
-    ),
-    "create_subjects": (
-        "Name subjects before anything is known of them.",
-        (
-            many("subjects", "SUBJECT..."),
-            option("summary", "What they are, in a line."),
-            listed("tags", "--tag", "A tag", metavar="TAG"),
-            KEY,
-        ),
-        new_subjects,
-    ),
-    "get_subjects": ("Show subjects by name or alias.", (many("names", "SUBJECT..."),), None),
-    "get_subjects_by_tag": ("Show the subjects that carry a tag.", (argument("tag", "TAG"), limit(200)), None),
-    "set_subject_summary": (
-        "Say in a line what a subject is.",
-        (SUBJECT, argument("summary", "TEXT", **CONTENT), *WRITES),
-        None,
-    ),
-    "set_subject_tags": (
-        "Replace the tags of a subject.",
-        (SUBJECT, click.Argument(["tags"], metavar="[TAG]...", nargs=-1), *WRITES),
-        None,
-    ),
-    "add_alias": (
-        "Let a subject be found under another name, too.",
-        (SUBJECT, argument("alias", "ALIAS"), *WRITES),
-        None,
-    ),
-    "remove_alias": ("Take another name from a subject.", (SUBJECT, argument("alias", "ALIAS"), *WRITES), None),
-    "merge_subjects": (
-        "Make two subjects one; this cannot be undone.",
-        (argument("primary", "SUBJECT"), argument("duplicate", "DUPLICATE"), *WRITES),
-        None,
-    ),
-    "find_similar_subjects": (
-        "List subjects that are alike and share little.",
-        (limit(20), option("min_score", "How alike at least.", type=float, default=0.75, show_default=True)),
-        None,
-    ),
-    "add_observations": (
-        "Keep many observations from a JSON file or stdin (-), all or none.",
-        (argument("observations", "FILE", type=click.File("rb")), KEY),
-        new_observations,
-    ),
-    "delete_observations": (
-        "Take back what this session wrote by mistake.",
-        (many("ids", "ID...", type=ItemId), KEY),
-        None,
-    ),
-    "list_observations": (
-        "Read the observations of all of these subjects, oldest first.",
-        (
-            many("subject_names", "SUBJECT..."),
-            option("after_id", "Only later ones.", type=int, default=0, metavar="ID"),
-            limit(200),
-        ),
-        None,
-    ),
-    "query_observations": (
-        "Search the observations of all of these subjects.",
-        (
-            argument("query", "QUERY"),
-            many("subject_names", "SUBJECT..."),
-            option("mode", "By what to search.", type=MODES, default="hybrid", show_default=True),
-            limit(20),
-        ),
-        None,
-    ),
-    "search": (
-        "Search understandings and observations, strongest first.",
-        (
-            argument("query", "QUERY"),
-            limit(10),
-            option("mode", "By what to search.", type=MODES, default="hybrid", show_default=True),
-        ),
-        None,
-    ),
-    "show": ("Show one observation, understanding or subject, whole.", (argument("id", "ID", type=ItemId),), None),
-    "create_understanding": (
-        "Write what is understood of one subject, or of what several share.",
-        (
-            argument("content", "TEXT", **CONTENT),
-            listed("subject_names", "--about", "A subject", metavar="SUBJECT"),
-            option("summary", "Its summary.", required=True),
-            option("kind", "Which kind, if the number of subjects does not tell.", type=KINDS),
-            SOURCES,
-            REASON,
-            SEEN,
-            *WRITES,
-        ),
-        None,
-    ),
-    "set_structural_understanding": (
-        "Write or replace the note on a subject's identity.",
-        (SUBJECT, argument("content", "TEXT", **CONTENT), *WRITES),
-        None,
-    ),
-    "get_understandings": (
-        "Show the active understandings of all of these subjects together.",
-        (many("subject_names", "SUBJECT..."), limit(50)),
-        None,
-    ),
-    "get_understanding_history": (
-        "Walk from an understanding back to what it supersedes.",
-        (argument("understanding_id", "ID", type=ItemId),),
-        None,
-    ),
-    "sessions": (
-        "List sessions, the latest active first.",
-        (
-            limit(10),
-            option("active_within_hours", "How far to look back.", type=float, default=24.0, show_default=True),
-            option("after", "Only those that began then or later.", metavar="DATE"),
-            option("before", "Only those that began then or earlier.", metavar="DATE"),
-        ),
-        times("after", "before"),
-    ),
-    "what_happened": (
-        "Tell what a session observed, in order.",
-        (argument("session_id", "SESSION"), limit(1000)),
-        None,
-    ),
-    "describe_session": (
-        "Write the note of a session.",
-        (
-            argument("summary", "SUMMARY"),
-            argument("content", "[TEXT]", required=False, **CONTENT),
-            option("session_id", "Of this one, if not of --session.", flag="--of", metavar="SESSION"),
-            *WRITES,
-        ),
-        None,
-    ),
-    "get_consolidation_report": ("List what waits for consolidation, with reasons.", (limit(100),), None),
-    "get_pending_consolidation": ("List what waits, in the order in which to take it.", (limit(100),), None),
-    "begin_consolidation": ("Begin a generation.", (KEY,), None),
-    "finish_consolidation": (
-        "End the pass; what was reviewed stops waiting.",
-        (
-            argument("generation", "GENERATION", type=int),
-            argument("summary", "SUMMARY"),
-            listed("reviewed_subject_names", "--subject", "A subject that needs no change", metavar="SUBJECT"),
-            listed("reviewed_intersections", "--pair", "A pair that needs none", nargs=2, metavar="SUBJECT OTHER"),
-            KEY,
-        ),
-        pairs,
-    ),
-    "get_stats": ("Count what the workspace knows.", (), None),
-}
+            number,
+            each.kind,
+            " × ".join(each.names) or None,
+            each.observations,
+            each.questions,
+            f"~{each.estimated_tokens:,}",
+            "revise" if each.existing_understanding_id else "write",
+        )
+        for number, each in enumerate(steps, 1)
+    ]
+    headings = ("", "step", "of", "new observations", "questions", "tokens", "to do")
+    left = f", {result['left']} left for another pass" if result["left"] else ""
+    return Answer(
+        result, [Table(rows, headings), f"\n{len(steps)} steps, about {tokens:,} tokens{left}; nothing was done"]
+    )
 
 
-def command_of(verb: str) -> Command:
-    """Make the command of one verb."""
-    line, takes, change = VERBS[verb]
+def _pass_answer(workspace: str, passed: PassReport | None, outcome: Outcome) -> Answer:
+    """Tell what a run did, and what stood in its way."""
+    failure: EverloomError | None = None
+    if outcome.state == "busy":
+        failure = Conflict(f"another run consolidates {workspace}", hint=_BUSY)
+    elif outcome.state == "failed":
+        hint = "nothing is lost: run it again, and it goes on where it was"
+        failure = EverloomError(f"consolidation stopped: {outcome.error}", hint=hint)
+    if passed is None:
+        return Answer(None, failure=failure)
+    if failure is None and (failed := passed.counts.get("failed")):
+        hint = "they stay due: run it again; `everloom doctor` tests the model"
+        failure = EverloomError(f"{failed} of {len(passed.taken)} steps failed", hint=hint)
+    result = {**fields_of(passed), "counts": passed.counts}
+    return Answer(result, [*_pass_lines(passed)], failure)
 
-    @click.pass_obj
-    def run(invocation: Invocation, /, **given: Any) -> Answer:
-        return answered(invocation, verb, given, change)
 
-    return Command(verb.replace("_", "-"), callback=run, params=[*takes], help=line)
-
-
-for _verb in VERBS:
-    semantic.add_command(command_of(_verb))
+def _pass_lines(passed: PassReport) -> Iterator[str | Table]:
+    """Write what a run did for people."""
+    if not passed.taken and not passed.stopped and not passed.finished:
+        yield "nothing waits for consolidation"
+        return
+    rows = [
+        (each.kind, " × ".join(each.names) or None, each.outcome, each.understanding_id and str(each.understanding_id),
+         shortened(each.reason, 80))
+        for each in passed.taken
+    ]  # fmt: skip
+    if rows:
+        yield Table(rows, ("step", "of", "outcome", "id", "why"))
+    made_up = [str(item) for each in passed.taken for item in each.dropped_ids]
+    if made_up:
+        yield f"\nids that the model made up were dropped: {', '.join(made_up[:20])}"
+    state = "finished" if passed.finished else f"stopped: {passed.stopped}; run it again to go on"
+    resumed = "resumed and " if passed.resumed else ""
+    yield f"\ngeneration {passed.generation} {resumed}{state}; {passed.left} still wait"
+    price = "price not known" if passed.spent.dollars is None else f"${passed.spent.dollars:.4f}"
+    yield f"{passed.model}: {passed.spent.questions} questions, {passed.spent.tokens:,} tokens, {price}"
+    yield from (f"Soul: {hint.message}" for hint in passed.soul_hints)

@@ -1,45 +1,23 @@
-"""How the answers of the memory graph are told to people. Programs get the fields."""
+"""How the answers of the memory graph look to a person."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from everloom.clock import shown
+from everloom.graph import results
+from everloom.surfaces.cli.render.parts import Part, Renderer, render_fields, render_with
 from everloom.surfaces.cli.runtime.output import Table, fields_of, shortened
 
-if TYPE_CHECKING:
-    from everloom.graph import results
 
-Part = str | Table
-
-
-def told(value: Any, zone: ZoneInfo) -> list[Part]:
-    """Tell an answer, and then what else is worth telling."""
-    if isinstance(value, tuple):
-        parts = [part for each in value for part in told(each, zone)] or ["none"]
-    else:
-        parts = list(TELLERS.get(type(value).__name__, facts)(value, zone))
-    return [*parts, *(f"Note: {notice}" for notice in getattr(value, "notices", ()))]
+def render(value: Any, zone: ZoneInfo) -> list[Part]:
+    """Write an answer of the memory graph."""
+    return render_with(_RENDERERS, value, zone)
 
 
-def facts(value: Any, _zone: ZoneInfo) -> Iterator[Part]:
-    """Tell the fields of an answer."""
-    fields = value if isinstance(value, dict) else fields_of(value)
-    rows = [(name.replace("_", " "), plain(each)) for name, each in fields.items() if name != "notices"]
-    yield Table([row for row in rows if row[1] not in (None, "", ())])
-
-
-def plain(value: Any) -> object:
-    """Write a field on one line."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {each}" for name, each in value.items())
-    return value
-
-
-def brief(value: results.MemoryBrief, _zone: ZoneInfo) -> Iterator[Part]:
-    """Tell one memory of a list."""
+def _brief(value: results.MemoryBrief, _zone: ZoneInfo) -> Iterator[Part]:
     score = "" if value.score is None else f"  {value.score:.2f}"
     tags = f"  [{', '.join(value.tags)}]" if value.tags else ""
     yield f"{value.id[:8]}{score}  {value.type}  {value.title}{tags}  ({value.status} {value.decay_score:.2f})"
@@ -47,18 +25,16 @@ def brief(value: results.MemoryBrief, _zone: ZoneInfo) -> Iterator[Part]:
         yield f"    {shortened(value.preview, 200)}"
 
 
-def recalled(value: results.Recalled, zone: ZoneInfo) -> Iterator[Part]:
-    """Tell what came back."""
+def _recalled(value: results.Recalled, zone: ZoneInfo) -> Iterator[Part]:
     for each in value.memories:
-        yield from brief(each, zone)
+        yield from _brief(each, zone)
     if not value.memories:
         yield "nothing found"
     if value.degraded:
         yield f"Note: {value.degraded}"
 
 
-def memory(value: results.Memory, zone: ZoneInfo) -> Iterator[Part]:
-    """Tell one memory whole."""
+def _memory(value: results.Memory, zone: ZoneInfo) -> Iterator[Part]:
     yield f"{value.title}\n"
     yield Table(
         [
@@ -79,45 +55,38 @@ def memory(value: results.Memory, zone: ZoneInfo) -> Iterator[Part]:
     yield f"\n{value.content}"
 
 
-def edge(value: results.Edge, _zone: ZoneInfo) -> Iterator[Part]:
-    """Tell one edge."""
+def _edge(value: results.Edge, _zone: ZoneInfo) -> Iterator[Part]:
     yield f"{value.id[:8]}  {value.from_title} → {value.type} → {value.to_title}  ({value.strength:.2f})"
     if value.description:
         yield f"    {shortened(value.description)}"
 
 
-def drawn(value: results.DrawnEdge, zone: ZoneInfo) -> Iterator[Part]:
-    """Tell a relation that was drawn or changed."""
+def _drawn(value: results.DrawnEdge, zone: ZoneInfo) -> Iterator[Part]:
     yield "drawn" if value.created else "changed"
-    yield from edge(value.edge, zone)
+    yield from _edge(value.edge, zone)
 
 
-def neighbor(value: results.RelatedMemory, _zone: ZoneInfo) -> Iterator[Part]:
-    """Tell a memory that a relation leads to."""
+def _neighbor(value: results.RelatedMemory, _zone: ZoneInfo) -> Iterator[Part]:
     arrow = "→" if value.direction == "outgoing" else "←"
     yield f"{value.hops}  {arrow} {value.type}  {value.memory.id[:8]}  {value.memory.type}  {value.memory.title}"
 
 
-def page(value: results.Page, _zone: ZoneInfo) -> Iterator[Part]:
-    """Tell a page as it is."""
+def _page(value: results.Page, _zone: ZoneInfo) -> Iterator[Part]:
     yield value.text
 
 
-def tag(value: results.TagCount, _zone: ZoneInfo) -> Iterator[Part]:
-    """Tell a tag."""
+def _tag(value: results.TagCount, _zone: ZoneInfo) -> Iterator[Part]:
     yield f"{value.count:>5}  {value.tag}"
 
 
-def stored(value: results.Stored, _zone: ZoneInfo) -> Iterator[Part]:
-    """Tell where a memory is, and what it was joined to."""
+def _stored(value: results.Stored, _zone: ZoneInfo) -> Iterator[Part]:
     yield f"{value.id}  {value.path}"
     yield from (f"    {each.type} {each.strength:.2f}  {each.title}" for each in value.auto_edges)
     if value.auto_edge_error:
         yield f"Note: no relations were drawn: {value.auto_edge_error}"
 
 
-def reflected(value: results.Reflected, _zone: ZoneInfo) -> Iterator[Part]:
-    """Tell what a reflection found."""
+def _reflected(value: results.Reflected, _zone: ZoneInfo) -> Iterator[Part]:
     yield f"{value.looked_at} memories, {value.clusters} groups"
     for each in value.insights:
         yield f"{'insight' if each.id else 'proposal'}: {each.title}\n    {shortened(each.content)}"
@@ -125,33 +94,31 @@ def reflected(value: results.Reflected, _zone: ZoneInfo) -> Iterator[Part]:
     yield from (f"relation? {one[:8]} – {other[:8]} ({alike:.2f})" for one, other, alike in value.edge_suggestions)
 
 
-def problem(value: results.FileProblem, _zone: ZoneInfo) -> Iterator[Part]:
-    """Tell what is wrong with a file."""
+def _problem(value: results.FileProblem, _zone: ZoneInfo) -> Iterator[Part]:
     yield f"{value.path}{'' if value.line is None else f':{value.line}'}: {value.reason}"
 
 
-def with_problems(value: Any, zone: ZoneInfo) -> Iterator[Part]:
-    """Tell counts, then each file that cannot be used."""
+def _with_problems(value: Any, zone: ZoneInfo) -> Iterator[Part]:
     known = fields_of(value)
     troubles = known.pop("problems", ()) or known.pop("skipped", ())
     followed = known.pop("followed", None)
-    yield from facts(known, zone)
+    yield from render_fields(known, zone)
     for each in (*troubles, *(followed.problems if followed else ())):
-        yield from problem(each, zone)
+        yield from _problem(each, zone)
 
 
-TELLERS: dict[str, Callable[[Any, ZoneInfo], Iterator[Part]]] = {
-    "MemoryBrief": brief,
-    "DrawnEdge": drawn,
-    "Edge": edge,
-    "Imported": with_problems,
-    "Memory": memory,
-    "RelatedMemory": neighbor,
-    "Page": page,
-    "Recalled": recalled,
-    "Reflected": reflected,
-    "Reindexed": with_problems,
-    "GraphStats": with_problems,
-    "Stored": stored,
-    "TagCount": tag,
+_RENDERERS: dict[type, Renderer] = {
+    results.MemoryBrief: _brief,
+    results.DrawnEdge: _drawn,
+    results.Edge: _edge,
+    results.Imported: _with_problems,
+    results.Memory: _memory,
+    results.RelatedMemory: _neighbor,
+    results.Page: _page,
+    results.Recalled: _recalled,
+    results.Reflected: _reflected,
+    results.Reindexed: _with_problems,
+    results.GraphStats: _with_problems,
+    results.Stored: _stored,
+    results.TagCount: _tag,
 }

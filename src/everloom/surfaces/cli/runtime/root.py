@@ -27,11 +27,11 @@ COMMANDS = {
     ),
     "workspace": ("setup.workspace:workspace", "List, make, change and remove workspaces."),
     "remember": (
-        "remember:remember",
+        "semantic:remember",
         'Keep one observation: everloom remember "James sails." --about James.',
     ),
-    "recall": ("remember:recall", "Answer a question, or tell what is known of a subject."),
-    "orient": ("remember:orient", "Say who you are, how you work and where things stand."),
+    "recall": ("semantic:recall", "Answer a question, or tell what is known of a subject."),
+    "orient": ("semantic:orient", "Say who you are, how you work and where things stand."),
     "search": ("search:search", "Bring back what a cue touches, strongest first."),
     "show": ("search:show", "Tell everything that is known of an item."),
     "why": ("search:why", "Tell why an item is remembered, down to its evidence."),
@@ -41,7 +41,7 @@ COMMANDS = {
         "Use every verb of semantic memory: subjects, observations, understandings.",
     ),
     "consolidate": (
-        "consolidate:consolidate",
+        "semantic:consolidate",
         "Let a language model turn new observations into understandings.",
     ),
     "episodic": ("episodic:episodic", "Use every verb of episodic memory: scenes, notes, diary, patrols."),
@@ -52,7 +52,7 @@ COMMANDS = {
     "calibrate": ("models:calibrate", "Find the embedder's thresholds on real text."),
     "embed": ("models:embed", "Make the vectors that are missing."),
     "graph": (
-        "tending:graph",
+        "graph:graph",
         "Use the memory graph: typed markdown memories in a directory, under git if you like.",
     ),
     "chat": ("chat:chat", "Talk with the mind: one conversation that goes on where it was left."),

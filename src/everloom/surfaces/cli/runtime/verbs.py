@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from importlib import import_module
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, cast, get_args, get_origin
 from zoneinfo import ZoneInfo
 
 import click
@@ -23,8 +23,8 @@ from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
 from everloom.wiring.faculties import Faculty
 
-# Arguments that are prose: the words of the last one need no quotes, and a dash stands for what comes from stdin.
-_PROSE = frozenset({"TEXT", "CONTENT", "MESSAGE", "QUERY", "WORDS", "QUESTION_OR_SUBJECT"})
+# Prose: the words of the last argument need no quotes, and a dash stands for what comes from stdin.
+_PROSE = frozenset({"TEXT", "CONTENT", "MESSAGE", "QUERY", "WORDS", "QUESTION_OR_SUBJECT", "DESCRIPTION"})
 _TYPES: dict[Any, click.ParamType[Any]] = {int: click.INT, float: click.FLOAT}
 
 
@@ -34,9 +34,13 @@ def group_of(faculty: Faculty, lists: Mapping[str, str] | None = None) -> Group:
     `lists` names verbs that answer a list, and under which name a program finds it.
     """
     group = Group(faculty.name, help=faculty.summary)
-    for verb in faculty.verbs:
-        if verb.is_command:
-            group.add_command(command_of(faculty, verb, listed_as=(lists or {}).get(verb.name)))
+    inner = {name: Group(name, help=line) for name, line in faculty.groups.items()}
+    for verb in filter(lambda each: each.is_command, faculty.verbs):
+        prefix, _, rest = verb.name.partition("_")
+        home, name = (inner[prefix], rest) if prefix in inner and rest else (group, None)
+        home.add_command(command_of(faculty, verb, name=name, listed_as=(lists or {}).get(verb.name)))
+    for each in inner.values():
+        group.add_command(each)
     return group
 
 
@@ -58,12 +62,17 @@ def call(invocation: Invocation, faculty: Faculty, verb: Verb, given: Mapping[st
     from everloom.wiring.arguments import Arguments
 
     known = {each.name: each for each in (*verb.parameters, *faculty.selectors)}
-    written = {name: _plain(value, known[name]) for name, value in given.items() if value not in (None, ())}
+    # What was not given is left to the verb; a list that it must have is then an empty one.
+    written = {
+        name: _plain(value, known[name])
+        for name, value in given.items()
+        if value is not None and (value != () or known[name].is_required)
+    }
     with invocation.open() as loom:
         workspace = invocation.take(loom)
         read = Arguments(verb.name, tuple(known.values())).read(written, workspace.info.zone)
         chosen = {each.name: read.pop(each.name, None) for each in faculty.selectors}
-        value = verb.method(faculty.reach(workspace, chosen), **read)
+        value = getattr(faculty.reach(workspace, chosen), verb.name)(**read)
         return Answer(value, rendered(faculty, value, workspace.info.zone))
 
 
@@ -84,23 +93,25 @@ def _arguments(verb: Verb) -> Iterator[click.Argument]:
         metavar = each.says.metavar or (None if _choices(each.type) else each.name.upper())
         is_many = each.list_kind is not None and not _is_file(each)
         has_words = each is wanted[-1] and _is_prose(each)
+        # A list in brackets may be empty: so are all tags taken from a subject.
+        is_needed = each.is_required and not (metavar or "").startswith("[")
         if metavar is not None:
-            metavar = f"{metavar}..." if is_many or has_words else metavar
             metavar = metavar if each.is_required else f"[{metavar}]"
+            metavar = f"{metavar}..." if is_many or has_words else metavar
         yield click.Argument(
             [each.name],
             metavar=metavar,
             type=click.File("rb") if _is_file(each) else _click_type(each),
             nargs=-1 if is_many or has_words else 1,
-            # An empty list at the end of a line is a list, too: it takes all tags from a subject.
-            required=each.is_required and metavar != "TAG...",
+            required=is_needed,
         )
 
 
 def _option(each: Parameter) -> click.Option:
     """Declare what may be given by name."""
     flag = each.says.flag or f"--{each.name.replace('_', '-')}"
-    extra: dict[str, Any] = {"help": _help(each), "required": each.is_required, "metavar": each.says.metavar}
+    is_needed = each.is_required and not (each.says.metavar or "").startswith("[")
+    extra: dict[str, Any] = {"help": _help(each), "required": is_needed, "metavar": each.says.metavar}
     if each.type is bool or bool in each.kinds:
         return _switch(flag, each)
     if flag.removeprefix("--") in _choices(each.type):
@@ -114,10 +125,10 @@ def _option(each: Parameter) -> click.Option:
 
 
 def _switch(flag: str, each: Parameter) -> click.Option:
-    if each.default is True:
-        return click.Option([flag, each.name], is_flag=True, flag_value=False, default=True, help=_help(each))
-    both = flag if each.default is False else f"{flag}/--no-{flag.removeprefix('--')}"
-    return click.Option([both, each.name], is_flag=True, default=None, help=_help(each))
+    """Declare a yes or no; one that may be left open, or is written with a slash, is a pair of switches."""
+    if each.default is None and "/" not in flag:
+        flag = f"{flag}/--no-{flag.removeprefix('--')}"
+    return click.Option([flag, each.name], is_flag=True, default=each.default, help=_help(each))
 
 
 def _help(each: Parameter) -> str:
@@ -137,15 +148,18 @@ def _choices(kind: Any) -> tuple[str, ...]:
 def _click_type(each: Parameter) -> click.ParamType[Any]:
     """Say how click reads one value; what it does not know is text."""
     if choices := _choices(each.type):
-        return click.Choice(choices)
+        return click.Choice(choices, case_sensitive=False)
     if str in each.kinds:
         return click.STRING
     of = next((kind for kind in (each.list_kind, *each.kinds) if kind in _TYPES), None)
-    return ItemId if of is int and each.says.metavar == "ID" else _TYPES.get(of, click.STRING)
+    if of in _TYPES and each.says.least is not None:
+        bounded: Any = click.IntRange if of is int else click.FloatRange
+        return cast("click.ParamType[Any]", bounded(each.says.least, each.says.most))
+    return ItemId if of is int and each.says.metavar == "ID" and each.default != 0 else _TYPES.get(of, click.STRING)
 
 
 def _is_prose(each: Parameter) -> bool:
-    return str in each.kinds and each.list_kind is None and each.says.metavar in _PROSE
+    return str in each.kinds and each.list_kind is None and (each.says.metavar or each.name.upper()) in _PROSE
 
 
 def _is_file(each: Parameter) -> bool:
@@ -157,7 +171,7 @@ def _plain(value: Any, each: Parameter) -> Any:
     if _is_prose(each):
         text = value if isinstance(value, str) else " ".join(value)
         return sys.stdin.read() if text == "-" else text
-    if _is_file(each):
+    if _is_file(each) and hasattr(value, "read"):
         return _json_list(value.read(), each)
     if isinstance(value, tuple):
         return [part for one in value for part in _parts(one, each.list_kind)]
