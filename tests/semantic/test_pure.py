@@ -14,7 +14,7 @@ from everloom.semantic.evidence.identity import distance, nearest_names, spelled
 from everloom.semantic.parts import BriefUnderstanding
 from everloom.semantic.recall.retrieval import compaction
 from everloom.semantic.state import SeenLog, preview
-from everloom.semantic.understanding import default_text
+from everloom.semantic.understanding.documents import default_text
 from everloom.semantic.understanding.soul import soul_hints
 
 NOW = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)

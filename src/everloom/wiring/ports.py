@@ -39,7 +39,7 @@ class OneSoul:
         return kept if isinstance(kept, Understanding) else None
 
     def _current(self) -> tuple[str, int]:
-        from everloom.semantic.understanding import default_text  # noqa: PLC0415
+        from everloom.semantic.understanding.documents import default_text  # noqa: PLC0415
 
         kept = self._kept()
         return (default_text("soul"), 0) if kept is None else (kept.content, kept.version)
