@@ -163,7 +163,7 @@ class LLM(MeteredModel):
                 return fit(reply.text, shape)
             except Misfit as misfit:
                 complaint = str(misfit)
-            if reply.stop is StopReason.CUT:
+            if reply.stop is StopReason.CUT:  # the same limit would cut the second try off too
                 hint = f"allow more than {request.max_tokens} tokens"
                 raise MalformedReply(f"{self.name} was cut off before its answer was complete", hint=hint)
             request = _corrected(request, reply.text, complaint)

@@ -239,6 +239,7 @@ class EmbedderChain:
         return vectors
 
     def _note_failure(self, name: str, error: ProviderError) -> None:
+        # Whatever went wrong, the next link is asked: a search that finds less is better than one that fails.
         asked = error.retry_after if isinstance(error, ProviderBusy) else None
         with self._lock:
             failures = self._health[name].failures + 1

@@ -180,6 +180,7 @@ class Roles:
 
     def talker(self, role: Role = Role.LARGE) -> Talker:
         """Hand out a model that converses, the same one each time; once the day's dollars are spent, the small one."""
+        # One talker a role for the life of this object: it carries what replies have taught about estimates.
         large, small = _configured(self._large), _configured(self._small)
         if role is Role.LARGE and self._day and self._day.choose(large, small) != large:
             role = Role.SMALL

@@ -139,6 +139,7 @@ class DayBudget:
             raise _unpriced(large)
         if self._spent_today() < self.dollars:
             return large
+        # A model without a price may be the dearer one, so it does not stand in for the large one.
         if small == large or price_of(small) is None:
             reason = "there is no smaller model" if small == large else f"the price of {small} is not known"
             hint = "raise mind.dollars_a_day, set llm.small, or wait for tomorrow"
@@ -190,6 +191,8 @@ class MeteredModel:
             self._meter.budget.admit(self.name)
 
     def _booked(self, purpose: str, send: Callable[[], _ReplyT]) -> _ReplyT:
+        # Admitted before and counted after, as only a reply tells what it took: requests that run at the same time may
+        # overshoot the budget together, by one reply each.
         self._admit()
         started = time.perf_counter()
         try:

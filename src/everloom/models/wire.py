@@ -31,7 +31,7 @@ from everloom.models.usage import TokenUsage
 
 Json = dict[str, Any]
 _SUMMARY = "What was said before, in summary:\n\n"
-_DONE = "[DONE]"
+_DONE = "[DONE]"  # how OpenAI's streams end
 _OPENING, _CLOSING = "<think>", "</think>"
 
 
@@ -53,6 +53,8 @@ def sendable_turns(
 
 
 def _since_compaction(turns: list[Turn]) -> list[Turn]:
+    # What stands before the last summary is in it. A turn may hold one in its middle, when the provider compacted by
+    # itself before it answered.
     for place in range(len(turns) - 1, -1, -1):
         blocks = turns[place].blocks
         summaries = [at for at, block in enumerate(blocks) if isinstance(block, Compacted)]
@@ -89,6 +91,8 @@ def chat_messages(request: TalkRequest, write_use: Callable[[ToolUse], Json]) ->
 
 
 def _user_messages(turn: Turn, names: Mapping[str, str]) -> Iterator[Json]:
+    # Results first: OpenAI refuses a wish for a tool that is followed by anything but its result. Ollama pairs
+    # the two by the tool's name, OpenAI by the id.
     for block in turn.blocks:
         if isinstance(block, ToolResult):
             text = f"Error: {block.text}" if block.is_error else block.text
@@ -113,6 +117,7 @@ def read_tool_use(identity: str, name: str, given: object) -> ToolUse:
             return ToolUse(identity, name, {}, fault=f"the input is not JSON: {shortened(str(given), 200)}")
     if not isinstance(given, Mapping):
         return ToolUse(identity, name, {}, fault=f"the input is not an object: {shortened(str(given), 200)}")
+    # Through JSON once more: half a surrogate pair in an input could neither be stored nor sent back.
     return ToolUse(identity, name, json.loads(well_formed(json.dumps(dict(given), ensure_ascii=False))))
 
 
@@ -125,7 +130,7 @@ def reply_of(name: str, text: str, uses: Sequence[ToolUse], stop: StopReason, us
 
 def read_lines(chunks: Iterable[bytes]) -> Iterator[str]:
     """Split a stream at line feeds only: JSON may hold the other characters that end a line."""
-    rest = b""
+    rest = b""  # a chunk may end in the middle of a line, and of a character
     for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\n")
         for line in whole:
