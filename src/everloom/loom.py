@@ -190,7 +190,9 @@ class Loom:
 
     def talker(self, workspace: WorkspaceInfo) -> Talker | None:
         """Hand out the model that converses, the same one each time while the day's money lasts; None without any."""
-        roles = self._talking.setdefault(workspace.id, self.llms(workspace))
+        if workspace.id not in self._talking:
+            self._talking[workspace.id] = self.llms(workspace)
+        roles = self._talking[workspace.id]
         return roles.talker() if roles.is_configured else None
 
     def spent_today(self, workspace: WorkspaceInfo) -> float:

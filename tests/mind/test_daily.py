@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from everloom.clock import zone_named
 from everloom.errors import Rejected
 from everloom.kernel.search import Scope
-from everloom.mind.notes.names import daily_name, day_of, noon_of
+from everloom.mind.notes.files import daily_name, day_of, noon_of
 from tests.mind.notebook import Notebook, open_notebook
 
 

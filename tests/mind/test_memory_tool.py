@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everloom.errors import Conflict, EverloomError, NotFound, Rejected
+from everloom.mind.notes.files import KNOWN
 from everloom.mind.notes.memory_tool import MemoryTool, memory_tool, name_of
-from everloom.mind.notes.names import KNOWN
 from everloom.mind.ports import AgentTool
 from tests.mind.notebook import Notebook
 

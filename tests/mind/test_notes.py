@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from everloom.errors import Conflict, EverloomError, NotFound, Rejected, StoreError
 from everloom.mind.notes.agreement import SoulSide, SyncStep, choose_side, choose_step
-from everloom.mind.notes.files import NoteFiles
-from everloom.mind.notes.names import KNOWN, default_text, note_name, problem_of
+from everloom.mind.notes.files import KNOWN, NoteFiles, default_text, note_name, problem_of
 from tests.episodic.ground import Killed, killed_after
 from tests.mind.notebook import Notebook
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everloom.kernel.search import Document
-from everloom.mind.notes.names import DURABLE, IDENTITY, KNOWN, daily_name, default_text
+from everloom.mind.notes.files import DURABLE, IDENTITY, KNOWN, daily_name, default_text
 from everloom.mind.prompt import LANDSCAPE, LONGEST_DAY, LONGEST_PAGE, PromptSection, bounded, page
 from everloom.models.text import quoted
 from tests.mind.notebook import Notebook, open_notebook

@@ -13,7 +13,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from everloom.clock import Clock
+from everloom.clock import Clock, zone_named
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import Session, answered_before, append_event, attend, keep_receipt
 from everloom.kernel.search import Finder, Findings, Index
@@ -49,7 +49,7 @@ class Operation:
     @property
     def zone(self) -> ZoneInfo:
         """Find the zone in which the workspace means "today"."""
-        return self.workspace.zone
+        return zone_named(self.workspace.time_zone)
 
     def local(self, at: datetime | None = None) -> datetime:
         """Read a moment, or now, on the workspace's own clock."""

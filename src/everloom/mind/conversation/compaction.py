@@ -19,7 +19,7 @@ from everloom.kernel.journal import register
 from everloom.kernel.operation import Operation
 from everloom.mind.conversation.array import MICRO, ArrayEntry, append_turns, as_turns, entries_of, exchanges_of
 from everloom.mind.conversation.blocks import close_tool_loop, decode_blocks, is_folded, render_turns
-from everloom.mind.conversation.turn import Surroundings, Toolbox
+from everloom.mind.conversation.turn import Surroundings
 from everloom.mind.ports import MindSetup
 from everloom.models.ask import StopReason
 from everloom.models.talk import (
@@ -30,7 +30,6 @@ from everloom.models.talk import (
     TalkRequest,
     TextBlock,
     ToolResult,
-    ToolSpec,
     ToolUse,
     Turn,
 )
@@ -156,11 +155,8 @@ class Compactor:
         return entries, counted[0] if counted and counted[0] else self._guess(as_turns(entries), talker)
 
     def _guess(self, turns: tuple[Turn, ...], talker: Talker | None) -> int:
-        talk = TalkRequest(self._around.system(), turns, self._tools())
+        talk = TalkRequest(self._around.system(), turns, self._around.toolbox.tools)
         return talk.estimate() if talker is None else talker.estimate(talk)
-
-    def _tools(self) -> tuple[ToolSpec, ...]:
-        return Toolbox(self._around.tools()).tools
 
     def _fold(
         self, op: Operation, talker: Talker | None, entries: Sequence[ArrayEntry], size: int, bound: int, *, must: bool
@@ -203,7 +199,11 @@ class Compactor:
         summary = min(_SUMMARY_TOKENS, talker.window // 4)
         if talker.compacts is CompactionMode.ON_DEMAND:
             talk = TalkRequest(
-                self._around.system(), close_tool_loop(head), self._tools(), max_tokens=summary, purpose="compaction"
+                self._around.system(),
+                close_tool_loop(head),
+                self._around.toolbox.tools,
+                max_tokens=summary,
+                purpose="compaction",
             )
             said = talker.compact(talk, instructions)
             folded = next((block for block in said.turn.blocks if isinstance(block, Compacted)), None)

@@ -47,7 +47,7 @@ from everloom.mind.conversation.stream import (
     ripe_at,
     storable_error,
 )
-from everloom.mind.conversation.turn import Abandoned, Answered, Surroundings, Toolbox, TurnSetting, converse
+from everloom.mind.conversation.turn import Abandoned, Answered, Surroundings, TurnSetting, converse
 from everloom.mind.learning.archive import SpokenLine, document_of, said_before
 from everloom.mind.ports import MindSetup
 from everloom.models.talk import AutoCompaction, CompactionMode, Say, Talker, TextBlock, Turn
@@ -215,7 +215,7 @@ class Conversation(Stream):
         policy, began = self._setup.policy, op.now
         setting = TurnSetting(
             system=self._around.system(),
-            toolbox=Toolbox(self._around.tools()),
+            toolbox=self._around.toolbox,
             rounds=policy.tool_rounds,
             reply_tokens=policy.reply_tokens,
             folding=self._folding(talker),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from everloom.errors import EverloomError, MalformedReply
@@ -46,7 +47,7 @@ class Abandoned(EverloomError):
     """A turn that was given up on purpose; the messages still wait."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Surroundings:
     """What the rooms around it give a conversation: the system prompt, what a compaction holds on to, the tools.
 
@@ -57,6 +58,11 @@ class Surroundings:
     instructions: Callable[[], str] = lambda: _INSTRUCTIONS
     tools: Callable[[], Sequence[AgentTool]] = tuple
     before_folding: Callable[[Sequence[Exchange]], None] = lambda _: None
+
+    @cached_property
+    def toolbox(self) -> Toolbox:
+        """Reach the tools, made once: a provider caches a prompt only while its tools stay the same, byte for byte."""
+        return Toolbox(self.tools())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from everloom.errors import Conflict, ProviderError
 from everloom.kernel.journal import register
 from everloom.mind.initiative.timing import Awareness, read_awareness, reason_to_be_silent, slot_before
 from everloom.mind.learning.archive import SpokenLine, said_before
-from everloom.mind.notes.names import STATUS
+from everloom.mind.notes.files import STATUS
 from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import MindSetup
 from everloom.models.ask import Passage, Question, Thinker

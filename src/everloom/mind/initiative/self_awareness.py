@@ -21,7 +21,7 @@ from everloom.mind.conversation.compaction import newest_within
 from everloom.mind.initiative.timing import Night, night_before
 from everloom.mind.learning.archive import SpokenLine, is_trivial, line_from, lines_of
 from everloom.mind.learning.facts import FactLearner
-from everloom.mind.notes.names import STATUS, daily_heading, daily_name
+from everloom.mind.notes.files import STATUS, daily_heading, daily_name
 from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import MindSetup
 from everloom.models.ask import Passage, Question

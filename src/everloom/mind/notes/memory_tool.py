@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from everloom.errors import Conflict, NotFound, Rejected
-from everloom.mind.notes.names import KNOWN, problem_of
+from everloom.mind.notes.files import KNOWN, problem_of
 from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import AgentTool
 from everloom.models.talk import ToolSpec

@@ -11,8 +11,17 @@ from typing import Any
 
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.texts import storable
-from everloom.mind.notes.files import LARGEST, digest
-from everloom.mind.notes.names import KNOWN, SOUL, STATUS, daily_heading, daily_name, default_text, note_name
+from everloom.mind.notes.files import (
+    KNOWN,
+    LARGEST,
+    SOUL,
+    STATUS,
+    daily_heading,
+    daily_name,
+    default_text,
+    digest,
+    note_name,
+)
 from everloom.mind.notes.status import check_updates, parse_status, patch_status
 from everloom.mind.notes.sync import Author, NoteSync, NoteVersion, OpenNote, version_from
 from everloom.mind.ports import MindSetup

@@ -21,8 +21,7 @@ from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import LONGEST_TEXT
 from everloom.mind.notes.agreement import SoulSide, SyncStep, choose_side, choose_step, is_same
-from everloom.mind.notes.files import FileStamp, FileText, NoteFiles, digest
-from everloom.mind.notes.names import KNOWN, SOUL, day_of, default_text, noon_of
+from everloom.mind.notes.files import KNOWN, SOUL, FileStamp, FileText, NoteFiles, day_of, default_text, digest, noon_of
 from everloom.mind.ports import MindSetup
 from everloom.store import Row, Unit
 
