@@ -18,7 +18,7 @@ import pytest
 
 from everloom.errors import Forbidden, Rejected
 from everloom.loom import Workspace, open_loom
-from everloom.surfaces.channels.gateway import Gateway, Plan
+from everloom.surfaces.channels.gateway import Gateway, GatewayPlan
 from everloom.surfaces.channels.signing import HEADER, signature
 from tests.patience import PATIENCE, finish, reading, wait_until
 from tests.surfaces.channels.conftest import settings_for
@@ -94,7 +94,7 @@ def test_a_gateway_that_is_killed_goes_on_where_it_was(tmp_path: Path, stub: Tel
 def run(place: Workspace, **settings: Any) -> Gateway:
     """Make a gateway in this process, without a port."""
     place.loom.settings = settings_for(place.mind.setup.notes.parent, **settings)
-    return Gateway(place.loom, place, Plan(with_tasks=False), Event())
+    return Gateway(place.loom, place, GatewayPlan(with_tasks=False), Event())
 
 
 @pytest.mark.promise("mind.telegram-allow-list")

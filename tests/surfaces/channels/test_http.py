@@ -18,7 +18,7 @@ from everloom.kernel.tokens import Tokens
 from everloom.loom import Workspace
 from everloom.mind import Queue
 from everloom.surfaces.channels.delivery import Outbox
-from everloom.surfaces.channels.http import CHANNEL, Callback, Desk, server_of
+from everloom.surfaces.channels.http import CHANNEL, Callback, HttpChannel
 from everloom.surfaces.channels.signing import HEADER, WINDOW_SECONDS, is_signed, signature
 from everloom.surfaces.web.serving import bind
 from tests.patience import PATIENCE, wait_until
@@ -32,8 +32,8 @@ def serving(place: Workspace, *, secret: str | None = SECRET, host: str = "127.0
     """Serve the channel of a workspace, with a queue that answers."""
     mind, stop = place.mind, Event()
     queue = Queue(mind.conversation)
-    desk = Desk(mind.conversation, place.name, secret, queue.wake)
-    server = server_of(desk, host, Tokens(place.loom.store, place.loom.clock), ("loom.example",))
+    channel = HttpChannel(mind.conversation, place.name, secret, queue.wake)
+    server = channel.make_server(host, Tokens(place.loom.store, place.loom.clock), ("loom.example",))
     listener, address = bind("127.0.0.1", 0)
     threads = [Thread(target=server.run, args=([listener],)), Thread(target=queue.run, args=(stop,))]
     for thread in threads:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everloom.surfaces.channels.parts import MOST_UNITS, parts, units
+from everloom.surfaces.channels.telegram import MOST_UNITS, split_reply, units
 
 TEXTS = st.text(st.sampled_from("ab é\n 😀e\u0301"), max_size=200)
 
@@ -14,7 +14,7 @@ TEXTS = st.text(st.sampled_from("ab é\n 😀e\u0301"), max_size=200)
 @pytest.mark.promise("mind.telegram-parts")
 @given(TEXTS, st.integers(2, 40))
 def test_parts_fit_and_together_are_the_whole(text: str, most: int) -> None:
-    found = list(parts(text, most))
+    found = list(split_reply(text, most))
     assert all(0 < units(part) <= most for part in found)
     assert all(part.strip() for part in found)
     assert "".join("".join(found).split()) == "".join(text.split())
@@ -27,7 +27,7 @@ def test_units_are_counted_as_telegram_counts_them() -> None:
 
 @pytest.mark.promise("mind.telegram-parts")
 def test_a_character_of_two_units_is_never_halved() -> None:
-    first, second = parts("a" + "😀" * 2048)
+    first, second = split_reply("a" + "😀" * 2048)
     assert (units(first), second) == (4095, "😀")
 
 
@@ -48,5 +48,5 @@ def test_a_character_of_two_units_is_never_halved() -> None:
     ],
 )
 def test_a_cut_falls_between_paragraphs_then_lines_then_words(text: str, expected: list[str]) -> None:
-    assert list(parts(text)) == expected
+    assert list(split_reply(text)) == expected
     assert MOST_UNITS == 4096

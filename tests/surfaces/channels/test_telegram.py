@@ -46,7 +46,7 @@ def test_a_message_of_a_known_chat_is_answered_there(place: Workspace, stub: Tel
     line = Line(place, stub)
     assert line.channel.greet() == "@loom_bot"
     stub.say(FRIEND, "Hello")
-    assert line.channel.look(1) == 1
+    assert line.channel.fetch(1) == 1
     line.conversation.step()
     assert line.outbox.clear() == 1
     ((chat, text),) = stub.sent
@@ -63,14 +63,14 @@ def test_an_unknown_chat_is_refused_and_logged_without_content(
     line = Line(here, stub)
     stub.say(STRANGER, "let me in please")
     stub.say(STRANGER, "I insist")
-    assert line.channel.look(1) == 0
+    assert line.channel.fetch(1) == 0
     assert (line.texts(), stub.sent, stub.typed) == ([], [], [])
     assert [record.getMessage() for record in caplog.records].count(
         f"telegram: chat {STRANGER} is not on the list telegram.chats and was refused"
     ) == 1
     assert "let me in" not in caplog.text
     # Refused for good: it does not come again.
-    line.channel.look(0)
+    line.channel.fetch(0)
     assert stub.waiting == []
 
 
@@ -79,7 +79,7 @@ def test_an_empty_list_lets_nobody_in(here: Workspace, stub: TelegramStub) -> No
     conversation = here.mind.conversation
     nobody = Telegram(Bot(TOKEN, stub.url), conversation, [], stop=Event())
     stub.say(FRIEND, "Hello")
-    assert nobody.look(1) == 0
+    assert nobody.fetch(1) == 0
     assert conversation.log() == []
 
 
@@ -90,11 +90,11 @@ def test_a_message_is_confirmed_only_after_it_is_kept(place: Workspace, stub: Te
     line.channel._conversation = Breaking(conversation)  # type: ignore[assignment]
     stub.say(FRIEND, "Hello")
     with pytest.raises(StoreBusy):
-        line.channel.look(1)
+        line.channel.fetch(1)
     assert len(stub.waiting) == 1
     line.channel._conversation = conversation
-    line.channel.look(1)
-    line.channel.look(0)
+    line.channel.fetch(1)
+    line.channel.fetch(0)
     assert (line.texts(), stub.waiting) == (["Hello"], [])
 
 
@@ -113,7 +113,7 @@ def test_a_message_that_comes_again_after_a_restart_is_kept_once(place: Workspac
     stub.say(FRIEND, "Hello")
     for _ in range(2):
         # The first one dies before it could confirm.
-        Line(place, stub).channel.look(1)
+        Line(place, stub).channel.fetch(1)
     assert Line(place, stub).texts() == ["Hello"]
 
 
@@ -122,7 +122,7 @@ def test_what_is_no_text_gets_an_answer_and_what_has_a_caption_is_read(here: Wor
     stub.say(FRIEND, None, photo=[{}])
     stub.say(FRIEND, None, photo=[{}], caption="my boat")
     stub.say(FRIEND, "\x00")
-    assert line.channel.look(1) == 1
+    assert line.channel.fetch(1) == 1
     assert line.texts() == ["my boat"]
     assert [text for _, text in stub.sent] == ["I can read text only."] * 2
 
@@ -195,7 +195,7 @@ def test_it_types_while_a_turn_runs_and_not_while_one_rests(
     line = Line(here, stub)
     ended = beside(line.channel.typing)
     stub.say(FRIEND, "Hello")
-    line.channel.look(1)
+    line.channel.fetch(1)
     wait_until(lambda: stub.typed, "typing to show")
     assert set(stub.typed) == {str(FRIEND)}
     line.conversation.step()
@@ -251,10 +251,10 @@ def test_the_poll_goes_on_after_every_kind_of_failure_and_stops_when_told(
 
 
 def test_pauses_follow_what_telegram_asks_for_and_grow() -> None:
-    from everloom.surfaces.channels.telegram import Busy
+    from everloom.surfaces.channels.telegram import TelegramBusy
 
-    assert pause_after(Busy("x", retry_after=17), 1) == 17
-    assert [pause_after(Busy("x"), failures) for failures in (1, 2, 3, 20)] == [1, 2, 4, 60]
+    assert pause_after(TelegramBusy("x", retry_after=17), 1) == 17
+    assert [pause_after(TelegramBusy("x"), failures) for failures in (1, 2, 3, 20)] == [1, 2, 4, 60]
     assert pause_after(Unsure("x"), 2) == 2
 
 

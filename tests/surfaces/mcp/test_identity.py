@@ -11,13 +11,13 @@ from everloom.errors import Forbidden
 from everloom.surfaces.mcp.identity import (
     Caller,
     Clues,
-    Pass,
     Process,
     caller_of,
     conversation_of,
     is_read_only,
     workspace_of,
 )
+from everloom.surfaces.web.admission import Pass
 
 PROCESS = Process("process 1", "default")
 CLAUDE = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "from-environment"}

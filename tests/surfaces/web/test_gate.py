@@ -11,9 +11,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from everloom.errors import StoreBusy
-from everloom.surfaces.mcp.identity import Pass
-from everloom.surfaces.mcp.server import PASS_KEY
-from everloom.surfaces.web.doors import Rules
+from everloom.surfaces.web.admission import PASS_KEY, Pass, Rules
 from everloom.surfaces.web.gate import Gate
 
 pytestmark = pytest.mark.anyio

@@ -1,4 +1,5 @@
 """The ways on which people and programs talk with the mind: terminal, HTTP, Telegram, and the gateway that runs them.
 
-A channel hands messages in and carries replies out. What is said, and when, belongs to `everloom.mind`.
+A channel hands messages in and delivers replies. What is said, and when, belongs to `everloom.mind`; what stands before
+a port belongs to `surfaces/web`. Refuses to know MCP.
 """

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LONGEST_PAUSE = timedelta(minutes=10)
-MOST_ATTEMPTS = 12
+_LONGEST_PAUSE = timedelta(minutes=10)
+_MOST_ATTEMPTS = 12
 
 
 class Undelivered(EverloomError):
@@ -50,12 +50,13 @@ class Outbox:
         """Send what waits, oldest first; stops at one that has to wait, so that nothing overtakes it. Says how many."""
         done = 0
         for message in self._conversation.outbox(self._channel):
-            if not self._carry(message):
+            if not self._deliver(message):
                 break
             done += 1
         return done
 
-    def _carry(self, message: StreamMessage) -> bool:
+    def _deliver(self, message: StreamMessage) -> bool:
+        # Noted before it leaves: whoever dies in between must not send it a second time.
         self._conversation.sending(message.id)
         try:
             self._send(message)
@@ -72,9 +73,9 @@ class Outbox:
         return True
 
     def _next_try(self, message: StreamMessage, error: Undelivered) -> datetime | None:
-        if message.attempts + 1 >= MOST_ATTEMPTS:
+        if message.attempts + 1 >= _MOST_ATTEMPTS:
             return None
-        pause = min(timedelta(seconds=1 << min(message.attempts, 12)), LONGEST_PAUSE)
+        pause = min(timedelta(seconds=1 << min(message.attempts, 12)), _LONGEST_PAUSE)
         if error.retry_after is not None:
             pause = timedelta(seconds=error.retry_after)
         return self._clock.now() + pause

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from everloom.errors import EverloomError, Forbidden, Rejected
 from everloom.kernel.tokens import Tokens
-from everloom.mind.conversation.queue import Queue
+from everloom.mind import Queue
 from everloom.surfaces.channels.delivery import Outbox
 from everloom.surfaces.channels.telegram import Bot, Telegram
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-GLANCE = 0.5
-TASK_SECONDS = 5.0
+_GLANCE = 0.5
+_TASK_SECONDS = 5.0
 # Work that has no end of its own is looked at so often.
-TASKS_EVERY = 5.0
+_TASKS_EVERY = 5.0
 # A turn that is nearly done may finish; beyond that it is given up, and its messages wait.
-PATIENCE = 20.0
+_PATIENCE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class GatewayPlan:
     """What the gateway shall run beside Telegram; without a listener there is no HTTP channel."""
 
     listener: socket.socket | None = None
@@ -49,7 +49,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Running:
+class RunningParts:
     """The parts that run, for people and programs to read."""
 
     channels: dict[str, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Running:
 class Gateway:
     """All channels of one workspace around one queue."""
 
-    def __init__(self, loom: Loom, place: Workspace, plan: Plan, stop: Event) -> None:
+    def __init__(self, loom: Loom, place: Workspace, plan: GatewayPlan, stop: Event) -> None:
         self._loom = loom
         self._place = place
         self._plan = plan
@@ -72,9 +72,9 @@ class Gateway:
         self._server: uvicorn.Server | None = None
         self._bot: Bot | None = None
         self._callback: Callback | None = None
-        self.running = Running()
+        self.running = RunningParts()
 
-    def start(self) -> Running:
+    def start(self) -> RunningParts:
         """Start every part that is configured; a mistake in a setting is raised before anything runs."""
         self._prepare_http()
         self._prepare_telegram()
@@ -84,7 +84,7 @@ class Gateway:
         self._add("turns", lambda: self._queue.run(self._stop))
         self._add("replies", self._deliver)
         if self._plan.with_tasks:
-            self._add("tasks", self._tend)
+            self._add("tasks", self._run_tasks)
         for thread in self._threads:
             thread.start()
         return self.running
@@ -102,7 +102,7 @@ class Gateway:
         self._replies.set()
         if self._server is not None:
             self._server.should_exit = True
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + _PATIENCE
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(timeout=max(deadline - time.monotonic(), 0.0) if thread.name != "telegram" else 0.2)
@@ -134,17 +134,17 @@ class Gateway:
                     outbox.clear()
                 except EverloomError as error:
                     log.warning("replies wait: %s", error)
-            self._replies.wait(GLANCE)
+            self._replies.wait(_GLANCE)
             self._replies.clear()
 
-    def _tend(self) -> None:
+    def _run_tasks(self) -> None:
         """Do what follows from turns, and what is due by the clock."""
         while not self._stop.is_set():
-            for outcome in self._loom.work.run_due([self._place.info], seconds=TASK_SECONDS):
+            for outcome in self._loom.work.run_due([self._place.info], seconds=_TASK_SECONDS):
                 if outcome.state == "failed":
                     log.warning("the task %s failed: %s", outcome.task, outcome.error)
             self._replies.set()
-            self._stop.wait(TASKS_EVERY)
+            self._stop.wait(_TASKS_EVERY)
 
     def _prepare_telegram(self) -> None:
         known, secret = self._loom.settings.telegram, self._loom.settings.secrets.telegram_bot_token
@@ -154,7 +154,7 @@ class Gateway:
             self.running.notices.append("telegram.chats is empty: nobody is let in; write the ids of your chats there")
         self._bot = Bot(secret.get_secret_value(), known.base)
         telegram = Telegram(self._bot, self._conversation, known.chats, stop=self._stop, wake=self._queue.wake)
-        self.running.channels["telegram"] = name_of(telegram)
+        self.running.channels["telegram"] = _name_of(telegram)
         self._outboxes.append(Outbox(self._conversation, "telegram", telegram.send, self._loom.clock))
         self._add("telegram", telegram.poll)
         self._add("typing", telegram.typing)
@@ -171,7 +171,7 @@ class Gateway:
         if known.callback is not None and secret is not None:
             self._callback = http.Callback(known.callback, secret.get_secret_value(), self._place.name)
             self._outboxes.append(Outbox(self._conversation, http.CHANNEL, self._callback.send, self._loom.clock))
-        desk = http.Desk(
+        channel = http.HttpChannel(
             self._conversation,
             self._place.name,
             None if secret is None else secret.get_secret_value(),
@@ -180,12 +180,12 @@ class Gateway:
         )
         self.running.channels[http.CHANNEL] = self._plan.address.url
         tokens = Tokens(self._loom.store, self._loom.clock)
-        self._server = http.server_of(desk, self._plan.address.host, tokens, self._plan.names)
+        self._server = channel.make_server(self._plan.address.host, tokens, self._plan.names)
         server, listener = self._server, self._plan.listener
         self._add("http", lambda: server.run(sockets=[listener]))
 
 
-def name_of(telegram: Telegram) -> str:
+def _name_of(telegram: Telegram) -> str:
     """Ask Telegram who the bot is; a wrong token ends the start, a Telegram that is away does not."""
     try:
         return telegram.greet()

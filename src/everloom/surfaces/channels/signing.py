@@ -12,24 +12,24 @@ import re
 HEADER = "X-Everloom-Signature"
 # How far two clocks may differ, and how long a captured message could be sent again.
 WINDOW_SECONDS = 300
-FORM = re.compile(r"t=(\d{1,12}),v1=([0-9a-f]{64})")
+_FORM = re.compile(r"t=(\d{1,12}),v1=([0-9a-f]{64})")
 
 
 def signature(secret: str, body: bytes, at: int) -> str:
     """Sign a body at a time in seconds since 1970."""
-    return f"t={at},v1={digest(secret, body, at)}"
+    return f"t={at},v1={_digest(secret, body, at)}"
 
 
-def digest(secret: str, body: bytes, at: int) -> str:
+def _digest(secret: str, body: bytes, at: int) -> str:
     """Compute what only who knows the secret can."""
     return hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
 
 
 def is_signed(secret: str, body: bytes, header: str | None, now: int) -> bool:
     """Say whether a body was signed with the secret, and lately."""
-    found = FORM.fullmatch(header or "")
+    found = _FORM.fullmatch(header or "")
     if found is None:
         return False
     at = int(found[1])
-    is_right = hmac.compare_digest(digest(secret, body, at), found[2])
+    is_right = hmac.compare_digest(_digest(secret, body, at), found[2])
     return is_right and abs(now - at) <= WINDOW_SECONDS

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from everloom.errors import Conflict, EverloomError, Forbidden, Rejected, StoreError
 from everloom.kernel.texts import checked
 from everloom.surfaces.channels.delivery import Undelivered, Unsure
-from everloom.surfaces.channels.parts import parts
 
 if TYPE_CHECKING:
     import httpx2
@@ -27,21 +26,27 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CHANNEL = "telegram"
-POLL_SECONDS = 50
+_POLL_SECONDS = 50
 # Telegram takes the sign away after five.
-TYPING_SECONDS = 4.0
-GLANCE = 0.5
-CALL_SECONDS = 20.0
-CONFLICT_PAUSE = 30.0
-LONGEST_PAUSE = 60.0
+_TYPING_SECONDS = 4.0
+_GLANCE = 0.5
+_CALL_SECONDS = 20.0
+_CONFLICT_PAUSE = 30.0
+_LONGEST_PAUSE = 60.0
 # A reply in parts is held up by Telegram's rate; beyond this it is left for later.
-LONGEST_WAIT = 120.0
-TEXT_ONLY = "I can read text only."
+_LONGEST_WAIT = 120.0
+_TEXT_ONLY = "I can read text only."
 # Loggers of the HTTP library that write down addresses.
-TALKATIVE = ("httpx2", "httpcore2")
+_TALKATIVE = ("httpx2", "httpcore2")
+# Telegram takes this many UTF-16 units in a message.
+MOST_UNITS = 4_096
+_BORDERS = ("\n\n", "\n", " ")
+# A border nearer to the beginning would make a part that is hardly worth a message.
+_LEAST_SHARE = 0.25
+_ASTRAL = 0x10000
 
 
-class Busy(Undelivered):
+class TelegramBusy(Undelivered):
     """Telegram takes nothing now."""
 
 
@@ -51,11 +56,11 @@ class Bot:
     def __init__(self, token: str, base: str) -> None:
         import httpx2  # noqa: PLC0415  slow to import
 
-        for name in TALKATIVE:
+        for name in _TALKATIVE:
             talker = logging.getLogger(name)
             talker.setLevel(max(talker.level, logging.WARNING))
         self._token = token
-        self._client = httpx2.Client(base_url=f"{base.rstrip('/')}/bot{token}/", timeout=CALL_SECONDS)
+        self._client = httpx2.Client(base_url=f"{base.rstrip('/')}/bot{token}/", timeout=_CALL_SECONDS)
         weakref.finalize(self, self._client.close)
 
     def me(self) -> Mapping[str, Any]:
@@ -67,7 +72,7 @@ class Bot:
         body: dict[str, Any] = {"timeout": seconds, "allowed_updates": ["message"]}
         if offset is not None:
             body["offset"] = offset
-        found = self._call("getUpdates", body, seconds + CALL_SECONDS)
+        found = self._call("getUpdates", body, seconds + _CALL_SECONDS)
         return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
     def send(self, chat: str, text: str) -> None:
@@ -82,14 +87,14 @@ class Bot:
         """Let go of the connection; a poll that waits on it fails."""
         self._client.close()
 
-    def _call(self, method: str, body: Mapping[str, Any], seconds: float = CALL_SECONDS) -> Any:
+    def _call(self, method: str, body: Mapping[str, Any], seconds: float = _CALL_SECONDS) -> Any:
         import httpx2  # noqa: PLC0415  slow to import
 
         try:
             answer = self._client.post(method, json=body, timeout=seconds)
             read = answer.json()
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
-            raise Busy(f"Telegram cannot be reached ({type(error).__name__})") from None
+            raise TelegramBusy(f"Telegram cannot be reached ({type(error).__name__})") from None
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Rejected(f"telegram.base is no address ({type(error).__name__})") from None
         except (httpx2.RequestError, ValueError, RuntimeError) as error:
@@ -110,10 +115,10 @@ class Bot:
         if code == 429:
             extra = read.get("parameters")
             wait = extra.get("retry_after") if isinstance(extra, dict) else None
-            return Busy(what, retry_after=float(wait) if isinstance(wait, int | float) else 1.0)
+            return TelegramBusy(what, retry_after=float(wait) if isinstance(wait, int | float) else 1.0)
         if code in {401, 404}:
             return Forbidden(what, hint="TELEGRAM_BOT_TOKEN is wrong or was revoked; @BotFather gives a new one")
-        return Busy(what) if code >= 500 else Undelivered(what, is_final=True)
+        return TelegramBusy(what) if code >= 500 else Undelivered(what, is_final=True)
 
 
 class Telegram:
@@ -145,12 +150,12 @@ class Telegram:
         self._own = str(found.get("id", ""))
         return f"@{found.get('username', 'the bot')}"
 
-    def poll(self, seconds: int = POLL_SECONDS) -> None:
+    def poll(self, seconds: int = _POLL_SECONDS) -> None:
         """Take messages in until told to stop."""
         failures = 0
         while not self._stop.is_set():
             try:
-                self.look(seconds)
+                self.fetch(seconds)
                 failures = 0
             except EverloomError as error:
                 if self._stop.is_set():
@@ -160,7 +165,7 @@ class Telegram:
                 self._stop.wait(pause_after(error, failures))
         self._confirm()
 
-    def look(self, seconds: int) -> int:
+    def fetch(self, seconds: int) -> int:
         """Wait once for messages and store them; says how many were taken."""
         if not self._own:
             self.greet()
@@ -190,7 +195,7 @@ class Telegram:
             raise
         except EverloomError as error:
             log.warning("telegram: a message of chat %d was not taken: %s", chat, type(error).__name__)
-            self._tell(chat, TEXT_ONLY)
+            self._tell(chat, _TEXT_ONLY)
             return False
         return True
 
@@ -207,10 +212,10 @@ class Telegram:
 
     def send(self, message: StreamMessage) -> None:
         """Send a reply, in parts if it is long; once a part may have arrived, nobody sends it again."""
-        if not is_number(message.address) or int(message.address) not in self._chats:
+        if not _is_number(message.address) or int(message.address) not in self._chats:
             raise Undelivered("the chat is not on the list telegram.chats", is_final=True)
         begun = False
-        for part in parts(message.text):
+        for part in split_reply(message.text):
             try:
                 self._send_part(message.address, part)
             except Undelivered as error:
@@ -224,10 +229,10 @@ class Telegram:
         while True:
             try:
                 self._bot.send(chat, part)
-            except Busy as error:
+            except TelegramBusy as error:
                 wait = error.retry_after
                 waited += wait or 0.0
-                if wait is None or waited > LONGEST_WAIT or self._stop.wait(wait):
+                if wait is None or waited > _LONGEST_WAIT or self._stop.wait(wait):
                     raise
             except (Conflict, Forbidden, Rejected) as error:
                 raise Undelivered(error.message) from None
@@ -237,10 +242,10 @@ class Telegram:
     def typing(self) -> None:
         """Show in each chat whose message is being answered that somebody writes, until told to stop."""
         shown: dict[str, float] = {}
-        while not self._stop.wait(GLANCE):
+        while not self._stop.wait(_GLANCE):
             now = time.monotonic()
             for chat in self._answering():
-                if now - shown.get(chat, -TYPING_SECONDS) >= TYPING_SECONDS:
+                if now - shown.get(chat, -_TYPING_SECONDS) >= _TYPING_SECONDS:
                     shown[chat] = now
                     self._type(chat)
 
@@ -264,15 +269,56 @@ class Telegram:
                 log.info("telegram: %s", error)
 
 
-def is_number(text: str) -> bool:
+def _is_number(text: str) -> bool:
     """Say whether a text is a chat's id."""
     return text.removeprefix("-").isdecimal() and text.isascii()
 
 
 def pause_after(error: EverloomError, failures: int) -> float:
     """Say how long to rest: what Telegram asks for, long when somebody else polls, longer after each failure."""
-    if isinstance(error, Busy) and error.retry_after is not None:
+    if isinstance(error, TelegramBusy) and error.retry_after is not None:
         return error.retry_after
     if isinstance(error, Conflict | Forbidden):
-        return CONFLICT_PAUSE
-    return min(float(1 << min(failures - 1, 6)), LONGEST_PAUSE)
+        return _CONFLICT_PAUSE
+    return min(float(1 << min(failures - 1, 6)), _LONGEST_PAUSE)
+
+
+def units(text: str) -> int:
+    """Count a text as Telegram does."""
+    return len(text) + sum(1 for char in text if ord(char) >= _ASTRAL)
+
+
+def split_reply(text: str, most: int = MOST_UNITS) -> Iterator[str]:
+    """Cut a text into parts of at most `most` units; blank ones are left out.
+
+    A cut falls between paragraphs if it can, else between lines, else between words, and never inside a character.
+    """
+    rest = text.strip()
+    while rest:
+        end = _cut(rest, most)
+        if part := rest[:end].rstrip():
+            yield part
+        rest = rest[end:].lstrip()
+
+
+def _cut(text: str, most: int) -> int:
+    """Find where the first part of a text ends."""
+    reach = _fitting(text, most)
+    if reach == len(text):
+        return reach
+    for border in _BORDERS:
+        # A border may begin right behind the last character that fits.
+        found = text.rfind(border, 0, reach + len(border))
+        if found >= reach * _LEAST_SHARE:
+            return found
+    return reach
+
+
+def _fitting(text: str, most: int) -> int:
+    """Count the characters that fit, one at the least."""
+    taken = 0
+    for place, char in enumerate(text[: most + 1]):
+        taken += 2 if ord(char) >= _ASTRAL else 1
+        if taken > most:
+            return max(place, 1)
+    return len(text)

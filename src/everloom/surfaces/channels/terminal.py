@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from everloom.mind import Conversation, Exchange, StreamMessage
 
 CHANNEL = "terminal"
-FENCE = '"""'
-MORE = "\\"
-LOOK_EVERY = 0.2
+_FENCE = '"""'
+_MORE = "\\"
+_LOOK_EVERY = 0.2
 # How long a reply that another process writes is waited for.
-LONGEST_WAIT = 600.0
+_LONGEST_WAIT = 600.0
 
 Read = Callable[[str], str]
 Say = Callable[[str], None]
@@ -38,14 +38,14 @@ def read_message(read: Read, prompt: str, more: str) -> str | None:
             line = read(more if lines or is_fenced else prompt)
         except EOFError:
             return "\n".join(lines) or None
-        if line.strip() == FENCE and (is_fenced or not lines):
+        if line.strip() == _FENCE and (is_fenced or not lines):
             if is_fenced:
                 return "\n".join(lines)
             is_fenced = True
         elif is_fenced:
             lines.append(line)
-        elif line.endswith(MORE):
-            lines.append(line.removesuffix(MORE))
+        elif line.endswith(_MORE):
+            lines.append(line.removesuffix(_MORE))
         else:
             return "\n".join([*lines, line])
 
@@ -75,9 +75,9 @@ class Terminal:
         """Hand a message in; it is kept before anything else happens."""
         return self._conversation.receive(text, channel=CHANNEL, key=key, is_whole=True)
 
-    def hear(self, message: StreamMessage, seconds: float = LONGEST_WAIT) -> Heard:
-        """Have a message answered here, or wait for whoever has the floor; words are said as they arrive."""
-        deadline, words = time.monotonic() + seconds, _Words(self._say)
+    def hear(self, message: StreamMessage, seconds: float = _LONGEST_WAIT) -> Heard:
+        """Have a message answered here, or wait for whoever has the turn; words are said as they arrive."""
+        deadline, words = time.monotonic() + seconds, _SpokenWords(self._say)
         exchange: Exchange | None = None
         while True:
             try:
@@ -91,7 +91,7 @@ class Terminal:
             if time.monotonic() >= deadline:
                 hint = "the message is kept and will be answered"
                 return Heard(message, error=EverloomError("no reply has come yet", hint=hint))
-            time.sleep(LOOK_EVERY)
+            time.sleep(_LOOK_EVERY)
 
     def _failure(self, message: StreamMessage) -> EverloomError | None:
         """Say why a message was not answered, once somebody has tried."""
@@ -101,7 +101,9 @@ class Terminal:
             return None
         return EverloomError(now.last_error or "the turn failed", hint="the message is kept")
 
-    def _shown(self, message: StreamMessage, reply: StreamMessage, exchange: Exchange | None, words: _Words) -> Heard:
+    def _shown(
+        self, message: StreamMessage, reply: StreamMessage, exchange: Exchange | None, words: _SpokenWords
+    ) -> Heard:
         # Another process has answered, or the model did not stream: nothing of the reply was seen yet.
         if not words.has_spoken:
             self._say(reply.text)
@@ -121,7 +123,7 @@ class Terminal:
             self._conversation.sent(message.id)
 
 
-class _Words:
+class _SpokenWords:
     """What is said, and whether anything was."""
 
     def __init__(self, say: Say) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from everloom.errors import Forbidden
 from everloom.kernel.texts import LONGEST_NAME, name_key
+from everloom.surfaces.web.admission import Pass
 
 SESSION_HEADER = "x-memory-session-id"
 WORKSPACE_HEADER = "x-memory-workspace"
@@ -29,15 +30,6 @@ META_KEYS = {
 # counts only beside the first.
 CLAUDE_MARK, CLAUDE_SESSION = "CLAUDECODE", "CLAUDE_CODE_SESSION_ID"
 NO = frozenset({"", "0", "false", "no", "off"})
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """What a bearer token allows: one workspace, perhaps only to read."""
-
-    subject: str
-    workspace: str
-    read_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,17 +24,16 @@ from everloom import __version__
 from everloom.errors import EverloomError
 from everloom.surfaces.mcp.answers import INTERNAL, UNANSWERED, answered, explained, failed
 from everloom.surfaces.mcp.documents import offer_documents
-from everloom.surfaces.mcp.identity import Caller, Clues, Pass, Process, caller_of, refuse_write
+from everloom.surfaces.mcp.identity import Caller, Clues, Process, caller_of, refuse_write
 from everloom.surfaces.mcp.opening import Opening
 from everloom.surfaces.mcp.tools import DEFAULT, VerbTool, tools_of
+from everloom.surfaces.web.admission import PASS_KEY, Pass
 
 if TYPE_CHECKING:
     from everloom.loom import Workspace
 
 log = logging.getLogger(__name__)
 
-# Where the HTTP process leaves the token that it accepted.
-PASS_KEY = "everloom.pass"
 # Long enough for the answer to `tools/list` to leave before numpy loads.
 WARM_SECONDS = 0.25
 INSTRUCTIONS = (

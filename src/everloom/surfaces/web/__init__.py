@@ -1,5 +1,5 @@
-"""The HTTP process: one Starlette app behind one gate.
+"""What serving over HTTP takes, whatever is served: an address, a gate before every route, start and stop.
 
-Owns addresses, tokens at the door, limits, health, start and stop. What is behind `/mcp` belongs to
-`surfaces/mcp`.
+Owns tokens at the door, limits and health. Refuses to know what lies behind the gate: MCP and the channel for programs
+both stand behind it, and neither knows the other.
 """

@@ -13,24 +13,25 @@ from math import ceil
 import anyio
 from anyio.to_thread import run_sync
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from everloom.errors import EverloomError, meaning_of
-from everloom.surfaces.mcp.identity import Pass
-from everloom.surfaces.mcp.server import PASS_KEY
-from everloom.surfaces.web.doors import Patience, Rules, is_welcome_host, is_welcome_origin
+from everloom.kernel.tokens import Tokens
+from everloom.surfaces.web.admission import PASS_KEY, CallerBudget, Pass, Rules, is_welcome_host, is_welcome_origin
 
 log = logging.getLogger(__name__)
 
 # They tell nothing but that the process is there, and whoever asks them has no token.
 OPEN_PATHS = frozenset({"/health", "/ready"})
-BEARER = "bearer "
+_BEARER = "bearer "
 
 Verify = Callable[[str], Pass | None]
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """A request that goes no further."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
@@ -47,7 +48,7 @@ class Gate:
         self._rules = rules
         self._verify = verify
         self._open_paths = open_paths
-        self._patience = Patience(rules.calls_per_second, rules.burst)
+        self._budget = CallerBudget(rules.calls_per_second, rules.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer why not."""
@@ -60,7 +61,7 @@ class Gate:
             return
         try:
             body = await self._admit(scope, receive)
-        except Refused as refused:
+        except RefusedRequest as refused:
             await refused.response(scope, receive, send)
             return
         except EverloomError as error:
@@ -68,15 +69,17 @@ class Gate:
             response = JSONResponse({"error": "the store does not answer"}, meaning_of(error).http_status)
             await response(scope, receive, send)
             return
-        await self._pass_on(scope, replayed(body, receive), send)
+        await self._pass_on(scope, _replay(body, receive), send)
 
     async def _admit(self, scope: Scope, receive: Receive) -> bytes:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not is_welcome_host(host, self._rules):
-            raise Refused(421, "this server is not called that; `everloom serve --allow-host NAME` allows a name")
+            raise RefusedRequest(
+                421, "this server is not called that; `everloom serve --allow-host NAME` allows a name"
+            )
         if not is_welcome_origin(headers.get("origin"), host, self._rules):
-            raise Refused(403, "this page may not call; `everloom serve --allow-origin URL` allows it")
+            raise RefusedRequest(403, "this page may not call; `everloom serve --allow-origin URL` allows it")
         address = scope["client"][0] if scope.get("client") else "unknown"
         token = await self._token(headers.get("authorization"), scope["path"], address)
         self._spend(address if token is None else f"token {token.subject}")
@@ -87,38 +90,40 @@ class Gate:
         if authorization is None:
             if self._rules.needs_token and path not in self._open_paths:
                 message = "a bearer token is needed; `everloom token create` makes one"
-                raise Refused(401, message, www_authenticate="Bearer")
+                raise RefusedRequest(401, message, www_authenticate="Bearer")
             return None
         found = None
-        if authorization.lower().startswith(BEARER):
-            found = await run_sync(self._verify, authorization[len(BEARER) :].strip())
+        if authorization.lower().startswith(_BEARER):
+            found = await run_sync(self._verify, authorization[len(_BEARER) :].strip())
         if found is None:
             # Counted apart: a client with an old token keeps nobody else at its address out.
             self._spend(f"wrong {address}", self._rules.wrong_token_cost)
             challenge = 'Bearer error="invalid_token"'
-            raise Refused(401, "this token is wrong, expired or revoked; make another", www_authenticate=challenge)
+            raise RefusedRequest(
+                401, "this token is wrong, expired or revoked; make another", www_authenticate=challenge
+            )
         return found
 
     def _spend(self, caller: str, cost: float = 1.0) -> None:
-        wait = self._patience.spend(caller, time.monotonic(), cost)
+        wait = self._budget.spend(caller, time.monotonic(), cost)
         if wait > 0:
-            raise Refused(429, "too many requests", retry_after=str(ceil(wait)))
+            raise RefusedRequest(429, "too many requests", retry_after=str(ceil(wait)))
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         most = self._rules.most_bytes
         declared = headers.get("content-length", "0")
         if declared.isdecimal() and int(declared) > most:
-            raise Refused(413, f"a request has at most {most:,} bytes", connection="close")
+            raise RefusedRequest(413, f"a request has at most {most:,} bytes", connection="close")
         body = bytearray()
         with anyio.move_on_after(self._rules.body_seconds):
             while True:
                 message = await receive()
                 body += message.get("body", b"")
                 if len(body) > most:
-                    raise Refused(413, f"a request has at most {most:,} bytes", connection="close")
+                    raise RefusedRequest(413, f"a request has at most {most:,} bytes", connection="close")
                 if message["type"] != "http.request" or not message.get("more_body", False):
                     return bytes(body)
-        raise Refused(408, "the request did not arrive in time", connection="close")
+        raise RefusedRequest(408, "the request did not arrive in time", connection="close")
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
@@ -135,7 +140,7 @@ class Gate:
             await late(scope, receive, send)
 
 
-def replayed(body: bytes, receive: Receive) -> Receive:
+def _replay(body: bytes, receive: Receive) -> Receive:
     """Give a body that was already read once more, then whatever comes."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -143,3 +148,22 @@ def replayed(body: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return read
+
+
+def verify_by(tokens: Tokens) -> Verify:
+    """Look secrets up among the tokens of a store."""
+
+    def verify(secret: str) -> Pass | None:
+        token = tokens.verify(secret)
+        return None if token is None else Pass(token.name, token.workspace, token.read_only)
+
+    return verify
+
+
+def health_route() -> Route:
+    """Make the route that says that the process is up."""
+
+    async def health(_request: Request) -> JSONResponse:
+        return JSONResponse({"status": "up"})
+
+    return Route("/health", health, methods=["GET"])

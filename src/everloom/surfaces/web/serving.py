@@ -17,12 +17,11 @@ from starlette.types import ASGIApp
 
 from everloom.errors import Conflict, EverloomError, Forbidden, Rejected
 from everloom.kernel.tokens import Tokens
-from everloom.surfaces.mcp.opening import Opening
-from everloom.surfaces.web.doors import Rules, bare, is_loopback
+from everloom.surfaces.web.admission import Rules, bare, is_loopback
 
-SHUTDOWN_SECONDS = 10
-MOST_CONNECTIONS = 512
-WILDCARDS = frozenset({"0.0.0.0", "::", ""})
+_SHUTDOWN_SECONDS = 10
+_MOST_CONNECTIONS = 512
+_WILDCARDS = frozenset({"0.0.0.0", "::", ""})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +34,12 @@ class Address:
     @property
     def url(self) -> str:
         """Write the address as others on this machine, or in this network, reach it."""
-        name = socket.gethostname() if self.host in WILDCARDS else self.host
+        name = socket.gethostname() if self.host in _WILDCARDS else self.host
         return f"http://[{name}]:{self.port}" if ":" in name else f"http://{name}:{self.port}"
 
 
 def rules_for(host: str, hosts: tuple[str, ...] = (), origins: tuple[str, ...] = ()) -> Rules:
-    """Decide what the door checks on an address: beyond this machine, a token is needed."""
+    """Decide what the gate checks on an address: beyond this machine, a token is needed."""
     local = is_loopback(host)
     names = {name.lower() for name in hosts} | ({socket.gethostname().lower(), host.lower()} if not local else set())
     return Rules(
@@ -51,11 +50,10 @@ def rules_for(host: str, hosts: tuple[str, ...] = (), origins: tuple[str, ...] =
     )
 
 
-def require_token(opening: Opening, host: str) -> None:
+def require_token(tokens: Tokens, host: str, workspace: str = "WORKSPACE") -> None:
     """Refuse to be reachable for others while there is no token to tell them apart."""
-    loom = opening.take()
-    if not Tokens(loom.store, loom.clock).has_valid():
-        hint = "make one with `everloom token create NAME --workspace WORKSPACE`, or serve on 127.0.0.1"
+    if not tokens.has_valid():
+        hint = f"make one with `everloom token create NAME --workspace {workspace}`, or listen on 127.0.0.1"
         raise Forbidden(f"{host} can be reached from other machines, and there is no token yet", hint=hint)
 
 
@@ -72,14 +70,14 @@ def bind(host: str, port: int) -> tuple[socket.socket, Address]:
     try:
         listener.bind(place)
         # Whoever connects before the app has started waits instead of being turned away.
-        listener.listen(MOST_CONNECTIONS)
+        listener.listen(_MOST_CONNECTIONS)
     except OSError as error:
         listener.close()
-        raise unbound(error, host, port) from error
+        raise _unbound(error, host, port) from error
     return listener, Address(bare(host), listener.getsockname()[1])
 
 
-def unbound(error: OSError, host: str, port: int) -> EverloomError:
+def _unbound(error: OSError, host: str, port: int) -> EverloomError:
     """Name the reason why a port could not be taken."""
     if error.errno == errno.EADDRINUSE:
         return Conflict(f"port {port} of {host} is in use", hint="stop what listens there, or choose another --port")
@@ -97,8 +95,8 @@ def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"]) -> uvicorn.Serv
         lifespan=lifespan,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
     return uvicorn.Server(config)
 

@@ -17,7 +17,7 @@ from everloom.surfaces.cli.runtime.turns import stopping
 if TYPE_CHECKING:
     from everloom.loom import Loom, Workspace
     from everloom.settings import Settings
-    from everloom.surfaces.channels.gateway import Running
+    from everloom.surfaces.channels.gateway import RunningParts
     from everloom.surfaces.channels.terminal import Heard
 
 NO_MODEL = "no language model is configured"
@@ -131,17 +131,17 @@ def gateway(
     Telegram runs if TELEGRAM_BOT_TOKEN is set, for the chats of telegram.chats; programs use POST /messages, or POST
     /webhook with a signature if EVERLOOM_WEBHOOK_SECRET is set. Messages of `everloom chat` are answered too.
     """
-    from everloom.surfaces.channels.gateway import Gateway, Plan  # noqa: PLC0415  loads the mind
+    from everloom.surfaces.channels.gateway import Gateway, GatewayPlan  # noqa: PLC0415  loads the mind
 
     settings, _ = invocation.settings()
     require_model(settings)
-    plan = Plan(with_tasks=not no_tasks)
+    plan = GatewayPlan(with_tasks=not no_tasks)
     if not no_http:
         from everloom.surfaces.web import serving  # noqa: PLC0415  loads the web
 
         # The packages of the web give the root log a handler of their own: lines would be written twice.
         logging.getLogger("everloom").propagate = False
-        plan = Plan(*serving.bind(host, port), names, with_tasks=not no_tasks)
+        plan = GatewayPlan(*serving.bind(host, port), names, with_tasks=not no_tasks)
     with invocation.open(settings) as loom, stopping() as stop:
         place = invocation.take(loom)
         runs = Gateway(loom, place, plan, stop)
@@ -153,7 +153,7 @@ def gateway(
     return Answer({"workspace": place.name, "state": "stopped"}, ["stopped; nothing is lost"])
 
 
-def announce_gateway(running: Running, workspace: str, *, as_json: bool) -> None:
+def announce_gateway(running: RunningParts, workspace: str, *, as_json: bool) -> None:
     """Say what runs, and how to reach it."""
     if as_json:
         line = {"running": workspace, "channels": running.channels, "notices": running.notices}

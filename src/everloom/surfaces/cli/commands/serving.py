@@ -92,8 +92,10 @@ def serve(
 
     MCP is at /mcp, the state of the process at /health and /ready.
     """
-    from everloom.surfaces.mcp.opening import Opening  # noqa: PLC0415  the SDK takes a second to load
-    from everloom.surfaces.web import app, serving  # noqa: PLC0415
+    from everloom.kernel.tokens import Tokens  # noqa: PLC0415  the SDK takes a second to load
+    from everloom.surfaces.mcp import app  # noqa: PLC0415
+    from everloom.surfaces.mcp.opening import Opening  # noqa: PLC0415
+    from everloom.surfaces.web import serving  # noqa: PLC0415
 
     # The SDK gives the root log a handler of its own: what this program logs would be written twice.
     logging.getLogger("everloom").propagate = False
@@ -104,7 +106,8 @@ def serve(
     rules = serving.rules_for(host, hosts, origins)
     try:
         if rules.needs_token:
-            serving.require_token(opening, host)
+            loom = opening.take()
+            serving.require_token(Tokens(loom.store, loom.clock), host)
         behind_the_gate = app.make_app(opening, process, tools, rules)
         listener, address = serving.bind(host, port)
         with listener:

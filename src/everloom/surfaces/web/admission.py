@@ -1,4 +1,4 @@
-"""Who is let in by address and by rate. Pure: headers and times arrive as values.
+"""Who is let in: by address, by rate, and what a token allows. Pure: headers and times arrive as values.
 
 A page of another site can make a browser send requests here under a name that its owner points at this machine (DNS
 rebinding). It cannot choose the Host header, so names that are not ours are refused; an address cannot be rebound.
@@ -11,14 +11,25 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]/@?#\s]+)(?::(\d{1,5}))?")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]/@?#\s]+)(?::(\d{1,5}))?")
 # Callers that are remembered at once; beyond that the one that was quiet longest is forgotten, and starts afresh.
 MOST_CALLERS = 10_000
+# Where the gate leaves the accepted token in a request's scope.
+PASS_KEY = "everloom.pass"
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What a bearer token allows: one workspace, perhaps only to read."""
+
+    subject: str
+    workspace: str
+    read_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the door checks: names and origins that are welcome, whether a token is needed, and every limit."""
+    """What the gate checks: names and origins that are welcome, whether a token is needed, and every limit."""
 
     hosts: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
@@ -35,10 +46,10 @@ class Rules:
 
 def is_loopback(host: str) -> bool:
     """Say whether a name or an address means this machine and nothing else."""
-    return host.lower() == "localhost" or (is_address(host) and ip_address(bare(host)).is_loopback)
+    return host.lower() == "localhost" or (_is_address(host) and ip_address(bare(host)).is_loopback)
 
 
-def is_address(host: str) -> bool:
+def _is_address(host: str) -> bool:
     """Say whether a host is written in numbers."""
     try:
         ip_address(bare(host))
@@ -54,11 +65,11 @@ def bare(host: str) -> str:
 
 def is_welcome_host(header: str | None, rules: Rules) -> bool:
     """Say whether a Host header names this server."""
-    found = HOST.fullmatch(header or "")
+    found = _HOST.fullmatch(header or "")
     if found is None:
         return False
     host = found[1].lower()
-    return is_loopback(host) or host in rules.hosts or (rules.any_address and is_address(host))
+    return is_loopback(host) or host in rules.hosts or (rules.any_address and _is_address(host))
 
 
 def is_welcome_origin(origin: str | None, host: str, rules: Rules) -> bool:
@@ -69,7 +80,7 @@ def is_welcome_origin(origin: str | None, host: str, rules: Rules) -> bool:
     return (scheme in {"http", "https"} and place == host.lower()) or origin.lower() in rules.origins
 
 
-class Patience:
+class CallerBudget:
     """How much each caller may still ask for: a bucket that fills at a steady rate and holds a burst."""
 
     def __init__(self, per_second: float, burst: float) -> None:

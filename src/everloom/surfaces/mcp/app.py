@@ -1,4 +1,4 @@
-"""The app: which routes there are, and how the process starts and ends.
+"""MCP over HTTP: which routes there are, and how the process starts and ends.
 
 `/health` says that the process is up, `/ready` that it can work; both without a token. `/mcp` takes POST only: nothing
 is ever sent unasked, and no state hangs on a connection.
@@ -20,11 +20,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from everloom.errors import EverloomError
 from everloom.kernel.tokens import Tokens
-from everloom.surfaces.mcp.identity import Pass, Process
+from everloom.surfaces.mcp.identity import Process
 from everloom.surfaces.mcp.opening import Opening
 from everloom.surfaces.mcp.server import LoomServer
-from everloom.surfaces.web.doors import Rules
-from everloom.surfaces.web.gate import Gate
+from everloom.surfaces.web.admission import Pass, Rules
+from everloom.surfaces.web.gate import Gate, health_route, verify_by
 
 log = logging.getLogger(__name__)
 
@@ -44,17 +44,21 @@ def make_app(opening: Opening, process: Process, toolset: str, rules: Rules) -> 
         await run_sync(opening.close)
 
     async def ready(_request: Request) -> JSONResponse:
-        return await run_sync(readiness, opening)
+        return await run_sync(_readiness, opening)
+
+    def verify(secret: str) -> Pass | None:
+        loom = opening.take()
+        return verify_by(Tokens(loom.store, loom.clock))(secret)
 
     routes = [
-        Route("/health", health, methods=["GET"]),
+        health_route(),
         Route("/ready", ready, methods=["GET"]),
-        Route("/mcp", Protocol(server), methods=["POST"]),
+        Route("/mcp", _Protocol(server), methods=["POST"]),
     ]
-    return Gate(Starlette(routes=routes, lifespan=lifespan), rules, lambda secret: pass_of(opening, secret))
+    return Gate(Starlette(routes=routes, lifespan=lifespan), rules, verify)
 
 
-class Protocol:
+class _Protocol:
     """The endpoint of the protocol, as the plain ASGI app that the SDK makes of it."""
 
     def __init__(self, server: LoomServer) -> None:
@@ -65,12 +69,7 @@ class Protocol:
         await self._server.session_manager.handle_request(scope, receive, send)
 
 
-async def health(_request: Request) -> JSONResponse:
-    """Say that the process is up."""
-    return JSONResponse({"status": "up"})
-
-
-def readiness(opening: Opening) -> JSONResponse:
+def _readiness(opening: Opening) -> JSONResponse:
     """Say whether store and embedder answer; the log has what is in the way."""
     if not opening.is_warm:
         opening.warm_after(0)
@@ -81,10 +80,3 @@ def readiness(opening: Opening) -> JSONResponse:
         log.warning("not ready: %s", error)
         return JSONResponse({"status": "not ready", "reason": type(error).__name__}, 503)
     return JSONResponse({"status": "ready"})
-
-
-def pass_of(opening: Opening, secret: str) -> Pass | None:
-    """Find what a token's secret allows now."""
-    loom = opening.take()
-    token = Tokens(loom.store, loom.clock).verify(secret)
-    return None if token is None else Pass(token.name, token.workspace, token.read_only)

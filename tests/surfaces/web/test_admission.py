@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everloom.surfaces.web.doors import MOST_CALLERS, Patience, Rules, is_welcome_host, is_welcome_origin
+from everloom.surfaces.web.admission import MOST_CALLERS, CallerBudget, Rules, is_welcome_host, is_welcome_origin
 from everloom.surfaces.web.serving import rules_for
 
 HERE = rules_for("127.0.0.1")
@@ -71,7 +71,7 @@ def test_an_address_beyond_this_machine_needs_a_token() -> None:
 
 @pytest.mark.promise("web.limits")
 def test_a_caller_who_asks_too_often_waits_and_others_do_not() -> None:
-    patience = Patience(per_second=10, burst=3)
+    patience = CallerBudget(per_second=10, burst=3)
     assert [patience.spend("a", 0.0) for _ in range(3)] == [0, 0, 0]
     assert patience.spend("a", 0.0) == pytest.approx(0.1)
     assert patience.spend("b", 0.0) == 0
@@ -80,14 +80,14 @@ def test_a_caller_who_asks_too_often_waits_and_others_do_not() -> None:
 
 
 def test_rest_fills_no_more_than_a_burst() -> None:
-    patience = Patience(per_second=10, burst=3)
+    patience = CallerBudget(per_second=10, burst=3)
     patience.spend("a", 0.0)
     assert [patience.spend("a", 1000.0) for _ in range(3)] == [0, 0, 0]
     assert patience.spend("a", 1000.0) > 0
 
 
 def test_callers_without_number_take_no_memory_without_bound() -> None:
-    patience = Patience(per_second=1, burst=1)
+    patience = CallerBudget(per_second=1, burst=1)
     for number in range(MOST_CALLERS + 10):
         patience.spend(str(number), 0.0)
     assert patience.spend("0", 0.0) == 0
