@@ -76,7 +76,7 @@ def recorded(home: Path) -> str:
             speak(home, "The tide turns at six.")
             screen.until("at six.\n› ")
             screen.leave()
-            screen.until("goes on any time")
+            screen.until("continue the conversation any time")
             assert screen.ended() == 0
         assert claude.complaints == []
     assert KEY not in screen.text

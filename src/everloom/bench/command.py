@@ -18,13 +18,17 @@ def bench() -> None:
 
 
 @bench.command(cls=Command)
-@click.option("--items", type=click.IntRange(100, 10_000_000), default=10_000, show_default=True, help="How many.")
-@click.option("--queries", type=click.IntRange(10, 100_000), default=200, show_default=True, help="How many questions.")
+@click.option(
+    "--items", type=click.IntRange(100, 10_000_000), default=10_000, show_default=True, help="The number of texts."
+)
+@click.option(
+    "--queries", type=click.IntRange(10, 100_000), default=200, show_default=True, help="The number of questions."
+)
 @click.pass_obj
 def search(invocation: Invocation, /, items: int, queries: int) -> Answer:
-    """Build a workspace of generated texts and time searches in it, beside plain words and plain vectors.
+    """Time searches in a workspace of generated texts, compared with plain words and plain vectors.
 
-    Measures in a temporary SQLite file unless --store names another place.
+    Uses a temporary SQLite file unless --store names another store.
     """
     from everloom.bench.search import measure  # noqa: PLC0415  loads numpy
 
@@ -49,17 +53,17 @@ def search(invocation: Invocation, /, items: int, queries: int) -> Answer:
 
 @bench.command(cls=Command)
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--ablate", "is_ablated", is_flag=True, help="Take each means of the search away in turn, instead.")
+@click.option("--ablate", "is_ablated", is_flag=True, help="Instead, leave out each part of the search in turn.")
 @click.option(
     "--join",
     "count",
     metavar="N",
     type=click.IntRange(1, 100),
     default=1,
-    help="Make one document of N turns in a row.",
+    help="Join every N consecutive turns into one document.",
 )
 def retrieval(path: Path, is_ablated: bool, count: int) -> Answer:
-    """Measure how well the right turns of LoCoMo-shaped conversations are found, beside plain words and vectors."""
+    """Measure retrieval on conversations in LoCoMo's format, compared with plain words and vectors."""
     from everloom.bench.conversations import joined, read_conversations  # noqa: PLC0415  loads numpy
     from everloom.bench.retrieval import ablate, evaluate  # noqa: PLC0415
 

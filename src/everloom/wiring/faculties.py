@@ -51,17 +51,17 @@ FACULTIES = {
         Faculty(
             "semantic",
             "everloom.semantic.verbs:Semantic",
-            "Use every verb of semantic memory: subjects, observations, understandings.",
+            "Work with semantic memory: subjects, observations, understandings.",
         ),
         Faculty(
             "episodic",
             "everloom.episodic.verbs:Episodic",
-            "Use every verb of episodic memory: scenes, notes, diary, patrols.",
+            "Work with episodic memory: scenes, notes, diary, patrols.",
         ),
         Faculty(
             "graph",
             "everloom.graph.verbs:Graph",
-            "Use the memory graph: typed markdown memories in a directory, under git if you like.",
+            "Work with the memory graph: typed markdown files in a directory, optionally under git.",
             selectors=(_GRAPH,),
             open=lambda workspace, chosen: workspace.graphs.open(chosen.get("graph")),
             groups={"edge": "Read, find, change and delete the edges between memories."},
@@ -70,7 +70,7 @@ FACULTIES = {
         Faculty(
             "mind",
             "everloom.mind.verbs:Mind",
-            "Look at the conversation: log, array, compactions, heartbeats, what is scheduled.",
+            "Inspect the conversation: log, array, compactions, heartbeats, scheduled messages.",
         ),
     )
 }

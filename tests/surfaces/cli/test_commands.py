@@ -220,7 +220,7 @@ def test_embed_says_what_failed_rests_and_is_retried(call: Call, url: str) -> No
     assert call("embed", "--json").envelope["result"]["workspaces"][0]["state"] == "resting"
     job = next(each for each in call("jobs", "--json").result["jobs"] if each["task"] == "embed")
     assert (job["due"], job["failures"]) == (1, 1)
-    assert "rests until" in call("jobs").out
+    assert "paused until" in call("jobs").out
     assert call("doctor", "--json").code == 1
     call("config", "set", "embed.models", "static:wordllama-256")
     assert call("embed", "--retry", "--json").result["workspaces"][0]["state"] == "done"
@@ -230,7 +230,7 @@ def test_jobs_retry_lets_a_resting_task_run_again(call: Call, url: str) -> None:
     filled(url, "one", models=("ollama:nobody",))
     call("config", "set", "embed.models", "ollama:nobody")
     call("config", "set", "provider.ollama_base", "http://127.0.0.1:9")
-    assert call("worker", "--once", "--json").error["message"] == "1 turns failed"
+    assert call("worker", "--once", "--json").error["message"] == "1 tasks failed"
     assert call("worker", "--once", "--json").result["resting"] == 1
     call("jobs", "retry", "embed")
     assert call("worker", "--once", "--json").envelope["result"]["failed"] == 1

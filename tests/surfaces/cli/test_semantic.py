@@ -38,7 +38,7 @@ def test_every_verb_is_a_command_that_takes_its_parameters() -> None:
 def test_remember_recall_and_orient_work_without_the_group(call: Call) -> None:
     kept = call("remember", "James sails.", "--about", "James", "--about", "sailing", "--kind", "fact", "--json").result
     assert (kept["subject_names"], kept["duplicate"]) == (["James", "sailing"], False)
-    assert "known already" in call("remember", "James", "sails.", "--about", "James").out
+    assert "already known" in call("remember", "James", "sails.", "--about", "James").out
     assert call("recall", "james", "--json").result["subject"]["name"] == "James"
     assert call("recall", "who", "sails?", "--json").result["best_answer"]["content"] == "James sails."
     assert "James sails." in call("recall", "who sails?").out

@@ -71,7 +71,7 @@ def test_sleep_tells_what_failed_and_until_when_it_rests(call: Call, url: str) -
     assert "jobs retry" in ended.error["hint"]
     ended = call("sleep")
     assert ended.code == 0
-    assert "rests until" in ended.out
+    assert "paused until" in ended.out
     assert "1 resting after a failure" in ended.out
 
 

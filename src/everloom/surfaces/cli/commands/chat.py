@@ -28,17 +28,21 @@ HOW = (
 
 
 @click.command(cls=Command)
-@click.option("--once", "text", metavar="TEXT", help="Say this, print the reply and leave; - reads standard input.")
+@click.option(
+    "--once", "text", metavar="TEXT", help="Send this message, print the reply and exit; - reads standard input."
+)
 @click.pass_obj
 def chat(invocation: Invocation, text: str | None) -> Answer:
-    r"""Talk with the mind: one conversation that goes on where it was left.
+    r"""Talk with the agent in one continuous conversation.
 
     A line is a message. For more lines end each with a backslash, or put them between two lines of triple quotes.
     /help lists what else can be typed; Ctrl-C abandons a reply, Ctrl-D leaves. Text that is piped in is one message.
     """
     is_piped = text is None and not sys.stdin.isatty()
     if invocation.as_json and text is None and not is_piped:
-        raise Rejected("a conversation is not JSON", hint="add --once TEXT, or pipe the text in")
+        raise Rejected(
+            "an interactive conversation cannot be printed as JSON", hint="add --once TEXT, or pipe the text in"
+        )
     settings, _ = invocation.settings()
     require_model(settings)
     with invocation.open(settings) as loom:
@@ -110,7 +114,7 @@ def converse(loom: Loom, place: Workspace) -> Answer:
 
     talking = Talking(loom, place, write)
     turns = talking.run()
-    return Answer({"turns": turns}, [f"{turns:,} turn{'' if turns == 1 else 's'}; the conversation goes on any time"])
+    return Answer({"turns": turns}, [f"{turns:,} turn{'' if turns == 1 else 's'}; continue the conversation any time"])
 
 
 log = logging.getLogger("everloom.gateway")
@@ -119,14 +123,20 @@ log = logging.getLogger("everloom.gateway")
 @click.command(cls=Command)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")
 @click.option("--port", default=8766, show_default=True, type=click.IntRange(0, 65535), help="Listen on this port.")
-@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Answer to this name too; repeatable.")
-@click.option("--no-http", is_flag=True, help="Open no port.")
+@click.option(
+    "--allow-host",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Also accept requests for this host name; may be repeated.",
+)
+@click.option("--no-http", is_flag=True, help="Do not open a port.")
 @click.option("--no-tasks", is_flag=True, help="Leave background work to `everloom worker`.")
 @click.pass_obj
 def gateway(
     invocation: Invocation, host: str, port: int, names: tuple[str, ...], no_http: bool, no_tasks: bool
 ) -> Answer:
-    """Run the conversation on every channel until told to stop.
+    """Run the conversation on every channel until stopped.
 
     Telegram runs if TELEGRAM_BOT_TOKEN is set, for the chats of telegram.chats; programs use POST /messages, or POST
     /webhook with a signature if EVERLOOM_WEBHOOK_SECRET is set. Messages of `everloom chat` are answered too.
@@ -159,7 +169,7 @@ def announce_gateway(running: RunningParts, workspace: str, *, as_json: bool) ->
         line = {"running": workspace, "channels": running.channels, "notices": running.notices}
         click.echo(json_text(line))
         return
-    click.echo(f"everloom converses in {workspace}  (stop with Ctrl-C)")
+    click.echo(f"conversation in {workspace}  (stop with Ctrl-C)")
     for channel, where in running.channels.items():
         click.echo(f"  {channel + ':':10} {where}")
     if "http" in running.channels:

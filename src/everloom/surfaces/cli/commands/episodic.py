@@ -67,7 +67,7 @@ def _read_scenes(file: Path | None) -> list[object]:
 @click.command(cls=Command)
 @click.pass_obj
 def patrol(invocation: Invocation) -> Answer:
-    """Take in waiting scenes, age the others, let them fade or come back."""
+    """Take in waiting scenes, age the others, and let them fade or revive."""
     from everloom.episodic.patrol.task import STEPS  # noqa: PLC0415  loads numpy
 
     with invocation.open() as loom:

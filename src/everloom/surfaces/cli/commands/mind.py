@@ -25,7 +25,7 @@ mind.add_command(command_of(_FACULTY, _FACULTY.verb("search_memory"), name="sear
 
 @mind.group(cls=Group)
 def schedule() -> None:
-    """List, plan and cancel messages that the agent will send."""
+    """List, schedule and cancel messages that the agent will send."""
 
 
 schedule.add_command(command_of(_FACULTY, _FACULTY.verb("list_scheduled"), name="list", listed_as="scheduled"))
@@ -35,10 +35,10 @@ schedule.add_command(command_of(_FACULTY, _FACULTY.verb("cancel_scheduled"), nam
 @schedule.command(name="add")
 @click.argument("at")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--every", type=click.Choice(["daily", "weekdays", "weekly"]), help="Send it again at this rhythm.")
+@click.option("--every", type=click.Choice(["daily", "weekdays", "weekly"]), help="Repeat it this often.")
 @click.pass_obj
 def add_scheduled(invocation: Invocation, at: str, words: tuple[str, ...], every: str | None) -> Answer:
-    """Plan a message: everloom mind schedule add 09:30 "Good morning."."""
+    """Schedule a message: everloom mind schedule add 09:30 "Good morning."."""
     written = {"at": at, "text": " ".join(words), "every": every}
     answer = call(invocation, _FACULTY, _FACULTY.verb("schedule_message"), written)
     return Answer({"scheduled": answer.result}, answer.text)
@@ -46,7 +46,7 @@ def add_scheduled(invocation: Invocation, at: str, words: tuple[str, ...], every
 
 @click.group(cls=Group)
 def notes() -> None:
-    """Read and write the notes that the person and the agent share."""
+    """Read and write the notes that you share with the agent."""
 
 
 notes.add_command(command_of(_FACULTY, _FACULTY.verb("note_history"), name="history"))
@@ -56,7 +56,7 @@ notes.add_command(command_of(_FACULTY, _FACULTY.verb("restore_note"), name="rest
 @notes.command(name="list")
 @click.pass_obj
 def list_notes(invocation: Invocation) -> Answer:
-    """List the notes, and say in which directory they are."""
+    """List the notes and their directory."""
     with invocation.open() as loom:
         found = invocation.take(loom).mind
         found.notes.sync()
@@ -81,11 +81,11 @@ def read(invocation: Invocation, name: str) -> Answer:
 @notes.command
 @click.argument("name")
 @click.argument("words", nargs=-1)
-@click.option("--append", is_flag=True, help="Add to the end.")
-@click.option("--replace", is_flag=True, help="Allow a cut of more than half.")
+@click.option("--append", is_flag=True, help="Append to the note.")
+@click.option("--replace", is_flag=True, help="Allow the text to become less than half as long.")
 @click.pass_obj
 def write(invocation: Invocation, name: str, words: tuple[str, ...], append: bool, replace: bool) -> Answer:
-    """Write a note from the words after its name, or from standard input."""
+    """Write a note from the words after its name or from standard input."""
     body = " ".join(words) if words else sys.stdin.read()
     with invocation.open() as loom:
         kept = invocation.take(loom).mind.notes
@@ -97,10 +97,10 @@ def write(invocation: Invocation, name: str, words: tuple[str, ...], append: boo
 
 @notes.command
 @click.argument("name")
-@click.option("--editor", metavar="COMMAND", help="Use this editor; else $VISUAL or $EDITOR.")
+@click.option("--editor", metavar="COMMAND", help="The editor to use; by default $VISUAL or $EDITOR.")
 @click.pass_obj
 def edit(invocation: Invocation, name: str, editor: str | None) -> Answer:
-    """Edit a note in an editor; if it was changed meanwhile, nothing is written and what was typed is shown."""
+    """Edit a note in an editor; if it changed in the meantime, nothing is written and your text is shown."""
     with invocation.open() as loom:
         kept = invocation.take(loom).mind.notes
         before = kept.version(name)
@@ -117,7 +117,7 @@ def edit(invocation: Invocation, name: str, editor: str | None) -> Answer:
 @notes.command
 @click.pass_obj
 def status(invocation: Invocation) -> Answer:
-    """Show status.json: what the agent noted about how things stand."""
+    """Show status.json, the agent's record of how things stand."""
     with invocation.open() as loom:
         found: dict[str, Any] = invocation.take(loom).mind.notes.status()
     return Answer({"status": found}, ["status.json", json.dumps(found, ensure_ascii=False, indent=2)])

@@ -28,12 +28,12 @@ TASK = "embed"
 
 
 @click.command(cls=Command)
-@click.option("--all", "everywhere", is_flag=True, help="In every workspace.")
-@click.option("--retry", is_flag=True, help="Also where it failed lately and rests.")
-@click.option("--seconds", type=click.FloatRange(min=0.1), default=86_400.0, help="Stop after so long.")
+@click.option("--all", "everywhere", is_flag=True, help="All workspaces.")
+@click.option("--retry", is_flag=True, help="Also try again where it failed recently.")
+@click.option("--seconds", type=click.FloatRange(min=0.1), default=86_400.0, help="Stop after this many seconds.")
 @click.pass_obj
 def embed(invocation: Invocation, everywhere: bool, retry: bool, seconds: float) -> Answer:
-    """Make the vectors that are missing."""
+    """Make missing vectors."""
     with invocation.open() as loom:
         places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
         if retry:
@@ -79,11 +79,11 @@ def failure_in(outcomes: Iterable[Outcome]) -> EverloomError | None:
     """Name what kept vectors from being made, if anything did."""
     for outcome in outcomes:
         if outcome.state == "failed":
-            hint = "`everloom doctor` tests the model, `everloom embed --retry` tries again at once"
+            hint = "`everloom doctor` checks the model, `everloom embed --retry` tries again at once"
             return EverloomError(f"embedding failed in {outcome.workspace}: {outcome.error}", hint=hint)
         if outcome.state == "resting":
             hint = "`everloom jobs` shows why, `everloom embed --retry` tries again at once"
-            return EverloomError(f"embedding failed lately in {outcome.workspace} and rests", hint=hint)
+            return EverloomError(f"embedding failed recently in {outcome.workspace} and is paused", hint=hint)
     return None
 
 
@@ -93,10 +93,10 @@ DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
 
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Measure, and keep nothing.")
+@click.option("--dry-run", is_flag=True, help="Only measure; store nothing.")
 @click.pass_obj
 def calibrate(invocation: Invocation, files: tuple[Path, ...], dry_run: bool) -> Answer:
-    """Find the embedder's thresholds on real text."""
+    """Find the embedder's similarity thresholds on real texts."""
     passages = [passage for file in files for passage in read_passages(file)] if files else None
     with invocation.open() as loom:
         found = invocation.take(loom).episodic.calibrate(passages, keep=not dry_run)
@@ -113,8 +113,8 @@ def calibrated_lines(found: Calibrated) -> Iterator[str | Table]:
     ):
         shares = (f"{balance.right:.1%} of {balance.right_count:,}", f"{balance.wrong:.1%} of {balance.wrong_count:,}")
         rows.append((name, f"{old:.2f}", f"{new:.2f}", *shares))
-    yield Table(rows, ("threshold", "before", "after", "right ones that pass", "wrong ones that pass"))
-    yield "kept" if found.kept else "nothing was kept (--dry-run)"
+    yield Table(rows, ("threshold", "before", "after", "right answers that pass", "wrong answers that pass"))
+    yield "kept" if found.kept else "nothing was stored (--dry-run)"
 
 
 def read_passages(file: Path) -> list[CalibrationText]:
@@ -127,7 +127,7 @@ def read_passages(file: Path) -> list[CalibrationText]:
             samples = json.loads(text)
             return [passage for number, sample in enumerate(samples) for passage in conversation(sample, str(number))]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            hint = "give text files, or JSON in LoCoMo's shape: [{conversation, qa}]"
+            hint = "give text files, or JSON in LoCoMo's format: [{conversation, qa}]"
             raise Rejected(f"cannot read {file}: {error}", hint=hint) from error
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
     return [CalibrationText(text=part, source=file.name) for part in paragraphs if part]

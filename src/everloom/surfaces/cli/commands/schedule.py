@@ -19,7 +19,7 @@ TAIL = ("worker", "--once")
 
 SYSTEMD = """# ~/.config/systemd/user/everloom.service
 [Unit]
-Description=Tend the memory: decay, CORE.md, REFLECTION.md, vectors
+Description=Maintain the memory: decay, CORE.md, REFLECTION.md, vectors
 
 [Service]
 Type=oneshot
@@ -27,7 +27,7 @@ ExecStart={command}
 
 # ~/.config/systemd/user/everloom.timer
 [Unit]
-Description=Tend the memory every day
+Description=Maintain the memory every day
 
 [Timer]
 OnCalendar=*-*-* {hour:02}:{minute:02}:00
@@ -58,17 +58,17 @@ CRON = "# crontab -e\n{minute} {hour} * * * {command}\n"
 
 @click.group(cls=Group)
 def schedule() -> None:
-    """Print what a system's scheduler needs to tend the memory every day."""
+    """Print what a system's scheduler needs to maintain the memory every day."""
 
 
 @schedule.command(name="print")
 @click.argument("system", type=click.Choice(SYSTEMS))
 @click.option(
-    "--at", "moment", default="03:30", show_default=True, metavar="HH:MM", help="When, by the machine's clock."
+    "--at", "moment", default="03:30", show_default=True, metavar="HH:MM", help="Time of day on this machine's clock."
 )
 @click.pass_obj
 def print_unit(invocation: Invocation, system: str, moment: str) -> Answer:
-    """Print the units for systemd or launchd, or the line for cron."""
+    """Print units for systemd or launchd, or a line for cron."""
     hour, minute = time_of(moment)
     words = command_of(invocation)
     if system == "launchd":
@@ -97,5 +97,5 @@ def time_of(text: str) -> tuple[int, int]:
     """Read a time of day."""
     hour, _, minute = text.partition(":")
     if not (hour.isdecimal() and minute.isdecimal() and int(hour) < 24 and int(minute) < 60):
-        raise click.BadParameter(f"{text!r} is no time of day; write 03:30", param_hint="--at")
+        raise click.BadParameter(f"{text!r} is not a time of day; write it as 03:30", param_hint="--at")
     return int(hour), int(minute)

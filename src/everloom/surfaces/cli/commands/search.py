@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("cue", nargs=-1, required=True)
-@click.option("--limit", type=int, default=10, show_default=True, help="How many hits at most.")
+@click.option("--limit", type=int, default=10, show_default=True, help="Maximum number of hits.")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind; may be repeated.")
-@click.option("--from", "begin", metavar="DATE", help="Only what happened then or later.")
-@click.option("--until", "end", metavar="DATE", help="Only what happened then or earlier.")
-@click.option("--as-of", metavar="DATE", help="Answer from what was believed then.")
-@click.option("--explain", is_flag=True, help="Say of each hit why it ranked where it did.")
+@click.option("--from", "begin", metavar="DATE", help="Only what happened on or after this date.")
+@click.option("--until", "end", metavar="DATE", help="Only what happened on or before this date.")
+@click.option("--as-of", metavar="DATE", help="Search what was current at this time.")
+@click.option("--explain", is_flag=True, help="Explain why each hit ranked where it did.")
 @click.pass_obj
 def search(invocation: Invocation, /, cue: tuple[str, ...], limit: int, explain: bool, **within: Any) -> Answer:
-    """Bring back what a cue touches, strongest first."""
+    """Search all memories, best match first."""
     with invocation.open() as loom:
         workspace = invocation.take(loom)
         zone = workspace.info.zone
@@ -81,7 +81,7 @@ def hit_lines(hit: Hit, zone: ZoneInfo, explain: bool) -> Iterator[str]:
 @click.argument("item_id", metavar="ID", type=ItemId)
 @click.pass_obj
 def show(invocation: Invocation, item_id: int) -> Answer:
-    """Tell everything that is known of an item."""
+    """Show everything that is known about an item."""
     with invocation.open() as loom:
         workspace = invocation.take(loom)
         item = workspace.show(item_id)
@@ -118,7 +118,7 @@ def facts(item: Shown, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
 @click.argument("item_id", metavar="ID", type=ItemId)
 @click.pass_obj
 def why(invocation: Invocation, item_id: int) -> Answer:
-    """Tell why an item is remembered, down to its evidence."""
+    """Trace an item back to its evidence."""
     with invocation.open() as loom:
         workspace = invocation.take(loom)
         reason = workspace.why(item_id)
@@ -139,8 +139,10 @@ def branches(reason: Reason, zone: ZoneInfo, indent: str = "") -> Iterator[str]:
 
 
 @click.command(cls=Command)
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many at most.")
-@click.option("--before", metavar="ID", type=ItemId, help="Only what was done before this event.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number of results."
+)
+@click.option("--before", metavar="ID", type=ItemId, help="Only events before this one.")
 @click.pass_obj
 def events(invocation: Invocation, limit: int, before: int | None) -> Answer:
     """List what was done in a workspace, newest first."""

@@ -48,14 +48,16 @@ _NO_MODEL = (
     "set llm.large (`everloom config set llm.large anthropic:MODEL`, or openai:… or ollama:…), or let the agent do it: "
     "connect it with `everloom mcp --tools semantic-full` and give it the prompt `consolidate`"
 )
-_BUSY = "wait for it, or, if it was killed, for its lease of two minutes to run out; `everloom jobs` shows who is at it"
+_BUSY = "wait for it; if it was killed, its lease expires within two minutes; `everloom jobs` shows who holds it"
 
 
 @click.command(cls=Command)
-@click.option("--dry-run", is_flag=True, help="Show what would be done, in order; ask nobody and write nothing.")
-@click.option("--limit", type=click.IntRange(min=1), help="Most sessions, subjects and pairs; the rest stays due.")
-@click.option("--tokens", type=click.IntRange(min=1), help="Stop after so many tokens; the rest stays due.")
-@click.option("--seconds", type=click.FloatRange(min=0.1), default=86_400.0, help="Stop after so long.")
+@click.option("--dry-run", is_flag=True, help="Show the steps in order; ask no model and write nothing.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="The most sessions, subjects and pairs to take; the rest stays due."
+)
+@click.option("--tokens", type=click.IntRange(min=1), help="Stop after this many tokens; the rest stays due.")
+@click.option("--seconds", type=click.FloatRange(min=0.1), default=86_400.0, help="Stop after this many seconds.")
 @click.pass_obj
 def consolidate(invocation: Invocation, dry_run: bool, limit: int | None, tokens: int | None, seconds: float) -> Answer:
     """Let a language model turn new observations into understandings."""
@@ -90,7 +92,7 @@ def _plan_answer(planned: tuple[PlannedStep, ...], limit: int | None) -> Answer:
     tokens = sum(each.estimated_tokens for each in steps)
     result = {"steps": steps, "left": len(planned) - len(steps), "estimated_tokens": tokens}
     if not steps:
-        return Answer(result, ["nothing waits for consolidation"])
+        return Answer(result, ["nothing is waiting for consolidation"])
     rows = [
         (
             number,
@@ -114,14 +116,14 @@ def _pass_answer(workspace: str, passed: PassReport | None, outcome: Outcome) ->
     """Tell what a run did, and what stood in its way."""
     failure: EverloomError | None = None
     if outcome.state == "busy":
-        failure = Conflict(f"another run consolidates {workspace}", hint=_BUSY)
+        failure = Conflict(f"another process is consolidating {workspace}", hint=_BUSY)
     elif outcome.state == "failed":
-        hint = "nothing is lost: run it again, and it goes on where it was"
+        hint = "nothing is lost: run it again, and it continues where it stopped"
         failure = EverloomError(f"consolidation stopped: {outcome.error}", hint=hint)
     if passed is None:
         return Answer(None, failure=failure)
     if failure is None and (failed := passed.counts.get("failed")):
-        hint = "they stay due: run it again; `everloom doctor` tests the model"
+        hint = "they stay due: run it again; `everloom doctor` checks the model"
         failure = EverloomError(f"{failed} of {len(passed.taken)} steps failed", hint=hint)
     result = {**fields_of(passed), "counts": passed.counts}
     return Answer(result, [*_pass_lines(passed)], failure)
@@ -130,7 +132,7 @@ def _pass_answer(workspace: str, passed: PassReport | None, outcome: Outcome) ->
 def _pass_lines(passed: PassReport) -> Iterator[str | Table]:
     """Write what a run did for people."""
     if not passed.taken and not passed.stopped and not passed.finished:
-        yield "nothing waits for consolidation"
+        yield "nothing is waiting for consolidation"
         return
     rows = [
         (each.kind, " × ".join(each.names) or None, each.outcome, each.understanding_id and str(each.understanding_id),
@@ -141,10 +143,10 @@ def _pass_lines(passed: PassReport) -> Iterator[str | Table]:
         yield Table(rows, ("step", "of", "outcome", "id", "why"))
     made_up = [str(item) for each in passed.taken for item in each.dropped_ids]
     if made_up:
-        yield f"\nids that the model made up were dropped: {', '.join(made_up[:20])}"
-    state = "finished" if passed.finished else f"stopped: {passed.stopped}; run it again to go on"
+        yield f"\nids that the model invented were ignored: {', '.join(made_up[:20])}"
+    state = "finished" if passed.finished else f"stopped: {passed.stopped}; run it again to continue"
     resumed = "resumed and " if passed.resumed else ""
-    yield f"\ngeneration {passed.generation} {resumed}{state}; {passed.left} still wait"
+    yield f"\ngeneration {passed.generation} {resumed}{state}; {passed.left} still waiting"
     price = "price not known" if passed.spent.dollars is None else f"${passed.spent.dollars:.4f}"
     yield f"{passed.model}: {passed.spent.questions} questions, {passed.spent.tokens:,} tokens, {price}"
     yield from (f"Soul: {hint.message}" for hint in passed.soul_hints)

@@ -48,8 +48,8 @@ def process_of(
 
 @click.command(cls=Command)
 @tools_option
-@click.option("--graph", "directory", metavar="DIR", help="The directory of the memory graph (--tools graph).")
-@click.option("--read-only", is_flag=True, help="Refuse every tool that writes.")
+@click.option("--graph", "directory", metavar="DIR", help="The directory of the memory graph (for --tools graph).")
+@click.option("--read-only", is_flag=True, help="Reject every tool that writes.")
 @click.pass_context
 def mcp(context: click.Context, tools: str, directory: str | None, read_only: bool) -> None:
     """Serve the memory to the AI client that starts this command (MCP over stdio)."""
@@ -75,9 +75,21 @@ def mcp(context: click.Context, tools: str, directory: str | None, read_only: bo
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")
 @click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535), help="Listen on this port.")
 @tools_option
-@click.option("--read-only", is_flag=True, help="Refuse every tool that writes.")
-@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Answer to this name too; repeatable.")
-@click.option("--allow-origin", "origins", multiple=True, metavar="URL", help="Let this web page call; repeatable.")
+@click.option("--read-only", is_flag=True, help="Reject every tool that writes.")
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Also accept requests for this host name; may be repeated.",
+)
+@click.option(
+    "--allow-origin",
+    "origins",
+    multiple=True,
+    metavar="URL",
+    help="Allow requests from this web page; may be repeated.",
+)
 @click.pass_obj
 def serve(
     invocation: Invocation,
@@ -88,9 +100,9 @@ def serve(
     hosts: tuple[str, ...],
     origins: tuple[str, ...],
 ) -> Answer:
-    """Serve the memory over HTTP until told to stop.
+    """Serve the memory over HTTP until stopped.
 
-    MCP is at /mcp, the state of the process at /health and /ready.
+    MCP is at /mcp; /health and /ready report the state of the process.
     """
     from everloom.kernel.tokens import Tokens  # noqa: PLC0415  the SDK takes a second to load
     from everloom.surfaces.mcp import app  # noqa: PLC0415
@@ -138,23 +150,23 @@ def announce_server(address: Address, *, needs_token: bool, as_json: bool) -> No
 
 @click.group(cls=Group)
 def token() -> None:
-    """Make, list and revoke the tokens of clients that come over the network."""
+    """Create, list and revoke tokens for clients on the network."""
 
 
 @token.command
 @click.argument("name")
-@click.option("--read-only", is_flag=True, help="Let it read and nothing else.")
-@click.option("--days", type=click.IntRange(min=1), metavar="N", help="Let it expire after so many days.")
+@click.option("--read-only", is_flag=True, help="Allow reading only.")
+@click.option("--days", type=click.IntRange(min=1), metavar="N", help="Let it expire after this many days.")
 @click.pass_obj
 def create(invocation: Invocation, name: str, read_only: bool, days: int | None) -> Answer:
-    """Make a token for one workspace and print its secret, this once."""
+    """Create a token for one workspace and print its secret, which is shown only once."""
     with invocation.open() as loom:
         issued = tokens_of(loom).create(name, invocation.take(loom).info, read_only=read_only, days=days)
     made = issued.token
     rights = "read" if made.read_only else "read and write"
     lines = [
         f"{made.name} may {rights} the workspace {made.workspace}, {until(made.expires_at)}.",
-        "Its secret is not kept and will not be shown again. Send it as `Authorization: Bearer …`:",
+        "Its secret is not stored and will not be shown again. Send it as `Authorization: Bearer …`:",
         issued.secret,
     ]
     return Answer({**fields_of(made), "secret": issued.secret}, lines)
@@ -177,7 +189,7 @@ def list_all(invocation: Invocation) -> Answer:
 @click.argument("name")
 @click.pass_obj
 def revoke(invocation: Invocation, name: str) -> Answer:
-    """Make a token worthless from this moment on."""
+    """Revoke a token, effective immediately."""
     with invocation.open() as loom:
         gone = tokens_of(loom).revoke(name)
     return Answer(gone, [f"revoked {gone.name}"])
@@ -192,4 +204,4 @@ def tokens_of(loom: Loom) -> Tokens:
 
 def until(expiry: datetime | None) -> str:
     """Say how long a token lasts."""
-    return "without end" if expiry is None else f"until {expiry:%Y-%m-%d %H:%M} UTC"
+    return "without expiry" if expiry is None else f"until {expiry:%Y-%m-%d %H:%M} UTC"

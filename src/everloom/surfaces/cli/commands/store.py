@@ -36,9 +36,9 @@ class Schema:
     def line(self) -> str:
         """Say it to a person."""
         if self.version is None:
-            return f"{self.address}: the version of a {self.engine} store is known only when it is opened"
+            return f"{self.address}: the schema version of a {self.engine} store is only known when it is opened"
         if not self.exists:
-            return f"{self.address} does not exist yet; opening it makes it with schema {self.expected}"
+            return f"{self.address} does not exist yet; it will be created with schema {self.expected}"
         if self.steps:
             return f"{self.address} has schema {self.version}; missing: {', '.join(self.steps)}"
         return f"{self.address} has schema {self.version}: nothing to do"
@@ -72,10 +72,10 @@ def file_version(path: Path) -> int:
 
 
 @click.command(cls=Command)
-@click.option("--check", is_flag=True, help="Only tell what would be done.")
+@click.option("--check", is_flag=True, help="Only show what would be done.")
 @click.pass_obj
 def migrate(invocation: Invocation, check: bool) -> Answer:
-    """Bring the store to the schema of this program."""
+    """Migrate the store to this version's schema."""
     settings, _ = invocation.settings()
     before = schema_of(settings.store.url)
     if check:
@@ -90,11 +90,13 @@ def migrate(invocation: Invocation, check: bool) -> Answer:
 @click.argument("target", type=File)
 @click.pass_obj
 def backup(invocation: Invocation, target: Path) -> Answer:
-    """Write a copy of the store to a new file."""
+    """Copy the store to a new file."""
     settings, _ = invocation.settings()
     found = schema_of(settings.store.url)
     if not found.exists:
-        raise NotFound(f"there is no store at {found.address}", hint="`everloom config` shows which one is meant")
+        raise NotFound(
+            f"there is no store at {found.address}", hint="`everloom config` shows which store is configured"
+        )
     with invocation.open(settings) as loom:
         loom.store.backup(target)
     size = target.stat().st_size
@@ -104,10 +106,10 @@ def backup(invocation: Invocation, target: Path) -> Answer:
 
 @click.command(cls=Command)
 @click.argument("source", type=File)
-@click.option("--force", is_flag=True, help="Also over a store that holds something.")
+@click.option("--force", is_flag=True, help="Also replace a store that is not empty.")
 @click.pass_obj
 def restore(invocation: Invocation, source: Path, force: bool) -> Answer:
-    """Put a backup in the place of the store."""
+    """Restore the store from a backup."""
     from everloom.clock import SystemClock  # noqa: PLC0415  loads the store
     from everloom.store import redact, transfer  # noqa: PLC0415
 
@@ -115,5 +117,5 @@ def restore(invocation: Invocation, source: Path, force: bool) -> Answer:
     report = transfer.restore(source, url, SystemClock(), force=force)
     lines = [f"{source} → {redact(url)}: {report.rows:,} rows in {', '.join(report.workspaces) or 'no workspace'}"]
     if report.former:
-        lines.append(f"what was there before is kept in {report.former}")
+        lines.append(f"the previous data is in {report.former}")
     return Answer({"source": str(source), "target": redact(url), **fields_of(report)}, lines)

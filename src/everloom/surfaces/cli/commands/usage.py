@@ -27,11 +27,11 @@ MOST_BARS = 60
 
 
 @click.command(cls=Command)
-@click.option("--days", default=7, show_default=True, type=click.IntRange(1, 3660), help="Look at so many days.")
-@click.option("--by", default="day", show_default=True, type=click.Choice(WAYS), help="Sum up by this.")
+@click.option("--days", default=7, show_default=True, type=click.IntRange(1, 3660), help="The number of days to show.")
+@click.option("--by", default="day", show_default=True, type=click.Choice(WAYS), help="How to group the figures.")
 @click.pass_obj
 def usage(invocation: Invocation, days: int, by: str) -> Answer:
-    """Show what models took: tokens, what the cache saved, dollars, how full the context was."""
+    """Show what language models used: tokens, cache, dollars, context."""
     with invocation.open() as loom:
         place = invocation.take(loom)
         rows, total = by_turn(place, days) if by == "turn" else by_sum(place, days, by)
@@ -169,7 +169,7 @@ def summary(total: dict[str, Any], today: dict[str, float | None]) -> list[str]:
     taken = f"{total['prompt_tokens']:,} tokens in ({share(total['cached_share'])} from cache)"
     lines = [f"\ntotal {taken}, {total['output_tokens']:,} out, {money(total)}"]
     if total["unpriced"]:
-        lines.append(f"the price of {total['unpriced']:,} calls is not known; dollars leave them out")
+        lines.append(f"the price of {total['unpriced']:,} calls is not known; they are not included in the dollars")
     if today["budget"] is None:
         lines.append(f"today ${today['dollars']:.4f}; no daily budget is set (mind.dollars_a_day)")
     else:

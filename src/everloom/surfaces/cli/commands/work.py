@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 @click.group(cls=Group, invoke_without_command=True)
-@click.option("--all", "everywhere", is_flag=True, help="In every workspace.")
+@click.option("--all", "everywhere", is_flag=True, help="All workspaces.")
 @click.pass_context
 def jobs(context: click.Context, everywhere: bool) -> Answer | None:
-    """Show background work: what is due, who is at it, what failed."""
+    """Show background work: what is due, what is running, what failed."""
     if context.invoked_subcommand is not None:
         return None
     invocation: Invocation = context.obj
@@ -50,7 +50,7 @@ def row(job: Job, zone: ZoneInfo) -> tuple[object, ...]:
     if job.holder:
         state = f"held by {job.holder}"
     elif job.resting_until:
-        state = f"rests until {shown(job.resting_until, zone)}"
+        state = f"paused until {shown(job.resting_until, zone)}"
     last = job.last_run_at and shown(job.last_run_at, zone)
     return (job.workspace, job.task, job.due, state, last, job.last_error)
 
@@ -59,12 +59,12 @@ def row(job: Job, zone: ZoneInfo) -> tuple[object, ...]:
 @click.argument("task")
 @click.pass_obj
 def retry(invocation: Invocation, task: str) -> Answer:
-    """Let a task that rests after a failure run again at once."""
+    """Run a task that failed again at the next opportunity."""
     with invocation.open() as loom:
         (known,) = known_tasks(loom, [task])
         place = invocation.take(loom).info
         loom.work.retry_now(place, known)
-    return Answer({"workspace": place.name, "task": task}, [f"{task} may run again in {place.name}"])
+    return Answer({"workspace": place.name, "task": task}, [f"{task} can run again in {place.name}"])
 
 
 def known_tasks(loom: Loom, names: Iterable[str]) -> Iterator[str]:
@@ -72,7 +72,7 @@ def known_tasks(loom: Loom, names: Iterable[str]) -> Iterator[str]:
     known = [task.name for task in loom.work.tasks]
     for name in names:
         if name not in known:
-            raise NotFound(f"no task is called {name!r}", hint=f"there are {', '.join(known)}")
+            raise NotFound(f"there is no task called {name!r}", hint=f"there are {', '.join(known)}")
         yield name
 
 
@@ -83,13 +83,21 @@ JITTER = 0.2
 
 
 @click.command(cls=Command)
-@click.option("--once", is_flag=True, help="Do what is due now, then leave.")
-@click.option("--every", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds between looks.")
-@click.option("--seconds", type=click.FloatRange(min=0.1), default=3600.0, show_default=True, help="Most for one look.")
+@click.option("--once", is_flag=True, help="Do what is due now, then exit.")
+@click.option(
+    "--every", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds between rounds."
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.1),
+    default=3600.0,
+    show_default=True,
+    help="The most seconds that one round may take.",
+)
 @click.option("--tasks", "--task", "names", multiple=True, metavar="TASK", help="Only this task; may be repeated.")
 @click.pass_obj
 def worker(invocation: Invocation, once: bool, every: float, seconds: float, names: tuple[str, ...]) -> Answer:
-    """Do the background work of every workspace until told to stop."""
+    """Run the background work of every workspace until stopped."""
     log.setLevel(logging.INFO)
     counts: Counter[str] = Counter()
     with invocation.open() as loom, stopping() as stop:
@@ -129,7 +137,7 @@ def worker_answer(counts: Counter[str], once: bool) -> Answer:
     result = {name: counts[name] for name in names}
     failure = None
     if once and counts["failed"]:
-        failure = EverloomError(f"{counts['failed']} turns failed", hint="`everloom jobs --all` shows why")
+        failure = EverloomError(f"{counts['failed']} tasks failed", hint="`everloom jobs --all` shows why")
     return Answer(result, [", ".join(f"{name} {value:,}" for name, value in result.items())], failure)
 
 
@@ -139,9 +147,9 @@ STATES = {
     "done": "done",
     "partly": "partly done",
     "failed": "failed",
-    "resting": "resting after a failure",
-    "busy": "busy elsewhere",
-    "waiting": "not begun",
+    "resting": "paused after a failure",
+    "busy": "running elsewhere",
+    "waiting": "not started",
 }
 
 
@@ -163,14 +171,16 @@ class Slept:
 
 
 @click.command(cls=Command)
-@click.option("--all", "everywhere", is_flag=True, help="In every workspace.")
+@click.option("--all", "everywhere", is_flag=True, help="All workspaces.")
 @click.option("--only", "names", multiple=True, metavar="TASK", help="Only this task; may be repeated.")
-@click.option("--seconds", type=click.FloatRange(min=0.1), default=3600.0, show_default=True, help="Most seconds.")
-@click.option("--dollars", type=click.FloatRange(min=0.0), help="Most that language models may cost.")
-@click.option("--dry-run", is_flag=True, help="Only tell what is due.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0.1), default=3600.0, show_default=True, help="The most seconds it may take."
+)
+@click.option("--dollars", type=click.FloatRange(min=0.0), help="The most that language models may cost.")
+@click.option("--dry-run", is_flag=True, help="Only show what is due.")
 @click.pass_obj
 def sleep(invocation: Invocation, /, everywhere: bool, names: tuple[str, ...], **how: Any) -> Answer:
-    """Do everything that is due, once: vectors, facts, understandings, patrols, decay, reflection."""
+    """Run all background work that is due, once."""
     with invocation.open(afforded(invocation, how["dollars"])) as loom:
         places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
         tasks = [*known_tasks(loom, names)] or [task.name for task in loom.work.tasks]
@@ -250,10 +260,10 @@ def ended(known: Slept, turns: Sequence[Outcome], left: int) -> Slept:
 def planned(job: Job, place: WorkspaceInfo) -> Slept:
     """Say of a task that is due what stands in its way, if anything does."""
     if job.holder and job.held_until:
-        why = f"held by {job.holder} until {shown(job.held_until, place.zone)} at the latest, if it died"
+        why = f"held by {job.holder}, until {shown(job.held_until, place.zone)} if it died"
         return Slept(job.workspace, job.task, "busy", job.due, left=job.due, why=why)
     if job.resting_until:
-        why = f"rests until {shown(job.resting_until, place.zone)}: {job.last_error}"
+        why = f"paused until {shown(job.resting_until, place.zone)}: {job.last_error}"
         return Slept(job.workspace, job.task, "resting", job.due, left=job.due, why=why)
     return Slept(job.workspace, job.task, "waiting", job.due, left=job.due)
 
@@ -269,6 +279,8 @@ def sleep_answer(report: Sequence[Slept], *, is_dry: bool = False, is_stopped: b
     end = " (stopped; what is left is still due)" if is_stopped else ""
     failure = None
     if counts["failed"]:
-        hint = "they rest and are tried again; `everloom jobs` shows until when, `everloom jobs retry TASK` ends it"
+        hint = (
+            "they are tried again after a pause; `everloom jobs` shows when, `everloom jobs retry TASK` ends the pause"
+        )
         failure = EverloomError(f"{counts['failed']} tasks failed", hint=hint)
     return Answer(result, [Table(rows, HEADINGS), said + end], failure)

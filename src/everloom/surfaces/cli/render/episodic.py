@@ -30,7 +30,7 @@ def _recall(value: Recall, _zone: ZoneInfo) -> Iterator[Part]:
 
 
 def _clusters(value: ClusterMemory, _zone: ZoneInfo) -> Iterator[Part]:
-    yield value.text or "there are no clusters yet: they come with the first patrol"
+    yield value.text or "there are no clusters yet: the first patrol creates them"
 
 
 def _found(value: FoundScenes, _zone: ZoneInfo) -> Iterator[Part]:
@@ -46,7 +46,7 @@ def _notes(value: NotesUpdated, _zone: ZoneInfo) -> Iterator[Part]:
     yield from (f"could not be read, kept as note {each.id}: {each.reason}" for each in value.rejected)
     yield from value.remarks
     state = f"; patrol: {value.patrol}" if value.patrol else ""
-    yield f"{value.pending_scenes} scenes wait for a patrol{state}"
+    yield f"{value.pending_scenes} scenes are waiting for a patrol{state}"
 
 
 def _memory(value: MemoryUpdated, _zone: ZoneInfo) -> Iterator[Part]:
@@ -88,7 +88,7 @@ def _patrolled(value: Patrolled, zone: ZoneInfo) -> Iterator[Part]:
 
 
 def _report(value: PatrolReport, zone: ZoneInfo) -> Iterator[Part]:
-    ended = "not through yet" if value.ended_at is None else f"ended {shown(value.ended_at, zone)}"
+    ended = "not finished yet" if value.ended_at is None else f"ended {shown(value.ended_at, zone)}"
     yield f"patrol {value.number} ({value.reason}) began {shown(value.began_at, zone)}, {ended}"
     rows = [
         (

@@ -83,7 +83,7 @@ def _stored(value: results.Stored, _zone: ZoneInfo) -> Iterator[Part]:
     yield f"{value.id}  {value.path}"
     yield from (f"    {each.type} {each.strength:.2f}  {each.title}" for each in value.auto_edges)
     if value.auto_edge_error:
-        yield f"Note: no relations were drawn: {value.auto_edge_error}"
+        yield f"Note: no relations were added: {value.auto_edge_error}"
 
 
 def _reflected(value: results.Reflected, _zone: ZoneInfo) -> Iterator[Part]:

@@ -30,16 +30,16 @@ def _orientation(value: results.Orientation, _zone: ZoneInfo) -> Iterator[Part]:
         document = getattr(value, title.lower())
         yield f"{title} ({document.id}, version {document.version})\n\n{document.content.strip()}\n"
     yield value.current_time
-    yield f"{value.pending_consolidation_count} subjects and intersections wait for consolidation"
+    yield f"{value.pending_consolidation_count} subjects and intersections are waiting for consolidation"
     if value.recent_activity is not None:
-        yield f"New of: {', '.join(value.recent_activity.subjects_with_new_observations[:20]) or '-'}"
+        yield f"New observations about: {', '.join(value.recent_activity.subjects_with_new_observations[:20]) or '-'}"
     yield from (f"Session {each.session_id}: {each.summary or 'no note yet'}" for each in value.recent_sessions)
     yield from value.notices
 
 
 def _brought(value: results.BroughtToMind, _zone: ZoneInfo) -> Iterator[Part]:
     if value.compaction_detected:
-        yield f"What was shown before counts as lost ({value.compaction_reason})."
+        yield f"What was shown before is treated as lost ({value.compaction_reason})."
     for each in value.results:
         yield f"{each.id}  {each.relevance_score:.2f}  {each.source}{_names(each.subject_names)}"
         yield f"    {shortened(each.summary or each.content or '')}"
@@ -50,7 +50,7 @@ def _brought(value: results.BroughtToMind, _zone: ZoneInfo) -> Iterator[Part]:
 def _question(value: results.QuestionRecall, zone: ZoneInfo) -> Iterator[Part]:
     best = value.best_answer
     if best is None:
-        yield "nothing is known of that"
+        yield "nothing is known about that"
         return
     yield best.content
     written = "" if value.provenance is None else f", {shown(value.provenance.created_at, zone)}"
@@ -67,7 +67,7 @@ def _subject_recall(value: results.SubjectRecall, zone: ZoneInfo) -> Iterator[Pa
         yield f"\n{known.content}\n    {known.id}, version {known.version}, {shown(known.updated_at, zone)}"
     if value.structural_understanding is not None:
         yield f"\nStructure: {value.structural_understanding.content}"
-    yield "\nObserved:" if value.recent_observations else "nothing was observed yet"
+    yield "\nObserved:" if value.recent_observations else "nothing has been observed yet"
     yield from _observed(value.recent_observations, zone)
 
 
@@ -100,12 +100,13 @@ def _intersection(value: results.Intersection, zone: ZoneInfo) -> Iterator[Part]
 
 
 def _kept(value: results.Remembered | results.Added, _zone: ZoneInfo) -> Iterator[Part]:
-    known = " (known already)" if value.duplicate else ""
+    known = " (already known)" if value.duplicate else ""
     yield f"{value.id}{_names(value.subject_names)}{known}"
     if value.subjects_created:
         yield f"new subjects: {', '.join(value.subjects_created)}"
     for each in value.similar_subjects:
-        yield f"{each.name} is like {each.similar_to} ({each.score:.2f}): `everloom semantic merge-subjects` joins them"
+        alike = f"{each.name} is similar to {each.similar_to} ({each.score:.2f})"
+        yield f"{alike}: if they are the same, merge them with `everloom semantic merge-subjects`"
 
 
 def _hit(value: results.SemanticHit, zone: ZoneInfo) -> Iterator[Part]:
@@ -143,7 +144,7 @@ def _session(value: results.SessionSummary, zone: ZoneInfo) -> Iterator[Part]:
 
 def _report(value: consolidated.ConsolidationReport, _zone: ZoneInfo) -> Iterator[Part]:
     state = "open" if value.consolidation_open else "closed"
-    yield f"generation {value.current_generation} ({state}), {value.pending_count} wait"
+    yield f"generation {value.current_generation} ({state}), {value.pending_count} waiting"
     sections: list[tuple[str, list[str]]] = [
         ("Sessions without a note", [each.session_id for each in value.sessions_needing_description]),
         (
@@ -165,12 +166,12 @@ def _report(value: consolidated.ConsolidationReport, _zone: ZoneInfo) -> Iterato
             ],
         ),
         (
-            "Dense and unwritten",
+            "Dense, but without an understanding",
             [f"{each.subject_a} × {each.subject_b}" for each in value.semantically_dense_intersections],
         ),
         ("Questionable", [f"{each.id}: {each.reason or 'no reason'}" for each in value.questionable_items]),
         ("Neglected", [f"{each.name} ({each.generations_waiting} passes)" for each in value.neglected_subjects]),
-        ("Signs that the soul drifts", [each.message for each in value.soul_hints]),
+        ("Signs that the soul is drifting", [each.message for each in value.soul_hints]),
     ]
     for title, lines in sections:
         if lines:

@@ -40,16 +40,18 @@ def shared_options() -> list[click.Option]:
         click.Option(["--config"], metavar="FILE", type=path, help="Read settings from this file.", **common),
         click.Option(["--store"], metavar="URL", help="Use this store.", **common),
         click.Option(["--workspace", "-w"], metavar="NAME", help="Use this workspace.", **common),
-        click.Option(["--session"], metavar="LABEL", help="Label what is written with this session.", **common),
-        click.Option(["--json", "as_json"], is_flag=True, help="Answer in JSON.", **common),
-        click.Option(["--verbose"], is_flag=True, help="Log what is done to stderr.", **common),
+        click.Option(
+            ["--session"], metavar="LABEL", help="Record this session label with everything that is written.", **common
+        ),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.", **common),
+        click.Option(["--verbose"], is_flag=True, help="Log to stderr.", **common),
         click.Option(
             ["--version"],
             is_flag=True,
             is_eager=True,
             expose_value=False,
             callback=say_version,
-            help="Say the version.",
+            help="Print the version.",
         ),
     ]
 

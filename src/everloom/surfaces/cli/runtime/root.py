@@ -19,79 +19,79 @@ from everloom.surfaces.cli.runtime.output import Answer, deliver
 
 # Name: where it is (a module of `commands`, or behind a slash one of the package), and the first line of its own help.
 COMMANDS = {
-    "init": ("setup.init:init", "Write the settings file, make the store and the workspace."),
+    "init": ("setup.init:init", "Write the settings file and create the store and the workspace."),
     "config": ("setup.config:config", "Show each setting and where it came from, or change one."),
     "doctor": (
         "setup.doctor:doctor",
-        "Check that everything works, and tell how to mend what does not.",
+        "Check that everything works, and say how to fix what does not.",
     ),
-    "workspace": ("setup.workspace:workspace", "List, make, change and remove workspaces."),
+    "workspace": ("setup.workspace:workspace", "List, create, change and remove workspaces."),
     "remember": (
         "semantic:remember",
-        'Keep one observation: everloom remember "James sails." --about James.',
+        'Store one observation: everloom remember "James sails." --about James.',
     ),
-    "recall": ("semantic:recall", "Answer a question, or tell what is known of a subject."),
-    "orient": ("semantic:orient", "Say who you are, how you work and where things stand."),
-    "search": ("search:search", "Bring back what a cue touches, strongest first."),
-    "show": ("search:show", "Tell everything that is known of an item."),
-    "why": ("search:why", "Tell why an item is remembered, down to its evidence."),
+    "recall": ("semantic:recall", "Answer a question, or show what is known about a subject."),
+    "orient": ("semantic:orient", "Show who you are, how you work and where things stand."),
+    "search": ("search:search", "Search all memories, best match first."),
+    "show": ("search:show", "Show everything that is known about an item."),
+    "why": ("search:why", "Trace an item back to its evidence."),
     "events": ("search:events", "List what was done in a workspace, newest first."),
     "semantic": (
         "semantic:semantic",
-        "Use every verb of semantic memory: subjects, observations, understandings.",
+        "Work with semantic memory: subjects, observations, understandings.",
     ),
     "consolidate": (
         "semantic:consolidate",
         "Let a language model turn new observations into understandings.",
     ),
-    "episodic": ("episodic:episodic", "Use every verb of episodic memory: scenes, notes, diary, patrols."),
+    "episodic": ("episodic:episodic", "Work with episodic memory: scenes, notes, diary, patrols."),
     "patrol": (
         "episodic:patrol",
-        "Take in waiting scenes, age the others, let them fade or come back.",
+        "Take in waiting scenes, age the others, and let them fade or revive.",
     ),
-    "calibrate": ("models:calibrate", "Find the embedder's thresholds on real text."),
-    "embed": ("models:embed", "Make the vectors that are missing."),
+    "calibrate": ("models:calibrate", "Find the embedder's similarity thresholds on real texts."),
+    "embed": ("models:embed", "Make missing vectors."),
     "graph": (
         "graph:graph",
-        "Use the memory graph: typed markdown memories in a directory, under git if you like.",
+        "Work with the memory graph: typed markdown files in a directory, optionally under git.",
     ),
-    "chat": ("chat:chat", "Talk with the mind: one conversation that goes on where it was left."),
-    "gateway": ("chat:gateway", "Run the conversation on every channel until told to stop."),
+    "chat": ("chat:chat", "Talk with the agent in one continuous conversation."),
+    "gateway": ("chat:gateway", "Run the conversation on every channel until stopped."),
     "mind": (
         "mind:mind",
-        "Look at the conversation: log, array, compactions, heartbeats, what is scheduled.",
+        "Inspect the conversation: log, array, compactions, heartbeats, scheduled messages.",
     ),
-    "notes": ("mind:notes", "Read and write the notes that the person and the agent share."),
+    "notes": ("mind:notes", "Read and write the notes that you share with the agent."),
     "usage": (
         "usage:usage",
-        "Show what models took: tokens, what the cache saved, dollars, how full the context was.",
+        "Show what language models used: tokens, cache, dollars, context.",
     ),
     "schedule": (
         "schedule:schedule",
-        "Print what a system's scheduler needs to tend the memory every day.",
+        "Print what a system's scheduler needs to maintain the memory every day.",
     ),
-    "jobs": ("work:jobs", "Show background work: what is due, who is at it, what failed."),
+    "jobs": ("work:jobs", "Show background work: what is due, what is running, what failed."),
     "sleep": (
         "work:sleep",
-        "Do everything that is due, once: vectors, facts, understandings, patrols, decay, reflection.",
+        "Run all background work that is due, once.",
     ),
-    "worker": ("work:worker", "Do the background work of every workspace until told to stop."),
+    "worker": ("work:worker", "Run the background work of every workspace until stopped."),
     "mcp": (
         "serving:mcp",
         "Serve the memory to the AI client that starts this command (MCP over stdio).",
     ),
-    "serve": ("serving:serve", "Serve the memory over HTTP until told to stop."),
+    "serve": ("serving:serve", "Serve the memory over HTTP until stopped."),
     "token": (
         "serving:token",
-        "Make, list and revoke the tokens of clients that come over the network.",
+        "Create, list and revoke tokens for clients on the network.",
     ),
-    "migrate": ("store:migrate", "Bring the store to the schema of this program."),
-    "backup": ("store:backup", "Write a copy of the store to a new file."),
-    "restore": ("store:restore", "Put a backup in the place of the store."),
+    "migrate": ("store:migrate", "Migrate the store to this version's schema."),
+    "backup": ("store:backup", "Copy the store to a new file."),
+    "restore": ("store:restore", "Restore the store from a backup."),
     "bench": ("/bench.command:bench", "Measure speed and size on this machine."),
     "completion": (
         "setup.completion:completion",
-        "Print the script that completes commands in a shell.",
+        "Print the completion script for a shell.",
     ),
 }
 
@@ -166,7 +166,7 @@ def surprise(error: Exception) -> EverloomError:
     set_up_log(verbose=False)
     logging.getLogger(__name__).error("unexpected %s", type(error).__name__, exc_info=error)
     message = f"unexpected {type(error).__name__}: {error}"
-    return EverloomError(message, hint="this is a mistake in everloom: please report it with the traceback")
+    return EverloomError(message, hint="this is a bug in everloom: please report it with the traceback")
 
 
 @click.group(

@@ -82,7 +82,7 @@ def configure(
 ) -> ClientConfig:
     """Print, or enter into the client's file, how it starts this server; a file that is changed is copied first."""
     if client not in CLIENTS:
-        raise Rejected(f"there is no client {client!r}", hint=f"say one of {', '.join(CLIENTS)}")
+        raise Rejected(f"there is no client {client!r}", hint=f"use one of {', '.join(CLIENTS)}")
     kind = CLIENTS[client]
     words = [*(command or own_command()), "mcp", *arguments]
     path = kind.path(home or Path.home(), platform).resolve()
@@ -102,12 +102,12 @@ def connect(client: str, *, write: bool, arguments: Sequence[str]) -> Answer:
     done = configure(client, write=write, arguments=arguments)
     title = CLIENTS[client].title
     if done.state == "printed":
-        lines = [f"{title} reads {done.path}. Enter there, or let --write do it:\n", done.text.rstrip()]
+        lines = [f"{title} reads {done.path}. Add this to it, or let --write do it:\n", done.text.rstrip()]
     elif done.state == "unchanged":
-        lines = [f"{title} knows this server already: {done.path}"]
+        lines = [f"{title} is already configured for this server: {done.path}"]
     else:
-        kept = f"; the old file is {done.backup}" if done.backup else ""
-        lines = [f"entered into {done.path}{kept}", f"Start {title} anew to connect it."]
+        kept = f"; the old file was kept as {done.backup}" if done.backup else ""
+        lines = [f"added to {done.path}{kept}", f"Restart {title} to connect it."]
     return Answer({**fields_of(done), "path": str(done.path), "backup": done.backup and str(done.backup)}, lines)
 
 
@@ -146,7 +146,7 @@ def entered_json(kind: Client, old: str, words: Sequence[str], path: Path) -> st
         raise unreadable(path, kind, words, str(error)) from error
     servers = tree.setdefault(kind.key, {}) if isinstance(tree, dict) else None
     if not isinstance(servers, dict):
-        raise unreadable(path, kind, words, f"{kind.key} is no object")
+        raise unreadable(path, kind, words, f"{kind.key} is not an object")
     # What a person added to the entry, such as an environment, stays.
     known = servers.get(NAME)
     wanted = {**(known if isinstance(known, dict) else {}), **entry(kind, words)}
@@ -171,7 +171,7 @@ def entered_toml(kind: Client, old: str, words: Sequence[str], path: Path) -> st
 
 def unreadable(path: Path, kind: Client, words: Sequence[str], why: str) -> Rejected:
     """Leave a file alone that holds something else than expected, and say what to enter by hand."""
-    return Rejected(f"{path} was left as it is: {why}", hint=f"enter this by hand:\n{fresh(kind, words)}")
+    return Rejected(f"{path} was not changed: {why}", hint=f"add this by hand:\n{fresh(kind, words)}")
 
 
 def read(path: Path) -> str | None:
@@ -181,7 +181,7 @@ def read(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise Rejected(f"cannot read {path}: {error}", hint="mend it, or enter the server by hand") from error
+        raise Rejected(f"cannot read {path}: {error}", hint="fix it, or add the server by hand") from error
 
 
 def replace(path: Path, text: str) -> Path | None:

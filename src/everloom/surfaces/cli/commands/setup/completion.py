@@ -15,7 +15,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> Answer:
-    """Print the script that completes commands in a shell."""
+    """Print the completion script for a shell."""
     kind = get_completion_class(shell)
     if kind is None:
         raise LookupError(f"click does not know {shell}")

@@ -40,7 +40,7 @@ def without_secret(origin: Origin) -> dict[str, object]:
 @config.command
 @click.pass_obj
 def path(invocation: Invocation) -> Answer:
-    """Say where the settings file is."""
+    """Print the path of the settings file."""
     file = invocation.file
     return Answer({"file": str(file), "exists": file.exists()}, [str(file)])
 
@@ -50,7 +50,7 @@ def path(invocation: Invocation) -> Answer:
 @click.argument("value")
 @click.pass_obj
 def set_value(invocation: Invocation, name: str, value: str) -> Answer:
-    """Set one value in the settings file; its comments stay."""
+    """Set one value in the settings file, keeping its comments."""
     from everloom.settings import from_file  # noqa: PLC0415
     from everloom.surfaces.cli.commands.setup.toml import edited, template, write_whole  # noqa: PLC0415  loads pydantic
 

@@ -42,16 +42,18 @@ class Check:
 
 
 @click.command(cls=Command)
-@click.option("--llm", "ask_llm", is_flag=True, help="Also ask the language models, which may cost money.")
+@click.option(
+    "--llm", "ask_llm", is_flag=True, help="Also send a request to the language models, which may cost money."
+)
 @click.pass_obj
 def doctor(invocation: Invocation, ask_llm: bool) -> Answer:
-    """Check that everything works, and tell how to mend what does not."""
+    """Check that everything works, and say how to fix what does not."""
     checks = list(examine(invocation, ask_llm))
     rows = [(check.state, check.name, check.message) for check in checks]
     mends = [(f"{check.name}:", check.mend) for check in checks if check.state != "ok" and check.mend]
     failed = [check.name for check in checks if check.state == "fail"]
-    failure = EverloomError(f"not well: {', '.join(failed)}", hint="see how to mend each") if failed else None
-    advice: list[str | Table] = ["\nHow to mend:", Table(mends)] if mends else []
+    failure = EverloomError(f"problems found: {', '.join(failed)}", hint="see above how to fix it") if failed else None
+    advice: list[str | Table] = ["\nHow to fix it:", Table(mends)] if mends else []
     return Answer({"healthy": not failed, "checks": checks}, [Table(rows), *advice], failure)
 
 
@@ -69,7 +71,7 @@ def examine(invocation: Invocation, ask_llm: bool) -> Iterator[Check]:
     try:
         schema = schema_of(settings.store.url)
         if schema.steps:
-            mend = "`everloom migrate` backs it up and migrates it" if schema.exists else "`everloom init` makes it"
+            mend = "`everloom migrate` backs it up and migrates it" if schema.exists else "`everloom init` creates it"
             yield Check("store", "warn", schema.line, mend)
             return
         loom = invocation.open(settings)
@@ -117,7 +119,9 @@ def check_store(loom: Loom) -> Iterator[Check]:
     if not health.problems:
         yield Check("integrity", "ok", "no problem found")
     for problem in health.problems:
-        yield Check("integrity", "fail", problem, "keep the file, and `everloom restore` the newest backup")
+        yield Check(
+            "integrity", "fail", problem, "keep the file, and restore the newest backup with `everloom restore`"
+        )
 
 
 def check_room(loom: Loom) -> Iterator[Check]:
@@ -167,11 +171,11 @@ def check_jobs(loom: Loom) -> Iterator[Check]:
     """Find background work that failed lately."""
     failed = [job for place in loom.workspaces.list() for job in loom.work.jobs(place) if job.failures]
     if not failed:
-        yield Check("jobs", "ok", "nothing failed lately")
+        yield Check("jobs", "ok", "nothing failed recently")
     for job in failed:
         message = f"{job.task} failed {job.failures} times: {job.last_error}"
         yield Check(
-            f"jobs of {job.workspace}", "warn", message, f"mend the cause, then `everloom jobs retry {job.task}`"
+            f"jobs of {job.workspace}", "warn", message, f"fix the cause, then `everloom jobs retry {job.task}`"
         )
 
 
@@ -179,7 +183,7 @@ def check_llm(loom: Loom) -> Iterator[Check]:
     """Say which language models are configured."""
     known = loom.settings.llm
     named = ", ".join(f"{role}: {model}" for role, model in (("large", known.large), ("small", known.small)) if model)
-    yield Check("llm", "ok", named or "none is configured; search works without")
+    yield Check("llm", "ok", named or "none is configured; search works without one one")
 
 
 def check_answers(loom: Loom) -> Iterator[Check]:

@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 NEXT = [
     ("everloom doctor", "check that everything works"),
-    ("everloom config", "see every setting, and where it came from"),
-    ("everloom search WORDS", "look into the memory"),
+    ("everloom config", "see every setting and where it came from"),
+    ("everloom search WORDS", "search the memory"),
     ("everloom completion bash", "complete commands in your shell"),
 ]
 TRY = [
-    ("everloom -w sample recall Petrel", "ask the sample what it knows"),
-    ("everloom -w sample consolidate --dry-run", "see what waits there to be understood"),
+    ("everloom -w sample recall Petrel", "ask the sample workspace what it knows"),
+    ("everloom -w sample consolidate --dry-run", "see what is waiting to be consolidated"),
 ]
 
 
 @click.command(cls=Command)
-@click.option("--force", is_flag=True, help="Write the settings file anew even if there is one.")
-@click.option("--print", "only_print", is_flag=True, help="Print the settings file and do nothing.")
+@click.option("--force", is_flag=True, help="Overwrite an existing settings file.")
+@click.option("--print", "only_print", is_flag=True, help="Print the settings file and do nothing else.")
 @click.option(
-    "--client", metavar="CLIENT", help="Show instead how an AI client starts the server: claude-code, codex, …"
+    "--client", metavar="CLIENT", help="Show the configuration for an AI client instead: claude-code, codex, …"
 )
-@click.option("--write", is_flag=True, help="With --client: enter that into the client's own file.")
+@click.option("--write", is_flag=True, help="With --client: add it to the client's configuration file.")
 @click.option(
-    "--sample", is_flag=True, help="Also make a workspace called sample, with invented memories to try it on."
+    "--sample", is_flag=True, help="Also create a workspace called sample with invented memories to try things on."
 )
 @click.pass_obj
 def init(
     invocation: Invocation, force: bool, only_print: bool, client: str | None, write: bool, sample: bool
 ) -> Answer:
-    """Write the settings file, make the store and the workspace."""
+    """Write the settings file and create the store and the workspace."""
     if client is not None:
         from everloom.surfaces.cli.commands.setup.clients import connect  # noqa: PLC0415  loads pydantic
 
@@ -73,7 +73,7 @@ def init(
         **({"sample": made} if made else {}),
     }
     rows = [
-        ("settings", f"{path} ({'written' if is_new else 'kept as it is; --force writes it anew'})"),
+        ("settings", f"{path} ({'written' if is_new else 'kept as it is; --force overwrites it'})"),
         ("store", f"{address} ({health.engine}, schema {health.schema_version})"),
         ("workspace", f"{workspace.name} ({workspace.info.time_zone})"),
     ]

@@ -52,7 +52,9 @@ def make_sample(settings: Settings, now: datetime | None = None) -> Sample:
     with open_loom(settings=settings, clock=clock) as loom:
         known = loom.workspaces.create(NAME, description=DESCRIPTION, if_missing=True)
         if known.description != DESCRIPTION:
-            raise Conflict(f"there is a workspace {NAME!r} of your own", hint="rename it: `everloom workspace change`")
+            raise Conflict(
+                f"you already have a workspace called {NAME!r}", hint="rename it: `everloom workspace change`"
+            )
         mind = loom.workspace(NAME).semantic
         wanted = sum(len(each["observations"]) for each in data["sessions"])
         before = mind.get_stats()

@@ -19,8 +19,8 @@ from everloom.errors import EverloomError, Rejected
 from everloom.settings import Section, Settings, dotted
 
 HEAD = """\
-# Settings of everloom. A line that begins with # shows a default; take the # away to change it.
-# Environment variables (EVERLOOM_STORE_URL, ...) come before this file, flags before both.
+# Settings of everloom. A line that begins with # shows a default; remove the # to change it.
+# Environment variables (EVERLOOM_STORE_URL, ...) override this file, and command-line options override both.
 # Keys of providers belong in the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY.
 """
 
@@ -110,5 +110,5 @@ def write_whole(path: Path, text: str) -> None:
         os.replace(partial.name, target)
     except OSError as error:
         raise EverloomError(
-            f"cannot write {path}: {error.strerror}", hint="make its folder writable for this user"
+            f"cannot write {path}: {error.strerror}", hint="make its folder writable by this user"
         ) from error

@@ -15,7 +15,7 @@ from everloom.surfaces.cli.runtime.output import Answer, Table, fields_of
 
 @click.group(cls=Group)
 def workspace() -> None:
-    """List, make, change and remove workspaces."""
+    """List, create, change and remove workspaces."""
 
 
 @workspace.command(name="list")
@@ -34,17 +34,17 @@ def list_all(invocation: Invocation) -> Answer:
 @click.option("--time-zone", help="IANA name, such as Europe/Paris.")
 @click.pass_obj
 def create(invocation: Invocation, name: str, description: str, time_zone: str | None) -> Answer:
-    """Make a workspace."""
+    """Create a workspace."""
     with invocation.open() as loom:
         info = loom.workspaces.create(name, description=description, time_zone=time_zone)
-    return Answer(info, [f"made {info.name} ({info.time_zone})"])
+    return Answer(info, [f"created {info.name} ({info.time_zone})"])
 
 
 @workspace.command
 @click.argument("name", required=False)
 @click.pass_obj
 def show(invocation: Invocation, name: str | None) -> Answer:
-    """Tell what is known of a workspace, and how much it holds."""
+    """Show a workspace and how much it contains."""
     with invocation.open() as loom:
         taken = loom.workspace(loom.workspaces.get(name).name) if name else invocation.take(loom)
         coverage = taken.coverage()
@@ -64,16 +64,16 @@ def show(invocation: Invocation, name: str | None) -> Answer:
 
 @workspace.command
 @click.argument("name")
-@click.option("--name", "new_name", help="Call it this from now on.")
+@click.option("--name", "new_name", help="The new name.")
 @click.option("--description", help="What it is for.")
 @click.option("--time-zone", help="IANA name, such as Europe/Paris.")
 @click.pass_obj
 def change(
     invocation: Invocation, name: str, new_name: str | None, description: str | None, time_zone: str | None
 ) -> Answer:
-    """Rename a workspace, describe it anew, or move it to another time zone."""
+    """Change a workspace's name, description or time zone."""
     if new_name is None and description is None and time_zone is None:
-        raise Rejected("nothing to change", hint="give --name, --description or --time-zone")
+        raise Rejected("there is nothing to change", hint="give --name, --description or --time-zone")
     with invocation.open() as loom:
         info = loom.workspaces.change(name, new_name=new_name, description=description, time_zone=time_zone)
     return Answer(info, [f"{info.name} ({info.time_zone}): {info.description or '-'}"])
@@ -81,10 +81,10 @@ def change(
 
 @workspace.command
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def remove(invocation: Invocation, name: str, yes: bool) -> Answer:
-    """Remove a workspace and everything in it, for good."""
+    """Remove a workspace and everything in it, permanently."""
     with invocation.open() as loom:
         info = loom.workspaces.get(name)
         if not yes:
@@ -96,9 +96,9 @@ def remove(invocation: Invocation, name: str, yes: bool) -> Answer:
 def confirm(name: str) -> None:
     """Have a person type the name of what will be gone."""
     if not is_attended():
-        raise Rejected(f"removing {name!r} needs a yes", hint="add --yes, or run it in a terminal")
-    if click.prompt(f"Everything in {name!r} will be gone. Type its name", err=True) != name:
-        raise Rejected("that is another name", hint="nothing was removed")
+        raise Rejected(f"removing {name!r} needs confirmation", hint="add --yes, or run it in a terminal")
+    if click.prompt(f"Everything in {name!r} will be deleted. Type its name to confirm", err=True) != name:
+        raise Rejected("the names differ", hint="nothing was removed")
 
 
 def is_attended() -> bool:
