@@ -1,6 +1,7 @@
 """The graphs of a workspace, by name: where each has its directory, and opening them.
 
-A graph is followed once when a process first opens it; from then on a watcher or `follow` keeps it true.
+A graph is followed once when a process first opens it; from then on a watcher or `follow` keeps it true. Light, like
+`verbs.py`: the verb that lists graphs is declared here.
 """
 
 from __future__ import annotations
@@ -14,18 +15,16 @@ from typing import TYPE_CHECKING
 from everloom.errors import Conflict, NotFound
 from everloom.graph.files.disk import Disk, slug
 from everloom.graph.files.git import Git
-from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.kinds import GITIGNORE, MEMORIES
 from everloom.graph.results import GraphInfo, GraphOptions
 from everloom.graph.verbs import Graph
-from everloom.kernel.journal import register
-from everloom.kernel.operation import Operation
 from everloom.kernel.texts import checked_name, name_key
 from everloom.kernel.verbs import READS, verb
-from everloom.store import Row
 
 if TYPE_CHECKING:
+    from everloom.kernel.operation import Operation
     from everloom.models.ask import Thinker
+    from everloom.store import Row
 
 _DEFAULT = "default"
 
@@ -104,6 +103,8 @@ class Graphs:
         (disk.root / MEMORIES).mkdir(exist_ok=True)
         if not (disk.root / ".gitignore").exists():
             (disk.root / ".gitignore").write_text(GITIGNORE)
+        from everloom.kernel.journal import register  # noqa: PLC0415  who lists tools needs no store
+
         with self._op.write("graph.create") as transaction:
             unit, key = transaction.unit, name_key(wanted)
             # Another process may have been faster; its row is as good.
@@ -148,6 +149,8 @@ class Graphs:
         return row
 
     def _open_row(self, row: Row, *, follow: bool = True) -> Graph:
+        from everloom.graph.index.catalog import OpenGraph  # noqa: PLC0415  who lists tools needs no store
+
         disk = Disk(Path(row["directory"]))
         graph = Graph(OpenGraph(self._op, row["id"], row["name"], disk, Git(disk.root), self._options, self._thinker))
         key = (self._op.workspace.id, row["id"])

@@ -181,16 +181,6 @@ def with_state(unit: Unit, memory: Memory, item: int, now: datetime) -> Memory:
 
 def edge_from(row: Row) -> Edge:
     """Read an edge from its row."""
-    return Edge(
-        id=row["uuid"],
-        type=row["type"],
-        from_id=row["from_uuid"],
-        from_title=row["from_title"],
-        to_id=row["to_uuid"],
-        to_title=row["to_title"],
-        strength=row["strength"],
-        created=from_micros(row["created"]),
-        updated=from_micros(row["updated"]),
-        description=row["description"],
-        path=row["path"],
-    )
+    same = {name: row[name] for name in ("type", "from_title", "to_title", "strength", "description", "path")}
+    ends = {"id": row["uuid"], "from_id": row["from_uuid"], "to_id": row["to_uuid"]}
+    return Edge(**ends, **same, created=from_micros(row["created"]), updated=from_micros(row["updated"]))

@@ -27,7 +27,7 @@ from everloom.graph.index.catalog import (
 )
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, checked_relation, checked_share
-from everloom.graph.results import DrawnEdge, Edge, Memory, MemoryBrief, RelatedMemory, Relation
+from everloom.graph.results import DrawnEdge, Edge, Memory, RelatedMemory, Relation
 from everloom.kernel.texts import analyse, checked
 from everloom.store import Row
 
@@ -207,21 +207,12 @@ def related(graph: OpenGraph, identity: str, *, hops: int = 1, kinds: Sequence[s
             rows = unit.all("graph.memory_by_uuid", graph=graph.id, uuids=list(fresh))
             border = [row for row in rows if row["gone_at"] is None]
             met.update(fresh)
-            briefs = describe(graph, unit, border)
-            found += [_related(brief, distance, fresh[brief.id], names) for brief in briefs]
+            for brief in describe(graph, unit, border):
+                step = fresh[brief.id]
+                relation = {"type": step["type"], "direction": step["direction"], "strength": step["strength"]}
+                via = names[step["memory_id"]]
+                found.append(RelatedMemory(memory=brief, hops=distance, via=via, edge_id=step["edge_uuid"], **relation))
     return [each for each in found if each.memory.status != "archived"][:_MOST_RELATED]
-
-
-def _related(brief: MemoryBrief, distance: int, step: Row, names: dict[int, str]) -> RelatedMemory:
-    return RelatedMemory(
-        memory=brief,
-        hops=distance,
-        via=names[step["memory_id"]],
-        type=step["type"],
-        direction=step["direction"],
-        strength=step["strength"],
-        edge_id=step["edge_uuid"],
-    )
 
 
 def repair(graph: OpenGraph) -> tuple[list[str], list[str]]:

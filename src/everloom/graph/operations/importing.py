@@ -263,16 +263,8 @@ def _index_json(rows: Sequence[Row], sides: Sequence[Row], edges: Sequence[Edge]
             fields if side["strength"] is None else {**fields, "strength": side["strength"]}
         )
     entries = {row["uuid"]: {**_entry(row), "relations": relations.get(row["uuid"], [])} for row in rows}
-    drawn = {
-        edge.id: {
-            "type": edge.type,
-            "from_id": edge.from_id,
-            "to_id": edge.to_id,
-            "strength": edge.strength,
-            "path": edge.path,
-        }
-        for edge in edges
-    }
+    names = ("type", "from_id", "to_id", "strength", "path")
+    drawn = {edge.id: {name: getattr(edge, name) for name in names} for edge in edges}
     return _as_bytes({"version": 2, "updated": timestamp(now), "count": len(rows), "edges": drawn, "entries": entries})
 
 
