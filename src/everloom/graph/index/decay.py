@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -32,24 +31,9 @@ States = Mapping[str, tuple[int, int]]
 NO_STATES: States = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Revival:
-    """Documents that may come back into the present, made ready before the transaction that decides."""
-
-    places: Mapping[int, int] = field(default_factory=dict)
-    prepared: Prepared | None = None
-
-    def revive(self, unit: Unit, index: Index, wanted: Iterable[int], now: datetime) -> list[int]:
-        """Bring back those that are ready; what was archived only meanwhile waits for the next decay."""
-        ids = [item for item in wanted if item in self.places]
-        if self.prepared is not None and ids:
-            chosen = {self.places[item]: self.prepared.documents[self.places[item]] for item in ids}
-            index.revive(unit, ids, index.complete(self.prepared, chosen), now)
-            unit.run("graph.memory_archive", ids=ids, archived=0)
-        return ids
-
-
-_NOTHING_READY = Revival()
+# Documents that may come back into the present, made ready before the transaction that decides.
+Revivable = Mapping[int, Prepared]
+_NOTHING_READY: Revivable = {}
 
 
 def strength_of(row: Row, now: datetime, access: tuple[int, int] | None = None) -> float:
@@ -78,30 +62,35 @@ def restored_access(row: Row, states: States) -> tuple[int, int] | None:
     return max(count, row["count"] or 0), max(at, row["last_at"]) if row["count"] else at
 
 
-def prepare_revival(graph: OpenGraph, rows: Iterable[Row], states: States = NO_STATES) -> Revival:
+def prepare_revival(graph: OpenGraph, rows: Iterable[Row], states: States = NO_STATES) -> Revivable:
     """Make ready what will be alive again. Call it outside a transaction: vectors take their time."""
-    now = graph.op.now
+    now, index = graph.op.now, graph.op.index
     archived = [row for row in rows if row["archived"]]
     ids = [row["id"] for row in archived if not is_archived(row, now, restored_access(row, states))]
     if not ids:
         return _NOTHING_READY
     with graph.op.read() as unit:
-        documents = graph.op.index.documents(unit, ids)
-    places = {item: place for place, item in enumerate(documents)}
-    return Revival(places, graph.op.index.prepare(documents.values()))
+        documents = index.documents(unit, ids)
+    return {item: index.prepare([document]) for item, document in documents.items()}
 
 
 def update_archive(
-    unit: Unit, index: Index, ids: Sequence[int], now: datetime, revival: Revival = _NOTHING_READY
+    unit: Unit, index: Index, ids: Sequence[int], now: datetime, ready: Revivable = _NOTHING_READY
 ) -> tuple[int, int]:
-    """Take what decayed out of the present and bring back what did not; say how many of each."""
+    """Take what decayed out of the present and bring back what did not; say how many of each.
+
+    What was archived only after `ready` was made waits for the next decay.
+    """
     rows = unit.all("graph.memory_of", ids=list(ids))
     crossed = [row for row in rows if is_archived(row, now) != bool(row["archived"])]
     decayed = [row["id"] for row in crossed if not row["archived"]]
     if decayed:
         index.retire(unit, decayed, None, _END)
         unit.run("graph.memory_archive", ids=decayed, archived=1)
-    revived = revival.revive(unit, index, (row["id"] for row in crossed if row["archived"]), now)
+    revived = [row["id"] for row in crossed if row["archived"] and row["id"] in ready]
+    for item in revived:
+        index.revive(unit, [item], ready[item], now)
+    unit.run("graph.memory_archive", ids=revived, archived=0)
     return len(decayed), len(revived)
 
 
@@ -113,10 +102,10 @@ def decay(graph: OpenGraph) -> Decayed:
     weighed = [(row, vigour(strength_of(row, now))) for row in rows]
     counts = Counter(each.value for _, each in weighed)
     crossing = [row for row, each in weighed if (each is Vigour.ARCHIVED) != bool(row["archived"])]
-    revival = prepare_revival(graph, crossing)
+    ready = prepare_revival(graph, crossing)
     with op.write("graph.decay") as transaction:
         unit = transaction.unit
-        archived, revived = update_archive(unit, op.index, [row["id"] for row in crossing], now, revival)
+        archived, revived = update_archive(unit, op.index, [row["id"] for row in crossing], now, ready)
         unit.run("graph.graph_decayed", id=graph.id, at=to_micros(now))
         if archived or revived:
             transaction.event(graph=graph.id, archived=archived, revived=revived)

@@ -21,7 +21,7 @@ from everloom.graph.files.changeset import Append, Drop, FileChange, FilePlan, P
 from everloom.graph.files.disk import HIDDEN, Disk, conflict_name, digest
 from everloom.graph.files.parser import is_indexed
 from everloom.graph.index.catalog import OpenGraph
-from everloom.graph.index.decay import Revival, prepare_revival, update_archive
+from everloom.graph.index.decay import Revivable, prepare_revival, update_archive
 from everloom.graph.index.indexer import BATCH, IndexChanges, follow_files, prepare_changes, write_changes
 from everloom.kernel.operation import Transaction
 from everloom.store.files import locked
@@ -102,11 +102,11 @@ def _finish(graph: OpenGraph, key: str, plan: FilePlan, session_id: int | None =
         follow_files(graph, indexed[:BATCH], session_id)
         indexed = indexed[BATCH:]
     changes = prepare_changes(graph, indexed, session_id, plan.states)
-    revival = _prepare_states(graph, plan, changes)
+    ready = _prepare_states(graph, plan, changes)
     with graph.op.write(f"graph.{plan.operation}") as transaction:
         touched = write_changes(graph, transaction, changes)
         touched += _restore_states(graph, transaction, plan)
-        update_archive(transaction.unit, graph.op.index, touched, transaction.at, revival)
+        update_archive(transaction.unit, graph.op.index, touched, transaction.at, ready)
         transaction.event(graph=graph.id, **plan.detail)
         statement = "graph.intent_indexed" if _is_committed(graph, plan) else "graph.intent_drop"
         transaction.unit.run(statement, graph=graph.id, key=key)
@@ -115,7 +115,7 @@ def _finish(graph: OpenGraph, key: str, plan: FilePlan, session_id: int | None =
     return _Outcome(_commit(graph, key, plan, paths), tuple(copies))
 
 
-def _prepare_states(graph: OpenGraph, plan: FilePlan, changes: IndexChanges) -> Revival:
+def _prepare_states(graph: OpenGraph, plan: FilePlan, changes: IndexChanges) -> Revivable:
     with graph.op.read() as unit:
         rows = unit.all("graph.memory_by_uuid", graph=graph.id, uuids=list(plan.states))
     untouched = [row for row in rows if row["gone_at"] is None and row["id"] not in changes.rewritten]

@@ -112,10 +112,10 @@ def get(graph: OpenGraph, identity: str) -> Memory:
         row = graph.row(identity)
         memory = Changeset(graph.disk).memory(row["path"])
     op, item = graph.op, row["id"]
-    revival = prepare_revival(graph, [row], {row["uuid"]: ((row["count"] or 0) + 1, to_micros(op.now))})
+    ready = prepare_revival(graph, [row], {row["uuid"]: ((row["count"] or 0) + 1, to_micros(op.now))})
     with op.write("graph.get") as transaction:
         count_access(transaction.unit, [item], transaction.at)
-        update_archive(transaction.unit, op.index, [item], transaction.at, revival)
+        update_archive(transaction.unit, op.index, [item], transaction.at, ready)
         return with_state(transaction.unit, memory, item, transaction.at)
 
 

@@ -41,7 +41,7 @@ _TASK = (
     "it happens, and what to do next time. Invent nothing."
 )
 
-Pair = tuple[str, str]
+_Pair = tuple[str, str]
 
 
 class InsightReply(BaseModel):
@@ -79,14 +79,14 @@ def reflect(graph: OpenGraph, *, dry_run: bool = False) -> Reflected:
     return result if dry_run else _noted(graph, result)
 
 
-def _similar(graph: OpenGraph, memories: Sequence[MemoryBrief]) -> dict[Pair, float]:
+def _similar(graph: OpenGraph, memories: Sequence[MemoryBrief]) -> dict[_Pair, float]:
     """Compare every two memories by their vectors; without vectors, shared tags decide."""
     embedding = graph.op.embedding
     calibrated = embedding.chain.traits.cluster_threshold
     alike = _ALIKE if calibrated is None else calibrated
     with graph.op.read() as unit:
         vectors = embedding.held(unit, [each.item for each in memories])
-    found: dict[Pair, float] = {}
+    found: dict[_Pair, float] = {}
     for one, other in combinations(memories, 2):
         ends = vectors.get(one.item), vectors.get(other.item)
         cosine = None if ends[0] is None or ends[1] is None else float(ends[0] @ ends[1])
@@ -95,7 +95,7 @@ def _similar(graph: OpenGraph, memories: Sequence[MemoryBrief]) -> dict[Pair, fl
     return found
 
 
-def _pair(one: MemoryBrief, other: MemoryBrief) -> Pair:
+def _pair(one: MemoryBrief, other: MemoryBrief) -> _Pair:
     return min(one.id, other.id), max(one.id, other.id)
 
 
@@ -198,7 +198,7 @@ def _missing_tags(found: Sequence[Sequence[MemoryBrief]]) -> dict[str, tuple[str
 
 
 def _missing_edges(
-    found: Sequence[Sequence[MemoryBrief]], similar: Mapping[Pair, float], joined: AbstractSet[frozenset[str]]
+    found: Sequence[Sequence[MemoryBrief]], similar: Mapping[_Pair, float], joined: AbstractSet[frozenset[str]]
 ) -> tuple[tuple[str, str, float], ...]:
     """Suggest relations between members of a group that have none."""
     open_pairs = [
@@ -210,32 +210,21 @@ def _missing_edges(
     return tuple(sorted(open_pairs, key=lambda each: -each[2])[:20])
 
 
-class _DisjointSets:
-    """Sets that can only grow together."""
+def groups(members: Sequence[str], pairs: Iterable[_Pair], least: int) -> list[list[str]]:
+    """Gather members that are alike, directly or through others; largest group first, members in their order."""
+    # Union-find: each member points towards the one that stands for its group, and paths are halved on the way.
+    parent = {member: member for member in members}
 
-    def __init__(self, members: Iterable[str]) -> None:
-        self._parent = {member: member for member in members}
-
-    def root(self, member: str) -> str:
-        """Find the one that stands for a member's set."""
-        while self._parent[member] != member:
-            self._parent[member] = self._parent[self._parent[member]]
-            member = self._parent[member]
+    def root(member: str) -> str:
+        while parent[member] != member:
+            parent[member] = parent[parent[member]]
+            member = parent[member]
         return member
 
-    def join(self, one: str, other: str) -> None:
-        """Put two sets together."""
-        self._parent[self.root(one)] = self.root(other)
-
-
-def groups(members: Sequence[str], pairs: Iterable[tuple[str, str]], least: int) -> list[list[str]]:
-    """Gather members that are alike, directly or through others; largest group first, members in their order."""
-    sets = _DisjointSets(members)
-    known = set(members)
     for one, other in pairs:
-        if one in known and other in known:
-            sets.join(one, other)
+        if one in parent and other in parent:
+            parent[root(one)] = root(other)
     found: dict[str, list[str]] = {}
     for member in members:
-        found.setdefault(sets.root(member), []).append(member)
+        found.setdefault(root(member), []).append(member)
     return sorted((group for group in found.values() if len(group) >= least), key=len, reverse=True)
