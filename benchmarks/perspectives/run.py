@@ -27,7 +27,7 @@ from benchmarks.peers.environment import prepare
 from benchmarks.peers.roster import MODEL, ROOT, Peer
 from benchmarks.perspectives.server import MODEL as SERVED
 from benchmarks.perspectives.systems import VECTORS_ONLY, Arrangement, Reranker, Shelf
-from everloom.bench.conversations import Conversation, read_conversations
+from everloom.bench.conversations import SampleConversation, read_conversations
 from everloom.bench.retrieval import DEPTH, Book, Timed
 from everloom.kernel.embedding import DEFAULTS, GENERAL
 from everloom.kernel.search import DEFAULT, Hit
@@ -49,7 +49,7 @@ class Tally:
         self._milliseconds: list[float] = []
         self._seen: Counter[str] = Counter()
 
-    def take(self, conversation: Conversation, shelf: Shelf, ask: Ask, seconds: float) -> None:
+    def take(self, conversation: SampleConversation, shelf: Shelf, ask: Ask, seconds: float) -> None:
         """Ask every question of a conversation."""
 
         def ranked(question: str) -> list[str]:
@@ -78,7 +78,7 @@ class Comparison:
         self._reranker = reranker
         self._tallies: dict[str, Tally] = {}
 
-    def take(self, conversation: Conversation) -> None:
+    def take(self, conversation: SampleConversation) -> None:
         """Let every arrangement read a conversation and answer its questions."""
         for arrangement in self._arrangements:
             say(f"{conversation.name}: {arrangement.name}")
@@ -189,7 +189,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.stdout.write(markdown(rows))
 
 
-def compare(conversations: Sequence[Conversation], base: str, given: argparse.Namespace) -> list[dict[str, object]]:
+def compare(
+    conversations: Sequence[SampleConversation], base: str, given: argparse.Namespace
+) -> list[dict[str, object]]:
     """Let every arrangement have every conversation."""
     arrangements, one = compared(base, given.model)
     comparison = Comparison(arrangements, one if given.rerank else None)

@@ -14,13 +14,13 @@ from benchmarks.peers.environment import Environment, Unavailable, prepare, run
 from benchmarks.peers.roster import PEERS, Peer
 from benchmarks.peers.tables import Report
 from benchmarks.peers.trial import Row, Trial
-from everloom.bench.conversations import Conversation, SampleQuestion, SampleTurn
+from everloom.bench.conversations import SampleConversation, SampleQuestion, SampleTurn
 
 FTS5 = next(peer for peer in PEERS if peer.name == "FTS5")
 BROKEN = Peer("broken", "nobody", home="", about="There is no such adapter.")
 BOUNDS = Bounds(20, threads=1)
 AT = datetime(2026, 5, 1, tzinfo=UTC)
-TALK = Conversation(
+TALK = SampleConversation(
     "talk",
     (
         (

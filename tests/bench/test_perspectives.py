@@ -14,11 +14,11 @@ import pytest
 from benchmarks.perspectives.run import Tally, compared, markdown
 from benchmarks.perspectives.server import Refused, answer, make_server, remembering
 from benchmarks.perspectives.systems import VECTORS_ONLY, Reranker, Shelf
-from everloom.bench.conversations import Conversation, SampleQuestion, SampleTurn
+from everloom.bench.conversations import SampleConversation, SampleQuestion, SampleTurn
 from everloom.kernel.embedding import DEFAULTS
 
 AT = datetime(2026, 5, 1, tzinfo=UTC)
-TALK = Conversation(
+TALK = SampleConversation(
     "talk",
     (
         (

@@ -45,7 +45,7 @@ class SampleQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class SampleConversation:
     """Turns in order, by session, and the questions about them."""
 
     name: str
@@ -58,7 +58,7 @@ class Conversation:
         return [turn for session in self.sessions for turn in session]
 
 
-def read_conversations(path: Path) -> list[Conversation]:
+def read_conversations(path: Path) -> list[SampleConversation]:
     """Read a file of conversations; questions without a known answer, and adversarial ones, are left out."""
     try:
         samples = json.loads(path.read_text(encoding="utf-8"))
@@ -71,13 +71,13 @@ def read_conversations(path: Path) -> list[Conversation]:
         ) from error
 
 
-def conversation(sample: Mapping[str, Any], name: str) -> Conversation:
+def conversation(sample: Mapping[str, Any], name: str) -> SampleConversation:
     """Read one conversation, which may have a name of its own."""
     talk = sample["conversation"]
     numbers = sorted(int(match[1]) for key in talk if (match := SESSION.match(key)) and talk[key])
     sessions = tuple(tuple(turns(talk, number)) for number in numbers)
     known = {turn.id for session in sessions for turn in session}
-    return Conversation(str(sample.get("sample_id", name)), sessions, tuple(questions(sample["qa"], known)))
+    return SampleConversation(str(sample.get("sample_id", name)), sessions, tuple(questions(sample["qa"], known)))
 
 
 def turns(talk: Mapping[str, Any], number: int) -> Iterator[SampleTurn]:
@@ -110,7 +110,7 @@ def questions(found: list[Mapping[str, Any]], known: set[str]) -> Iterator[Sampl
             yield SampleQuestion(str(question["question"]), category, frozenset(evidence))
 
 
-def joined(conversation: Conversation, count: int) -> Conversation:
+def joined(conversation: SampleConversation, count: int) -> SampleConversation:
     """Make one turn of every `count` in a row: the same questions, over longer texts."""
     if count == 1:
         return conversation

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from everloom.bench.conversations import Conversation, SampleTurn
+from everloom.bench.conversations import SampleConversation, SampleTurn
 from everloom.kernel.search import DEFAULT, Document, Recipe
 from everloom.kernel.texts import STOP_WORDS
 from everloom.loom import Workspace, open_loom
@@ -41,14 +41,14 @@ class Timed:
     seconds: float
 
 
-def evaluate(conversations: Iterable[Conversation], recipe: Recipe = DEFAULT) -> list[dict[str, object]]:
+def evaluate(conversations: Iterable[SampleConversation], recipe: Recipe = DEFAULT) -> list[dict[str, object]]:
     """Run every system over every conversation and sum up."""
     systems = {"everloom": with_everloom(recipe), "words (FTS5 porter)": with_words, "vectors only": with_vectors}
     return run(systems, conversations)
 
 
 def run(
-    systems: Mapping[str, Callable[[Conversation, Path], Timed]], conversations: Iterable[Conversation]
+    systems: Mapping[str, Callable[[SampleConversation, Path], Timed]], conversations: Iterable[SampleConversation]
 ) -> list[dict[str, object]]:
     """Let each system read every conversation and answer its questions."""
     books = {name: Book(name) for name in systems}
@@ -70,7 +70,7 @@ MEANS: Mapping[str, Mapping[str, Any]] = {
 ALONE = "with its text alone"
 
 
-def ablate(conversations: Sequence[Conversation], recipe: Recipe = DEFAULT) -> list[dict[str, object]]:
+def ablate(conversations: Sequence[SampleConversation], recipe: Recipe = DEFAULT) -> list[dict[str, object]]:
     """Take each means away in turn; what stands alone is the text of a turn, with nothing around it."""
     recipes = {"everloom": recipe, **{name: replace(recipe, **change) for name, change in MEANS.items()}}
     systems = {name: with_everloom(each) for name, each in recipes.items()}
@@ -89,7 +89,7 @@ class Book:
         self._reading = 0.0
         self._asking = 0.0
 
-    def take(self, conversation: Conversation, system: Timed) -> None:
+    def take(self, conversation: SampleConversation, system: Timed) -> None:
         """Ask every question of a conversation and note how well it was answered."""
         self._documents += len(conversation.turns)
         self._reading += system.seconds
@@ -129,10 +129,10 @@ def spoken(turn: SampleTurn) -> str:
     return f"{turn.speaker} ({turn.at:%d %B %Y}): {turn.text}"
 
 
-def with_everloom(recipe: Recipe, around: int = AROUND) -> Callable[[Conversation, Path], Timed]:
+def with_everloom(recipe: Recipe, around: int = AROUND) -> Callable[[SampleConversation, Path], Timed]:
     """Read a conversation into a workspace of its own, each turn with its neighbours as context."""
 
-    def read(conversation: Conversation, folder: Path) -> Timed:
+    def read(conversation: SampleConversation, folder: Path) -> Timed:
         loom = open_loom(folder / "loom.db", settings=Settings())
         workspace = loom.workspace(conversation.name)
         start = time.perf_counter()
@@ -169,7 +169,7 @@ def in_context(session: Sequence[SampleTurn], reach: int = AROUND) -> list[Docum
     return documents
 
 
-def with_words(conversation: Conversation, folder: Path) -> Timed:
+def with_words(conversation: SampleConversation, folder: Path) -> Timed:
     """Plain FTS5 with its porter stemmer, any word, by its own BM25; stop words dropped from the question."""
     start = time.perf_counter()
     connection = sqlite3.connect(folder / "words.db")
@@ -187,7 +187,7 @@ def with_words(conversation: Conversation, folder: Path) -> Timed:
     return Timed(ask, time.perf_counter() - start)
 
 
-def with_vectors(conversation: Conversation, folder: Path) -> Timed:
+def with_vectors(conversation: SampleConversation, folder: Path) -> Timed:
     """The default embedder alone, by cosine."""
     del folder
     from everloom.models.static.embed import StaticEmbedder  # noqa: PLC0415

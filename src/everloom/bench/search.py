@@ -20,7 +20,7 @@ from random import Random
 
 import numpy as np
 
-from everloom.bench.texts import Memory, memories
+from everloom.bench.texts import SampleMemory, memories
 from everloom.kernel.search import Document
 from everloom.kernel.texts import analyse
 from everloom.loom import Loom, Workspace, open_loom
@@ -72,7 +72,7 @@ def measure(url: str, items: int, queries: int, progress: Callable[[int], None])
     return Measured(items, rate, write, bare, tuple(searches), rss, size)
 
 
-def questions(items: int, count: int) -> list[Memory]:
+def questions(items: int, count: int) -> list[SampleMemory]:
     """Choose questions from all over the texts."""
     chosen = set(Random(11).sample(range(items), min(count, items)))
     return [memory for place, memory in enumerate(memories(items)) if place in chosen]
@@ -96,7 +96,7 @@ def finder(workspace: Workspace) -> Callable[[str], list[str]]:
     return lambda question: [hit.text for hit in workspace.search(question, limit=LIMIT)]
 
 
-def timed(system: str, asked: Sequence[Memory], ask: Callable[[str], Iterable[str]]) -> Timing:
+def timed(system: str, asked: Sequence[SampleMemory], ask: Callable[[str], Iterable[str]]) -> Timing:
     """Ask every question once and note how long each took and whether the right text came back."""
     walls, hits = [], 0
     cpu = time.process_time()
@@ -132,7 +132,7 @@ def durable_writes(loom: Loom, workspace: Workspace) -> tuple[Timing, Timing]:
     return write_timing(ours), Timing("bare SQLite commit", statistics.median(bare), percentile(bare, 95), 0, None)
 
 
-def write_one(workspace: Workspace, memory: Memory, now: datetime) -> float:
+def write_one(workspace: Workspace, memory: SampleMemory, now: datetime) -> float:
     """Write one item, embedded and searchable, and say how many milliseconds it took."""
     return clocked(lambda: workspace.add([Document(kind="note", text=memory.text, happened_at=now)]))
 
@@ -149,7 +149,7 @@ def clocked(work: Callable[[], object]) -> float:
     return (time.perf_counter() - start) * 1000
 
 
-def baselines(items: int, asked: Sequence[Memory]) -> list[Timing]:
+def baselines(items: int, asked: Sequence[SampleMemory]) -> list[Timing]:
     """Ask the same questions of plain words and of plain vectors."""
     texts = [memory.text for memory in memories(items)]
     words = sqlite3.connect(":memory:")

@@ -29,14 +29,14 @@ MONTHS = """January February March April May June July August September October 
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class SampleMemory:
     """A generated text and a question that it answers."""
 
     text: str
     question: str
 
 
-def memories(count: int, seed: int = 7) -> Iterator[Memory]:
+def memories(count: int, seed: int = 7) -> Iterator[SampleMemory]:
     """Generate texts, each with a question about it."""
     random = Random(seed)
     for _ in range(count):
@@ -45,7 +45,7 @@ def memories(count: int, seed: int = 7) -> Iterator[Memory]:
         day, year = f"{random.randint(1, 28)} {random.choice(MONTHS)}", random.randint(2015, 2026)
         reason, maker = random.choice(REASONS), invented(random)
         text = f"{person} {action} the {quality} {thing} from {maker} in {place} on {day} {year} {reason}."
-        yield Memory(text, question(random, person, action, thing, place, maker))
+        yield SampleMemory(text, question(random, person, action, thing, place, maker))
 
 
 def question(random: Random, person: str, action: str, thing: str, place: str, maker: str) -> str:
