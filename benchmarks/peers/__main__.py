@@ -21,7 +21,7 @@ from benchmarks.peers.environment import Unavailable, prepare
 from benchmarks.peers.roster import PEERS, ROOT, Peer
 from benchmarks.peers.tables import Report
 from benchmarks.peers.trial import Row, Trial
-from everloom.bench.conversations import Conversation, read_conversations
+from everloom.bench.conversations import SampleConversation, read_conversations
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         given.json.write_text(json.dumps(report.record(), indent=2) + "\n", encoding="utf-8")
 
 
-def tried(peer: Peer, conversations: Sequence[Conversation], given: argparse.Namespace) -> list[Row]:
+def tried(peer: Peer, conversations: Sequence[SampleConversation], given: argparse.Namespace) -> list[Row]:
     """Try one memory with every corpus, and go on when it cannot."""
     say(f"{peer.name}: preparing")
     try:

@@ -19,7 +19,7 @@ from benchmarks.peers.dialogue import Bounds, Dialogue, Failed
 from benchmarks.peers.environment import Environment
 from benchmarks.peers.roster import Peer
 from benchmarks.peers.visit import Visit
-from everloom.bench.conversations import Conversation
+from everloom.bench.conversations import SampleConversation
 from everloom.bench.retrieval import DEPTH, in_context, measures, spoken
 from everloom.bench.search import LIMIT, questions
 from everloom.bench.texts import memories
@@ -44,7 +44,7 @@ class Trial:
         self._peer = peer
         self._speak = partial(Dialogue, peer, environment, bounds)
 
-    def with_conversations(self, conversations: Sequence[Conversation]) -> Row:
+    def with_conversations(self, conversations: Sequence[SampleConversation]) -> Row:
         """Read conversations, one collection each, ask their questions, and start anew on what was written."""
 
         def restart(folder: Path) -> dict[str, float]:
@@ -83,7 +83,7 @@ class Trial:
             return time.perf_counter() - dialogue.began
 
 
-def answered(visit: Visit, conversations: Sequence[Conversation], takes_context: bool) -> dict[str, float]:
+def answered(visit: Visit, conversations: Sequence[SampleConversation], takes_context: bool) -> dict[str, float]:
     """Average how well the questions of conversations are answered."""
     values: dict[str, list[float]] = defaultdict(list)
     for conversation in conversations:
@@ -105,7 +105,7 @@ def found_again(visit: Visit, count: int, asked: int) -> dict[str, float]:
     return {"found": statistics.fmean(found)}
 
 
-def items(conversation: Conversation, takes_context: bool) -> list[dict[str, Any]]:
+def items(conversation: SampleConversation, takes_context: bool) -> list[dict[str, Any]]:
     """Write the turns as lines, or as documents with their surroundings."""
     if not takes_context:
         return [{"id": turn.id, "text": spoken(turn)} for turn in conversation.turns]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from everloom.bench.conversations import Conversation
+from everloom.bench.conversations import SampleConversation
 from everloom.bench.retrieval import MEANS, in_context
 from everloom.clock import SystemClock
 from everloom.kernel.embedding import DEFAULTS, GENERAL, Embedding, situated
@@ -72,7 +72,7 @@ class Arrangement:
 class Shelf:
     """A conversation in a store of its own, every turn a document with its neighbours, embedded to the last."""
 
-    def __init__(self, arrangement: Arrangement, conversation: Conversation, folder: Path) -> None:
+    def __init__(self, arrangement: Arrangement, conversation: SampleConversation, folder: Path) -> None:
         clock = SystemClock()
         self._store = open_store(f"sqlite://{folder / 'loom.db'}", clock)
         self._info = Workspaces(self._store, clock, "UTC").open(conversation.name)
