@@ -17,11 +17,11 @@ from typing import Any
 from everloom.errors import Rejected
 
 SESSION = re.compile(r"session_(\d+)\Z")
-SEPARATED = re.compile(r"[^\w:.#-]+")
+_SEPARATED = re.compile(r"[^\w:.#-]+")
 # How LoCoMo writes a date, and how data that was brought into its shape does, beside ISO 8601.
-WHEN = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%d %B, %Y", "%B %d, %Y")
-ADVERSARIAL = 5
-UNDATED = datetime(2020, 1, 1, tzinfo=UTC)
+_WHEN = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%d %B, %Y", "%B %d, %Y")
+_ADVERSARIAL = 5
+_UNDATED = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def conversation(sample: Mapping[str, Any], name: str) -> SampleConversation:
 def turns(talk: Mapping[str, Any], number: int) -> Iterator[SampleTurn]:
     """Read the turns of one session, a minute apart from its date on; without a date, sessions are a day apart."""
     told = talk.get(f"session_{number}_date_time")
-    start = moment(str(told)) if told else UNDATED + timedelta(days=number)
+    start = moment(str(told)) if told else _UNDATED + timedelta(days=number)
     for offset, turn in enumerate(talk[f"session_{number}"]):
         known = str(turn.get("dia_id") or f"D{number}:{offset + 1}")
         yield SampleTurn(known, str(turn["speaker"]), str(turn["text"]), start + timedelta(minutes=offset))
@@ -91,7 +91,7 @@ def turns(talk: Mapping[str, Any], number: int) -> Iterator[SampleTurn]:
 
 def moment(text: str) -> datetime:
     """Read a date."""
-    for form in WHEN:
+    for form in _WHEN:
         with suppress(ValueError):
             return datetime.strptime(text.strip(), form).replace(tzinfo=UTC)
     found = datetime.fromisoformat(text.strip())
@@ -104,9 +104,9 @@ def questions(found: list[Mapping[str, Any]], known: set[str]) -> Iterator[Sampl
         given = question.get("evidence") or ()
         entries = [given] if isinstance(given, str) else map(str, given)
         # An entry is an id, or several in one string.
-        evidence = known.intersection(part for entry in entries for part in (entry, *SEPARATED.split(entry)))
+        evidence = known.intersection(part for entry in entries for part in (entry, *_SEPARATED.split(entry)))
         category = question.get("category", 0)
-        if evidence and category != ADVERSARIAL:
+        if evidence and category != _ADVERSARIAL:
             yield SampleQuestion(str(question["question"]), category, frozenset(evidence))
 
 
@@ -116,12 +116,12 @@ def joined(conversation: SampleConversation, count: int) -> SampleConversation:
         return conversation
     parts = [[session[at : at + count] for at in range(0, len(session), count)] for session in conversation.sessions]
     home = {turn.id: part[0].id for session in parts for part in session for turn in part}
-    sessions = tuple(tuple(one_of(part) for part in session) for session in parts)
+    sessions = tuple(tuple(_one_of(part) for part in session) for session in parts)
     asked = (replace(each, evidence=frozenset(home[turn] for turn in each.evidence)) for each in conversation.questions)
     return replace(conversation, sessions=sessions, questions=tuple(asked))
 
 
-def one_of(turns: Sequence[SampleTurn]) -> SampleTurn:
+def _one_of(turns: Sequence[SampleTurn]) -> SampleTurn:
     """Write turns as one, known by the first of them."""
     first, *rest = turns
     others = dict.fromkeys(turn.speaker for turn in rest if turn.speaker != first.speaker)

@@ -26,24 +26,24 @@ from everloom.models.embed import EmbeddingTask
 from everloom.settings import Settings
 
 DEPTH = 20
-AROUND = 2  # turns before and after that a turn is read with
-CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
+_AROUND = 2  # turns before and after that a turn is read with
+_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 
 # What a system answers: for each question, the ids of turns, best first.
-Ranker = Callable[[str], Sequence[str]]
+_Ranker = Callable[[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
     """A system that has read a conversation: how long that took, and how to ask it."""
 
-    ask: Ranker
+    ask: _Ranker
     seconds: float
 
 
 def evaluate(conversations: Iterable[SampleConversation], recipe: Recipe = DEFAULT) -> list[dict[str, object]]:
     """Run every system over every conversation and sum up."""
-    systems = {"everloom": with_everloom(recipe), "words (FTS5 porter)": with_words, "vectors only": with_vectors}
+    systems = {"everloom": _with_everloom(recipe), "words (FTS5 porter)": _with_words, "vectors only": _with_vectors}
     return run(systems, conversations)
 
 
@@ -73,8 +73,8 @@ ALONE = "with its text alone"
 def ablate(conversations: Sequence[SampleConversation], recipe: Recipe = DEFAULT) -> list[dict[str, object]]:
     """Take each means away in turn; what stands alone is the text of a turn, with nothing around it."""
     recipes = {"everloom": recipe, **{name: replace(recipe, **change) for name, change in MEANS.items()}}
-    systems = {name: with_everloom(each) for name, each in recipes.items()}
-    systems[ALONE] = with_everloom(recipe, around=0)
+    systems = {name: _with_everloom(each) for name, each in recipes.items()}
+    systems[ALONE] = _with_everloom(recipe, around=0)
     return run(systems, conversations)
 
 
@@ -101,7 +101,7 @@ class Book:
             for measure, value in measures(ranked, question.evidence).items():
                 self._values[measure].append(value)
                 if measure == "recall@10":
-                    self._values[f"recall@10 {CATEGORIES.get(question.category, 'other')}"].append(value)
+                    self._values[f"recall@10 {_CATEGORIES.get(question.category, 'other')}"].append(value)
 
     def summary(self) -> dict[str, object]:
         """Average every measure over the questions."""
@@ -129,7 +129,7 @@ def spoken(turn: SampleTurn) -> str:
     return f"{turn.speaker} ({turn.at:%d %B %Y}): {turn.text}"
 
 
-def with_everloom(recipe: Recipe, around: int = AROUND) -> Callable[[SampleConversation, Path], Timed]:
+def _with_everloom(recipe: Recipe, around: int = _AROUND) -> Callable[[SampleConversation, Path], Timed]:
     """Read a conversation into a workspace of its own, each turn with its neighbours as context."""
 
     def read(conversation: SampleConversation, folder: Path) -> Timed:
@@ -150,7 +150,7 @@ def asked(workspace: Workspace, question: str, names: Mapping[int, str], recipe:
     return [names[hit.id] for hit in workspace.search(question, limit=DEPTH, recipe=recipe)]
 
 
-def in_context(session: Sequence[SampleTurn], reach: int = AROUND) -> list[Document]:
+def in_context(session: Sequence[SampleTurn], reach: int = _AROUND) -> list[Document]:
     """Write each turn as a document with what was said just before and after it, nearest first."""
     documents = []
     for place, turn in enumerate(session):
@@ -169,7 +169,7 @@ def in_context(session: Sequence[SampleTurn], reach: int = AROUND) -> list[Docum
     return documents
 
 
-def with_words(conversation: SampleConversation, folder: Path) -> Timed:
+def _with_words(conversation: SampleConversation, folder: Path) -> Timed:
     """Plain FTS5 with its porter stemmer, any word, by its own BM25; stop words dropped from the question."""
     start = time.perf_counter()
     connection = sqlite3.connect(folder / "words.db")
@@ -187,7 +187,7 @@ def with_words(conversation: SampleConversation, folder: Path) -> Timed:
     return Timed(ask, time.perf_counter() - start)
 
 
-def with_vectors(conversation: SampleConversation, folder: Path) -> Timed:
+def _with_vectors(conversation: SampleConversation, folder: Path) -> Timed:
     """The default embedder alone, by cosine."""
     del folder
     from everloom.models.static.embed import StaticEmbedder  # noqa: PLC0415

@@ -30,11 +30,11 @@ from everloom.settings import Settings
 
 BATCH = 1000
 LIMIT = 10
-WRITES = 200
+_WRITES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class _Timing:
     """How long one thing took, over many repetitions, in milliseconds."""
 
     system: str
@@ -50,9 +50,9 @@ class Measured:
 
     items: int
     import_per_second: float
-    write: Timing
-    bare_commit: Timing
-    searches: tuple[Timing, ...]
+    write: _Timing
+    bare_commit: _Timing
+    searches: tuple[_Timing, ...]
     rss_mb: float
     store_mb: float
 
@@ -67,8 +67,8 @@ def measure(url: str, items: int, queries: int, progress: Callable[[int], None])
         searches = [timed("everloom: words + vectors + ranking", asked, finder(workspace))]
         rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
         size = loom.store.health().bytes_used / 1e6
-        write, bare = durable_writes(loom, workspace)
-    searches += baselines(items, asked)
+        write, bare = _durable_writes(loom, workspace)
+    searches += _baselines(items, asked)
     return Measured(items, rate, write, bare, tuple(searches), rss, size)
 
 
@@ -96,7 +96,7 @@ def finder(workspace: Workspace) -> Callable[[str], list[str]]:
     return lambda question: [hit.text for hit in workspace.search(question, limit=LIMIT)]
 
 
-def timed(system: str, asked: Sequence[SampleMemory], ask: Callable[[str], Iterable[str]]) -> Timing:
+def timed(system: str, asked: Sequence[SampleMemory], ask: Callable[[str], Iterable[str]]) -> _Timing:
     """Ask every question once and note how long each took and whether the right text came back."""
     walls, hits = [], 0
     cpu = time.process_time()
@@ -106,7 +106,7 @@ def timed(system: str, asked: Sequence[SampleMemory], ask: Callable[[str], Itera
         walls.append((time.perf_counter() - start) * 1000)
         hits += memory.text in found
     spent = (time.process_time() - cpu) * 1000 / len(asked)
-    return Timing(system, statistics.median(walls), percentile(walls, 95), spent, hits / len(asked))
+    return _Timing(system, statistics.median(walls), percentile(walls, 95), spent, hits / len(asked))
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
@@ -114,42 +114,42 @@ def percentile(values: Sequence[float], percent: int) -> float:
     return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
 
 
-def durable_writes(loom: Loom, workspace: Workspace) -> tuple[Timing, Timing]:
+def _durable_writes(loom: Loom, workspace: Workspace) -> tuple[_Timing, _Timing]:
     """Write one item a transaction, and beside it one bare row a transaction in a plain SQLite file, taking turns."""
     now = datetime.now(UTC)
     if loom.store.engine != "sqlite":
-        none = Timing("bare SQLite commit", 0, 0, 0, None)
-        return write_timing([write_one(workspace, memory, now) for memory in memories(WRITES, seed=23)]), none
+        none = _Timing("bare SQLite commit", 0, 0, 0, None)
+        return _write_timing([_write_one(workspace, memory, now) for memory in memories(_WRITES, seed=23)]), none
     plain = sqlite3.connect(Path(loom.store.address).with_name("bare.db"), isolation_level=None)
     plain.execute("PRAGMA journal_mode = WAL")
     plain.execute("PRAGMA synchronous = FULL")
     plain.execute("CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT)")
     ours, bare = [], []
-    for memory in memories(WRITES, seed=23):
-        ours.append(write_one(workspace, memory, now))
-        bare.append(clocked(partial(plain.execute, "INSERT INTO note (text) VALUES (?)", (memory.text,))))
+    for memory in memories(_WRITES, seed=23):
+        ours.append(_write_one(workspace, memory, now))
+        bare.append(_clocked(partial(plain.execute, "INSERT INTO note (text) VALUES (?)", (memory.text,))))
     plain.close()
-    return write_timing(ours), Timing("bare SQLite commit", statistics.median(bare), percentile(bare, 95), 0, None)
+    return _write_timing(ours), _Timing("bare SQLite commit", statistics.median(bare), percentile(bare, 95), 0, None)
 
 
-def write_one(workspace: Workspace, memory: SampleMemory, now: datetime) -> float:
+def _write_one(workspace: Workspace, memory: SampleMemory, now: datetime) -> float:
     """Write one item, embedded and searchable, and say how many milliseconds it took."""
-    return clocked(lambda: workspace.add([Document(kind="note", text=memory.text, happened_at=now)]))
+    return _clocked(lambda: workspace.add([Document(kind="note", text=memory.text, happened_at=now)]))
 
 
-def write_timing(walls: Sequence[float]) -> Timing:
+def _write_timing(walls: Sequence[float]) -> _Timing:
     """Sum up single writes."""
-    return Timing("everloom: one durable write", statistics.median(walls), percentile(walls, 95), 0, None)
+    return _Timing("everloom: one durable write", statistics.median(walls), percentile(walls, 95), 0, None)
 
 
-def clocked(work: Callable[[], object]) -> float:
+def _clocked(work: Callable[[], object]) -> float:
     """Say how many milliseconds a piece of work took."""
     start = time.perf_counter()
     work()
     return (time.perf_counter() - start) * 1000
 
 
-def baselines(items: int, asked: Sequence[SampleMemory]) -> list[Timing]:
+def _baselines(items: int, asked: Sequence[SampleMemory]) -> list[_Timing]:
     """Ask the same questions of plain words and of plain vectors."""
     texts = [memory.text for memory in memories(items)]
     words = sqlite3.connect(":memory:")

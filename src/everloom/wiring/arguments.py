@@ -48,7 +48,7 @@ class Arguments:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """Describe what may be given, in as few words as possible; plumbing is not shown."""
-        known: dict[str, Any] = lean(self._model.model_json_schema())
+        known: dict[str, Any] = _lean(self._model.model_json_schema())
         known.pop("additionalProperties", None)
         shown = {
             name: each
@@ -148,14 +148,14 @@ def _unpack(value: Any, parameter: Parameter) -> Any:
     return found if isinstance(found, list | dict | NoneType) else value
 
 
-def lean(schema: Any) -> Any:
+def _lean(schema: Any) -> Any:
     """Take out of a schema what tells a model nothing: titles, and that what may be left out may be null."""
     if isinstance(schema, list):
-        return [lean(each) for each in schema]
+        return [_lean(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {
-        key: {name: lean(each) for name, each in value.items()} if key in {"properties", "$defs"} else lean(value)
+        key: {name: _lean(each) for name, each in value.items()} if key in {"properties", "$defs"} else _lean(value)
         for key, value in schema.items()
         if key != "title" and not (key == "default" and value in _EMPTY)
     }

@@ -13,25 +13,25 @@ from everloom.errors import Conflict, EverloomError, ProviderBusy, meaning_of
 from everloom.kernel.encode import as_data
 
 # A score's fifth digit tells a model nothing, and every digit is a token.
-SCORE_DIGITS = 4
+_SCORE_DIGITS = 4
 # What to do about an error that carries no hint of its own.
-NEXT = {
+_NEXT = {
     "not_found": "look for it by another name or id",
     "conflict": "read what is there now, then decide anew",
     "rejected": "change the arguments; the same call will fail again",
     "forbidden": "go on without it, or ask the person who set this up",
 }
-RETRY = "try again in a moment"
-GIVE_UP = "go on without it; `everloom doctor` tells what is wrong"
+_RETRY = "try again in a moment"
+_GIVE_UP = "go on without it; `everloom doctor` tells what is wrong"
 INTERNAL = "internal error, nothing was written. Next: go on without it; the server's log has the traceback"
 UNANSWERED = "internal error: no answer could be written. Next: read what is there before you write it again"
 
 
 def answered(value: object) -> CallToolResult:
     """Write an operation's answer as structured content and as the same JSON in text."""
-    data = as_data(value, SCORE_DIGITS)
+    data = as_data(value, _SCORE_DIGITS)
     whole = data if isinstance(data, dict) else {"result": data}
-    return CallToolResult(content=[TextContent(type="text", text=minified(whole))], structured_content=whole)
+    return CallToolResult(content=[TextContent(type="text", text=_minified(whole))], structured_content=whole)
 
 
 def failed(text: str) -> CallToolResult:
@@ -39,7 +39,7 @@ def failed(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def minified(data: object) -> str:
+def _minified(data: object) -> str:
     """Write JSON without spare bytes."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
@@ -49,8 +49,8 @@ def explained(error: EverloomError) -> str:
     meaning = meaning_of(error)
     parts = [f"{meaning.mcp_code}: {error.message}."]
     if isinstance(error, Conflict) and error.current is not None:
-        parts.append(f"Current: {minified(as_data(error.current, SCORE_DIGITS))}.")
-    parts.append(f"Next: {error.hint or NEXT.get(meaning.mcp_code, RETRY if meaning.retry else GIVE_UP)}.")
+        parts.append(f"Current: {_minified(as_data(error.current, _SCORE_DIGITS))}.")
+    parts.append(f"Next: {error.hint or _NEXT.get(meaning.mcp_code, _RETRY if meaning.retry else _GIVE_UP)}.")
     if isinstance(error, ProviderBusy) and error.retry_after:
         parts.append(f"Retry after {error.retry_after:.0f} s.")
     return " ".join(parts)

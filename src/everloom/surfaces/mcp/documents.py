@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from everloom.semantic.parts import BriefObservation
     from everloom.semantic.results import Orientation, SubjectRecall
 
-MARKDOWN = "text/markdown"
+_MARKDOWN = "text/markdown"
 
 
 def offer_documents(server: MCPServer[Any], workspace: Callable[[], Workspace], faculties: Set[str]) -> None:
@@ -34,7 +34,7 @@ def offer_documents(server: MCPServer[Any], workspace: Callable[[], Workspace], 
 
 def _offer_orientation(server: MCPServer[Any], workspace: Callable[[], Workspace]) -> None:
     def orientation() -> str:
-        return written_orientation(workspace().semantic.orient())
+        return _written_orientation(workspace().semantic.orient())
 
     server.add_resource(
         FunctionResource(
@@ -42,7 +42,7 @@ def _offer_orientation(server: MCPServer[Any], workspace: Callable[[], Workspace
             name="orientation",
             title="Orientation",
             description="Soul, protocol and orientation of the workspace.",
-            mime_type=MARKDOWN,
+            mime_type=_MARKDOWN,
             fn=orientation,
         )
     )
@@ -52,13 +52,13 @@ def _offer_subjects(server: MCPServer[Any], workspace: Callable[[], Workspace]) 
     def subject(name: str) -> str:
         taken = workspace()
         (known,) = taken.semantic.get_subjects([name])
-        return written_subject(cast("SubjectRecall", taken.semantic.recall(known.name)), taken)
+        return _written_subject(cast("SubjectRecall", taken.semantic.recall(known.name)), taken)
 
     server.resource(
         "memory://subject/{name}",
         title="Subject",
         description="What is understood of a subject, and its latest observations.",
-        mime_type=MARKDOWN,
+        mime_type=_MARKDOWN,
     )(subject)
 
 
@@ -72,31 +72,31 @@ def _offer_core(server: MCPServer[Any], workspace: Callable[[], Workspace]) -> N
             name="core",
             title="Memory core",
             description="The memories that are most alive, on one page.",
-            mime_type=MARKDOWN,
+            mime_type=_MARKDOWN,
             fn=core,
         )
     )
 
 
-def written_orientation(found: Orientation) -> str:
+def _written_orientation(found: Orientation) -> str:
     """Write who you are, how you work and where you are, in this order."""
     texts = (found.soul.content, found.protocol.content, found.orientation.content)
     titled = zip(("Soul", "Protocol", "Orientation"), texts, strict=True)
     return "\n\n".join(f"# {title}\n\n{text.strip()}" for title, text in titled) + "\n"
 
 
-def written_subject(found: SubjectRecall, workspace: Workspace) -> str:
+def _written_subject(found: SubjectRecall, workspace: Workspace) -> str:
     """Write what is known of a subject."""
     parts = [f"# {found.subject.name}", found.subject.summary or ""]
     if found.single_subject_understanding is not None:
         parts += ["## Understanding", found.single_subject_understanding.content.strip()]
     if found.structural_understanding is not None:
         parts += ["## Structure", found.structural_understanding.content.strip()]
-    parts += ["## Recent observations", written_observations(found.recent_observations, workspace)]
+    parts += ["## Recent observations", _written_observations(found.recent_observations, workspace)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def written_observations(found: Sequence[BriefObservation], workspace: Workspace) -> str:
+def _written_observations(found: Sequence[BriefObservation], workspace: Workspace) -> str:
     """Write observations as a list, each on one line with its time."""
     zone = workspace.info.zone
     lines = [f"- [{each.id}] {shown(each.observed_at, zone)}: {' '.join(each.content.split())}" for each in found]

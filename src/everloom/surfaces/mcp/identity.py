@@ -14,12 +14,12 @@ from everloom.errors import Forbidden
 from everloom.kernel.texts import LONGEST_NAME, name_key
 from everloom.surfaces.web.admission import Pass
 
-SESSION_HEADER = "x-memory-session-id"
-WORKSPACE_HEADER = "x-memory-workspace"
-READONLY_HEADER = "x-memory-readonly"
+_SESSION_HEADER = "x-memory-session-id"
+_WORKSPACE_HEADER = "x-memory-workspace"
+_READONLY_HEADER = "x-memory-readonly"
 
 # What clients put into a call's `_meta`, by the client that does.
-META_KEYS = {
+_META_KEYS = {
     "VS Code": "vscode.conversationId",
     "Codex": "threadId",
     "ChatGPT": "openai/session",
@@ -29,7 +29,7 @@ META_KEYS = {
 # A server that Claude Code started finds the conversation here. Other programs may inherit the second variable, so it
 # counts only beside the first.
 CLAUDE_MARK, CLAUDE_SESSION = "CLAUDECODE", "CLAUDE_CODE_SESSION_ID"
-NO = frozenset({"", "0", "false", "no", "off"})
+_NO = frozenset({"", "0", "false", "no", "off"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,36 +71,36 @@ def conversation_of(clues: Clues, process: Process) -> str:
     """Find the conversation's id: the first clue that names one wins, and without any the process is one."""
     if clues.argument is not None:
         return clues.argument
-    found = [clues.meta.get(key) for key in META_KEYS.values()]
+    found = [clues.meta.get(key) for key in _META_KEYS.values()]
     if process.environ.get(CLAUDE_MARK) == "1":
         found.append(process.environ.get(CLAUDE_SESSION))
-    found.append(clues.headers.get(SESSION_HEADER))
+    found.append(clues.headers.get(_SESSION_HEADER))
     found.append(None if clues.token is None else f"token {clues.token.subject}")
-    return next((label for label in found if is_label(label)), process.label)
+    return next((label for label in found if _is_label(label)), process.label)
 
 
-def is_label(label: object) -> TypeGuard[str]:
+def _is_label(label: object) -> TypeGuard[str]:
     """Say whether something that a client sends by itself can serve as a session's label."""
     return isinstance(label, str) and 0 < len(label) <= LONGEST_NAME and label.isprintable() and bool(name_key(label))
 
 
 def workspace_of(clues: Clues, process: Process) -> str:
     """Find the workspace; a flag or a token that names one allows no other."""
-    asked = unquote(clues.headers.get(WORKSPACE_HEADER, "")).strip() or None
+    asked = unquote(clues.headers.get(_WORKSPACE_HEADER, "")).strip() or None
     bounds = {"this server": process.workspace, "this token": None if clues.token is None else clues.token.workspace}
     for who, bound in bounds.items():
         if bound is None:
             continue
         asked = asked or bound
         if name_key(asked) != name_key(bound):
-            hint = f"leave out {WORKSPACE_HEADER}, or use a server and a token for {asked!r}"
+            hint = f"leave out {_WORKSPACE_HEADER}, or use a server and a token for {asked!r}"
             raise Forbidden(f"{who} serves the workspace {bound!r} only, not {asked!r}", hint=hint)
     return asked or process.default_workspace
 
 
 def is_read_only(clues: Clues, process: Process) -> bool:
     """Say whether anything forbids this call to write."""
-    asked = clues.headers.get(READONLY_HEADER, "").strip().lower() not in NO
+    asked = clues.headers.get(_READONLY_HEADER, "").strip().lower() not in _NO
     return process.read_only or asked or (clues.token is not None and clues.token.read_only)
 
 
@@ -111,5 +111,5 @@ def refuse_write(name: str, clues: Clues, process: Process) -> Forbidden:
     if clues.token is not None and clues.token.read_only:
         hint = "`everloom token create` makes one that may write"
         return Forbidden(f"{name} writes, and the token {clues.token.subject!r} may only read", hint=hint)
-    hint = f"remove its {READONLY_HEADER} header"
+    hint = f"remove its {_READONLY_HEADER} header"
     return Forbidden(f"{name} writes, and this client asked to be read-only", hint=hint)

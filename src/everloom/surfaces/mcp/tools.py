@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DEFAULT = "semantic"
 EVERYTHING = "all"
 # Toolset: the faculties whose verbs it has. Only these are loaded.
-TOOLSETS = {
+_TOOLSETS = {
     "semantic": ("semantic",),
     "semantic-full": ("semantic",),
     "episodic": ("episodic",),
@@ -35,7 +35,7 @@ TOOLSETS = {
 # Where two faculties use one name (recall, search_memory), this one's tool is told apart by its faculty's name.
 _YIELDING = "episodic"
 # Where a client may put a key that makes a write safe to repeat; models do not see it.
-KEY_META = "everloom/idempotency-key"
+_KEY_META = "everloom/idempotency-key"
 _KEY = "idempotency_key"
 # A caller may name its conversation, unless the verb has that argument for something else.
 _SESSION = Parameter("session_id", str | None, Says(), None, is_positional=False)
@@ -80,8 +80,8 @@ class VerbTool:
     def run(self, workspace: Workspace, given: Mapping[str, Any], meta: Mapping[str, object]) -> object:
         """Call the verb with what a client gave."""
         keyed = dict(given)
-        if KEY_META in meta and any(each.name == _KEY for each in self.verb.parameters):
-            keyed.setdefault(_KEY, meta[KEY_META])
+        if _KEY_META in meta and any(each.name == _KEY for each in self.verb.parameters):
+            keyed.setdefault(_KEY, meta[_KEY_META])
         read = self.arguments.read(keyed, workspace.info.zone)
         if self.names_session:
             read.pop(_SESSION.name, None)
@@ -99,11 +99,11 @@ _OFFERED = {**FACULTIES, "graph": replace(FACULTIES["graph"], open=_watched)}
 
 def tools_of(toolset: str) -> list[VerbTool]:
     """List the tools of a toolset, in the order in which clients see them."""
-    if toolset not in TOOLSETS:
-        raise Rejected(f"there is no toolset {toolset!r}", hint=f"say one of {', '.join(TOOLSETS)}")
+    if toolset not in _TOOLSETS:
+        raise Rejected(f"there is no toolset {toolset!r}", hint=f"say one of {', '.join(_TOOLSETS)}")
     offered = [
         (faculty, verb)
-        for faculty in map(_OFFERED.__getitem__, TOOLSETS[toolset])
+        for faculty in map(_OFFERED.__getitem__, _TOOLSETS[toolset])
         for verb in faculty.verbs
         if toolset in verb.tools or (toolset == EVERYTHING and verb.tools)
     ]

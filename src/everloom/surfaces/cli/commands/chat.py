@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from everloom.surfaces.channels.gateway import RunningParts
     from everloom.surfaces.channels.terminal import Heard
 
-NO_MODEL = "no language model is configured"
-HOW = (
+_NO_MODEL = "no language model is configured"
+_HOW = (
     "for a local model: install Ollama, `ollama pull qwen3`, `everloom config set llm.large ollama:qwen3`; "
     "for Anthropic: set ANTHROPIC_API_KEY and `everloom config set llm.large anthropic:claude-sonnet-5-5`"
 )
@@ -44,22 +44,22 @@ def chat(invocation: Invocation, text: str | None) -> Answer:
             "an interactive conversation cannot be printed as JSON", hint="add --once TEXT, or pipe the text in"
         )
     settings, _ = invocation.settings()
-    require_model(settings)
+    _require_model(settings)
     with invocation.open(settings) as loom:
         place = invocation.take(loom)
         if text is not None or is_piped:
             said = sys.stdin.read() if is_piped or text == "-" else text
-            return answer_once(place, said or "", as_json=invocation.as_json)
+            return _answer_once(place, said or "", as_json=invocation.as_json)
         return converse(loom, place)
 
 
-def require_model(settings: Settings) -> None:
+def _require_model(settings: Settings) -> None:
     """Say what to set when there is no model to talk with, before anything is taken."""
     from everloom.wiring.policies import access  # noqa: PLC0415
 
     model = settings.llm.large or settings.llm.small
     if model is None:
-        raise EverloomError(NO_MODEL, hint=HOW)
+        raise EverloomError(_NO_MODEL, hint=_HOW)
     known = access(settings)
     try:
         match model.partition(":")[0]:
@@ -68,10 +68,10 @@ def require_model(settings: Settings) -> None:
             case "openai":
                 known.openai().credential()
     except ProviderError as error:
-        raise EverloomError(f"{model} cannot be used: {error.message}", hint=f"{error.hint}; or {HOW}") from error
+        raise EverloomError(f"{model} cannot be used: {error.message}", hint=f"{error.hint}; or {_HOW}") from error
 
 
-def answer_once(place: Workspace, text: str, *, as_json: bool) -> Answer:
+def _answer_once(place: Workspace, text: str, *, as_json: bool) -> Answer:
     """Say one thing and give the reply; it is streamed unless a program reads it."""
     from everloom.kernel.texts import checked  # noqa: PLC0415
     from everloom.surfaces.channels.terminal import Terminal  # noqa: PLC0415
@@ -83,10 +83,10 @@ def answer_once(place: Workspace, text: str, *, as_json: bool) -> Answer:
         return Answer({"message": heard.message.id}, failure=heard.error)
     if not as_json:
         click.echo()
-    return Answer(result_of(heard))
+    return Answer(_result_of(heard))
 
 
-def result_of(heard: Heard) -> dict[str, Any]:
+def _result_of(heard: Heard) -> dict[str, Any]:
     """Write how a message fared as programs get it."""
     found: dict[str, Any] = {"message": heard.message.id, "reply": heard.reply and heard.reply.text}
     if heard.exchange is not None:
@@ -144,7 +144,7 @@ def gateway(
     from everloom.surfaces.channels.gateway import Gateway, GatewayPlan  # noqa: PLC0415  loads the mind
 
     settings, _ = invocation.settings()
-    require_model(settings)
+    _require_model(settings)
     plan = GatewayPlan(with_tasks=not no_tasks)
     if not no_http:
         from everloom.surfaces.web import serving  # noqa: PLC0415  loads the web
@@ -156,14 +156,14 @@ def gateway(
         place = invocation.take(loom)
         runs = Gateway(loom, place, plan, stop)
         try:
-            announce_gateway(runs.start(), place.name, as_json=invocation.as_json)
+            _announce_gateway(runs.start(), place.name, as_json=invocation.as_json)
             runs.wait()
         finally:
             runs.close()
     return Answer({"workspace": place.name, "state": "stopped"}, ["stopped; nothing is lost"])
 
 
-def announce_gateway(running: RunningParts, workspace: str, *, as_json: bool) -> None:
+def _announce_gateway(running: RunningParts, workspace: str, *, as_json: bool) -> None:
     """Say what runs, and how to reach it."""
     if as_json:
         line = {"running": workspace, "channels": running.channels, "notices": running.notices}

@@ -40,14 +40,14 @@ def embed(invocation: Invocation, everywhere: bool, retry: bool, seconds: float)
             for place in places:
                 loom.work.retry_now(place, TASK)
         before = [loom.embedding.coverage(place.id) for place in places]
-        outcomes, is_stopped = caught_up(loom, places, sum(each.waiting for each in before), seconds)
+        outcomes, is_stopped = _caught_up(loom, places, sum(each.waiting for each in before), seconds)
         after = [loom.embedding.coverage(place.id) for place in places]
     if is_stopped:
         raise KeyboardInterrupt
-    return embed_answer(places, before, after, outcomes)
+    return _embed_answer(places, before, after, outcomes)
 
 
-def caught_up(
+def _caught_up(
     loom: Loom, places: Sequence[WorkspaceInfo], total: int, seconds: float
 ) -> tuple[dict[str, Outcome], bool]:
     """Embed in turns; say how the last turn of each workspace ended, and whether somebody stopped it."""
@@ -57,7 +57,7 @@ def caught_up(
         return outcomes, stop.is_set()
 
 
-def embed_answer(
+def _embed_answer(
     places: Sequence[WorkspaceInfo],
     before: Sequence[Coverage],
     after: Sequence[Coverage],
@@ -72,10 +72,10 @@ def embed_answer(
         result.append({"workspace": place.name, "state": state, "error": error, "before": old, "after": new})
         rows.append((place.name, new.model, old.waiting, new.embedded, new.waiting, new.refused, state))
     headings = ("workspace", "model", "waited", "embedded", "waiting", "refused", "state")
-    return Answer({"workspaces": result}, [Table(rows, headings)], failure_in(outcomes.values()))
+    return Answer({"workspaces": result}, [Table(rows, headings)], _failure_in(outcomes.values()))
 
 
-def failure_in(outcomes: Iterable[Outcome]) -> EverloomError | None:
+def _failure_in(outcomes: Iterable[Outcome]) -> EverloomError | None:
     """Name what kept vectors from being made, if anything did."""
     for outcome in outcomes:
         if outcome.state == "failed":
@@ -87,7 +87,7 @@ def failure_in(outcomes: Iterable[Outcome]) -> EverloomError | None:
     return None
 
 
-ADVERSARIAL = 5
+_ADVERSARIAL = 5
 DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
 
 
@@ -97,13 +97,13 @@ DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
 @click.pass_obj
 def calibrate(invocation: Invocation, files: tuple[Path, ...], dry_run: bool) -> Answer:
     """Find the embedder's similarity thresholds on real texts."""
-    passages = [passage for file in files for passage in read_passages(file)] if files else None
+    passages = [passage for file in files for passage in _read_passages(file)] if files else None
     with invocation.open() as loom:
         found = invocation.take(loom).episodic.calibrate(passages, keep=not dry_run)
-    return Answer(found, [*calibrated_lines(found)])
+    return Answer(found, [*_calibrated_lines(found)])
 
 
-def calibrated_lines(found: Calibrated) -> Iterator[str | Table]:
+def _calibrated_lines(found: Calibrated) -> Iterator[str | Table]:
     """Write what was measured for people."""
     yield f"{found.model}, measured on {found.passages:,} texts and {found.cues:,} cues"
     rows = []
@@ -117,7 +117,7 @@ def calibrated_lines(found: Calibrated) -> Iterator[str | Table]:
     yield "kept" if found.kept else "nothing was stored (--dry-run)"
 
 
-def read_passages(file: Path) -> list[CalibrationText]:
+def _read_passages(file: Path) -> list[CalibrationText]:
     """Read conversations in LoCoMo's shape, or paragraphs of a text file, which is one source."""
     from everloom.episodic.calibration import CalibrationText  # noqa: PLC0415  loads numpy
 
@@ -139,7 +139,7 @@ def conversation(sample: dict[str, Any], source: str) -> list[CalibrationText]:
 
     cues: dict[str, list[str]] = {}
     for question in sample.get("qa", ()):
-        if question.get("category") != ADVERSARIAL:
+        if question.get("category") != _ADVERSARIAL:
             for turn in question["evidence"]:
                 cues.setdefault(turn, []).append(question["question"])
     return [

@@ -13,11 +13,11 @@ from everloom.surfaces.cli.runtime.command import Group
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer
 
-SYSTEMS = ("systemd", "launchd", "cron")
+_SYSTEMS = ("systemd", "launchd", "cron")
 # Everything that is due: decay, CORE.md, REFLECTION.md, vectors, and what other faculties need.
-TAIL = ("worker", "--once")
+_TAIL = ("worker", "--once")
 
-SYSTEMD = """# ~/.config/systemd/user/everloom.service
+_SYSTEMD = """# ~/.config/systemd/user/everloom.service
 [Unit]
 Description=Maintain the memory: decay, CORE.md, REFLECTION.md, vectors
 
@@ -38,7 +38,7 @@ WantedBy=timers.target
 
 # systemctl --user daemon-reload && systemctl --user enable --now everloom.timer
 """
-LAUNCHD = """<?xml version="1.0" encoding="UTF-8"?>
+_LAUNCHD = """<?xml version="1.0" encoding="UTF-8"?>
 <!-- ~/Library/LaunchAgents/org.everloom.daily.plist; then: launchctl load -w <this file> -->
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
@@ -53,7 +53,7 @@ LAUNCHD = """<?xml version="1.0" encoding="UTF-8"?>
 </dict>
 </plist>
 """
-CRON = "# crontab -e\n{minute} {hour} * * * {command}\n"
+_CRON = "# crontab -e\n{minute} {hour} * * * {command}\n"
 
 
 @click.group(cls=Group)
@@ -62,23 +62,23 @@ def schedule() -> None:
 
 
 @schedule.command(name="print")
-@click.argument("system", type=click.Choice(SYSTEMS))
+@click.argument("system", type=click.Choice(_SYSTEMS))
 @click.option(
     "--at", "moment", default="03:30", show_default=True, metavar="HH:MM", help="Time of day on this machine's clock."
 )
 @click.pass_obj
 def print_unit(invocation: Invocation, system: str, moment: str) -> Answer:
     """Print units for systemd or launchd, or a line for cron."""
-    hour, minute = time_of(moment)
+    hour, minute = _time_of(moment)
     words = command_of(invocation)
     if system == "launchd":
         arguments = "\n".join(f"        <string>{escape(word)}</string>" for word in words)
-        text = LAUNCHD.format(arguments=arguments, hour=hour, minute=minute)
+        text = _LAUNCHD.format(arguments=arguments, hour=hour, minute=minute)
     else:
         # Both give the percent sign a meaning of their own.
         mark = "%%" if system == "systemd" else "\\%"
         command = shlex.join(words).replace("%", mark)
-        text = (SYSTEMD if system == "systemd" else CRON).format(command=command, hour=hour, minute=minute)
+        text = (_SYSTEMD if system == "systemd" else _CRON).format(command=command, hour=hour, minute=minute)
     return Answer({"system": system, "text": text, "command": words}, [text])
 
 
@@ -86,14 +86,14 @@ def command_of(invocation: Invocation) -> list[str]:
     """Write the command that does what is due, with the options that this one was given."""
     program = shutil.which("everloom")
     words = [program] if program else [sys.executable, "-m", "everloom"]
-    words += TAIL
+    words += _TAIL
     for name, value in (("--config", invocation.config), ("--store", invocation.store)):
         if value is not None:
             words += [name, str(value)]
     return words
 
 
-def time_of(text: str) -> tuple[int, int]:
+def _time_of(text: str) -> tuple[int, int]:
     """Read a time of day."""
     hour, _, minute = text.partition(":")
     if not (hour.isdecimal() and minute.isdecimal() and int(hour) < 24 and int(minute) < 60):

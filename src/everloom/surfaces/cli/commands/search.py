@@ -33,13 +33,15 @@ def search(invocation: Invocation, /, cue: tuple[str, ...], limit: int, explain:
     with invocation.open() as loom:
         workspace = invocation.take(loom)
         zone = workspace.info.zone
-        findings = workspace.find(" ".join(cue), limit=limit, within=scope_of(zone, **within))
+        findings = workspace.find(" ".join(cue), limit=limit, within=_scope_of(zone, **within))
     if findings.degraded:
         click.echo(f"Warning: {findings.degraded}", err=True)
-    return Answer(findings_result(findings), [*findings_lines(findings, zone, explain)])
+    return Answer(_findings_result(findings), [*_findings_lines(findings, zone, explain)])
 
 
-def scope_of(zone: ZoneInfo, *, kinds: tuple[str, ...], begin: str | None, end: str | None, as_of: str | None) -> Scope:
+def _scope_of(
+    zone: ZoneInfo, *, kinds: tuple[str, ...], begin: str | None, end: str | None, as_of: str | None
+) -> Scope:
     """Read where to look; bare dates are days in the workspace's zone, counted whole."""
     from everloom.kernel.search import Scope  # noqa: PLC0415  loads numpy
 
@@ -51,24 +53,24 @@ def scope_of(zone: ZoneInfo, *, kinds: tuple[str, ...], begin: str | None, end: 
     )
 
 
-def findings_result(findings: Findings) -> dict[str, object]:
+def _findings_result(findings: Findings) -> dict[str, object]:
     """Write the findings for programs, with the reasons in words."""
     hits = [{**fields_of(hit), "source": hit.source, "explanation": hit.explain()} for hit in findings.hits]
     told = {"kinds": findings.kinds, "by_vectors": findings.by_vectors, "degraded": findings.degraded}
     return {"hits": hits, **told}
 
 
-def findings_lines(findings: Findings, zone: ZoneInfo, explain: bool) -> Iterator[str]:
+def _findings_lines(findings: Findings, zone: ZoneInfo, explain: bool) -> Iterator[str]:
     """Write the findings for people."""
     if not findings.hits:
         yield "nothing found"
     for hit in findings.hits:
-        yield from hit_lines(hit, zone, explain)
+        yield from _hit_lines(hit, zone, explain)
     if len(findings.kinds) > 1:
         yield "kinds: " + ", ".join(f"{kind} {count:,}" for kind, count in findings.kinds.items())
 
 
-def hit_lines(hit: Hit, zone: ZoneInfo, explain: bool) -> Iterator[str]:
+def _hit_lines(hit: Hit, zone: ZoneInfo, explain: bool) -> Iterator[str]:
     """Write one hit: its id, score, kind and time, then what it says."""
     labels = f"  [{', '.join(hit.labels)}]" if hit.labels else ""
     yield f"{hit.id}  {hit.score:.2f}  {hit.kind}  {shown(hit.happened_at, zone)}{labels}"
@@ -122,10 +124,10 @@ def why(invocation: Invocation, item_id: int) -> Answer:
     with invocation.open() as loom:
         workspace = invocation.take(loom)
         reason = workspace.why(item_id)
-    return Answer(reason, [*branches(reason, workspace.info.zone)])
+    return Answer(reason, [*_branches(reason, workspace.info.zone)])
 
 
-def branches(reason: Reason, zone: ZoneInfo, indent: str = "") -> Iterator[str]:
+def _branches(reason: Reason, zone: ZoneInfo, indent: str = "") -> Iterator[str]:
     """Draw a chain of reasons as a tree."""
     session = f"  session {reason.session}" if reason.session else ""
     yield f"{reason.id}  {reason.kind}  {shown(reason.at, zone)}{session}  {shortened(reason.text, 120)}"
@@ -133,7 +135,7 @@ def branches(reason: Reason, zone: ZoneInfo, indent: str = "") -> Iterator[str]:
         yield f"{indent}└─ …"
     for below in reason.because:
         is_last = below is reason.because[-1]
-        first, *others = branches(below, zone, indent + ("   " if is_last else "│  "))
+        first, *others = _branches(below, zone, indent + ("   " if is_last else "│  "))
         yield f"{indent}{'└─' if is_last else '├─'} {first}"
         yield from others
 

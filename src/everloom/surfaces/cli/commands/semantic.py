@@ -11,7 +11,6 @@ from everloom.errors import Conflict, EverloomError, Rejected
 from everloom.surfaces.cli.runtime.command import Command
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, fields_of, progress, shortened
-from everloom.surfaces.cli.runtime.turns import stopping
 from everloom.surfaces.cli.runtime.verbs import call, command_of, group_of
 from everloom.wiring.faculties import FACULTIES
 
@@ -68,6 +67,7 @@ def consolidate(invocation: Invocation, dry_run: bool, limit: int | None, tokens
         if not loom.llms(workspace.info).is_configured:
             raise Rejected("no language model is configured", hint=_NO_MODEL)
         from everloom.semantic.consolidation import PassBounds  # noqa: PLC0415  loads the faculty
+        from everloom.surfaces.cli.runtime.turns import stopping  # noqa: PLC0415  loads logging
 
         with stopping() as stop:
             bounds = PassBounds(steps=limit, tokens=tokens, stop=stop.is_set)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from everloom.surfaces.mcp.identity import Process
     from everloom.surfaces.web.serving import Address
 
-tools_option = click.option(
+_tools_option = click.option(
     "--tools",
     default="semantic",
     show_default=True,
@@ -31,7 +31,7 @@ tools_option = click.option(
 )
 
 
-def process_of(
+def _process_of(
     invocation: Invocation, settings: Settings, label: str, read_only: bool, environ: Mapping[str, str]
 ) -> Process:
     """Gather what the flags say for the whole process; `environ` is that of the client, where there is one."""
@@ -47,7 +47,7 @@ def process_of(
 
 
 @click.command(cls=Command)
-@tools_option
+@_tools_option
 @click.option("--graph", "directory", metavar="DIR", help="The directory of the memory graph (for --tools graph).")
 @click.option("--read-only", is_flag=True, help="Reject every tool that writes.")
 @click.pass_context
@@ -61,7 +61,7 @@ def mcp(context: click.Context, tools: str, directory: str | None, read_only: bo
     # The SDK gives the root log a handler of its own: what this program logs would be written twice.
     logging.getLogger("everloom").propagate = False
     settings, _ = invocation.settings()
-    process = process_of(invocation, settings, f"process {uuid4().hex[:12]}", read_only, os.environ)
+    process = _process_of(invocation, settings, f"process {uuid4().hex[:12]}", read_only, os.environ)
     opening = Opening(lambda: invocation.open(settings))
     try:
         LoomServer(opening, process, tools).run("stdio")
@@ -74,7 +74,7 @@ def mcp(context: click.Context, tools: str, directory: str | None, read_only: bo
 @click.command(cls=Command)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")
 @click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535), help="Listen on this port.")
-@tools_option
+@_tools_option
 @click.option("--read-only", is_flag=True, help="Reject every tool that writes.")
 @click.option(
     "--allow-host",
@@ -113,7 +113,7 @@ def serve(
     logging.getLogger("everloom").propagate = False
     settings, _ = invocation.settings()
     # No environment: the clients are others' processes.
-    process = process_of(invocation, settings, f"process {uuid4().hex[:12]}", read_only, {})
+    process = _process_of(invocation, settings, f"process {uuid4().hex[:12]}", read_only, {})
     opening = Opening(lambda: invocation.open(settings))
     rules = serving.rules_for(host, hosts, origins)
     try:
@@ -126,14 +126,14 @@ def serve(
             serving.serve(
                 behind_the_gate,
                 listener,
-                lambda: announce_server(address, needs_token=rules.needs_token, as_json=invocation.as_json),
+                lambda: _announce_server(address, needs_token=rules.needs_token, as_json=invocation.as_json),
             )
     finally:
         opening.close()
     return Answer({"address": address.url}, ["stopped"])
 
 
-def announce_server(address: Address, *, needs_token: bool, as_json: bool) -> None:
+def _announce_server(address: Address, *, needs_token: bool, as_json: bool) -> None:
     """Say where the server is, and how clients are connected to it."""
     url = f"{address.url}/mcp"
     header = ' --header "Authorization: Bearer TOKEN"' if needs_token else ""
@@ -161,7 +161,7 @@ def token() -> None:
 def create(invocation: Invocation, name: str, read_only: bool, days: int | None) -> Answer:
     """Create a token for one workspace and print its secret, which is shown only once."""
     with invocation.open() as loom:
-        issued = tokens_of(loom).create(name, invocation.take(loom).info, read_only=read_only, days=days)
+        issued = _tokens_of(loom).create(name, invocation.take(loom).info, read_only=read_only, days=days)
     made = issued.token
     rights = "read" if made.read_only else "read and write"
     lines = [
@@ -177,7 +177,7 @@ def create(invocation: Invocation, name: str, read_only: bool, days: int | None)
 def list_all(invocation: Invocation) -> Answer:
     """List every token, oldest first."""
     with invocation.open() as loom:
-        found = tokens_of(loom).list()
+        found = _tokens_of(loom).list()
     rows = [
         (each.name, each.workspace, "read" if each.read_only else "read and write", each.state, until(each.expires_at))
         for each in found
@@ -191,11 +191,11 @@ def list_all(invocation: Invocation) -> Answer:
 def revoke(invocation: Invocation, name: str) -> Answer:
     """Revoke a token, effective immediately."""
     with invocation.open() as loom:
-        gone = tokens_of(loom).revoke(name)
+        gone = _tokens_of(loom).revoke(name)
     return Answer(gone, [f"revoked {gone.name}"])
 
 
-def tokens_of(loom: Loom) -> Tokens:
+def _tokens_of(loom: Loom) -> Tokens:
     """Reach the tokens of a store."""
     from everloom.kernel.tokens import Tokens  # noqa: PLC0415  loads what a help page does not need
 

@@ -18,11 +18,11 @@ from everloom.surfaces.cli.runtime.output import Answer, fields_of
 if TYPE_CHECKING:
     from everloom.store.statements import Engine
 
-File = click.Path(path_type=Path)
+_File = click.Path(path_type=Path)
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class _Schema:
     """How far a store is from what this program expects; `version` is None where only opening it can tell."""
 
     engine: Engine
@@ -44,22 +44,22 @@ class Schema:
         return f"{self.address} has schema {self.version}: nothing to do"
 
 
-def schema_of(url: str) -> Schema:
+def schema_of(url: str) -> _Schema:
     """Read the version of a store without opening it for writing; one from the future is refused."""
     from everloom.store import redact  # noqa: PLC0415  loads the store
     from everloom.store.address import sqlite_path  # noqa: PLC0415
     from everloom.store.migrations import latest_version, missing_steps  # noqa: PLC0415
 
     if not url.startswith("sqlite:"):
-        return Schema("postgresql", redact(url), None, latest_version("postgresql"))
+        return _Schema("postgresql", redact(url), None, latest_version("postgresql"))
     path = sqlite_path(url)
     exists = path.exists()
-    version = file_version(path) if exists else 0
+    version = _file_version(path) if exists else 0
     steps = tuple(f"{step.number} {step.name}" for step in missing_steps("sqlite", version, str(path)))
-    return Schema("sqlite", str(path), version, latest_version("sqlite"), exists, steps)
+    return _Schema("sqlite", str(path), version, latest_version("sqlite"), exists, steps)
 
 
-def file_version(path: Path) -> int:
+def _file_version(path: Path) -> int:
     """Read the schema version of a SQLite file, changing nothing."""
     from everloom.store.sqlite.faults import translate_error  # noqa: PLC0415  loads the store
     from everloom.store.sqlite.opening import version_of  # noqa: PLC0415
@@ -87,7 +87,7 @@ def migrate(invocation: Invocation, check: bool) -> Answer:
 
 
 @click.command(cls=Command)
-@click.argument("target", type=File)
+@click.argument("target", type=_File)
 @click.pass_obj
 def backup(invocation: Invocation, target: Path) -> Answer:
     """Copy the store to a new file."""
@@ -105,7 +105,7 @@ def backup(invocation: Invocation, target: Path) -> Answer:
 
 
 @click.command(cls=Command)
-@click.argument("source", type=File)
+@click.argument("source", type=_File)
 @click.option("--force", is_flag=True, help="Also replace a store that is not empty.")
 @click.pass_obj
 def restore(invocation: Invocation, source: Path, force: bool) -> Answer:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-HELP = """/help            this list
+_HELP = """/help            this list
 /status          what is written in status.json, and how full the context is
 /memory QUERY    search facts and past exchanges
 /usage           what today took
@@ -39,10 +39,10 @@ HELP = """/help            this list
 /quit            leave (so does Ctrl-D)
 A line that ends with \\ goes on in the next; \"\"\" begins and ends a block of lines.
 A message that begins with a slash needs a space before it. Ctrl-C abandons a reply."""
-MOST_LINES = 1_000
-LOOK_SECONDS = 2.0
+_MOST_LINES = 1_000
+_LOOK_SECONDS = 2.0
 # What follows from a turn is done while the person types.
-TASKS = ("facts", "schedule", "heartbeat", "self_awareness", "embed")
+_TASKS = ("facts", "schedule", "heartbeat", "self_awareness", "embed")
 
 
 class Talking:
@@ -59,7 +59,7 @@ class Talking:
         self._screen = Lock()
         self._is_asking = False
         self._commands: dict[str, Callable[[str], None]] = {
-            "/help": lambda _: self._line(HELP),
+            "/help": lambda _: self._line(_HELP),
             "/status": self._status,
             "/memory": self._memory,
             "/usage": self._usage,
@@ -179,9 +179,9 @@ class Talking:
 
     def _attend(self, stop: Event) -> None:
         """Do what follows from a turn, and show what arrives, while the person types."""
-        while not stop.wait(LOOK_SECONDS):
+        while not stop.wait(_LOOK_SECONDS):
             try:
-                self._loom.work.run_due([self._place.info], seconds=LOOK_SECONDS, tasks=TASKS)
+                self._loom.work.run_due([self._place.info], seconds=_LOOK_SECONDS, tasks=_TASKS)
                 if self._is_asking:
                     self._show_arrived()
             except EverloomError as error:
@@ -233,7 +233,7 @@ class remembered:  # noqa: N801  a context manager, used like a function
             os.close(os.open(self._file, os.O_CREAT | os.O_APPEND, 0o600))
             self._file.chmod(0o600)
             readline.read_history_file(self._file)
-            readline.set_history_length(MOST_LINES)
+            readline.set_history_length(_MOST_LINES)
 
     def __exit__(self, *_: object) -> None:
         with suppress(ImportError, OSError):

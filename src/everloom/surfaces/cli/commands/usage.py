@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from everloom.loom import Workspace
     from everloom.mind import Exchange
 
-WAYS = ("day", "purpose", "model", "turn")
-MOST_TURNS = 10_000
+_WAYS = ("day", "purpose", "model", "turn")
+_MOST_TURNS = 10_000
 # A plot of more is a wall; the table has them all.
-MOST_BARS = 60
+_MOST_BARS = 60
 
 
 @click.command(cls=Command)
 @click.option("--days", default=7, show_default=True, type=click.IntRange(1, 3660), help="The number of days to show.")
-@click.option("--by", default="day", show_default=True, type=click.Choice(WAYS), help="How to group the figures.")
+@click.option("--by", default="day", show_default=True, type=click.Choice(_WAYS), help="How to group the figures.")
 @click.pass_obj
 def usage(invocation: Invocation, days: int, by: str) -> Answer:
     """Show what language models used: tokens, cache, dollars, context."""
@@ -61,10 +61,10 @@ def by_sum(place: Workspace, days: int, by: str) -> tuple[list[dict[str, Any]], 
     groups: dict[str, list[Expense]] = {each.isoformat(): [] for each in calendar} if by == "day" else {}
     for day, spent in found:
         groups.setdefault(names[by](day, spent), []).append(spent)
-    return [fields(name, parts) for name, parts in groups.items()], fields("total", [spent for _, spent in found])
+    return [_fields(name, parts) for name, parts in groups.items()], _fields("total", [spent for _, spent in found])
 
 
-def fields(name: str, parts: Iterable[Expense]) -> dict[str, Any]:
+def _fields(name: str, parts: Iterable[Expense]) -> dict[str, Any]:
     """Write a sum as programs get it."""
     from everloom.kernel.spending import added  # noqa: PLC0415
 
@@ -89,12 +89,12 @@ def by_turn(place: Workspace, days: int) -> tuple[list[dict[str, Any]], dict[str
     from everloom.kernel.spending import begins  # noqa: PLC0415
 
     since = begins(span(place, days)[0], place.info.zone)
-    turns = [each for each in place.mind.conversation.exchanges(MOST_TURNS) if each.began_at >= since]
-    parts = [(each, spent_in(each)) for each in sorted(turns, key=lambda each: each.id)]
+    turns = [each for each in place.mind.conversation.exchanges(_MOST_TURNS) if each.began_at >= since]
+    parts = [(each, _spent_in(each)) for each in sorted(turns, key=lambda each: each.id)]
     zone = place.info.zone
     rows = [
         {
-            **fields(f"{each.began_at.astimezone(zone):%Y-%m-%d %H:%M}", [spent]),
+            **_fields(f"{each.began_at.astimezone(zone):%Y-%m-%d %H:%M}", [spent]),
             "id": each.id,
             "cause": each.cause,
             "model": each.model,
@@ -104,10 +104,10 @@ def by_turn(place: Workspace, days: int) -> tuple[list[dict[str, Any]], dict[str
         }
         for each, spent in parts
     ]
-    return rows, fields("total", [spent for _, spent in parts])
+    return rows, _fields("total", [spent for _, spent in parts])
 
 
-def spent_in(turn: Exchange) -> Expense:
+def _spent_in(turn: Exchange) -> Expense:
     """Write what a turn took as a sum of one."""
     from everloom.kernel.spending import Expense  # noqa: PLC0415
 
@@ -127,7 +127,7 @@ def told(rows: list[dict[str, Any]], by: str) -> list[str | Table]:
     headings = [by, "calls", "in", "out", "cached", "dollars"] + (["context"] if by == "turn" else [])
     table = Table([line(row, by) for row in rows], headings)
     has_prices = any(row["dollars"] for row in rows)
-    bars = [Bar(row["name"], *(height(row, has_prices))) for row in rows[-MOST_BARS:]]
+    bars = [Bar(row["name"], *(_height(row, has_prices))) for row in rows[-_MOST_BARS:]]
     if not any(bar.value for bar in bars):
         return [table]
     columns = shutil.get_terminal_size((80, 24)).columns
@@ -156,7 +156,7 @@ def money(row: dict[str, Any]) -> str:
     return f"${row['dollars']:.4f}{' + unknown' if row['unpriced'] else ''}"
 
 
-def height(row: dict[str, Any], has_prices: bool) -> tuple[float, str]:
+def _height(row: dict[str, Any], has_prices: bool) -> tuple[float, str]:
     """Say how long a row's bar is, and what is written beside it."""
     if has_prices:
         return (row["dollars"] or 0.0), money(row)

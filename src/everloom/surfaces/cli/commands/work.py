@@ -61,13 +61,13 @@ def row(job: Job, zone: ZoneInfo) -> tuple[object, ...]:
 def retry(invocation: Invocation, task: str) -> Answer:
     """Run a task that failed again at the next opportunity."""
     with invocation.open() as loom:
-        (known,) = known_tasks(loom, [task])
+        (known,) = _known_tasks(loom, [task])
         place = invocation.take(loom).info
         loom.work.retry_now(place, known)
     return Answer({"workspace": place.name, "task": task}, [f"{task} can run again in {place.name}"])
 
 
-def known_tasks(loom: Loom, names: Iterable[str]) -> Iterator[str]:
+def _known_tasks(loom: Loom, names: Iterable[str]) -> Iterator[str]:
     """Refuse the name of a task that does not exist."""
     known = [task.name for task in loom.work.tasks]
     for name in names:
@@ -79,7 +79,7 @@ def known_tasks(loom: Loom, names: Iterable[str]) -> Iterator[str]:
 log = logging.getLogger(__name__)
 
 # Workers that were started together do not ask the store together.
-JITTER = 0.2
+_JITTER = 0.2
 
 
 @click.command(cls=Command)
@@ -101,16 +101,16 @@ def worker(invocation: Invocation, once: bool, every: float, seconds: float, nam
     log.setLevel(logging.INFO)
     counts: Counter[str] = Counter()
     with invocation.open() as loom, stopping() as stop:
-        tasks = [*known_tasks(loom, names)] or [task.name for task in loom.work.tasks]
+        tasks = [*_known_tasks(loom, names)] or [task.name for task in loom.work.tasks]
         log.info("working at %s: %s", loom.store.address, ", ".join(tasks))
         while not stop.is_set():
             counts["looks"] += 1
             look(loom, tasks, seconds, stop, counts)
             if once:
                 break
-            stop.wait(every * random.uniform(1 - JITTER, 1 + JITTER))
+            stop.wait(every * random.uniform(1 - _JITTER, 1 + _JITTER))
         log.info("stopped")
-    return worker_answer(counts, once)
+    return _worker_answer(counts, once)
 
 
 def look(loom: Loom, tasks: list[str], seconds: float, stop: Event, counts: Counter[str]) -> None:
@@ -119,19 +119,19 @@ def look(loom: Loom, tasks: list[str], seconds: float, stop: Event, counts: Coun
         for outcome in take_turns(loom.work, Shift(loom.workspaces.list(), tasks, seconds), stop):
             counts[outcome.state] += 1
             counts["items"] += outcome.report.done if outcome.report else 0
-            log.info("%s", turn_line(outcome))
+            log.info("%s", _turn_line(outcome))
     except EverloomError as error:
         log_failure(loom.store.address, error)
         counts["failed"] += 1
 
 
-def turn_line(outcome: Outcome) -> str:
+def _turn_line(outcome: Outcome) -> str:
     """Write how one turn ended on one line."""
     what = outcome.error or (f"{outcome.report.done} items" if outcome.report else "")
     return f"{outcome.workspace} {outcome.task} {outcome.state} {what}".rstrip()
 
 
-def worker_answer(counts: Counter[str], once: bool) -> Answer:
+def _worker_answer(counts: Counter[str], once: bool) -> Answer:
     """Sum up; a single look that failed is bad news, a long life with failures in it is not."""
     names = ("looks", "items", "done", "busy", "resting", "failed")
     result = {name: counts[name] for name in names}
@@ -141,9 +141,9 @@ def worker_answer(counts: Counter[str], once: bool) -> Answer:
     return Answer(result, [", ".join(f"{name} {value:,}" for name, value in result.items())], failure)
 
 
-HEADINGS = ("workspace", "task", "due", "done", "left", "state", "why")
+_HEADINGS = ("workspace", "task", "due", "done", "left", "state", "why")
 # In the order in which the last line counts them.
-STATES = {
+_STATES = {
     "done": "done",
     "partly": "partly done",
     "failed": "failed",
@@ -154,7 +154,7 @@ STATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Slept:
+class _Slept:
     """What became of one task in one workspace: what was due, what was done, what is left, and why.
 
     `state` is `done`, `partly` (time was up), `failed`, `resting`, `busy` (another worker has it) or `waiting`.
@@ -181,19 +181,19 @@ class Slept:
 @click.pass_obj
 def sleep(invocation: Invocation, /, everywhere: bool, names: tuple[str, ...], **how: Any) -> Answer:
     """Run all background work that is due, once."""
-    with invocation.open(afforded(invocation, how["dollars"])) as loom:
+    with invocation.open(_afforded(invocation, how["dollars"])) as loom:
         places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
-        tasks = [*known_tasks(loom, names)] or [task.name for task in loom.work.tasks]
+        tasks = [*_known_tasks(loom, names)] or [task.name for task in loom.work.tasks]
         shift = Shift(places, tasks, how["seconds"])
-        before = due_of(loom, shift)
+        before = _due_of(loom, shift)
         if how["dry_run"]:
-            return sleep_answer([planned(job, place) for job, place in before], is_dry=True)
+            return _sleep_answer([planned(job, place) for job, place in before], is_dry=True)
         outcomes, is_stopped = slept(loom, shift, [job for job, _ in before])
         report = [*reported(loom, before, outcomes, shift)]
-    return sleep_answer(report, is_stopped=is_stopped)
+    return _sleep_answer(report, is_stopped=is_stopped)
 
 
-def afforded(invocation: Invocation, dollars: float | None) -> Settings:
+def _afforded(invocation: Invocation, dollars: float | None) -> Settings:
     """Read the settings, with another limit of what models may cost if one is given."""
     settings, _ = invocation.settings()
     if dollars is None:
@@ -201,7 +201,7 @@ def afforded(invocation: Invocation, dollars: float | None) -> Settings:
     return settings.model_copy(update={"llm": settings.llm.model_copy(update={"dollars": dollars})})
 
 
-def due_of(loom: Loom, shift: Shift) -> list[tuple[Job, WorkspaceInfo]]:
+def _due_of(loom: Loom, shift: Shift) -> list[tuple[Job, WorkspaceInfo]]:
     """List what waits before anything is done."""
     return [
         (job, place) for place in shift.places for job in loom.work.jobs(place) if job.due and job.task in shift.tasks
@@ -230,7 +230,7 @@ def slept(loom: Loom, shift: Shift, before: Sequence[Job]) -> tuple[list[Outcome
 
 def reported(
     loom: Loom, before: Iterable[tuple[Job, WorkspaceInfo]], outcomes: Iterable[Outcome], shift: Shift
-) -> Iterator[Slept]:
+) -> Iterator[_Slept]:
     """Join what was due, what was done and what is left, for every task that had anything to do."""
     waited = {(job.workspace, job.task): job.due for job, _ in before}
     turns: dict[tuple[str, str], list[Outcome]] = {}
@@ -244,7 +244,7 @@ def reported(
                     yield ended(replace(planned(job, place), due=waited.get(key, 0)), turns.get(key, []), job.due)
 
 
-def ended(known: Slept, turns: Sequence[Outcome], left: int) -> Slept:
+def ended(known: _Slept, turns: Sequence[Outcome], left: int) -> _Slept:
     """Sum up the turns of one task; what failed says so even if later turns found it resting."""
     done = sum(turn.report.done for turn in turns if turn.report)
     detail = next((turn.report.detail for turn in reversed(turns) if turn.report and turn.report.detail), None)
@@ -257,25 +257,25 @@ def ended(known: Slept, turns: Sequence[Outcome], left: int) -> Slept:
     return replace(known, state=last, done=done, left=left, detail=detail)
 
 
-def planned(job: Job, place: WorkspaceInfo) -> Slept:
+def planned(job: Job, place: WorkspaceInfo) -> _Slept:
     """Say of a task that is due what stands in its way, if anything does."""
     if job.holder and job.held_until:
         why = f"held by {job.holder}, until {shown(job.held_until, place.zone)} if it died"
-        return Slept(job.workspace, job.task, "busy", job.due, left=job.due, why=why)
+        return _Slept(job.workspace, job.task, "busy", job.due, left=job.due, why=why)
     if job.resting_until:
         why = f"paused until {shown(job.resting_until, place.zone)}: {job.last_error}"
-        return Slept(job.workspace, job.task, "resting", job.due, left=job.due, why=why)
-    return Slept(job.workspace, job.task, "waiting", job.due, left=job.due)
+        return _Slept(job.workspace, job.task, "resting", job.due, left=job.due, why=why)
+    return _Slept(job.workspace, job.task, "waiting", job.due, left=job.due)
 
 
-def sleep_answer(report: Sequence[Slept], *, is_dry: bool = False, is_stopped: bool = False) -> Answer:
+def _sleep_answer(report: Sequence[_Slept], *, is_dry: bool = False, is_stopped: bool = False) -> Answer:
     """Tell what became of each task, and sum up; what failed now is bad news, what waits for another time is not."""
     counts = Counter(each.state for each in report)
     result = {"tasks": report, "counts": dict(counts), "dry_run": is_dry, "stopped": is_stopped}
     if not report:
         return Answer(result, ["nothing is due"])
     rows = [(each.workspace, each.task, each.due, each.done, each.left, each.state, each.why) for each in report]
-    said = ", ".join(f"{counts[state]:,} {text}" for state, text in STATES.items() if counts[state])
+    said = ", ".join(f"{counts[state]:,} {text}" for state, text in _STATES.items() if counts[state])
     end = " (stopped; what is left is still due)" if is_stopped else ""
     failure = None
     if counts["failed"]:
@@ -283,4 +283,4 @@ def sleep_answer(report: Sequence[Slept], *, is_dry: bool = False, is_stopped: b
             "they are tried again after a pause; `everloom jobs` shows when, `everloom jobs retry TASK` ends the pause"
         )
         failure = EverloomError(f"{counts['failed']} tasks failed", hint=hint)
-    return Answer(result, [Table(rows, HEADINGS), said + end], failure)
+    return Answer(result, [Table(rows, _HEADINGS), said + end], failure)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from everloom.surfaces.cli.runtime.output import width
 
-EIGHTHS = " ▏▎▍▌▋▊▉"
-FULL = "█"
-LEAST_ROOM = 4
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_FULL = "█"
+_LEAST_ROOM = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Bar:
 def can_draw(encoding: str | None) -> bool:
     """Say whether a stream can carry parts of blocks."""
     try:
-        (EIGHTHS + FULL).encode(encoding or "ascii")
+        (_EIGHTHS + _FULL).encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
         return False
     return True
@@ -39,7 +39,7 @@ def plotted(bars: Sequence[Bar], columns: int, *, fine: bool) -> list[str]:
         return []
     labels = max(width(bar.label) for bar in bars)
     captions = max(width(bar.caption) for bar in bars)
-    room = max(columns - labels - captions - 4, LEAST_ROOM)
+    room = max(columns - labels - captions - 4, _LEAST_ROOM)
     most = max(bar.value for bar in bars)
     lines = []
     for bar in bars:
@@ -55,4 +55,4 @@ def blocks(length: float, *, fine: bool) -> str:
     if not fine:
         return "#" * max(round(length), 1 if length > 0 else 0)
     eighths = max(round(length * 8), 1 if length > 0 else 0)
-    return FULL * (eighths // 8) + (EIGHTHS[eighths % 8] if eighths % 8 else "")
+    return _FULL * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")

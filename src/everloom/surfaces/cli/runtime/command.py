@@ -23,7 +23,7 @@ def note(context: click.Context, option: click.Parameter, value: Any) -> None:
         setattr(context.ensure_object(Invocation), option.name, value)
 
 
-def say_version(context: click.Context, _option: click.Parameter, value: bool) -> None:
+def _say_version(context: click.Context, _option: click.Parameter, value: bool) -> None:
     """Print the version and leave."""
     if value and not context.resilient_parsing:
         from everloom import __version__  # noqa: PLC0415  keeps the package's names out of this module
@@ -50,7 +50,7 @@ def shared_options() -> list[click.Option]:
             is_flag=True,
             is_eager=True,
             expose_value=False,
-            callback=say_version,
+            callback=_say_version,
             help="Print the version.",
         ),
     ]
@@ -79,13 +79,13 @@ class Shared(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List a command's own options first, then its commands, then the options of every command."""
         own = [each for each in self.get_params(ctx) if isinstance(each, click.Option) and each not in self._shared]
-        write_options(ctx, formatter, "Options", own)
+        _write_options(ctx, formatter, "Options", own)
         if isinstance(self, click.Group):
             self.format_commands(ctx, formatter)
-        write_options(ctx, formatter, "Options of every command", self._shared)
+        _write_options(ctx, formatter, "Options of every command", self._shared)
 
 
-def write_options(ctx: click.Context, formatter: click.HelpFormatter, title: str, options: list[click.Option]) -> None:
+def _write_options(ctx: click.Context, formatter: click.HelpFormatter, title: str, options: list[click.Option]) -> None:
     """Write one section of a help page."""
     records = [record for option in options if (record := option.get_help_record(ctx))]
     if records:

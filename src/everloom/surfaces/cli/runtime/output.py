@@ -10,11 +10,9 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from enum import Enum
 from importlib.util import find_spec
 from itertools import zip_longest
 from typing import Any
@@ -22,10 +20,11 @@ from typing import Any
 import click
 
 from everloom.errors import EverloomError, meaning_of
+from everloom.kernel.encode import as_data
 
 # Stored text is data: it may not speak to the terminal.
-UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-GAP = "  "
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_GAP = "  "
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ def deliver(answer: Answer, command: str, *, as_json: bool) -> int:
     else:
         for part in answer.text:
             if isinstance(part, Table):
-                write_table(part)
+                _write_table(part)
             else:
                 click.echo(printable(part))
         if answer.failure:
@@ -82,26 +81,9 @@ def json_text(data: object) -> str:
     """Write JSON that any stream can carry, spread out where a person may be reading."""
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     indent = 2 if sys.stdout.isatty() else None
-    text = json.dumps(data, default=plain, ensure_ascii=not is_unicode, allow_nan=False, indent=indent)
+    text = json.dumps(as_data(data), ensure_ascii=not is_unicode, allow_nan=False, indent=indent)
     # What is left of surrogates becomes \udcXX, which is how JSON writes them.
     return text.encode(errors="backslashreplace").decode()
-
-
-def plain(value: object) -> object:
-    """Turn a value of the Python API into one that is nearer to what JSON can hold."""
-    match value:
-        case datetime():
-            return value.isoformat()
-        case Enum():
-            return value.value
-        case Mapping():
-            return dict(value)
-        case Set():
-            return sorted(value, key=str)
-    if dataclasses.is_dataclass(value):
-        return fields_of(value)
-    dump = getattr(value, "model_dump", None)
-    return dump(mode="json") if dump else str(value)
 
 
 def fields_of(value: Any) -> dict[str, Any]:
@@ -111,7 +93,7 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 def printable(text: str) -> str:
     """Take out of a text what could command a terminal."""
-    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def shortened(text: str, most: int = 300) -> str:
@@ -120,20 +102,20 @@ def shortened(text: str, most: int = 300) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
-def write_table(table: Table) -> None:
+def _write_table(table: Table) -> None:
     """Write rows in aligned columns; a terminal gets them wrapped if rich is there to do it."""
-    rows = [[cell(each) for each in row] for row in table.rows] or [["none"]]
+    rows = [[_cell(each) for each in row] for row in table.rows] or [["none"]]
     if sys.stdout.isatty() and find_spec("rich"):
-        write_rich(rows, table.headings)
+        _write_rich(rows, table.headings)
         return
     lines = [list(table.headings), *rows] if table.headings else rows
     widths = [max(map(width, column)) for column in zip_longest(*lines, fillvalue="")]
     for line in lines:
         padded = (text + " " * (room - width(text)) for text, room in zip(line, widths, strict=False))
-        click.echo(GAP.join(padded).rstrip())
+        click.echo(_GAP.join(padded).rstrip())
 
 
-def write_rich(rows: Sequence[Sequence[str]], headings: Sequence[str]) -> None:
+def _write_rich(rows: Sequence[Sequence[str]], headings: Sequence[str]) -> None:
     """Write rows with rich, as text that it does not interpret."""
     from rich.console import Console  # noqa: PLC0415  takes a tenth of a second to load
     from rich.table import Table as Grid  # noqa: PLC0415
@@ -147,7 +129,7 @@ def write_rich(rows: Sequence[Sequence[str]], headings: Sequence[str]) -> None:
     Console().print(grid)
 
 
-def cell(value: object) -> str:
+def _cell(value: object) -> str:
     """Write a value on one line."""
     match value:
         case None | "":

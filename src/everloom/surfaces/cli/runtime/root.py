@@ -99,7 +99,7 @@ COMMANDS = {
 EXTRAS = {"mcp": "mcp", "starlette": "mcp", "uvicorn": "mcp", "anthropic": "anthropic", "watchfiles": "watch"}
 
 
-class Root(Group):
+class _Root(Group):
     """The group of all commands, each loaded when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
@@ -133,33 +133,33 @@ class Root(Group):
             # Nothing was parsed if parsing failed, so the flag is looked for by hand.
             before_dashes = arguments[: arguments.index("--")] if "--" in arguments else arguments
             invocation.as_json = invocation.as_json or "--json" in before_dashes
-            failure: EverloomError = misuse(error)
+            failure: EverloomError = _misuse(error)
         except EverloomError as error:
             failure = error
         except ModuleNotFoundError as error:
-            failure = left_out(error)
+            failure = _left_out(error)
         except Exception as error:  # noqa: BLE001  the surface boundary: nothing gets past it unnamed
-            failure = surprise(error)
+            failure = _surprise(error)
         answer = Answer(None, failure=failure)
         sys.exit(deliver(answer, invocation.command or "everloom", as_json=invocation.as_json))
 
 
-def misuse(error: click.ClickException) -> EverloomError:
+def _misuse(error: click.ClickException) -> EverloomError:
     """Name a mistake on the command line as one of ours."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "everloom"
     return Rejected(error.format_message(), hint=f"`{path} --help` shows how")
 
 
-def left_out(error: ModuleNotFoundError) -> EverloomError:
+def _left_out(error: ModuleNotFoundError) -> EverloomError:
     """Say which extra brings a package that a plain install leaves out."""
     extra = EXTRAS.get((error.name or "").partition(".")[0])
     if extra is None:
-        return surprise(error)
+        return _surprise(error)
     return Rejected(f"this command needs the package {error.name}", hint=f"pip install 'everloom[{extra}]'")
 
 
-def surprise(error: Exception) -> EverloomError:
+def _surprise(error: Exception) -> EverloomError:
     """Log an error that nobody foresaw, with its traceback, and name it."""
     import logging  # noqa: PLC0415  a help page needs no log
 
@@ -170,7 +170,7 @@ def surprise(error: Exception) -> EverloomError:
 
 
 @click.group(
-    cls=Root, name="everloom", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=_Root, name="everloom", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.pass_context
 def root(context: click.Context) -> Answer | None:

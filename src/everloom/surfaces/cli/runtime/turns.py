@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # Long enough to hide what taking a lease costs, short enough for whoever waits for the program to stop.
-TURN_SECONDS = 2.0
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_TURN_SECONDS = 2.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-Advance = Callable[[str, str, int], None]
+_Advance = Callable[[str, str, int], None]
 
 
 @contextmanager
 def stopping() -> Iterator[Event]:
     """Turn the first signal into a wish to stop; the second one acts as it always does."""
     wish = Event()
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
 
     def restore() -> None:
         for number, handler in before.items():
@@ -44,7 +44,7 @@ def stopping() -> Iterator[Event]:
         wish.set()
         restore()
 
-    for number in SIGNALS:
+    for number in _SIGNALS:
         signal.signal(number, heard)
     try:
         yield wish
@@ -62,7 +62,7 @@ class Shift:
 
 
 def take_turns(
-    work: Work, shift: Shift, stop: Event, advance: Advance = lambda _place, _task, _count: None
+    work: Work, shift: Shift, stop: Event, advance: _Advance = lambda _place, _task, _count: None
 ) -> Iterator[Outcome]:
     """Give each task of each workspace a turn while it is due, and again as long as it gets anywhere."""
     deadline = time.monotonic() + shift.seconds
@@ -73,7 +73,7 @@ def take_turns(
             left = deadline - time.monotonic()
             if stop.is_set() or left <= 0:
                 return
-            outcome = one_turn(work, place, task, min(TURN_SECONDS, left), advance)
+            outcome = _one_turn(work, place, task, min(_TURN_SECONDS, left), advance)
             if outcome is not None:
                 yield outcome
                 if outcome.report and outcome.report.done:
@@ -81,7 +81,7 @@ def take_turns(
         waiting = moving
 
 
-def one_turn(work: Work, place: WorkspaceInfo, task: str, seconds: float, advance: Advance) -> Outcome | None:
+def _one_turn(work: Work, place: WorkspaceInfo, task: str, seconds: float, advance: _Advance) -> Outcome | None:
     """Run a task if it is due; whatever goes wrong is logged and told, and others go on."""
     from everloom.kernel.tasks import Outcome  # noqa: PLC0415  a help page needs no kernel
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from importlib import import_module
 from typing import Any, Literal, cast, get_args, get_origin
@@ -52,9 +52,30 @@ def command_of(faculty: Faculty, verb: Verb, *, name: str | None = None, listed_
         answer = call(invocation, faculty, verb, given)
         return answer if listed_as is None else replace(answer, result={listed_as: answer.result})
 
-    options = [_option(each) for each in (*verb.parameters, *faculty.selectors) if not _is_argument(each)]
-    parameters = [*_arguments(verb), *options]
-    return Command(name or verb.name.replace("_", "-"), callback=run, params=parameters, help=verb.summary)
+    return _VerbCommand(faculty, verb, name or verb.name.replace("_", "-"), run)
+
+
+class _VerbCommand(Command):
+    """The command of a verb; what it takes is read when somebody asks: its group's page lists forty of them."""
+
+    _params: list[click.Parameter]
+
+    def __init__(self, faculty: Faculty, verb: Verb, name: str, run: Callable[..., Answer]) -> None:
+        super().__init__(name, callback=run, help=verb.summary)
+        self._declared: tuple[Faculty, Verb] | None = (faculty, verb)
+
+    @property
+    def params(self) -> list[click.Parameter]:
+        """Give the verb's own arguments and options, then those of every command."""
+        if (declared := vars(self).get("_declared")) is not None:
+            faculty, verb = declared
+            options = [_option(each) for each in (*verb.parameters, *faculty.selectors) if not _is_argument(each)]
+            self._declared, self._params = None, [*_arguments(verb), *options, *self._params]
+        return self._params
+
+    @params.setter
+    def params(self, params: list[click.Parameter]) -> None:
+        self._params = params
 
 
 def call(invocation: Invocation, faculty: Faculty, verb: Verb, given: Mapping[str, Any]) -> Answer:

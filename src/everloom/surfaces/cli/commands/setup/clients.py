@@ -44,7 +44,7 @@ class ClientConfig:
     backup: Path | None = None
 
 
-def application_data(home: Path, platform: str) -> Path:
+def _application_data(home: Path, platform: str) -> Path:
     """Say where a desktop application keeps its files."""
     if platform == "darwin":
         return home / "Library" / "Application Support"
@@ -57,12 +57,12 @@ CLIENTS = {
     "claude-code": Client("Claude Code", lambda home, _: home / ".claude.json", says_type=True),
     "claude-desktop": Client(
         "Claude Desktop",
-        lambda home, platform: application_data(home, platform) / "Claude" / "claude_desktop_config.json",
+        lambda home, platform: _application_data(home, platform) / "Claude" / "claude_desktop_config.json",
     ),
     "cursor": Client("Cursor", lambda home, _: home / ".cursor" / "mcp.json"),
     "vscode": Client(
         "VS Code",
-        lambda home, platform: application_data(home, platform) / "Code" / "User" / "mcp.json",
+        lambda home, platform: _application_data(home, platform) / "Code" / "User" / "mcp.json",
         key="servers",
         says_type=True,
     ),
@@ -84,9 +84,9 @@ def configure(
     if client not in CLIENTS:
         raise Rejected(f"there is no client {client!r}", hint=f"use one of {', '.join(CLIENTS)}")
     kind = CLIENTS[client]
-    words = [*(command or own_command()), "mcp", *arguments]
+    words = [*(command or _own_command()), "mcp", *arguments]
     path = kind.path(home or Path.home(), platform).resolve()
-    snippet = fresh(kind, words)
+    snippet = _fresh(kind, words)
     if not write:
         return ClientConfig(client, path, snippet, "printed")
     old = read(path)
@@ -111,67 +111,67 @@ def connect(client: str, *, write: bool, arguments: Sequence[str]) -> Answer:
     return Answer({**fields_of(done), "path": str(done.path), "backup": done.backup and str(done.backup)}, lines)
 
 
-def own_command() -> list[str]:
+def _own_command() -> list[str]:
     """Say how this program is started from anywhere: desktop applications know no shell's PATH."""
     found = shutil.which(NAME)
     return [found] if found else [sys.executable, "-m", NAME]
 
 
-def entry(kind: Client, words: Sequence[str]) -> dict[str, Any]:
+def _entry(kind: Client, words: Sequence[str]) -> dict[str, Any]:
     """Write what a client needs to start the server."""
     return {**({"type": "stdio"} if kind.says_type else {}), "command": words[0], "args": list(words[1:])}
 
 
-def fresh(kind: Client, words: Sequence[str]) -> str:
+def _fresh(kind: Client, words: Sequence[str]) -> str:
     """Write the part of a client's file that is ours."""
     if kind.is_toml:
         # JSON's strings and lists of strings are TOML's too.
-        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry(kind, words).items()]
+        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in _entry(kind, words).items()]
         return "\n".join([f"[{kind.key}.{NAME}]", *lines, ""])
-    return json.dumps({kind.key: {NAME: entry(kind, words)}}, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps({kind.key: {NAME: _entry(kind, words)}}, indent=2, ensure_ascii=False) + "\n"
 
 
 def entered(kind: Client, old: str | None, words: Sequence[str], path: Path) -> str:
     """Make the new text of a client's file: everything that was there, and this server."""
     if not old or not old.strip():
-        return fresh(kind, words)
-    return entered_toml(kind, old, words, path) if kind.is_toml else entered_json(kind, old, words, path)
+        return _fresh(kind, words)
+    return _entered_toml(kind, old, words, path) if kind.is_toml else _entered_json(kind, old, words, path)
 
 
-def entered_json(kind: Client, old: str, words: Sequence[str], path: Path) -> str:
+def _entered_json(kind: Client, old: str, words: Sequence[str], path: Path) -> str:
     """Set this server's entry in a JSON file, keeping all other entries and their order."""
     try:
         tree = json.loads(old)
     except ValueError as error:
-        raise unreadable(path, kind, words, str(error)) from error
+        raise _unreadable(path, kind, words, str(error)) from error
     servers = tree.setdefault(kind.key, {}) if isinstance(tree, dict) else None
     if not isinstance(servers, dict):
-        raise unreadable(path, kind, words, f"{kind.key} is not an object")
+        raise _unreadable(path, kind, words, f"{kind.key} is not an object")
     # What a person added to the entry, such as an environment, stays.
     known = servers.get(NAME)
-    wanted = {**(known if isinstance(known, dict) else {}), **entry(kind, words)}
+    wanted = {**(known if isinstance(known, dict) else {}), **_entry(kind, words)}
     if known == wanted:
         return old
     servers[NAME] = wanted
     return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
 
 
-def entered_toml(kind: Client, old: str, words: Sequence[str], path: Path) -> str:
+def _entered_toml(kind: Client, old: str, words: Sequence[str], path: Path) -> str:
     """Append this server's section to a TOML file, unless there is one: a person may have shaped it."""
     try:
         servers = tomllib.loads(old).get(kind.key, {})
         if NAME in servers:
             return old
-        new = f"{old.rstrip()}\n\n{fresh(kind, words)}"
+        new = f"{old.rstrip()}\n\n{_fresh(kind, words)}"
         tomllib.loads(new)
     except (tomllib.TOMLDecodeError, TypeError) as error:
-        raise unreadable(path, kind, words, str(error)) from error
+        raise _unreadable(path, kind, words, str(error)) from error
     return new
 
 
-def unreadable(path: Path, kind: Client, words: Sequence[str], why: str) -> Rejected:
+def _unreadable(path: Path, kind: Client, words: Sequence[str], why: str) -> Rejected:
     """Leave a file alone that holds something else than expected, and say what to enter by hand."""
-    return Rejected(f"{path} was not changed: {why}", hint=f"add this by hand:\n{fresh(kind, words)}")
+    return Rejected(f"{path} was not changed: {why}", hint=f"add this by hand:\n{_fresh(kind, words)}")
 
 
 def read(path: Path) -> str | None:

@@ -8,11 +8,11 @@ from click.shell_completion import get_completion_class
 from everloom.surfaces.cli.runtime.command import Command
 from everloom.surfaces.cli.runtime.output import Answer
 
-SHELLS = ("bash", "zsh", "fish")
+_SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command(cls=Command)
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> Answer:
     """Print the completion script for a shell."""

@@ -23,13 +23,13 @@ def config(context: click.Context) -> Answer | None:
     if context.invoked_subcommand is not None:
         return None
     invocation: Invocation = context.obj
-    rows = [without_secret(origin) for origin in invocation.settings()[1]]
+    rows = [_without_secret(origin) for origin in invocation.settings()[1]]
     result = {"file": str(invocation.file), "exists": invocation.file.exists(), "settings": rows}
     table = Table([(row["name"], row["value"], row["source"]) for row in rows], ("setting", "value", "from"))
     return Answer(result, [table])
 
 
-def without_secret(origin: Origin) -> dict[str, object]:
+def _without_secret(origin: Origin) -> dict[str, object]:
     """Write a setting as it may be seen by whoever looks over a shoulder."""
     from everloom.store import redact  # noqa: PLC0415  loads the store
 

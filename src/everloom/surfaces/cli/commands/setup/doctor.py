@@ -26,9 +26,9 @@ from everloom.surfaces.cli.runtime.output import Answer, Table
 if TYPE_CHECKING:
     from everloom.loom import Loom
 
-State = Literal["ok", "warn", "fail"]
-LITTLE_ROOM = 1_000_000_000
-NO_ROOM = 50_000_000
+_State = Literal["ok", "warn", "fail"]
+_LITTLE_ROOM = 1_000_000_000
+_NO_ROOM = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Check:
     """One finding: how it is with a part, and what to do if it is not well."""
 
     name: str
-    state: State
+    state: _State
     message: str
     mend: str | None = None
 
@@ -48,7 +48,7 @@ class Check:
 @click.pass_obj
 def doctor(invocation: Invocation, ask_llm: bool) -> Answer:
     """Check that everything works, and say how to fix what does not."""
-    checks = list(examine(invocation, ask_llm))
+    checks = list(_examine(invocation, ask_llm))
     rows = [(check.state, check.name, check.message) for check in checks]
     mends = [(f"{check.name}:", check.mend) for check in checks if check.state != "ok" and check.mend]
     failed = [check.name for check in checks if check.state == "fail"]
@@ -57,10 +57,10 @@ def doctor(invocation: Invocation, ask_llm: bool) -> Answer:
     return Answer({"healthy": not failed, "checks": checks}, [Table(rows), *advice], failure)
 
 
-def examine(invocation: Invocation, ask_llm: bool) -> Iterator[Check]:
+def _examine(invocation: Invocation, ask_llm: bool) -> Iterator[Check]:
     """Check part after part, each as far as those before it allow."""
-    yield check_python()
-    yield check_sqlite()
+    yield _check_python()
+    yield _check_sqlite()
     try:
         settings, _ = invocation.settings()
     except EverloomError as error:
@@ -79,21 +79,21 @@ def examine(invocation: Invocation, ask_llm: bool) -> Iterator[Check]:
         yield Check("store", "fail", error.message, error.hint)
         return
     with loom:
-        for part in (check_store, check_room, check_embedders, check_coverage, check_jobs, check_llm):
-            yield from guarded(part, loom)
+        for part in (_check_store, _check_room, _check_embedders, _check_coverage, _check_jobs, _check_llm):
+            yield from _guarded(part, loom)
         if ask_llm:
-            yield from guarded(check_answers, loom)
+            yield from _guarded(_check_answers, loom)
 
 
-def guarded(part: Callable[[Loom], Iterable[Check]], loom: Loom) -> Iterator[Check]:
+def _guarded(part: Callable[[Loom], Iterable[Check]], loom: Loom) -> Iterator[Check]:
     """Make a finding of an error, so that the other checks are made too."""
     try:
         yield from part(loom)
     except EverloomError as error:
-        yield Check(part.__name__.removeprefix("check_"), "fail", error.message, error.hint)
+        yield Check(part.__name__.removeprefix("_check_"), "fail", error.message, error.hint)
 
 
-def check_python() -> Check:
+def _check_python() -> Check:
     """Check the interpreter."""
     is_fit = sys.version_info >= (3, 11)
     return Check(
@@ -101,7 +101,7 @@ def check_python() -> Check:
     )
 
 
-def check_sqlite() -> Check:
+def _check_sqlite() -> Check:
     """Check the SQLite that Python brings."""
     from everloom.store.sqlite.opening import OLDEST  # noqa: PLC0415  loads the store
 
@@ -110,7 +110,7 @@ def check_sqlite() -> Check:
     return Check("sqlite", "ok" if is_fit else "fail", sqlite3.sqlite_version, mend)
 
 
-def check_store(loom: Loom) -> Iterator[Check]:
+def _check_store(loom: Loom) -> Iterator[Check]:
     """Check that the store is whole."""
     health = loom.store.health()
     size = f"{health.bytes_used / 1e6:,.1f} MB"
@@ -124,16 +124,16 @@ def check_store(loom: Loom) -> Iterator[Check]:
         )
 
 
-def check_room(loom: Loom) -> Iterator[Check]:
+def _check_room(loom: Loom) -> Iterator[Check]:
     """Check that the disk has room; a server's disk cannot be seen from here."""
     if loom.store.engine != "sqlite":
         return
     free = shutil.disk_usage(Path(loom.store.address).parent).free
-    state: State = "fail" if free < NO_ROOM else "warn" if free < LITTLE_ROOM else "ok"
+    state: _State = "fail" if free < _NO_ROOM else "warn" if free < _LITTLE_ROOM else "ok"
     yield Check("disk", state, f"{free / 1e9:,.1f} GB free", "free some space")
 
 
-def check_embedders(loom: Loom) -> Iterator[Check]:
+def _check_embedders(loom: Loom) -> Iterator[Check]:
     """Have each embedder embed a word; one that is down is bad news only if no other answers."""
     from everloom.models.embed import EmbeddingTask  # noqa: PLC0415  loads numpy
 
@@ -149,12 +149,12 @@ def check_embedders(loom: Loom) -> Iterator[Check]:
             continue
         took = (time.perf_counter() - started) * 1000
         yield Check(name, "ok", f"answers in {took:.0f} ms with {vectors.dim} dimensions")
-    state: State = "fail" if len(errors) == len(chain.links) else "warn"
+    state: _State = "fail" if len(errors) == len(chain.links) else "warn"
     for name, down in errors.items():
         yield Check(name, state, down.message, down.hint or "check its address and key: `everloom config`")
 
 
-def check_coverage(loom: Loom) -> Iterator[Check]:
+def _check_coverage(loom: Loom) -> Iterator[Check]:
     """Count in each workspace what has vectors, waits for them, or was refused."""
     for place in loom.workspaces.list():
         found = loom.embedding.coverage(place.id)
@@ -167,7 +167,7 @@ def check_coverage(loom: Loom) -> Iterator[Check]:
         yield Check(f"vectors of {place.name}", "warn" if found.waiting or found.refused else "ok", message, mend)
 
 
-def check_jobs(loom: Loom) -> Iterator[Check]:
+def _check_jobs(loom: Loom) -> Iterator[Check]:
     """Find background work that failed lately."""
     failed = [job for place in loom.workspaces.list() for job in loom.work.jobs(place) if job.failures]
     if not failed:
@@ -179,14 +179,14 @@ def check_jobs(loom: Loom) -> Iterator[Check]:
         )
 
 
-def check_llm(loom: Loom) -> Iterator[Check]:
+def _check_llm(loom: Loom) -> Iterator[Check]:
     """Say which language models are configured."""
     known = loom.settings.llm
     named = ", ".join(f"{role}: {model}" for role, model in (("large", known.large), ("small", known.small)) if model)
     yield Check("llm", "ok", named or "none is configured; search works without one one")
 
 
-def check_answers(loom: Loom) -> Iterator[Check]:
+def _check_answers(loom: Loom) -> Iterator[Check]:
     """Have each language model say a word."""
     from everloom.models.ask import AskMessage, AskRequest  # noqa: PLC0415  loads pydantic
 

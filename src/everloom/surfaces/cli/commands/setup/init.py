@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from everloom.settings import Settings
     from everloom.surfaces.cli.commands.setup.sample import Sample
 
-NEXT = [
+_NEXT = [
     ("everloom doctor", "check that everything works"),
     ("everloom config", "see every setting and where it came from"),
     ("everloom search WORDS", "search the memory"),
     ("everloom completion bash", "complete commands in your shell"),
 ]
-TRY = [
+_TRY = [
     ("everloom -w sample recall Petrel", "ask the sample workspace what it knows"),
     ("everloom -w sample consolidate --dry-run", "see what is waiting to be consolidated"),
 ]
@@ -46,12 +46,12 @@ def init(
     if client is not None:
         from everloom.surfaces.cli.commands.setup.clients import connect  # noqa: PLC0415  loads pydantic
 
-        return connect(client, write=write, arguments=arguments_of(invocation))
+        return connect(client, write=write, arguments=_arguments_of(invocation))
     from everloom.settings import load  # noqa: PLC0415
     from everloom.surfaces.cli.commands.setup.toml import template, write_whole  # noqa: PLC0415  loads pydantic
 
     url = invocation.store
-    chosen = {**invocation.flags, "store.url": url and without_password(url)}
+    chosen = {**invocation.flags, "store.url": url and _without_password(url)}
     text = template(chosen)
     if only_print:
         return Answer({"toml": text}, [text.rstrip()])
@@ -64,12 +64,12 @@ def init(
         workspace = loom.workspace()
         health = loom.store.health()
         address = loom.store.address
-    made = sampled(settings) if sample else None
+    made = _sampled(settings) if sample else None
     result = {
         "settings": {"file": str(path), "written": is_new},
         "store": {"address": address, "engine": health.engine, "schema_version": health.schema_version},
         "workspace": workspace.info,
-        "next": [line for line, _ in NEXT],
+        "next": [line for line, _ in _NEXT],
         **({"sample": made} if made else {}),
     }
     rows = [
@@ -80,31 +80,31 @@ def init(
     if made:
         state = "made" if made.made else "kept as it is"
         rows.append(("sample", f"{made.observations} observations, {made.understandings} understandings ({state})"))
-    remark = [PASSWORD_REMARK] if url and is_new and chosen["store.url"] != url else []
-    return Answer(result, [Table(rows), *remark, "\nNext:", Table([*(TRY if made else ()), *NEXT])])
+    remark = [_PASSWORD_REMARK] if url and is_new and chosen["store.url"] != url else []
+    return Answer(result, [Table(rows), *remark, "\nNext:", Table([*(_TRY if made else ()), *_NEXT])])
 
 
-def sampled(settings: Settings) -> Sample:
+def _sampled(settings: Settings) -> Sample:
     """Make the sample workspace."""
     from everloom.surfaces.cli.commands.setup.sample import make_sample  # noqa: PLC0415  loads numpy
 
     return make_sample(settings)
 
 
-def arguments_of(invocation: Invocation) -> list[str]:
+def _arguments_of(invocation: Invocation) -> list[str]:
     """Write the flags that a client must repeat to reach the same memory; a password stays in the environment."""
     flags = {
         "--config": invocation.config and str(Path(invocation.config).absolute()),
-        "--store": invocation.store and without_password(invocation.store),
+        "--store": invocation.store and _without_password(invocation.store),
         "--workspace": invocation.workspace,
     }
     return [word for flag, value in flags.items() if value for word in (flag, value)]
 
 
-PASSWORD_REMARK = "The password was not written: keep it in ~/.pgpass, PGPASSWORD or EVERLOOM_STORE_URL."
+_PASSWORD_REMARK = "The password was not written: keep it in ~/.pgpass, PGPASSWORD or EVERLOOM_STORE_URL."
 
 
-def without_password(url: str) -> str:
+def _without_password(url: str) -> str:
     """Take the password out of a URL: a file is no place for it."""
     parts = urlsplit(url)
     if parts.password is None:

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from everloom.semantic import Semantic
     from everloom.settings import Settings
 
-NAME = "sample"
+_NAME = "sample"
 DESCRIPTION = (
     "Sample: invented people and an old boat, to try everloom on; `everloom workspace remove sample` removes it."
 )
 # What the understandings of the sample have read.
-CONSOLIDATED = 2
-STEP = timedelta(minutes=4)
+_CONSOLIDATED = 2
+_STEP = timedelta(minutes=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,30 +50,30 @@ def make_sample(settings: Settings, now: datetime | None = None) -> Sample:
     start = today - timedelta(days=data["sessions"][0]["days_ago"])
     clock = ManualClock(start)
     with open_loom(settings=settings, clock=clock) as loom:
-        known = loom.workspaces.create(NAME, description=DESCRIPTION, if_missing=True)
+        known = loom.workspaces.create(_NAME, description=DESCRIPTION, if_missing=True)
         if known.description != DESCRIPTION:
             raise Conflict(
-                f"you already have a workspace called {NAME!r}", hint="rename it: `everloom workspace change`"
+                f"you already have a workspace called {_NAME!r}", hint="rename it: `everloom workspace change`"
             )
-        mind = loom.workspace(NAME).semantic
+        mind = loom.workspace(_NAME).semantic
         wanted = sum(len(each["observations"]) for each in data["sessions"])
         before = mind.get_stats()
         is_new = before.observation_count < wanted
         if is_new:
             for number, session in enumerate(data["sessions"], 1):
                 clock.advance(max(timedelta(0), today - timedelta(days=session["days_ago"]) - clock.now()))
-                live_through(loom, clock, session)
-                if number == CONSOLIDATED:
+                _live_through(loom, clock, session)
+                if number == _CONSOLIDATED:
                     consolidate(mind, data)
         stats = mind.get_stats()
-    return Sample(NAME, is_new, stats.observation_count, stats.understanding_count, len(data["sessions"]))
+    return Sample(_NAME, is_new, stats.observation_count, stats.understanding_count, len(data["sessions"]))
 
 
-def live_through(loom: Loom, clock: ManualClock, session: dict[str, Any]) -> None:
+def _live_through(loom: Loom, clock: ManualClock, session: dict[str, Any]) -> None:
     """Let one session observe what it observed, a few minutes apart."""
-    mind = loom.workspace(NAME, session=session["label"], model_tier="large").semantic
+    mind = loom.workspace(_NAME, session=session["label"], model_tier="large").semantic
     for names, text, kind in session["observations"]:
-        clock.advance(STEP)
+        clock.advance(_STEP)
         mind.remember(names, text, kind=kind, confidence=0.6 if kind == "inference" else 0.95)
     if "summary" in session:
         mind.describe_session(session["summary"], session["content"], idempotency_key=f"sample note {session['label']}")
@@ -82,7 +82,7 @@ def live_through(loom: Loom, clock: ManualClock, session: dict[str, Any]) -> Non
 def consolidate(mind: Semantic, data: dict[str, Any]) -> None:
     """Write what was understood of the first sessions."""
     begun = mind.begin_consolidation(idempotency_key="sample begin")
-    read = {text for session in data["sessions"][:CONSOLIDATED] for _, text, _ in session["observations"]}
+    read = {text for session in data["sessions"][:_CONSOLIDATED] for _, text, _ in session["observations"]}
     for each in data["understandings"]:
         key = f"sample understanding {' x '.join(each['subjects'])}"
         sources = [found.id for found in mind.list_observations(each["subjects"]) if found.content in read]

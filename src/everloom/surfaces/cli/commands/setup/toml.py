@@ -18,7 +18,7 @@ from typing import Any
 from everloom.errors import EverloomError, Rejected
 from everloom.settings import Section, Settings, dotted
 
-HEAD = """\
+_HEAD = """\
 # Settings of everloom. A line that begins with # shows a default; remove the # to change it.
 # Environment variables (EVERLOOM_STORE_URL, ...) override this file, and command-line options override both.
 # Keys of providers belong in the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY.
@@ -29,14 +29,14 @@ def template(chosen: Mapping[str, object]) -> str:
     """Write a settings file in which only what was chosen is set; names are dotted."""
     defaults = Settings()
     sections = [
-        "\n".join(section_lines(name, getattr(defaults, name), chosen))
+        "\n".join(_section_lines(name, getattr(defaults, name), chosen))
         for name in Settings.model_fields
         if name != "secrets"
     ]
-    return "\n".join([HEAD, *(f"{section}\n" for section in sections)])
+    return "\n".join([_HEAD, *(f"{section}\n" for section in sections)])
 
 
-def section_lines(name: str, section: Section, chosen: Mapping[str, object]) -> Iterator[str]:
+def _section_lines(name: str, section: Section, chosen: Mapping[str, object]) -> Iterator[str]:
     """Write one section: what each setting means, and its value."""
     yield f"# {section.__doc__}"
     yield f"[{name}]"
@@ -45,23 +45,23 @@ def section_lines(name: str, section: Section, chosen: Mapping[str, object]) -> 
         value = chosen.get(f"{name}.{key}")
         default = getattr(section, key)
         yield (
-            f"{key} = {literal(value)}"
+            f"{key} = {_literal(value)}"
             if value is not None
-            else f"# {key} = {'…' if default is None else literal(default)}"
+            else f"# {key} = {'…' if default is None else _literal(default)}"
         )
 
 
-def literal(value: object) -> str:
+def _literal(value: object) -> str:
     """Write a value as TOML does, which for these kinds is as JSON does."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def edited(text: str, name: str, value: object) -> str:
     """Set one dotted name in a settings file; every other line stays as it is."""
-    changed = with_line(text.splitlines(), name, literal(value))
-    wanted = {**parsed(text), name: list(value) if isinstance(value, tuple) else value}
+    changed = _with_line(text.splitlines(), name, _literal(value))
+    wanted = {**_parsed(text), name: list(value) if isinstance(value, tuple) else value}
     try:
-        is_safe = parsed(changed) == wanted
+        is_safe = _parsed(changed) == wanted
     except tomllib.TOMLDecodeError:
         is_safe = False
     if not is_safe:
@@ -71,12 +71,12 @@ def edited(text: str, name: str, value: object) -> str:
     return changed
 
 
-def parsed(text: str) -> dict[str, Any]:
+def _parsed(text: str) -> dict[str, Any]:
     """Read the dotted names of a settings file."""
     return dotted(tomllib.loads(text))
 
 
-def with_line(lines: list[str], name: str, value: str) -> str:
+def _with_line(lines: list[str], name: str, value: str) -> str:
     """Put `key = value` where the section has it, has it as a comment, or begins."""
     section, key = name.split(".", 1)
     header = re.compile(rf"\s*\[{section}\]\s*(#.*)?$")

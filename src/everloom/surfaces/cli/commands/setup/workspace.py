@@ -88,12 +88,12 @@ def remove(invocation: Invocation, name: str, yes: bool) -> Answer:
     with invocation.open() as loom:
         info = loom.workspaces.get(name)
         if not yes:
-            confirm(info.name)
+            _confirm(info.name)
         loom.workspaces.remove(info.name)
     return Answer({"removed": info}, [f"removed {info.name}"])
 
 
-def confirm(name: str) -> None:
+def _confirm(name: str) -> None:
     """Have a person type the name of what will be gone."""
     if not is_attended():
         raise Rejected(f"removing {name!r} needs confirmation", hint="add --yes, or run it in a terminal")
