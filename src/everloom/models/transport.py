@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _ReplyT = TypeVar("_ReplyT", bound="BaseModel")
 _T = TypeVar("_T")
+_Body = Mapping[str, object]
+_MayRetry = Callable[[], bool]
 _SHORTEST = 0.001  # seconds; a timeout may not be zero
 _HURRY = 10.0  # seconds for what can be done without
 _REFUSALS = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
@@ -119,7 +121,7 @@ def persist(
     policy: RetryPolicy,
     *,
     sleep: Callable[[float], None] = time.sleep,
-    may_retry: Callable[[], bool] = lambda: True,
+    may_retry: _MayRetry = lambda: True,
 ) -> _T:
     """Try until it works, the policy is exhausted, or trying again cannot help; `attempt` is told its seconds."""
     ends = time.monotonic() + policy.deadline
@@ -168,7 +170,7 @@ class Transport:
         self._client: httpx2.Client | None = None
         self._lock = Lock()
 
-    def post(self, path: str, body: Mapping[str, object], shape: type[_ReplyT]) -> _ReplyT:
+    def post(self, path: str, body: _Body, shape: type[_ReplyT]) -> _ReplyT:
         """Send a body and read the reply as `shape`, trying again as the policy allows."""
         content = _encoded(body)
 
@@ -178,13 +180,7 @@ class Transport:
 
         return read_reply(persist(attempt, self._policy), shape, self.endpoint)
 
-    def stream(
-        self,
-        path: str,
-        body: Mapping[str, object],
-        read: Callable[[Iterator[bytes]], _T],
-        may_retry: Callable[[], bool],
-    ) -> _T:
+    def stream(self, path: str, body: _Body, read: Callable[[Iterator[bytes]], _T], may_retry: _MayRetry) -> _T:
         """Send a body and hand what arrives to `read`, trying again as the policy and `may_retry` allow."""
         content = _encoded(body)
 
@@ -201,21 +197,17 @@ class Transport:
 
     @contextmanager
     def _sent(self, path: str, content: bytes, timeout: float) -> Iterator[httpx2.Response]:
-        import httpx2  # noqa: PLC0415 - slow to import
-
         key = self.endpoint.credential()
         headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
         url, limits = self.endpoint.base.rstrip("/") + path, limits_within(timeout, self._policy)
-        try:
-            with self._open().stream("POST", url, content=content, headers=headers, timeout=limits) as response:
-                if not response.is_success:
-                    response.read()
-                    raise self._fault(response)
-                yield response
-        except httpx2.DecodingError as error:
-            raise MalformedReply(f"{self.endpoint.who} sent a reply that cannot be decoded") from error
-        except (httpx2.RequestError, httpx2.InvalidURL) as error:
-            raise self.endpoint.unreachable(type(error).__name__) from error
+        with (
+            http_faults(self.endpoint),
+            self._open().stream("POST", url, content=content, headers=headers, timeout=limits) as response,
+        ):
+            if not response.is_success:
+                response.read()
+                raise self._fault(response)
+            yield response
 
     def _fault(self, response: httpx2.Response) -> ProviderError:
         retry_after = read_retry_after(response.headers.get("retry-after"), SystemClock().now())
@@ -231,7 +223,7 @@ class Transport:
             return self._client
 
 
-def _encoded(body: Mapping[str, object]) -> bytes:
+def _encoded(body: _Body) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
@@ -241,6 +233,19 @@ def trusted_certificates() -> SSLContext:
     import httpx2  # noqa: PLC0415 - slow to import
 
     return httpx2.create_ssl_context()
+
+
+@contextmanager
+def http_faults(endpoint: Endpoint) -> Iterator[None]:
+    """Turn what the HTTP library raises, also in the middle of a stream, into our errors."""
+    import httpx2  # noqa: PLC0415 - slow to import
+
+    try:
+        yield
+    except httpx2.DecodingError as error:
+        raise MalformedReply(f"{endpoint.who} sent a reply that cannot be decoded") from error
+    except (httpx2.RequestError, httpx2.InvalidURL) as error:
+        raise endpoint.unreachable(type(error).__name__) from error
 
 
 def limits_within(timeout: float, policy: RetryPolicy) -> httpx2.Timeout:

@@ -12,12 +12,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from everloom.clock import SystemClock
-from everloom.errors import MalformedReply, ProviderError
+from everloom.errors import ProviderError
 from everloom.models import transport
 from everloom.models.transport import Endpoint, RetryPolicy
 
 if TYPE_CHECKING:
-    from anthropic import Anthropic, APIStatusError
+    from anthropic import Anthropic
     from httpx2 import Timeout
 
 _T = TypeVar("_T")
@@ -40,7 +40,7 @@ class AnthropicClient:
     def try_once(self, attempt: Callable[[Anthropic, Timeout], _T], timeout: float) -> _T:
         """Try a single time; what the SDK raises becomes one of our errors."""
         sdk = self._open()
-        with self._faults():
+        with transport.http_faults(self.endpoint), self._faults():
             return attempt(sdk, transport.limits_within(timeout, self.policy))
 
     def _open(self) -> Anthropic:
@@ -66,21 +66,13 @@ class AnthropicClient:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
-        """Turn what the SDK and its HTTP library raise, also in the middle of a stream, into our errors."""
-        import httpx2  # noqa: PLC0415 - slow to import
+        """Turn what the SDK raises into our errors."""
         from anthropic import APIConnectionError, APIStatusError  # noqa: PLC0415 - slow to import
 
         try:
             yield
         except APIStatusError as error:
-            raise self._fault(error) from error
+            wait = transport.read_retry_after(error.response.headers.get("retry-after"), SystemClock().now())
+            raise self.endpoint.fault(error.status_code, error.api_message or error.message, wait) from error
         except APIConnectionError as error:
             raise self.endpoint.unreachable(type(error.__cause__ or error).__name__) from error
-        except httpx2.DecodingError as error:
-            raise MalformedReply(f"{self.endpoint.who} sent a reply that cannot be decoded") from error
-        except httpx2.RequestError as error:
-            raise self.endpoint.unreachable(type(error).__name__) from error
-
-    def _fault(self, error: APIStatusError) -> ProviderError:
-        retry_after = transport.read_retry_after(error.response.headers.get("retry-after"), SystemClock().now())
-        return self.endpoint.fault(error.status_code, error.api_message or error.message, retry_after)
