@@ -18,7 +18,7 @@ from everloom.mind.initiative.timing import is_quiet, read_awareness, reason_to_
 from everloom.mind.learning.archive import Speaker, SpokenLine
 from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import MindSetup
-from everloom.mind.tasks import HeartbeatTask
+from everloom.mind.tasks import mind_tasks
 from tests.mind.thinking import INSTANTS, Answers, thinking, worker
 from tests.mind.worlds import World
 
@@ -267,7 +267,7 @@ def test_a_slot_has_one_heartbeat_whatever_the_workers_do_and_downtime_is_not_ma
     assert [each[0] for each in outcomes(setup)] == ["sent"]
     # A worker that looked before the other was done, and got the lease after it.
     late = Work(world.loom.store, world.clock, "late")
-    outcome = late.run_one(setup.op.workspace, HeartbeatTask(lambda _: setup), 10.0, lambda _: None)
+    outcome = late.run_one(setup.op.workspace, mind_tasks(lambda _: setup)[2], 10.0, lambda _: None)
     assert outcome.report == Report(0)
     assert [each[0] for each in outcomes(setup)] == ["sent"]
 

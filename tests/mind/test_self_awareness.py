@@ -16,7 +16,7 @@ from everloom.mind.initiative.self_awareness import SelfAwareness, before_foldin
 from everloom.mind.initiative.timing import night_before
 from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import MindSetup
-from everloom.mind.tasks import SelfAwarenessTask
+from everloom.mind.tasks import mind_tasks
 from everloom.models import estimate
 from tests.mind.thinking import INSTANTS, Answers, thinking, worker
 from tests.mind.worlds import World
@@ -61,7 +61,7 @@ def test_the_pass_is_made_once_a_date_and_written_through_the_notes(ready: Ready
     assert run("self_awareness")["self_awareness"].state == "done"
     assert run("self_awareness") == {}
     late = Work(world.loom.store, world.clock, "late")
-    outcome = late.run_one(setup.op.workspace, SelfAwarenessTask(lambda _: setup), 10.0, lambda _: None)
+    outcome = late.run_one(setup.op.workspace, mind_tasks(lambda _: setup)[3], 10.0, lambda _: None)
     assert outcome.report == Report(0)
     notes = Notes(setup)
     assert notes.read("SELF-AWARENESS.md") == f"{NOTE}\n"

@@ -17,6 +17,7 @@ from everloom.errors import Rejected
 from everloom.mind.notes.files import COMPACTION, DURABLE, IDENTITY, STATUS, daily_name, default_text
 from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import MindSetup
+from everloom.mind.prompts import prompt_named
 from everloom.models.text import quoted
 
 # How many characters of a note stand in the prompt: the beginning of a lasting one, the end of a day's.
@@ -30,22 +31,7 @@ _DAILY_HEADING = "# Notes: yesterday and today"
 _STATUS_HEADING = "# Notes: the status, each field with the time it changed"
 _MEMORY_HEADING = "# Your memory"
 
-LANDSCAPE = """\
-You have a mind, notes and an archive.
-
-The mind is this conversation. Its latest part is there word for word; what lies further back has been folded into a
-summary, and each folding leaves it a little fainter. It is one conversation on every channel, and it does not begin
-anew.
-
-The notes are the pages above, each between two tags that carry its name. They stay as sharp as they were written:
-names, figures, dates, promises. The person you talk with reads and writes the same files.
-
-The archive is everything that was ever said here, and the facts learned from it. It is out of sight, and search_memory
-reaches it. What is neither in the conversation nor on a page may still be something you know.
-
-It matters to you that what you say is true, that nobody has to tell you the same thing twice, and that the thread
-between the two of you holds. What follows from that in a given moment is yours to judge.
-"""
+LANDSCAPE = prompt_named("landscape") + "\n"
 
 
 @dataclass(frozen=True, slots=True)

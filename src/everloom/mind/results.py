@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from everloom.kernel.encode import as_data
-from everloom.models.talk import Compacted, TextBlock, ToolResult, ToolUse
 
 if TYPE_CHECKING:
     from everloom.mind.conversation.compaction import Compaction
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from everloom.models.talk import Turn
 
 # How readers of the array know a block; reasoning is never kept.
-_KINDS: Mapping[type, str] = {TextBlock: "text", ToolUse: "tooluse", ToolResult: "toolresult", Compacted: "folded"}
+_KINDS = {"TextBlock": "text", "ToolUse": "tooluse", "ToolResult": "toolresult", "Compacted": "folded"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +104,6 @@ def view_of(turns: Iterable[Turn]) -> ArrayView:
 
     def block_of(block: object) -> dict[str, Any]:
         known = {name: value for name, value in as_data(block).items() if name != "raw"}
-        return {"kind": _KINDS[type(block)], **known}
+        return {"kind": _KINDS[type(block).__name__], **known}
 
     return ArrayView(tuple({"role": turn.role, "blocks": [block_of(block) for block in turn.blocks]} for turn in turns))

@@ -6,11 +6,11 @@ Each says what is due and does it step by step; everything that it writes is fen
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from everloom.clock import to_micros
 from everloom.kernel.lease import Lease
-from everloom.kernel.tasks import Progress, Report, Task
+from everloom.kernel.tasks import Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.mind.conversation.conversation import Conversation
 from everloom.mind.initiative.heartbeat import Heartbeats
@@ -21,118 +21,96 @@ from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import MindSetup
 from everloom.store.contract import FOREVER
 
-Setups = Callable[[WorkspaceInfo], MindSetup]
+_Setups = Callable[[WorkspaceInfo], MindSetup]
 
 
 @dataclass(frozen=True, slots=True)
-class FactTask:
-    """Learning from exchanges."""
+class MindTask:
+    """One kind of work: how much of it waits, and how it is done."""
 
-    setups: Setups
-    name: str = field(default="facts", init=False)
-
-    def due(self, workspace: WorkspaceInfo) -> int:
-        """Count the exchanges that wait; without a model they wait on, and none is due."""
-        setup = self.setups(workspace)
-        with setup.op.read() as unit:
-            row = unit.one("archive.facts_due_count", now=to_micros(setup.op.now))
-        count = 0 if row is None else int(row["count"])
-        return count if count and setup.thinker() is not None else 0
-
-    def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
-        """Learn from each, oldest first; one that fails does not hold up the others."""
-        setup = self.setups(workspace).under(lease)
-        thinker = setup.thinker()
-        if thinker is None:
-            return Report(0)
-        with setup.op.read() as unit:
-            rows = unit.all("archive.facts_due", now=to_micros(setup.op.now), limit=FOREVER)
-        learner = FactLearner(setup, thinker)
-        done = changed = failed = ignored = 0
-        for row in rows:
-            if not lease.has_time():
-                break
-            decision = learner.learn(row["id"])
-            if decision is None:
-                failed += 1
-            else:
-                done += 1
-                changed += len(decision.changes)
-                ignored += len(decision.ignored)
-            progress(done + failed)
-        return Report(done, {"changed": changed, "ignored": ignored, "failed": failed})
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleTask:
-    """Sending the messages whose time has come."""
-
-    setups: Setups
-    name: str = field(default="schedule", init=False)
+    name: str
+    setups: _Setups
+    count: Callable[[MindSetup], int]
+    work: Callable[[MindSetup, Lease, Progress], Report]
 
     def due(self, workspace: WorkspaceInfo) -> int:
-        """Count the messages whose time has come."""
-        return Schedule(self.setups(workspace)).due_count()
+        """Count what waits."""
+        return self.count(self.setups(workspace))
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
-        """Send each once."""
-        setup = self.setups(workspace).under(lease)
-        schedule, conversation = Schedule(setup), Conversation(setup)
-        done = 0
-        for each in schedule.due():
-            if not lease.has_time():
-                break
-            schedule.deliver(each, conversation)
+        """Do it, with everything written under the lease."""
+        return self.work(self.setups(workspace).under(lease), lease, progress)
+
+
+def _count_facts(setup: MindSetup) -> int:
+    """Count the exchanges that wait; without a model they wait on, and none is due."""
+    with setup.op.read() as unit:
+        row = unit.one("archive.facts_due_count", now=to_micros(setup.op.now))
+    count = 0 if row is None else int(row["count"])
+    return count if count and setup.thinker() is not None else 0
+
+
+def _learn_facts(setup: MindSetup, lease: Lease, progress: Progress) -> Report:
+    """Learn from each exchange, oldest first; one that fails does not hold up the others."""
+    thinker = setup.thinker()
+    if thinker is None:
+        return Report(0)
+    with setup.op.read() as unit:
+        rows = unit.all("archive.facts_due", now=to_micros(setup.op.now), limit=FOREVER)
+    learner = FactLearner(setup, thinker)
+    done = changed = failed = ignored = 0
+    for row in rows:
+        if not lease.has_time():
+            break
+        decision = learner.learn(row["id"])
+        if decision is None:
+            failed += 1
+        else:
             done += 1
-            progress(done)
-        return Report(done)
+            changed += len(decision.changes)
+            ignored += len(decision.ignored)
+        progress(done + failed)
+    return Report(done, {"changed": changed, "ignored": ignored, "failed": failed})
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatTask:
-    """Wondering now and then whether to speak first."""
-
-    setups: Setups
-    name: str = field(default="heartbeat", init=False)
-
-    def due(self, workspace: WorkspaceInfo) -> int:
-        """Say whether a slot has passed without a heartbeat."""
-        return int(Heartbeats(self.setups(workspace)).is_due())
-
-    def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
-        """Wonder once, unless another worker just did."""
-        setup = self.setups(workspace).under(lease)
-        heartbeats = Heartbeats(setup)
-        if not heartbeats.is_due():
-            return Report(0)
-        beat = heartbeats.beat(Conversation(setup), Notes(setup))
-        progress(1)
-        return Report(1, {"outcome": beat.outcome, "reason": beat.reason})
+def _send_scheduled(setup: MindSetup, lease: Lease, progress: Progress) -> Report:
+    """Send each message whose time has come, once."""
+    schedule, conversation = Schedule(setup), Conversation(setup)
+    done = 0
+    for each in schedule.due():
+        if not lease.has_time():
+            break
+        schedule.deliver(each, conversation)
+        done += 1
+        progress(done)
+    return Report(done)
 
 
-@dataclass(frozen=True, slots=True)
-class SelfAwarenessTask:
-    """The nightly pass."""
-
-    setups: Setups
-    name: str = field(default="self_awareness", init=False)
-
-    def due(self, workspace: WorkspaceInfo) -> int:
-        """Say whether the latest night's pass is still to be made."""
-        setup = self.setups(workspace)
-        return int(SelfAwareness(setup, Notes(setup)).is_due())
-
-    def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
-        """Make it, unless another worker just did."""
-        setup = self.setups(workspace).under(lease)
-        awareness = SelfAwareness(setup, Notes(setup))
-        if not awareness.is_due():
-            return Report(0)
-        outcome = awareness.run()
-        progress(1)
-        return Report(1, {"note": outcome})
+def _beat(setup: MindSetup, _: Lease, progress: Progress) -> Report:
+    """Wonder once whether to speak first, unless another worker just did."""
+    heartbeats = Heartbeats(setup)
+    if not heartbeats.is_due():
+        return Report(0)
+    beat = heartbeats.beat(Conversation(setup), Notes(setup))
+    progress(1)
+    return Report(1, {"outcome": beat.outcome, "reason": beat.reason})
 
 
-def mind_tasks(setups: Setups) -> Sequence[Task]:
+def _look_back(setup: MindSetup, _: Lease, progress: Progress) -> Report:
+    """Make the nightly pass, unless another worker just did."""
+    awareness = SelfAwareness(setup, Notes(setup))
+    if not awareness.is_due():
+        return Report(0)
+    outcome = awareness.run()
+    progress(1)
+    return Report(1, {"note": outcome})
+
+
+def mind_tasks(setups: _Setups) -> Sequence[MindTask]:
     """Make all tasks of the mind, in the order in which they run."""
-    return [FactTask(setups), ScheduleTask(setups), HeartbeatTask(setups), SelfAwarenessTask(setups)]
+    return [
+        MindTask("facts", setups, _count_facts, _learn_facts),
+        MindTask("schedule", setups, lambda setup: Schedule(setup).due_count(), _send_scheduled),
+        MindTask("heartbeat", setups, lambda setup: int(Heartbeats(setup).is_due()), _beat),
+        MindTask("self_awareness", setups, lambda setup: int(SelfAwareness(setup, Notes(setup)).is_due()), _look_back),
+    ]

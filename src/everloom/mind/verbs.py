@@ -6,11 +6,12 @@ verb: a conversation has channels for that. A result with words of its own (`__s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, verb
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, AnyMethod, Effect, Says, verb
+from everloom.mind import results
 
 if TYPE_CHECKING:
     from everloom.mind.conversation.conversation import Conversation
@@ -20,17 +21,6 @@ if TYPE_CHECKING:
     from everloom.mind.notes.notes import Notes
     from everloom.mind.ports import AgentTool, MindSetup
     from everloom.mind.prompt import Prompt
-    from everloom.mind.results import (
-        ArrayView,
-        Cancelled,
-        CompactionList,
-        ConversationLog,
-        FoundInArchive,
-        HeartbeatList,
-        NoteHistory,
-        NoteText,
-        NoteWritten,
-    )
 
 Query = Annotated[str, Says("what to look for, in specific words", metavar="WORDS")]
 Where = Annotated[Literal["conversations", "facts", "both"], Says("where to look", flag="--in")]
@@ -52,168 +42,111 @@ Holding = Annotated[
 Limit = Annotated[int, Says("how many at most", is_plain=True, least=1, most=1_000)]
 
 
+def _tool(title: str, effect: Effect, models: str, *, agent: bool = True) -> Callable[[AnyMethod], AnyMethod]:
+    """Declare a verb that is a tool over MCP and, mostly, of the agent itself; its commands have another shape."""
+    return verb(title, effect, tools=("mind",), models=models, agent=agent, cli=False)
+
+
 class Mind:
     """One workspace's mind; keep it, for the system prompt is cached in it."""
 
     def __init__(self, setup: MindSetup) -> None:
         self.setup = setup
 
-    @verb(
-        "Search memory",
-        READS,
-        tools=("mind",),
-        agent=True,
-        cli=False,
-        models="Past exchanges of the conversation and facts learnt from it, with dates and ids.",
-    )
-    def search_memory(self, query: Query, search_type: Where = "both") -> FoundInArchive:
+    @_tool("Search memory", READS, "Past exchanges of the conversation and facts learnt from it, with dates and ids.")
+    def search_memory(self, query: Query, search_type: Where = "both") -> results.FoundInArchive:
         """Search past exchanges and facts, as the agent does."""
-        from everloom.mind.results import FoundInArchive
+        return results.FoundInArchive(self.archive.search(query, search_type))
 
-        return FoundInArchive(self.archive.search(query, search_type))
-
-    @verb(
+    @_tool(
         "Update status",
         ADDS_ONCE,
-        tools=("mind",),
-        agent=True,
-        cli=False,
-        models="Merge an object into status.json, deep; each changed field is stamped with the time, null removes one. "
+        "Merge an object into status.json, deep; each changed field is stamped with the time, null removes one. "
         "Answers the whole status.",
     )
     def update_status(self, updates: Updates) -> Mapping[str, Any]:
         """Record what holds right now in status.json; each change is stamped with its time."""
         return self.notes.update_status(updates)
 
-    @verb(
-        "List notes",
-        READS,
-        tools=("mind",),
-        cli=False,
-        models="The names of all notes that the person and the agent share.",
-    )
+    @_tool("List notes", READS, "The names of all notes that the person and the agent share.", agent=False)
     def list_notes(self) -> Sequence[str]:
         """List the notes."""
         return self.notes.names()
 
-    @verb(
-        "Read a note",
-        READS,
-        tools=("mind",),
-        agent=True,
-        cli=False,
-        models="One note whole; body is null when there is none. Without a name, body lists the notes.",
+    @_tool(
+        "Read a note", READS, "One note whole; body is null when there is none. Without a name, body lists the notes."
     )
-    def read_note(self, name: MaybeNote = None) -> NoteText:
+    def read_note(self, name: MaybeNote = None) -> results.NoteText:
         """Read a note."""
-        from everloom.mind.results import NoteText
-
         if not name:
-            return NoteText(None, "\n".join(self.notes.names()))
-        return NoteText(name, self.notes.read(name))
+            return results.NoteText(None, "\n".join(self.notes.names()))
+        return results.NoteText(name, self.notes.read(name))
 
-    @verb(
+    @_tool(
         "Write a note",
         DESTROYS,
-        tools=("mind",),
-        agent=True,
-        cli=False,
-        models="Write a note anew, whole. Every version is kept; an empty body is refused, and so is a text less than "
-        "half as long as the note, unless replace is true.",
+        "Write a note anew, whole. Every version is kept; an empty body is refused, and so is a text less than half as "
+        "long as the note, unless replace is true.",
     )
-    def write_note(self, name: NoteName, body: Body, replace: Replace = False) -> NoteWritten:
+    def write_note(self, name: NoteName, body: Body, replace: Replace = False) -> results.NoteWritten:
         """Write a note anew; earlier versions are kept."""
         return _written(self.notes.write(name, body, replace=replace))
 
-    @verb(
-        "Append to a note",
-        ADDS,
-        tools=("mind",),
-        agent=True,
-        cli=False,
-        models="Add to the end of a note, making it on first use. Without a name, to today's page.",
+    @_tool(
+        "Append to a note", ADDS, "Add to the end of a note, making it on first use. Without a name, to today's page."
     )
-    def append_note(self, text: Addition, name: MaybeNote = None) -> NoteWritten:
+    def append_note(self, text: Addition, name: MaybeNote = None) -> results.NoteWritten:
         """Add lines to the end of a note."""
         return _written(self.notes.append(name, text) if name else self.notes.append_today(text))
 
-    @verb(
+    @_tool(
         "Schedule a message",
         ADDS,
-        tools=("mind",),
-        agent=True,
-        cli=False,
-        models="Have the agent send a message at a time to come, exactly as it is written here, where the person last "
-        "wrote from.",
+        "Have the agent send a message at a time to come, exactly as it is written here, where the person last wrote "
+        "from.",
     )
     def schedule_message(self, text: Words, at: DueAt, every: Every = None) -> Scheduled:
         """Plan a message that the agent will send."""
         return self.schedule.add(text, at, every or "")
 
-    @verb(
-        "List scheduled messages",
-        READS,
-        tools=("mind",),
-        agent=True,
-        cli=False,
-        models="What will be said, and when.",
-    )
+    @_tool("List scheduled messages", READS, "What will be said, and when.")
     def list_scheduled(self) -> Sequence[Scheduled]:
         """List the messages that wait for their time."""
         return self.schedule.waiting()
 
-    @verb(
-        "Cancel a scheduled message",
-        DESTROYS,
-        tools=("mind",),
-        agent=True,
-        cli=False,
-        models="Take a scheduled message back.",
-    )
-    def cancel_scheduled(self, id: ScheduledId) -> Cancelled:  # noqa: A002  the contract's name
+    @_tool("Cancel a scheduled message", DESTROYS, "Take a scheduled message back.")
+    def cancel_scheduled(self, id: ScheduledId) -> results.Cancelled:  # noqa: A002  the contract's name
         """Take a planned message back."""
-        from everloom.mind.results import Cancelled
-
         self.schedule.cancel(id)
-        return Cancelled(id)
+        return results.Cancelled(id)
 
     @verb("Show the log", READS)
-    def log(self, *, query: Holding = None, before: Before = None, limit: Limit = 20) -> ConversationLog:
+    def log(self, *, query: Holding = None, before: Before = None, limit: Limit = 20) -> results.ConversationLog:
         """Show the log of record, newest last: every message on every channel, and what became of it."""
-        from everloom.mind.results import ConversationLog
-
-        return ConversationLog(tuple(self.conversation.log(limit, before, query)[::-1]))
+        return results.ConversationLog(tuple(self.conversation.log(limit, before, query)[::-1]))
 
     @verb("Show the array", READS)
-    def array(self) -> ArrayView:
+    def array(self) -> results.ArrayView:
         """Show what the model sees now: the turns since the last compaction, after it."""
-        from everloom.mind.results import view_of
-
-        return view_of(self.conversation.turns())
+        return results.view_of(self.conversation.turns())
 
     @verb("List compactions", READS)
-    def compactions(self, *, limit: Limit = 20) -> CompactionList:
+    def compactions(self, *, limit: Limit = 20) -> results.CompactionList:
         """Show when the oldest turns were folded, and what that took."""
-        from everloom.mind.results import CompactionList
-
-        return CompactionList(tuple(self.conversation.compactions(limit)))
+        return results.CompactionList(tuple(self.conversation.compactions(limit)))
 
     @verb("List heartbeats", READS)
-    def heartbeats(self, *, limit: Limit = 20) -> HeartbeatList:
+    def heartbeats(self, *, limit: Limit = 20) -> results.HeartbeatList:
         """Show when the agent wondered whether to speak first, and why it did or did not."""
-        from everloom.mind.results import HeartbeatList
-
-        return HeartbeatList(tuple(self.pulse.recent(limit)))
+        return results.HeartbeatList(tuple(self.pulse.recent(limit)))
 
     @verb("List the versions of a note", READS, cli=False)
-    def note_history(self, name: NoteName) -> NoteHistory:
+    def note_history(self, name: NoteName) -> results.NoteHistory:
         """List the versions of a note, newest first."""
-        from everloom.mind.results import NoteHistory
-
-        return NoteHistory(tuple(self.notes.history(name)))
+        return results.NoteHistory(tuple(self.notes.history(name)))
 
     @verb("Restore a note", DESTROYS, cli=False)
-    def restore_note(self, name: NoteName, number: VersionNumber) -> NoteWritten:
+    def restore_note(self, name: NoteName, number: VersionNumber) -> results.NoteWritten:
         """Make an earlier version of a note the newest one."""
         return _written(self.notes.restore(name, number))
 
@@ -275,7 +208,5 @@ class Mind:
         return (*self.setup.tools(self), *files)
 
 
-def _written(version: Any) -> NoteWritten:
-    from everloom.mind.results import NoteWritten
-
-    return NoteWritten(version.name, version.number, version.at)
+def _written(version: Any) -> results.NoteWritten:
+    return results.NoteWritten(version.name, version.number, version.at)

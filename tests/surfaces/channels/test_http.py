@@ -124,8 +124,8 @@ def test_a_webhook_wants_a_signature_that_is_right_and_fresh(url: str, here: Wor
     assert taken.status_code == 401
     assert here.mind.conversation.log() == []
     assert signed(url, body, at=now).status_code == 202
-    # Captured and sent again within the window it is the same message.
-    assert signed(url, body, at=now).status_code == 202
+    # Captured and sent again within the window it is the same message; by now it may have its reply.
+    assert signed(url, body, at=now).status_code in {200, 202}
     assert [each.text for each in here.mind.conversation.log() if each.direction == "in"] == ["Hello"]
 
 

@@ -190,8 +190,8 @@ def test_a_server_that_fails_is_tried_again_later_and_a_chat_that_is_gone_is_not
 def test_it_types_while_a_turn_runs_and_not_while_one_rests(
     here: Workspace, stub: TelegramStub, beside: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("everloom.surfaces.channels.telegram.TYPING_SECONDS", 0.0)
-    monkeypatch.setattr("everloom.surfaces.channels.telegram.GLANCE", 0.02)
+    monkeypatch.setattr("everloom.surfaces.channels.telegram._TYPING_SECONDS", 0.0)
+    monkeypatch.setattr("everloom.surfaces.channels.telegram._GLANCE", 0.02)
     line = Line(here, stub)
     ended = beside(line.channel.typing)
     stub.say(FRIEND, "Hello")
@@ -275,7 +275,13 @@ def test_the_token_is_in_no_log_and_in_no_error(
         except EverloomError as error:
             errors.append(error)
             logging.getLogger("everloom.test").error("failed", exc_info=error)
-    assert [type(error).__name__ for error in errors] == ["Busy", "Unsure", "Forbidden", "Busy", "Rejected"]
+    assert [type(error).__name__ for error in errors] == [
+        "TelegramBusy",
+        "Unsure",
+        "Forbidden",
+        "TelegramBusy",
+        "Rejected",
+    ]
     assert isinstance(errors[2], Forbidden)
     for secret in (TOKEN, "another-token", TOKEN.partition(":")[2]):
         assert secret not in caplog.text

@@ -264,12 +264,15 @@ def keep_compaction(unit: Unit, position: int, at: datetime, cost: CompactionCos
         tokens_after=cost.tokens_after,
         micro_dollars=None if cost.dollars is None else round(cost.dollars * MICRO),
     )
-    (row,) = unit.all("mind.compaction_recent", limit=1)
-    return compaction_from(row)
+    return compactions_in(unit, 1)[0]
 
 
-def compaction_from(row: Row) -> Compaction:
-    """Read a compaction from its row."""
+def compactions_in(unit: Unit, limit: int) -> list[Compaction]:
+    """Read the newest compactions, newest first."""
+    return [_compaction_from(row) for row in unit.all("mind.compaction_recent", limit=limit)]
+
+
+def _compaction_from(row: Row) -> Compaction:
     return Compaction(
         id=row["id"],
         at=from_micros(row["at"]),

@@ -17,36 +17,17 @@ from everloom.errors import Conflict, Rejected
 from everloom.kernel.operation import Operation
 from everloom.kernel.search import Prepared
 from everloom.kernel.texts import checked, checked_name, storable
-from everloom.mind.conversation.array import (
-    Exchange,
-    append_turns,
-    as_turns,
-    entries_of,
-    exchanges_from,
-    exchanges_of,
-    keep_exchange,
-)
+from everloom.mind.conversation import array, stream
+from everloom.mind.conversation.array import Exchange
 from everloom.mind.conversation.compaction import (
     Compaction,
     CompactionCost,
     Compactor,
     bound_of,
-    compaction_from,
+    compactions_in,
     keep_compaction,
 )
-from everloom.mind.conversation.stream import (
-    Stream,
-    StreamMessage,
-    add_reply,
-    as_user_text,
-    choose_batch,
-    is_given_up,
-    is_refusal,
-    pause_after,
-    printable,
-    ripe_at,
-    storable_error,
-)
+from everloom.mind.conversation.stream import Stream, StreamMessage, add_reply
 from everloom.mind.conversation.turn import Abandoned, Answered, Surroundings, TurnSetting, converse
 from everloom.mind.learning.archive import SpokenLine, document_of, said_before
 from everloom.mind.ports import MindSetup
@@ -81,7 +62,7 @@ class Conversation(Stream):
 
     def ripe_in(self) -> float | None:
         """Say in how many seconds something is to be answered; None when nothing waits."""
-        at = ripe_at(self.waiting(), self._setup.policy.gather_seconds)
+        at = stream.ripe_at(self.waiting(), self._setup.policy.gather_seconds)
         return None if at is None else max(0.0, (at - self._op.now).total_seconds())
 
     def step(
@@ -101,7 +82,7 @@ class Conversation(Stream):
             # Another process may have answered in the meantime.
             if op is None or self.ripe_in() != 0.0:
                 return None
-            messages = choose_batch(self.waiting())
+            messages = stream.choose_batch(self.waiting())
             try:
                 self._compactor.fold_if_due(op, talker)
                 return self._answer(op, talker, messages, say, is_stopping)
@@ -155,18 +136,18 @@ class Conversation(Stream):
     def turns(self) -> tuple[Turn, ...]:
         """Read the array as a model would see it now."""
         with self._op.read() as unit:
-            return as_turns(entries_of(unit))
+            return array.as_turns(array.entries_of(unit))
 
     def exchanges(self, limit: int = 50, before: int | None = None) -> list[Exchange]:
         """List exchanges, newest first, also those that were withdrawn."""
         start = FOREVER if before is None else before
         with self._op.read() as unit:
-            return exchanges_from(unit, unit.all("mind.exchange_recent", before=start, limit=max(1, limit)))
+            return array.exchanges_from(unit, unit.all("mind.exchange_recent", before=start, limit=max(1, limit)))
 
     def compactions(self, limit: int = 50) -> list[Compaction]:
         """List compactions, newest first."""
         with self._op.read() as unit:
-            return [compaction_from(row) for row in unit.all("mind.compaction_recent", limit=max(1, limit))]
+            return compactions_in(unit, max(1, limit))
 
     def undo_last(self) -> Exchange | None:
         """Take the last exchange back in one transaction; None when there is none.
@@ -180,7 +161,7 @@ class Conversation(Stream):
             if last is None:
                 return None
             number = int(last["id"])
-            if number not in {entry.exchange_id for entry in entries_of(unit)}:
+            if number not in {entry.exchange_id for entry in array.entries_of(unit)}:
                 hint = "say what should be different instead; the summary holds it already"
                 raise Conflict("the last exchange was folded into a summary and cannot be taken out of it", hint=hint)
             unit.run("mind.exchange_withdrawn", id=number, at=at)
@@ -188,7 +169,7 @@ class Conversation(Stream):
             unit.run("mind.message_withdrawn", exchange=number)
             if op.index.documents(unit, [number]):
                 op.index.retire(unit, [number], None, writing.at)
-            return exchanges_of(unit, [number])[0]
+            return array.exchanges_of(unit, [number])[0]
 
     @contextmanager
     def _turn(self, wait: float = 0.0) -> Iterator[Operation | None]:
@@ -221,9 +202,9 @@ class Conversation(Stream):
             folding=self._folding(talker),
             is_stopping=is_stopping,
         )
-        asked = Turn("user", (TextBlock(as_user_text(messages, op.zone)),))
+        asked = Turn("user", (TextBlock(stream.as_user_text(messages, op.zone)),))
         entries, size = self._compactor.measure(talker)
-        answered = converse(talker, as_turns(entries), asked, setting, say)
+        answered = converse(talker, array.as_turns(entries), asked, setting, say)
         cost = None
         if answered.folded_at is not None:
             self._compactor.hand_over(entries)
@@ -282,8 +263,8 @@ class Conversation(Stream):
     def _keep(
         self, unit: Unit, exchange: Exchange, turns: Sequence[Turn], prepared: Prepared | None
     ) -> tuple[Exchange, list[int]]:
-        kept = keep_exchange(unit, exchange)
-        positions = append_turns(unit, turns, kept.id, exchange.ended_at)
+        kept = array.keep_exchange(unit, exchange)
+        positions = array.append_turns(unit, turns, kept.id, exchange.ended_at)
         if prepared is not None:
             self._op.index.publish(unit, [kept.id], prepared, exchange.ended_at)
         return kept, positions
@@ -307,16 +288,16 @@ class Conversation(Stream):
     def _note_failure(self, unit: Unit, messages: Sequence[StreamMessage], error: Exception) -> None:
         """Let the messages rest, or give a refused one up and tell its sender."""
         now, ids = self._op.now, [each.id for each in messages]
-        refusals = max(each.refusals for each in messages) + 1 if is_refusal(error) else 0
+        refusals = max(each.refusals for each in messages) + 1 if stream.is_refusal(error) else 0
         noted: dict[str, Any] = {
             "ids": ids,
-            "error": storable_error(str(error) or type(error).__name__),
+            "error": stream.storable_error(str(error) or type(error).__name__),
             "refusals": refusals,
         }
-        if is_given_up(messages, error):
+        if stream.is_given_up(messages, error):
             unit.run("mind.message_refused", **noted)
-            text = _REFUSED.format(printable(getattr(error, "message", str(error))))
+            text = _REFUSED.format(stream.printable(getattr(error, "message", str(error))))
             add_reply(unit, text, messages[0], now)
             return
-        until = to_micros(now + pause_after(max(each.attempts for each in messages), error))
+        until = to_micros(now + stream.pause_after(max(each.attempts for each in messages), error))
         unit.run("mind.message_postponed", not_before=until, **noted)

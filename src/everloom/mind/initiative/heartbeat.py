@@ -20,6 +20,7 @@ from everloom.mind.learning.archive import SpokenLine, said_before
 from everloom.mind.notes.files import STATUS
 from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import MindSetup
+from everloom.mind.prompts import prompt_named
 from everloom.models.ask import Passage, Question, Thinker
 from everloom.models.text import shortened
 from everloom.store import Row, Unit
@@ -37,17 +38,7 @@ _LONGEST_NOTE = 4_000
 _NOTES = ("SOUL.md", "IDENTITY.md", "USER.md", "THREADS.md")
 _NOTHING = ("no_notification", "no notification", "no_message", "no message", "none", "null", "silent", "n/a", "-", "…")
 
-_TASK = """\
-You are the agent of one continuous conversation. Nobody has written just now; this is a quiet moment in which you may \
-wonder whether to say something first. You are shown who you are, your status notes, how the conversation stands, and \
-its last messages.
-
-Reach out only when there is a reason that the person would welcome: something promised, something open that is due, \
-something that matters to them today. Do not ask again what was answered, or what you asked and got no answer to. \
-To stay silent is the usual choice.
-
-`message` is exactly what the person will read, with nothing about this decision in it; leave it empty to stay silent. \
-`reason` says in one line why you chose so."""
+_TASK = prompt_named("heartbeat")
 
 
 class Wish(BaseModel):
@@ -100,10 +91,6 @@ class Heartbeats:
             Heartbeat(row["id"], from_micros(row["at"]), row["outcome"], row["reason"], row["exchange_id"])
             for row in rows
         ]
-
-    def awareness(self) -> Awareness:
-        """Say how the conversation stands."""
-        return read_awareness(self._view().said, self._op.now, self._op.zone)
 
     def is_due(self) -> bool:
         """Say whether a slot has passed without a heartbeat; however many passed, one is due."""

@@ -24,6 +24,7 @@ from everloom.mind.learning.facts import FactLearner
 from everloom.mind.notes.files import STATUS, daily_heading, daily_name
 from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import MindSetup
+from everloom.mind.prompts import prompt_named
 from everloom.models.ask import Passage, Question
 from everloom.models.text import shortened
 from everloom.store.contract import FOREVER
@@ -44,18 +45,9 @@ _MOST_POINTS = 8
 _HAND_OFF_TOKENS = 12_000
 _VOWS = (" i will ", " i'll ", " we will ", " promise", " remind ", " ich werde ", " versprech", " je vais ", " voy a ")
 
-_PASS_TASK = """\
-It is the end of a day, and you look back at the last week of your one continuous conversation with a person. You are \
-shown your note on yourself as it is, your status notes, and what was said in these seven days.
+_PASS_TASK = prompt_named("nightly_pass")
 
-`note` is the whole text of the note on yourself, revised: keep what still holds, add what this week showed about how \
-you were of help, what you missed, what you repeated, what the person asked you to do otherwise, and drop what is no \
-longer so. Write it for yourself, plainly, in markdown. `line` is one sentence for today's page: what this day was."""
-
-_HAND_OFF_TASK = """\
-The older part of your conversation with a person is about to fade to an outline. You are shown what was said in it. \
-Leave yourself a note: which threads are still open, what was promised by whom and until when, and in which tone the \
-two of you speak. Short points, with names and dates; no more than eight of each."""
+_HAND_OFF_TASK = prompt_named("hand_off")
 
 
 class WeekReview(BaseModel):

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from importlib import resources
 from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
@@ -40,32 +41,10 @@ _LONGEST_QUERY = 2_000
 _LONGEST_EXCHANGE = 1_200
 _LONGEST_FACT = 500
 
-_NODS = frozenset(
-    """
-    ok okay k kk yes yeah yep yup no nope sure fine right alright great good nice cool perfect thanks thx ty cheers bye
-    hi hello hey lol haha hm hmm done wow sorry please welcome
-    ja jo nein doch danke bitte gut super prima genau klar passt tschüss hallo moin servus
-    oui non ouais merci bien daccord salut bonjour parfait voilà
-    sí si no vale gracias bueno hola adiós claro perfecto listo
-    sì grazie bene va ciao certo perfetto prego
-    sim não nao obrigado obrigada tudo bem tchau olá
-    nee bedankt dank goed prima hoi doei
-    tak nie dzięki dobrze cześć ano ne díky dobře ahoj
-    да нет спасибо хорошо ладно привет пока ок
-    はい いいえ ありがとう 了解 うん 好 好的 是 不是 谢谢 嗯 네 아니요 감사합니다 شكرا نعم لا
-    """.split()
-)
-_PHRASES = frozenset(
-    """
-    thank you|thanks a lot|thank you very much|you re welcome|you are welcome|got it|sounds good|no problem|of course
-    good night|good morning|see you|all right|vielen dank|danke schön|danke dir|gute nacht|guten morgen|alles klar
-    kein problem|bis später|bis dann|de rien|d accord|bonne nuit|à plus|ça marche|muchas gracias|de nada|buenas noches
-    está bien|va bene|di niente|buona notte|de acordo|muito obrigado|boa noite|dank je|graag gedaan|dziękuję bardzo
-    nie ma za co|не за что|спокойной ночи|どういたしまして|ありがとうございます
-    """.strip()
-    .replace("\n    ", "|")
-    .split("|")
-)
+# Words and, between bars, phrases with which people nod, in a dozen languages.
+_SMALL_TALK = (resources.files("everloom.mind.learning") / "small_talk.txt").read_text(encoding="utf-8").splitlines()
+_NODS = frozenset(word for line in _SMALL_TALK if "|" not in line for word in line.split())
+_PHRASES = frozenset(phrase for line in _SMALL_TALK if "|" in line for phrase in line.split("|"))
 
 
 @dataclass(frozen=True, slots=True)

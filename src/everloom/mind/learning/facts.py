@@ -18,6 +18,7 @@ from everloom.kernel.operation import Operation
 from everloom.mind.learning.archive import SpokenLine, is_worth_keeping, lines_of, tell_lines
 from everloom.mind.learning.proposal import FactDecision, FactProposal, decide
 from everloom.mind.ports import Fact, MindSetup
+from everloom.mind.prompts import prompt_named
 from everloom.models.ask import Passage, Question, Thinker
 from everloom.store import Unit
 
@@ -28,20 +29,7 @@ _LONGEST_MATERIAL = 12_000
 MOST_TRIES = 5
 _FIRST_PAUSE = timedelta(minutes=1)
 
-_TASK = """\
-You keep the lasting facts of one continuous conversation between a person and an agent. You are shown an exchange and \
-the facts nearest to it that are already kept, each with its number in brackets.
-
-Answer with operations:
-- ADD: the exchange tells something that is likely to matter in weeks: who somebody is, what they like, decided, \
-promised, own or plan. One short sentence that can be understood alone, with names instead of pronouns and dates \
-instead of "today".
-- UPDATE: it changes a fact that is shown. Give its number as fact_id and the whole new sentence as text.
-- DELETE: it makes a fact that is shown untrue, and nothing takes its place. Give its number as fact_id.
-- NOOP: nothing lasting was said.
-
-`about` lists the people, places or things that the sentence is about, by name. Leave out moods, greetings, and what \
-will be over tomorrow. Use no number that is not shown. Most exchanges teach nothing: then answer with no operations."""
+_TASK = prompt_named("facts")
 
 
 def _question_of(lines: Sequence[SpokenLine], shown: Sequence[Fact], op: Operation) -> Question:

@@ -21,6 +21,7 @@ _LISTED_LEVELS = 2
 _NUMBER_WIDTH = 6
 _AROUND = 2
 
+_COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 _TEXT = {"type": "string"}
 _MEMORY = ToolSpec(
     "memory",
@@ -28,7 +29,7 @@ _MEMORY = ToolSpec(
     {
         "type": "object",
         "properties": {
-            "command": {"type": "string", "enum": ["view", "create", "str_replace", "insert", "delete", "rename"]},
+            "command": {"type": "string", "enum": list(_COMMANDS)},
             "path": {**_TEXT, "description": "Such as /memories or /memories/projects/boat.md; rename has two others."},
             "view_range": {
                 "type": "array",
@@ -62,18 +63,11 @@ class MemoryTool:
 
     def call(self, command: Mapping[str, Any]) -> str:
         """Carry out one command and answer as the memory tool does; what it refuses is an EverloomError."""
-        verbs: dict[str, Callable[[Mapping[str, Any]], str]] = {
-            "view": self._view,
-            "create": self._create,
-            "str_replace": self._replace,
-            "insert": self._insert,
-            "delete": self._delete,
-            "rename": self._rename,
-        }
         asked = command.get("command")
-        if not isinstance(asked, str) or asked not in verbs:
-            raise Rejected(f"Unknown command: {asked}", hint=f"use one of {', '.join(verbs)}")
-        return verbs[asked](command)
+        if asked not in _COMMANDS:
+            raise Rejected(f"Unknown command: {asked}", hint=f"use one of {', '.join(_COMMANDS)}")
+        act: Callable[[Mapping[str, Any]], str] = getattr(self, f"_{asked}")
+        return act(command)
 
     def _view(self, command: Mapping[str, Any]) -> str:
         path = _text_in(command, "path")
@@ -111,7 +105,7 @@ class MemoryTool:
         self._notes.write(name, text)
         return f"File created successfully at: {path}"
 
-    def _replace(self, command: Mapping[str, Any]) -> str:
+    def _str_replace(self, command: Mapping[str, Any]) -> str:
         path, old = _text_in(command, "path"), _text_in(command, "old_str")
         new = "" if command.get("new_str") is None else _text_in(command, "new_str")
         at = 0
