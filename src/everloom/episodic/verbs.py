@@ -71,7 +71,7 @@ class Episodic:
         scenes to mend), recent_nodes; metadata says what to cache.""",
     )
     def get_context(self) -> ContextBlocks:
-        """Give the blocks that a conversation begins with."""
+        """Show the blocks of context that a conversation starts with."""
         from everloom.episodic.recall import get_context
 
         return get_context(self._being)
@@ -104,7 +104,7 @@ class Episodic:
         cluster_id: Annotated[int | None, helps("the cluster whose scenes are wanted", metavar="CLUSTER")] = None,
         *,
         limit: _Limit = 5,
-        query: Annotated[str | None, helps("only scenes that hold these words; of clusters, the nearest first")] = None,
+        query: Annotated[str | None, helps("only scenes with these words; among clusters, the nearest first")] = None,
         no_nodes: Annotated[bool, helps("leave the scenes out")] = False,
     ) -> ClusterMemory:
         """List the clusters, or bring back one cluster's scenes."""
@@ -266,7 +266,7 @@ class Episodic:
 
     @verb("Census", READS)
     def census(self) -> dict[str, int]:
-        """Count scenes by how they are, clusters, and notes that wait."""
+        """Count scenes by state, clusters, and waiting notes."""
         from everloom.episodic.patrol import census
 
         return census(self._being)

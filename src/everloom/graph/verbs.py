@@ -54,7 +54,7 @@ _MinImportance = Annotated[float, helps("only memories at least this important",
 _Archived = Annotated[bool, helps("also memories that have decayed")]
 _Relations = Annotated[Sequence[_RelationType] | None, helps("only relations of these types")]
 _Description = Annotated[str | None, Says("why, at length: the edge's own text")]
-_Refresh = Annotated[bool, helps("write it anew, or read it as it is", flag="--refresh/--read")]
+_Refresh = Annotated[bool, helps("write the page anew, or only read it", flag="--refresh/--read")]
 _Connect = Annotated[bool | None, helps("draw relations to what is near", flag="--edges/--no-edges")]
 
 
@@ -111,7 +111,7 @@ class Graph:
         postconditions: _After = None,
         connect: _Connect = None,
     ) -> results.Stored:
-        """Keep a new memory."""
+        """Store a new memory."""
         from everloom.graph.operations.memories import store
         from everloom.graph.results import MemoryFields
 
@@ -130,7 +130,7 @@ class Graph:
         tags: _Tags = None,
         importance: _Importance = 0.5,
     ) -> results.Stored:
-        """Keep a procedure with its steps."""
+        """Store a procedure with its steps."""
         from everloom.graph.operations.memories import store
         from everloom.graph.results import MemoryFields
 
@@ -156,7 +156,7 @@ class Graph:
         min_importance: _MinImportance = 0.0,
         archived: _Archived = False,
     ) -> results.Recalled:
-        """Bring back what a question touches, strongest first."""
+        """Find the memories that a question touches, strongest first."""
         from everloom.graph.index.recall import recall
         from everloom.graph.results import MemoryFilter
 
@@ -223,7 +223,7 @@ class Graph:
         preconditions: _Before = None,
         postconditions: _After = None,
     ) -> results.Changed:
-        """Change a memory; what is not named keeps its bytes."""
+        """Change a memory; everything that is not named stays byte for byte."""
         from everloom.graph.operations.memories import update
         from everloom.graph.results import MemoryFields
 
@@ -413,7 +413,9 @@ class Graph:
     def tags(
         self,
         *,
-        action: Annotated[Literal["list", "related", "suggest"], helps("a tag or an id says it, too")] = "list",
+        action: Annotated[
+            Literal["list", "related", "suggest"], helps("which list; the other options imply it")
+        ] = "list",
         tag: Annotated[str | None, Says("for related: the tags that stand beside this one", flag="--related")] = None,
         id: Annotated[str | None, Says("for suggest: the tags that this memory lacks", flag="--suggest")] = None,
     ) -> list[results.TagCount] | results.SuggestedTags:

@@ -12,8 +12,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-# Fields that say something only by being there.
-_ABSENT_WHEN_EMPTY = frozenset({"workspace_activity"})
+# Fields that say something to a model only by being there; programs find every field.
+_SPARED = frozenset({"workspace_activity"})
 
 
 def as_data(value: object, digits: int | None = None) -> Any:
@@ -30,7 +30,8 @@ def as_data(value: object, digits: int | None = None) -> Any:
             return [as_data(each, digits) for each in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
-        return {name: as_data(each, digits) for name, each in fields if each or name not in _ABSENT_WHEN_EMPTY}
+        is_spare = digits is not None
+        return {name: as_data(each, digits) for name, each in fields if each or not (is_spare and name in _SPARED)}
     dump = getattr(value, "model_dump", None)
     return dump(mode="json") if dump else _scalar(value, digits)
 

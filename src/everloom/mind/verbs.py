@@ -32,7 +32,7 @@ Addition = Annotated[str, Says("what to add; never empty")]
 Replace = Annotated[bool, Says("allow a cut of more than half")]
 Words = Annotated[str, Says("what the person will read")]
 DueAt = Annotated[str, Says("local: 2026-11-16T09:30, or 09:30 for the next time it is so", metavar="TIME")]
-Every = Annotated[Literal["daily", "weekdays", "weekly"] | None, Says("send it again at this rhythm")]
+Every = Annotated[Literal["daily", "weekdays", "weekly"] | None, Says("repeat it at this interval")]
 ScheduledId = Annotated[int, Says("the number of the message", metavar="ID")]
 VersionNumber = Annotated[int, Says("the number of the version", metavar="VERSION")]
 Before = Annotated[int | None, Says("older than this message", metavar="ID")]
@@ -132,12 +132,12 @@ class Mind:
 
     @verb("List compactions", READS)
     def compactions(self, *, limit: Limit = 20) -> results.CompactionList:
-        """Show when the oldest turns were folded, and what that took."""
+        """Show when the oldest turns were compacted, and what that cost."""
         return results.CompactionList(tuple(self.conversation.compactions(limit)))
 
     @verb("List heartbeats", READS)
     def heartbeats(self, *, limit: Limit = 20) -> results.HeartbeatList:
-        """Show when the agent wondered whether to speak first, and why it did or did not."""
+        """Show when the agent considered speaking first, and why it did or did not."""
         return results.HeartbeatList(tuple(self.pulse.recent(limit)))
 
     @verb("List the versions of a note", READS, cli=False)

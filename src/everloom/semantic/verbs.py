@@ -72,7 +72,7 @@ class Semantic:
         things stand (orientation), what waits for consolidation. Starts the seen log afresh.""",
     )
     def orient(self) -> results.Orientation:
-        """Say who you are, how you work and where you are."""
+        """Show who you are, how you work and where things stand."""
         from everloom.semantic.understanding.documents import orient
 
         return orient(self._op)
@@ -92,7 +92,7 @@ class Semantic:
         last_token: Annotated[int | None, Says("heartbeat_token of your last call", metavar="TOKEN")] = None,
         include_seen: Annotated[bool, helps("also what was shown already")] = False,
     ) -> results.BroughtToMind:
-        """Surface what topics touch and this session has not been shown."""
+        """Bring up what these topics call to mind and this session has not seen yet."""
         from everloom.semantic.recall.retrieval import bring_to_mind
 
         return bring_to_mind(self._op, topic_or_context, last_token, include_seen, self._policy.seen_gap)
@@ -106,7 +106,7 @@ class Semantic:
         name: its understanding and recent observations.""",
     )
     def recall(self, question_or_subject_name: Annotated[str, Says(metavar="QUESTION_OR_SUBJECT")]) -> results.Recall:
-        """Answer a question, or tell what is known of the subject of exactly this name or alias."""
+        """Answer a question, or show what is known about a subject."""
         from everloom.semantic.recall.retrieval import recall
 
         return recall(self._op, question_or_subject_name)
@@ -152,7 +152,7 @@ class Semantic:
         observed_at: Annotated[datetime | None, helps("when it was observed", metavar="DATE")] = None,
         idempotency_key: Key = None,
     ) -> results.Remembered:
-        """Keep one observation, making the subjects that do not exist yet."""
+        """Store one observation; subjects that do not exist yet are created."""
         from everloom.semantic.evidence.observations import remember
 
         given = NewObservation(
@@ -218,7 +218,7 @@ class Semantic:
     def sessions(
         self,
         limit: Limit = 10,
-        active_within_hours: Annotated[float, helps("how far to look back", flag="--active-within-hours")] = 24.0,
+        active_within_hours: Annotated[float, helps("hours to look back", flag="--active-within-hours")] = 24.0,
         *,
         after: Annotated[datetime | None, Says("began then or later; replaces the hours", metavar="DATE")] = None,
         before: Annotated[datetime | None, helps("began then or earlier", metavar="DATE", ends_day=True)] = None,
@@ -349,7 +349,7 @@ class Semantic:
         self,
         subject_names: Subjects,
         *,
-        after_id: Annotated[int, Says("only later ones", metavar="ID")] = 0,
+        after_id: Annotated[int, Says("only observations after this one", metavar="ID")] = 0,
         limit: Limit = 200,
     ) -> tuple[results.Observation, ...]:
         """Read the observations of all of these subjects, oldest first."""
@@ -384,7 +384,7 @@ class Semantic:
         content: Text,
         summary: Annotated[str, helps("its summary", flag="--summary")],
         *,
-        kind: Annotated[WrittenKind | None, helps("if the number of subjects does not tell")] = None,
+        kind: Annotated[WrittenKind | None, helps("which kind, if the number of subjects does not say it")] = None,
         source_observation_ids: Sources = None,
         reason: Reason = None,
         seen_through_id: SeenThrough = None,
@@ -462,7 +462,8 @@ class Semantic:
         ] = (),
         *,
         reviewed_intersections: Annotated[
-            Sequence[tuple[str, str]], Says("pairs that need none", flag="--pair", metavar="SUBJECT OTHER")
+            Sequence[tuple[str, str]],
+            Says("pairs of subjects that need none", flag="--pair", metavar="SUBJECT OTHER"),
         ] = (),
         idempotency_key: Key = None,
     ) -> consolidated.FinishedConsolidation:
@@ -473,7 +474,7 @@ class Semantic:
 
     @verb("Find similar subjects", READS, tools=_FULL)
     def find_similar_subjects(
-        self, *, limit: Limit = 20, min_score: Annotated[float, helps("how alike at least")] = 0.75
+        self, *, limit: Limit = 20, min_score: Annotated[float, helps("the least similarity to report")] = 0.75
     ) -> tuple[results.SubjectPair, ...]:
         """List subjects that are alike and share little: to be merged, or tagged together."""
         from everloom.semantic.recall.intersections import find_similar
@@ -484,7 +485,7 @@ class Semantic:
     def merge_subjects(
         self, primary: Subject, duplicate: Duplicate, *, expected_version: Version = None, idempotency_key: Key = None
     ) -> results.MergedSubjects:
-        """Make two subjects one: all of the duplicate moves to primary, and its name becomes an alias. No undoing."""
+        """Make two subjects one: all of the duplicate moves to primary, its name becomes an alias. Cannot be undone."""
         from everloom.semantic.evidence.merging import merge
 
         return merge(self._op, primary, duplicate, expected_version, idempotency_key)

@@ -28,9 +28,12 @@ COMMANDS = {
     "workspace": ("setup.workspace:workspace", "List, create, change and remove workspaces."),
     "remember": (
         "semantic:remember",
-        'Store one observation: everloom remember "James sails." --about James.',
+        "Store one observation; subjects that do not exist yet are created.",
     ),
-    "recall": ("semantic:recall", "Answer a question, or show what is known about a subject."),
+    "recall": (
+        "semantic:recall",
+        "Answer a question, or show what is known about a subject.",
+    ),
     "orient": ("semantic:orient", "Show who you are, how you work and where things stand."),
     "search": ("search:search", "Search all memories, best match first."),
     "show": ("search:show", "Show everything that is known about an item."),

@@ -155,7 +155,11 @@ def _switch(flag: str, each: Parameter) -> click.Option:
 def _help(each: Parameter) -> str:
     text = each.says.text
     repeated = "; may be repeated" if each.list_kind is not None and str not in each.kinds else ""
-    return f"{text[:1].upper()}{text[1:]}{repeated}." if text else ""
+    if not text:
+        return ""
+    # A name such as heartbeat_token keeps its own letters.
+    begin = text[:1] if "_" in text.split()[0] else text[:1].upper()
+    return f"{begin}{text[1:]}{repeated}{'' if text.endswith('…') else '.'}"
 
 
 def _choices(kind: Any) -> tuple[str, ...]:
