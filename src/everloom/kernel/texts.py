@@ -10,11 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from everloom.errors import Rejected
+
+T = TypeVar("T")
 
 # A memory is a statement, not a library: larger texts are to be split by whoever has them.
 LONGEST_TEXT = 200_000
@@ -89,6 +92,25 @@ def checked_name(name: object, what: str) -> str:
 def name_key(name: str) -> str:
     """Fold a name to the key under which it is found: case, and runs of space, `_` and `-`, do not matter."""
     return _NAME_BREAKS.sub(" ", unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())).strip()
+
+
+def checked_list(values: Iterable[T], what: str, most: int, *, least: int = 1) -> tuple[T, ...]:
+    """Accept a list of a bearable length; a bare text is not a list of its letters."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise Rejected(f"expected a list, not {type(values).__name__}", hint="write it in brackets, even if it is one")
+    known = tuple(values)
+    if not least <= len(known) <= most:
+        raise Rejected(f"{what}: {len(known)} were given", hint=f"give {least} to {most}")
+    return known
+
+
+def checked_names(values: Iterable[str], what: str, most: int, *, least: int = 1) -> dict[str, str]:
+    """Accept names, the first spelling of each under its key."""
+    found: dict[str, str] = {}
+    for value in checked_list(values, f"{what}s", most, least=least):
+        name = checked_name(value, what)
+        found.setdefault(name_key(name), name)
+    return found
 
 
 def content_hash(text: str) -> str:

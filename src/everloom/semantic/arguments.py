@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
 from everloom.errors import Rejected
-from everloom.kernel.texts import checked, checked_name, name_key
+from everloom.kernel.texts import checked, checked_list
 
 SearchMode = Literal["hybrid", "text", "embedding"]
 UnderstandingKind = Literal[
@@ -25,7 +25,6 @@ MOST_TAGS = 50
 MOST_NAMES = 200
 LONGEST_SUMMARY = 2_000
 _LONGEST_REASON = 2_000
-_LONGEST_KIND = 40
 # Ids are signed 64-bit numbers on both engines.
 _LARGEST_ID = 2**63 - 1
 
@@ -61,32 +60,6 @@ class Lesson:
     instead_of: int | None = None
 
 
-def tuple_of(values: Iterable[T]) -> tuple[T, ...]:
-    """Accept a list; a bare text is not a list of its letters."""
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise Rejected(f"expected a list, not {type(values).__name__}", hint="write it in brackets, even if it is one")
-    return tuple(values)
-
-
-def items(values: Iterable[T], what: str, most: int, *, least: int = 1) -> tuple[T, ...]:
-    """Accept a list of a bearable length."""
-    known = tuple_of(values)
-    if not least <= len(known) <= most:
-        raise Rejected(f"{what}: {len(known)} were given", hint=f"give {least} to {most}")
-    return known
-
-
-def names(
-    values: Sequence[str], what: str = "a subject's name", *, most: int = MOST_NAMES, least: int = 1
-) -> dict[str, str]:
-    """Accept names, the first spelling of each under its key."""
-    found: dict[str, str] = {}
-    for value in items(values, f"{what}s", most, least=least):
-        name = checked_name(value, what)
-        found.setdefault(name_key(name), name)
-    return found
-
-
 def one_id(value: object, what: str = "the id") -> int:
     """Accept an id."""
     # A bool is an int in Python, and nobody means the item with the id 1 by `True`.
@@ -97,7 +70,9 @@ def one_id(value: object, what: str = "the id") -> int:
 
 def ids(values: Sequence[int] | None, what: str, *, least: int = 0) -> tuple[int, ...]:
     """Accept ids, each once, in order."""
-    return tuple(dict.fromkeys(one_id(value, what) for value in items(values or (), what, MOST_IDS, least=least)))
+    return tuple(
+        dict.fromkeys(one_id(value, what) for value in checked_list(values or (), what, MOST_IDS, least=least))
+    )
 
 
 def limit(value: object, most: int = 1000) -> int:
@@ -122,18 +97,6 @@ def summary(text: object, what: str = "the summary") -> str:
 def optional(text: object, what: str, longest: int = _LONGEST_REASON) -> str | None:
     """Accept a text or nothing."""
     return None if text is None else checked(text, what, longest).strip()
-
-
-def kind(value: object) -> str | None:
-    """Accept the kind of an observation: one short word or nothing."""
-    if value is None:
-        return None
-    word = checked_name(value, "the kind")
-    if len(word) > _LONGEST_KIND:
-        raise Rejected(
-            f"the kind has {len(word)} characters", hint=f"{_LONGEST_KIND} is the most; fact, say, or preference"
-        )
-    return word
 
 
 def instant(value: object, what: str) -> datetime:

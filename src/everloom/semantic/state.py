@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from everloom.clock import from_micros, to_micros
-from everloom.kernel.journal import count_access
+from everloom.errors import NotFound
+from everloom.kernel.journal import Session, count_access, session_from
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import checked_name
 from everloom.semantic.parts import Activity, BriefUnderstanding, WorkspaceActivity
@@ -168,6 +169,15 @@ def note_call(op: Operation, name: str, used: Sequence[int] = ()) -> WorkspaceAc
         count_access(tx.unit, used, tx.at)
         tx.event(used=list(used))
         return activity(tx)
+
+
+def session_named(unit: Unit, label: str) -> Session:
+    """Find a session that must exist."""
+    wanted = checked_name(label, "the session's id")
+    row = unit.one("kernel.session_by_label", label=wanted)
+    if row is None:
+        raise NotFound(f"no session is called {wanted!r}", hint="sessions() lists them")
+    return session_from(row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,7 +248,7 @@ class Semantic:
         idempotency_key: Key = None,
     ) -> results.DescribedSession:
         """Write, or rewrite, the one note on what a conversation was about."""
-        from everloom.semantic.recall.sessions import describe_session
+        from everloom.semantic.understanding.understandings import describe_session
 
         return describe_session(self._op, summary, content, session_id, expected_version, idempotency_key)
 

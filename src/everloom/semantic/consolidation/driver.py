@@ -32,11 +32,12 @@ from everloom.semantic.consolidation.report import (
     review_subjects,
     soul_drift,
 )
+from everloom.semantic.evidence.identity import check_names
 from everloom.semantic.parts import SoulHint
-from everloom.semantic.recall.sessions import describe_session, recent_sessions
 from everloom.semantic.state import count, pending_count, state_of
-from everloom.semantic.understanding.understandings import NewText, create, update
+from everloom.semantic.understanding.understandings import NewText, create, describe_session, update
 from everloom.store import Unit
+from everloom.store.contract import FOREVER
 
 StepOutcome = Literal["written", "unchanged", "trivial", "skipped", "failed"]
 
@@ -148,7 +149,8 @@ class ConsolidationTask:
         """Count what waits, once every session has been quiet for a while."""
         op = self._operation(workspace)
         with op.read() as unit:
-            if recent_sessions(unit, 1, seen_from=to_micros(op.now - QUIET)):
+            anytime = {"started_from": -FOREVER, "started_until": FOREVER}
+            if unit.all("kernel.session_recent", seen_from=to_micros(op.now - QUIET), **anytime, limit=1):
                 return 0
             waiting = pending_count(unit) + count(unit, "consolidation.session_waiting_count")
             return waiting + (1 if state_of(unit).is_open else 0)
@@ -367,7 +369,7 @@ class _ConsolidationPass:
             return
         with self._op.write(f"review_{found.step.kind}") as tx:
             if found.step.kind == "subject":
-                review_subjects(tx, arguments.names(found.step.names), found.as_of)
+                review_subjects(tx, check_names(found.step.names), found.as_of)
             else:
                 one, other = found.step.names
                 review_pair(tx, (one, other), found.as_of)

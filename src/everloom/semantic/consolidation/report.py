@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.texts import checked_list
 from everloom.semantic import arguments
 from everloom.semantic.consolidation.plan import (
     ConsolidationPlan,
@@ -28,7 +29,7 @@ from everloom.semantic.consolidation.results import (
     SessionNeed,
     UnlinkedObservation,
 )
-from everloom.semantic.evidence.identity import need, need_one, regions_of, similarities
+from everloom.semantic.evidence.identity import check_names, need, need_one, regions_of, similarities
 from everloom.semantic.evidence.records import ancestors_of, linked_to, observations_of
 from everloom.semantic.parts import BriefUnderstanding, SoulHint
 from everloom.semantic.results import SubjectPair
@@ -260,7 +261,7 @@ def finish(op: Operation, generation: int, summary: str, reviewed: _Reviewed, ke
     Not as far as now: what was written while the pass went on has not been read, and the next report shows it.
     """
     text = arguments.summary(summary)
-    names = arguments.names(reviewed[0], most=_LARGEST_REVIEW, least=0)
+    names = check_names(reviewed[0], most=_LARGEST_REVIEW, least=0)
     pairs = _check_pairs(reviewed[1])
 
     def act(tx: Transaction) -> FinishedConsolidation:
@@ -285,9 +286,9 @@ def finish(op: Operation, generation: int, summary: str, reviewed: _Reviewed, ke
 def _check_pairs(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Accept pairs of subjects."""
     pairs = []
-    for pair in arguments.items(given, "reviewed_intersections", _LARGEST_REVIEW, least=0):
-        both = arguments.tuple_of(pair)
-        if len(both) != 2 or len(arguments.names(both)) != 2:
+    for pair in checked_list(given, "reviewed_intersections", _LARGEST_REVIEW, least=0):
+        both = checked_list(pair, "subjects of a pair", arguments.MOST_SUBJECTS)
+        if len(both) != 2 or len(check_names(both)) != 2:
             raise Rejected(f"{pair!r} is not a pair of subjects", hint="name two different subjects")
         pairs.append((both[0], both[1]))
     return pairs

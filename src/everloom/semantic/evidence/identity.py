@@ -16,7 +16,7 @@ import numpy.typing as npt
 from everloom.errors import NotFound
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
-from everloom.kernel.texts import analyse, name_key
+from everloom.kernel.texts import analyse, checked_names, name_key
 from everloom.semantic import arguments
 from everloom.semantic.arguments import NewSubject
 from everloom.semantic.parts import SimilarSubject
@@ -77,15 +77,20 @@ def need(unit: Unit, wanted: Mapping[str, str]) -> list[Region]:
     return list({known[key].id: known[key] for key in wanted}.values())
 
 
+def check_names(values: Iterable[str], *, most: int = arguments.MOST_NAMES, least: int = 1) -> dict[str, str]:
+    """Accept the names of subjects, by their keys."""
+    return checked_names(values, "a subject's name", most, least=least)
+
+
 def need_one(unit: Unit, name: str) -> Region:
     """Find one subject that must exist."""
-    (region,) = need(unit, arguments.names([name]))
+    (region,) = need(unit, check_names([name]))
     return region
 
 
 def need_ids(unit: Unit, names: Sequence[str]) -> list[int]:
     """Find the ids of a few subjects that must exist."""
-    return [region.id for region in need(unit, arguments.names(names, most=arguments.MOST_SUBJECTS))]
+    return [region.id for region in need(unit, check_names(names, most=arguments.MOST_SUBJECTS))]
 
 
 def _unknown(unit: Unit, key: str, name: str) -> NotFound:

@@ -13,7 +13,15 @@ from everloom.errors import Rejected
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Prepared
 from everloom.semantic import arguments
-from everloom.semantic.evidence.identity import Region, find, need_one, put_tags, subject_document, whole_document
+from everloom.semantic.evidence.identity import (
+    Region,
+    check_names,
+    find,
+    need_one,
+    put_tags,
+    subject_document,
+    whole_document,
+)
 from everloom.semantic.evidence.observations import subject_set
 from everloom.semantic.evidence.subjects import expect_version, relabel_subject, subjects_of
 from everloom.semantic.results import MergedSubjects
@@ -55,7 +63,7 @@ class _Prepared:
 
 def merge(op: Operation, primary: str, duplicate: str, expected: int | None, key: str | None) -> MergedSubjects:
     """Move everything of the duplicate to the primary, and leave its name as an alias."""
-    wanted, version = arguments.names([primary, duplicate]), arguments.version(expected)
+    wanted, version = check_names([primary, duplicate]), arguments.version(expected)
     with op.read() as unit:
         known = find(unit, wanted)
         two = list({known[name].id: known[name] for name in wanted if name in known}.values())

@@ -13,16 +13,19 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from everloom.clock import to_micros
+from everloom.errors import Rejected
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
-from everloom.kernel.texts import checked, content_hash
+from everloom.kernel.texts import checked, checked_list, checked_name, content_hash
 from everloom.semantic import arguments
 from everloom.semantic.arguments import NewObservation, NewSubject
-from everloom.semantic.evidence.identity import Candidates, Region, find, labels_of, mint, prepare_subjects
+from everloom.semantic.evidence.identity import Candidates, Region, check_names, find, labels_of, mint, prepare_subjects
 from everloom.semantic.evidence.records import need_active
 from everloom.semantic.results import Added, Remembered
 from everloom.semantic.state import activity, group_rows, names_in, reshape, state_for_writing, tick
 from everloom.store import Unit
+
+_LONGEST_KIND = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +64,13 @@ def prepare_observations(op: Operation, given: Iterable[NewObservation]) -> _Rea
     """Check observations; read the words and make the vectors of them and of subjects that may be new."""
     drafts = tuple(
         _ObservationDraft(
-            names=arguments.names(each.subject_names, most=arguments.MOST_SUBJECTS),
+            names=check_names(each.subject_names, most=arguments.MOST_SUBJECTS),
             content=(content := checked(each.content, "the content")),
             hash=content_hash(content),
-            kind=arguments.kind(each.kind),
+            kind=None if each.kind is None else _check_kind(each.kind),
             confidence=None if each.confidence is None else arguments.share(each.confidence, "the confidence"),
             observed_at=None if each.observed_at is None else arguments.instant(each.observed_at, "observed_at"),
-            related_to=arguments.ids(each.related_to, "related_to"),
+            related_to=arguments.ids(each.related_to, "related_to") if each.related_to else (),
         )
         for each in given
     )
@@ -77,6 +80,15 @@ def prepare_observations(op: Operation, given: Iterable[NewObservation]) -> _Rea
             wanted.setdefault(key, NewSubject(name=name))
     documents = op.index.prepare([draft.document(op.now) for draft in drafts])
     return _ReadyDrafts(drafts, prepare_subjects(op, wanted), documents)
+
+
+def _check_kind(value: str) -> str:
+    """Accept the kind of an observation: one short word."""
+    word = checked_name(value, "the kind")
+    if len(word) > _LONGEST_KIND:
+        hint = f"{_LONGEST_KIND} is the most; fact, say, or preference"
+        raise Rejected(f"the kind has {len(word)} characters", hint=hint)
+    return word
 
 
 def remember(op: Operation, given: NewObservation, key: str | None) -> Remembered:
@@ -93,7 +105,7 @@ def remember(op: Operation, given: NewObservation, key: str | None) -> Remembere
 
 def add_observations(op: Operation, given: Sequence[NewObservation], key: str | None) -> tuple[Added, ...]:
     """Keep many observations, all or none."""
-    ready = prepare_observations(op, arguments.items(given, "observations", arguments.MOST_OBSERVATIONS))
+    ready = prepare_observations(op, checked_list(given, "observations", arguments.MOST_OBSERVATIONS))
 
     def act(tx: Transaction) -> tuple[Added, ...]:
         added = write_observations(tx, ready)

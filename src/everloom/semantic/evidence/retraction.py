@@ -13,6 +13,7 @@ from everloom.clock import to_micros
 from everloom.errors import Conflict, Rejected
 from everloom.kernel.journal import kind_of
 from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.texts import checked_list
 from everloom.semantic import arguments
 from everloom.semantic.arguments import Lesson
 from everloom.semantic.evidence.observations import Observed, count_observed, prepare_observations, write_observations
@@ -120,7 +121,7 @@ def learn(
 
 def _check_lessons(lessons: Sequence[Lesson]) -> Sequence[Lesson]:
     """Accept lessons that say something, and supersede nothing twice."""
-    counted = arguments.items(lessons, "lessons", arguments.MOST_OBSERVATIONS, least=0)
+    counted = checked_list(lessons, "lessons", arguments.MOST_OBSERVATIONS, least=0)
     if any(each.observation is None and each.instead_of is None for each in counted):
         raise Rejected("a lesson says nothing", hint="give an observation, or the id of one that no longer holds")
     old = [arguments.one_id(each.instead_of, "instead_of") for each in counted if each.instead_of is not None]

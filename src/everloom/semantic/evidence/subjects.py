@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from everloom.clock import from_micros
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.operation import Operation, Transaction
-from everloom.kernel.texts import checked_name, name_key
+from everloom.kernel.texts import checked_list, checked_name, checked_names, name_key
 from everloom.semantic import arguments
 from everloom.semantic.arguments import NewSubject
 from everloom.semantic.evidence.identity import (
     Region,
+    check_names,
     find,
     labels_of,
     mint,
@@ -80,7 +81,7 @@ def _subject_from(row: Row, names: tuple[str, ...], tags: tuple[str, ...], texts
 def create_subjects(op: Operation, given: Sequence[NewSubject], key: str | None) -> tuple[CreatedSubject, ...]:
     """Make subjects, all or none."""
     wanted: dict[str, NewSubject] = {}
-    for each in arguments.items(given, "subjects", arguments.MOST_NAMES):
+    for each in checked_list(given, "subjects", arguments.MOST_NAMES):
         subject = NewSubject(
             name=checked_name(each.name, "a subject's name"),
             summary=arguments.optional(each.summary, "the summary", arguments.LONGEST_SUMMARY),
@@ -103,12 +104,12 @@ def create_subjects(op: Operation, given: Sequence[NewSubject], key: str | None)
 
 
 def _check_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    return tuple(arguments.names(tags, "a tag", most=arguments.MOST_TAGS, least=0).values())
+    return tuple(checked_names(tags, "a tag", arguments.MOST_TAGS, least=0).values())
 
 
 def get_subjects(op: Operation, names: Sequence[str]) -> tuple[Subject, ...]:
     """Show subjects by name or alias."""
-    wanted = arguments.names(names)
+    wanted = check_names(names)
     with op.read() as unit:
         return tuple(subjects_of(unit, [region.id for region in need(unit, wanted)]))
 

@@ -16,7 +16,7 @@ from everloom.clock import to_micros
 from everloom.errors import Rejected
 from everloom.kernel.operation import Operation
 from everloom.kernel.search import DEFAULT, Findings, Hit, Recipe, Scope
-from everloom.kernel.texts import checked, checked_name, name_key
+from everloom.kernel.texts import checked, checked_list, checked_name, name_key
 from everloom.semantic import arguments
 from everloom.semantic.arguments import SearchMode
 from everloom.semantic.evidence.identity import Region, find, need_ids
@@ -88,7 +88,7 @@ def bring_to_mind(
     given = [topic_or_context] if isinstance(topic_or_context, str) else topic_or_context
     topics = list(
         dict.fromkeys(
-            checked(topic, "the topic", _LONGEST_TOPIC) for topic in arguments.items(given, "topics", _MOST_TOPICS)
+            checked(topic, "the topic", _LONGEST_TOPIC) for topic in checked_list(given, "topics", _MOST_TOPICS)
         )
     )
     # Read before the search and written after it: a search may take long, and holds no transaction. Two calls of one

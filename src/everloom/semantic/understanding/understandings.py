@@ -1,6 +1,7 @@
 """Understandings: syntheses that are revised by superseding, never by overwriting.
 
-Owns what a new understanding replaces, what it inherits, which pointers follow it and which evidence it covers.
+Owns what a new understanding replaces, what it inherits, which pointers follow it and which evidence it covers. The
+note on a session is the exception: it is rewritten in place.
 """
 
 from __future__ import annotations
@@ -11,17 +12,24 @@ from typing import cast, get_args
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict, Rejected
+from everloom.kernel.journal import Session
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared, Standing
 from everloom.kernel.texts import checked
 from everloom.semantic import arguments
 from everloom.semantic.arguments import UnderstandingKind, WrittenKind
-from everloom.semantic.evidence.identity import Region, labels_of, need, need_ids, need_one, region_from
+from everloom.semantic.evidence.identity import Region, check_names, labels_of, need, need_ids, need_one, region_from
 from everloom.semantic.evidence.observations import subject_set
 from everloom.semantic.evidence.records import ancestors_of, need_active, need_observations, understandings_of
 from everloom.semantic.evidence.subjects import expect_version
-from everloom.semantic.results import CreatedUnderstanding, StructuralUnderstanding, Understanding, UpdatedUnderstanding
-from everloom.semantic.state import activity, clock_id, state_for_writing
+from everloom.semantic.results import (
+    CreatedUnderstanding,
+    DescribedSession,
+    StructuralUnderstanding,
+    Understanding,
+    UpdatedUnderstanding,
+)
+from everloom.semantic.state import activity, clock_id, session_named, state_for_writing, tick
 from everloom.store import Row, Unit
 
 _DOCUMENT_KINDS = ("soul", "protocol", "orientation")
@@ -116,7 +124,7 @@ def _check(op: Operation, given: NewText, prefix: str = "") -> _CheckedText:
     content = checked(given.content, f"the {prefix}content")
     summary = arguments.summary(given.summary, f"the {prefix}summary")
     named = given.subject_names
-    names = None if named is None else arguments.names(named, most=arguments.MOST_SUBJECTS, least=0)
+    names = None if named is None else check_names(named, most=arguments.MOST_SUBJECTS, least=0)
     version = arguments.version(given.expected_version)
     synthesis = Synthesis(
         kind="single_subject",
@@ -371,6 +379,76 @@ def _cover(tx: Transaction, fresh: int, subject_set: str, seen: int) -> None:
     same = [row["id"] for row in unit.all("semantic.observation_same_subjects", subject_set=subject_set, through=seen)]
     cited = [row["source_id"] for row in unit.all("semantic.source_observations", ids=[fresh])]
     tx.op.index.cover(unit, fresh, dict.fromkeys([*same, *cited]))
+
+
+def describe_session(
+    op: Operation, summary: str, content: str | None, session_id: str | None, expected: int | None, key: str | None
+) -> DescribedSession:
+    """Write a session's note in place of the one it has."""
+    label = session_id if session_id is not None else op.session
+    if label is None:
+        raise Rejected("there is no session to describe", hint="name one, or open the workspace with a session")
+    title, version = arguments.summary(summary), arguments.version(expected)
+    text = title if content is None else checked(content, "the content")
+    prepared = prepare_text(op, text, title)
+
+    def act(tx: Transaction) -> DescribedSession:
+        session = session_named(tx.unit, label)
+        note = _note_of(tx.unit, session, version)
+        document = replace(
+            text_document(op, text, title),
+            happened_at=tx.at,
+            labels=(session.label,),
+            session_id=tx.session_id,
+            model_tier=tx.model_tier,
+        )
+        ready = op.index.complete(prepared, {0: document})
+        # The one understanding that is rewritten in place: its history would be drafts of the same afternoon.
+        if note is None:
+            (item,) = op.index.add(tx.unit, ready, tx.at)
+        else:
+            item = note["id"]
+            op.index.revise(tx.unit, item, ready, tx.at)
+        _put_note(tx, item, session, is_new=note is None)
+        tx.event(id=item, session=session.label, summary=title)
+        return DescribedSession(
+            session_id=session.label,
+            understanding_id=item,
+            summary=title,
+            version=1 if note is None else note["version"] + 1,
+            started_at=session.started_at,
+        )
+
+    request = {"summary": title, "content": text, "session_id": label, "expected_version": version}
+    return op.write_once("describe_session", key, request, DescribedSession, act)
+
+
+def _note_of(unit: Unit, session: Session, version: int | None) -> Row | None:
+    """Find a session's note, at the version that the caller expects."""
+    unit.run("semantic.session_ensure", session=session.id)
+    (state,) = unit.all("semantic.session_get", session=session.id)
+    pointer = state["understanding_id"]
+    note = None if pointer is None else next(iter(unit.all("semantic.understanding_of", ids=[pointer])), None)
+    current = 0 if note is None else note["version"]
+    if version is not None and version != current:
+        raise Conflict(
+            f"the note of session {session.label!r} is at version {current}, not {version}",
+            hint="somebody wrote it since you looked; read it again, then decide",
+            current=None if note is None else understandings_of(unit, [pointer])[pointer],
+        )
+    return note
+
+
+def _put_note(tx: Transaction, item: int, session: Session, *, is_new: bool) -> None:
+    """Write the note's row; it has seen everything that happened so far."""
+    unit, generation, through = tx.unit, state_for_writing(tx.unit).current_generation, tick(tx.unit)
+    values = {"id": item, "generation": generation, "seen_through": through, "at": to_micros(tx.at)}
+    if is_new:
+        unit.run("semantic.understanding_add", **values, kind="session", version=1, reason=None, subject_set="")
+        unit.run("kernel.source_add", item=item, source=session.id)
+    else:
+        unit.run("semantic.understanding_rewrite", **values)
+    unit.run("semantic.session_described", session=session.id, understanding=item, through=through)
 
 
 def get_understandings(op: Operation, subject_names: Sequence[str], limit: int) -> tuple[Understanding, ...]:
