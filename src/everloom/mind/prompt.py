@@ -45,7 +45,7 @@ class PromptSection:
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltPrompt:
+class _BuiltPrompt:
     """A prompt, when it was made, and of which state of the notes."""
 
     text: str
@@ -61,17 +61,18 @@ class Prompt:
         self._op = setup.op
         self._lasting = timedelta(minutes=setup.policy.prompt_minutes)
         self._lock = Lock()
-        self._built: BuiltPrompt | None = None
+        self._built: _BuiltPrompt | None = None
 
     def text(self) -> str:
         """Say the prompt; the same one as before, if nothing asks for a new one."""
         with self._lock:
+            # The same bytes as long as nothing changed: a provider bills a cached prompt at a fraction.
             self._notes.sync()
             sections = self._sections()
             signature = self._notes.signature([name for section in sections for name in section.names])
             now = self._op.now
             if self._built is None or self._built.signature != signature or self._is_old(self._built, now):
-                self._built = BuiltPrompt(self._build(sections, now), now, signature)
+                self._built = _BuiltPrompt(self._build(sections, now), now, signature)
             return self._built.text
 
     def compaction_instructions(self) -> str:
@@ -81,7 +82,8 @@ class Prompt:
         except Rejected:
             return default_text(COMPACTION).strip()
 
-    def _is_old(self, built: BuiltPrompt, now: datetime) -> bool:
+    def _is_old(self, built: _BuiltPrompt, now: datetime) -> bool:
+        # A clock that was set back makes a prompt from the future, which is as wrong as an old one.
         return not timedelta(0) <= now - built.at < self._lasting
 
     def _sections(self) -> tuple[PromptSection, ...]:

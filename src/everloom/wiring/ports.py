@@ -92,6 +92,7 @@ class ConversationFacts:
         from everloom.mind.ports import Fact  # noqa: PLC0415
         from everloom.semantic.evidence import observations_of  # noqa: PLC0415
 
+        # Asked by the search itself, so that it looks on until enough of what it finds are facts.
         def are_facts(unit: Unit, ids: Sequence[int]) -> set[int]:
             return {item for item, each in observations_of(unit, ids).items() if each.kind == _FACT}
 

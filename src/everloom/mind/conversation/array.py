@@ -109,6 +109,7 @@ def _exchange_from(row: Row, said: dict[tuple[int, str], list[str]]) -> Exchange
 
 def entries_of(unit: Unit) -> tuple[ArrayEntry, ...]:
     """Read the entries from the last compaction on."""
+    # What a compaction left behind stays in the table, before this position.
     start = unit.one("mind.compaction_last")
     rows = unit.all("mind.entry_from", position=0 if start is None else start["position"])
     return tuple(
@@ -128,6 +129,7 @@ def append_turns(unit: Unit, turns: Sequence[Turn], exchange: int | None, at: da
     """Put turns at the end, without their reasoning; the answer is the position of each."""
     row = unit.one("mind.entry_last")
     first = 1 if row is None else row["position"] + 1
+    # Reasoning never reaches the disk: this is the only way in.
     kept = [without_thoughts(turn) for turn in turns]
     unit.many(
         "mind.entry_add",

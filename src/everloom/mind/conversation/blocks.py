@@ -106,6 +106,7 @@ def repair_pairs(turns: Iterable[Turn]) -> list[Turn]:
     A use without a result keeps its place, with a result that says it was lost: it may have happened. A result without
     a use is dropped: nobody asked for it. A use whose id was taken before gets another, and so does its result.
     """
+    # `taken` holds every id so far, `asked` those of the turn before with the names they now have.
     mended: list[Turn] = []
     taken: set[str] = set()
     asked: dict[str, str] = {}
@@ -173,6 +174,7 @@ def close_tool_loop(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     A provider wants the reasoning of a tool loop back until the user speaks again, and reasoning is not kept: turns
     that end with such a loop can only be sent without it.
     """
+    # Everything before the person last spoke is sent as it is: there no reasoning is wanted back.
     spoken = [place for place, turn in enumerate(turns) if turn.role == "user" and turn.text.strip()]
     start = spoken[-1] + 1 if spoken else 0
     results = {block.id: block for turn in turns[start:] for block in turn.blocks if isinstance(block, ToolResult)}

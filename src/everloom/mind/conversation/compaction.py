@@ -47,8 +47,11 @@ _FULLEST = 0.8
 _BRIM = 0.95
 # Less than this share of the bound is not worth a compaction: the prompt may be what fills the window.
 _LEAST_GAIN = 0.1
+# A summary longer than this has folded nothing.
 _SUMMARY_TOKENS = 4_096
+# One folding is enough, unless a single exchange is huge; more than three mean that the guess is wrong.
 _MOST_STEPS = 3
+# A provider that cannot fold now is asked again after a pause that doubles, so that no turn waits for it each time.
 _FIRST_REST = timedelta(minutes=1)
 _LONGEST_REST = timedelta(hours=1)
 _SENTENCE = re.compile(r"(?<=[.!?…。！？])\s+")
@@ -93,6 +96,7 @@ def cut_at(entries: Sequence[ArrayEntry], sizes: Sequence[int], bound: int) -> i
     """
     starts = [place for place, entry in enumerate(entries) if not place or _begins(entries[place - 1], entry)]
     cut = len(entries)
+    # From the newest back: as much as fits into the share that is kept, and rather a few turns more than none.
     for start in reversed(starts):
         kept = sum(sizes[start:])
         fits = kept <= bound * _KEPT_SHARE or (len(entries) - cut < LEAST_KEPT and kept <= bound // 2)
@@ -127,6 +131,7 @@ class Compactor:
         bound = bound_of(self._policy.compact_at, window)
         while len(done) < _MOST_STEPS:
             entries, size = self.measure(talker)
+            # A provider that folds by itself at the bound is given half as much again before we do it in its place.
             patient = talker is not None and talker.compacts is CompactionMode.THRESHOLD
             if size < (bound * 3 // 2 if patient else bound):
                 break
@@ -166,12 +171,14 @@ class Compactor:
         is_worth_it = sum(sizes[:cut]) >= bound * _LEAST_GAIN and not self._is_resting()
         if not cut or not (must or is_worth_it):
             return None
+        # Before the model is asked: what is about to fade is learnt from also when folding fails afterwards.
         self.hand_over(entries[:cut])
         head = as_turns(entries[:cut])
         try:
             way, folded, said = self._summarise(talker, head, bound)
         except ProviderError as error:
             self._rest(error)
+            # While there is still room, a summary tomorrow is better than an outline now.
             if not must:
                 return None
             way, folded, said = "outline", Compacted(outline(head, int(bound * _KEPT_SHARE))), None
@@ -198,6 +205,7 @@ class Compactor:
         instructions = self._around.instructions()
         summary = min(_SUMMARY_TOKENS, talker.window // 4)
         if talker.compacts is CompactionMode.ON_DEMAND:
+            # The same prompt and tools as in a turn: the provider reads all of it from its cache.
             talk = TalkRequest(
                 self._around.system(),
                 close_tool_loop(head),
@@ -210,6 +218,7 @@ class Compactor:
             if folded is None:
                 raise MalformedReply(f"{talker.name} compacted nothing")
             return "server", folded, said
+        # Any other provider reads the turns as quoted data, not as a conversation that it would go on with.
         room = int(talker.window * _FULLEST) - summary
         material = quoted(transcript(head, room), "conversation")
         asked = Turn("user", (TextBlock(_TASK.format(instructions=instructions.strip(), material=material)),))

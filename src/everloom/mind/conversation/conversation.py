@@ -82,6 +82,7 @@ class Conversation(Stream):
             # Another process may have answered in the meantime.
             if op is None or self.ripe_in() != 0.0:
                 return None
+            # Read under the lease: what arrives from here on belongs to the next turn.
             messages = stream.choose_batch(self.waiting())
             try:
                 self._compactor.fold_if_due(op, talker)
@@ -89,6 +90,7 @@ class Conversation(Stream):
             except Abandoned:
                 return None
             except Conflict:
+                # The lease ran out while the model thought. Nothing was written, and whoever has it now answers.
                 log.warning("another process took the turn; it answers what waits")
                 return None
             except Exception as error:
@@ -125,6 +127,7 @@ class Conversation(Stream):
         with self._turn_soon() as op:
             now = op.now
             exchange = Exchange(id=0, cause=cause, began_at=now, ended_at=now, reply=said)
+            # Outside the transaction: vectors take time, and the store must not wait for them.
             prepared = self._prepare([SpokenLine("agent", place, said, now)])
             to = StreamMessage(id=0, direction="in", channel=place, address=address, text="", at=now, state="answered")
             with op.write("speak") as writing:
@@ -161,6 +164,7 @@ class Conversation(Stream):
             if last is None:
                 return None
             number = int(last["id"])
+            # A summary cannot be made to forget one exchange, so only what still stands word for word is taken back.
             if number not in {entry.exchange_id for entry in array.entries_of(unit)}:
                 hint = "say what should be different instead; the summary holds it already"
                 raise Conflict("the last exchange was folded into a summary and cannot be taken out of it", hint=hint)
@@ -202,6 +206,7 @@ class Conversation(Stream):
             folding=self._folding(talker),
             is_stopping=is_stopping,
         )
+        # The newest message comes last and the past is as it was: a provider finds everything before it in its cache.
         asked = Turn("user", (TextBlock(stream.as_user_text(messages, op.zone)),))
         entries, size = self._compactor.measure(talker)
         answered = converse(talker, array.as_turns(entries), asked, setting, say)
@@ -255,6 +260,7 @@ class Conversation(Stream):
             kept, positions = self._keep(unit, exchange, answered.turns, prepared)
             if answered.folded_at is not None and cost is not None:
                 keep_compaction(unit, positions[answered.folded_at], now, cost)
+            # The mark is conditional on each message still waiting: whoever was answered elsewhere undoes this turn.
             if unit.run("mind.message_answered", ids=ids, exchange=kept.id) != len(ids):
                 raise Conflict("a message of this turn was answered or withdrawn meanwhile")
             add_reply(unit, answered.reply, newest, now, kept.id)
@@ -288,6 +294,7 @@ class Conversation(Stream):
     def _note_failure(self, unit: Unit, messages: Sequence[StreamMessage], error: Exception) -> None:
         """Let the messages rest, or give a refused one up and tell its sender."""
         now, ids = self._op.now, [each.id for each in messages]
+        # Only refusals in a row count: any other failure says nothing about the message.
         refusals = max(each.refusals for each in messages) + 1 if stream.is_refusal(error) else 0
         noted: dict[str, Any] = {
             "ids": ids,

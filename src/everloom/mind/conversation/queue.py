@@ -17,6 +17,7 @@ from everloom.models.talk import Say
 
 log = logging.getLogger(__name__)
 
+# Messages of other processes come without a word: so often they are looked for.
 _GLANCE = 0.5
 # After something that nobody expected: long enough not to fill a log.
 _LONG_PAUSE = 5.0
@@ -55,6 +56,7 @@ class Queue:
     def _pause(self, stop: Event) -> float:
         """Do what is ripe, and say how long nothing will be."""
         try:
+            # The reply is announced before folding, which may take a model a while.
             exchange = self._conversation.step(self._say, is_stopping=stop.is_set)
             if exchange is not None:
                 self._trouble = ""

@@ -80,10 +80,11 @@ class Stream:
         )
         with self._op.write("receive") as writing:
             unit = writing.unit
+            # Inside the transaction, so that a channel that hands the same message in twice at once makes one of it.
             known = None if key is None else unit.one("mind.message_by_key", channel=place, key=sender_key)
             if known is not None:
                 return _message_from(known)
-            return _get_message(unit, add_message(unit, message, sender_key))
+            return _get_message(unit, _add_message(unit, message, sender_key))
 
     def waiting(self) -> list[StreamMessage]:
         """List what came in and is not answered, oldest first."""
@@ -165,7 +166,7 @@ class Stream:
                 raise Conflict(f"message {message_id} is {found.state} and cannot become {to}", current=found.state)
 
 
-def add_message(unit: Unit, message: StreamMessage, key: str | None = None) -> int:
+def _add_message(unit: Unit, message: StreamMessage, key: str | None = None) -> int:
     """Write a new message into the log; the answer is its id."""
     (fresh,) = register(unit, "message", message.at)
     unit.run(
@@ -197,7 +198,7 @@ def add_reply(unit: Unit, text: str, to: StreamMessage, at: datetime, exchange: 
         state="unsent",
         exchange_id=exchange,
     )
-    add_message(unit, message)
+    _add_message(unit, message)
 
 
 def _get_message(unit: Unit, message_id: int) -> StreamMessage:
@@ -226,6 +227,7 @@ def _message_from(row: Row) -> StreamMessage:
 
 
 def _holding(unit: Unit, pieces: Sequence[str], limit: int, before: int) -> list[StreamMessage]:
+    # The longest piece leaves the store the fewest rows to read; the others are checked here.
     longest = max(pieces, key=len)
     if not longest:
         raise Rejected("there is nothing to look for", hint="give a word or a phrase")
@@ -243,6 +245,7 @@ def _holding(unit: Unit, pieces: Sequence[str], limit: int, before: int) -> list
 
 def _normalise(text: str) -> str:
     """Fold a text so that case, composition and runs of space do not matter."""
+    # Twice, because folding the case of a composed letter may take it apart again.
     return " ".join(unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold()).split())
 
 
@@ -265,6 +268,7 @@ def ripe_at(waiting: Sequence[StreamMessage], window: float) -> datetime | None:
     if not waiting:
         return None
     newest, pause = waiting[-1], timedelta(seconds=window)
+    # Somebody who sends a whole message now wants to know now, also whether it fails again.
     if newest.is_whole and not newest.attempts:
         return newest.at
     gathered = min(newest.at + pause, waiting[0].at + _MOST_WINDOWS * pause)

@@ -143,6 +143,7 @@ def _rounds(talker: Talker, course: _Course, setting: TurnSetting, say: Say) -> 
     while True:
         if setting.is_stopping():
             raise Abandoned("the turn was given up", hint="its messages wait for the next one")
+        # In the last round tools may no longer be used, so that every turn ends with words.
         is_last = used >= setting.rounds
         said = talker.talk(
             TalkRequest(

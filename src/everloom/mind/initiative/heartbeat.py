@@ -29,13 +29,15 @@ from everloom.store.contract import FOREVER
 if TYPE_CHECKING:
     from everloom.mind.conversation.conversation import Conversation
 
-Result = Literal["sent", "silent", "suppressed", "failed"]
+_Result = Literal["sent", "silent", "suppressed", "failed"]
 
+# Enough to count the unanswered and to see how lively it is.
 _READ = 200
 _SHOWN = 20
 _LONGEST_SHOWN = 500
 _LONGEST_NOTE = 4_000
 _NOTES = ("SOUL.md", "IDENTITY.md", "USER.md", "THREADS.md")
+# What models write when they mean to write nothing.
 _NOTHING = ("no_notification", "no notification", "no_message", "no message", "none", "null", "silent", "n/a", "-", "…")
 
 _TASK = prompt_named("heartbeat")
@@ -62,13 +64,13 @@ class Heartbeat:
 
     id: int
     at: datetime
-    outcome: Result
+    outcome: _Result
     reason: str
     exchange_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class LogView:
+class _LogView:
     """What a heartbeat sees of the log: its end, and who wrote last."""
 
     said: tuple[SpokenLine, ...]
@@ -126,18 +128,19 @@ class Heartbeats:
         made: list[Heartbeat] = []
 
         def also(unit: Unit, exchange: int) -> None:
+            # Looked at again inside the transaction: the model took its time, and the person may have written.
             last = unit.one("archive.written_last")
             if last is None or last["id"] != to["id"]:
-                raise Overtaken("the person wrote meanwhile")
+                raise _Overtaken("the person wrote meanwhile")
             made.append(self._add(unit, "sent", reason, exchange))
 
         try:
             conversation.speak(text, cause="heartbeat", channel=to["channel"], address=to["address"], also=also)
-        except Overtaken as error:
+        except _Overtaken as error:
             return self._record("silent", error.message)
         return made[-1]
 
-    def _wish(self, thinker: Thinker, notes: Notes, stand: Awareness, view: LogView) -> Wish:
+    def _wish(self, thinker: Thinker, notes: Notes, stand: Awareness, view: _LogView) -> Wish:
         parts = [f"{name}:\n{text[:_LONGEST_NOTE]}" for name in _NOTES if (text := notes.read(name))]
         parts.append(f"{STATUS}:\n{notes.show(STATUS) or '{}'}")
         parts.append(f"How it stands:\n{stand.describe()}")
@@ -151,17 +154,17 @@ class Heartbeats:
         question = Question(purpose="heartbeat", task=_TASK, passages=material, max_tokens=600, is_routine=True)
         return thinker.answer(question, Wish)
 
-    def _view(self) -> LogView:
+    def _view(self) -> _LogView:
         with self._op.read() as unit:
             said = tuple(said_before(unit, FOREVER, _READ)[::-1])
             is_waiting = bool(unit.all("mind.message_in_state", state="waiting"))
-            return LogView(said, unit.one("archive.written_last"), is_waiting)
+            return _LogView(said, unit.one("archive.written_last"), is_waiting)
 
-    def _record(self, outcome: Result, reason: str) -> Heartbeat:
+    def _record(self, outcome: _Result, reason: str) -> Heartbeat:
         with self._op.write("heartbeat") as writing:
             return self._add(writing.unit, outcome, reason, None)
 
-    def _add(self, unit: Unit, outcome: Result, reason: str, exchange: int | None) -> Heartbeat:
+    def _add(self, unit: Unit, outcome: _Result, reason: str, exchange: int | None) -> Heartbeat:
         now = self._op.now
         (fresh,) = register(unit, "heartbeat", now)
         unit.run(
@@ -170,7 +173,7 @@ class Heartbeats:
         return Heartbeat(fresh, now, outcome, reason, exchange)
 
 
-class Overtaken(Conflict):
+class _Overtaken(Conflict):
     """The person wrote while the agent was still wondering."""
 
 

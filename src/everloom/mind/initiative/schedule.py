@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LONGEST_MESSAGE = 4_000
 _LONGEST_TIME = 60
+# An agent that plans more than this has misunderstood something.
 _MOST_WAITING = 100
 
 
@@ -112,6 +113,7 @@ class Schedule:
 
         def also(unit: Unit, _exchange: int) -> None:
             known = {"id": each.id, "due_at": to_micros(each.due_at)}
+            # The due time is part of the condition: a message that was moved or cancelled meanwhile is not sent.
             if each.every:
                 after = next_moment(each.due_at, each.every, self._op.now, self._op.zone)
                 moved = unit.run("archive.scheduled_again", next=to_micros(after), **known)

@@ -50,14 +50,14 @@ _PASS_TASK = prompt_named("nightly_pass")
 _HAND_OFF_TASK = prompt_named("hand_off")
 
 
-class WeekReview(BaseModel):
+class _WeekReview(BaseModel):
     """What the agent makes of its week."""
 
     note: str
     line: str = ""
 
 
-class HandOff(BaseModel):
+class _HandOff(BaseModel):
     """What the agent leaves to itself when older turns fade."""
 
     open_threads: list[str] = Field(default_factory=list)
@@ -97,7 +97,7 @@ class SelfAwareness:
             raise Conflict("no model is configured", hint="set llm.small or llm.large")
         material = (Passage(self._material(night)),)
         question = Question(purpose="self_awareness", task=_PASS_TASK, passages=material, max_tokens=4_000)
-        outcome = self._write(thinker.answer(question, WeekReview), night)
+        outcome = self._write(thinker.answer(question, _WeekReview), night)
         detail = {"day": night.day.isoformat(), "note": outcome}
         # The receipt says that the pass was made. It comes last: a pass that dies before it is made again.
         with self._op.write("self_awareness") as writing:
@@ -105,7 +105,7 @@ class SelfAwareness:
             keep_receipt(writing.unit, night.key, "self_awareness", {}, detail, writing.at)
         return outcome
 
-    def _write(self, review: WeekReview, night: Night) -> str:
+    def _write(self, review: _WeekReview, night: Night) -> str:
         outcome = "written"
         try:
             self._notes.write(_NOTE, review.note)
@@ -179,6 +179,7 @@ def _hand_off(setup: MindSetup, notes: Notes, exchanges: Sequence[int]) -> None:
 
     A compaction that is tried again leaves no second one: until it succeeds, the array begins with the same exchange.
     """
+    # The oldest exchange names the hand-off: it is the same one until the array begins later.
     key = f"hand-off of exchange {min(exchanges, default=0)}"
     op = setup.op
     with op.read() as unit:
@@ -198,7 +199,7 @@ def _hand_off(setup: MindSetup, notes: Notes, exchanges: Sequence[int]) -> None:
             is_routine=True,
         )
         try:
-            note = thinker.answer(question, HandOff)
+            note = thinker.answer(question, _HandOff)
         except ProviderError as error:
             log.warning("the hand-off note is an outline: %s", error)
     notes.append_today(_tell_hand_off(note, lines, op))
@@ -206,16 +207,16 @@ def _hand_off(setup: MindSetup, notes: Notes, exchanges: Sequence[int]) -> None:
         keep_receipt(writing.unit, key, "hand_off", {}, {"messages": len(lines)}, writing.at)
 
 
-def _outline_points(lines: Sequence[SpokenLine]) -> HandOff:
+def _outline_points(lines: Sequence[SpokenLine]) -> _HandOff:
     """Pick what is probably open and what was probably promised, without a model."""
     asked = [line.text for line in lines if "?" in line.text]
     vowed = [line.text for line in lines if any(word in f" {line.text.casefold()} " for word in _VOWS)]
     rest = [line.text for line in lines if line.speaker == "person" and not is_trivial(line.text)]
     points = [shortened(text, 160) for text in (asked or rest)[-_MOST_POINTS:]]
-    return HandOff(open_threads=points, promises=[shortened(text, 160) for text in vowed[-_MOST_POINTS:]])
+    return _HandOff(open_threads=points, promises=[shortened(text, 160) for text in vowed[-_MOST_POINTS:]])
 
 
-def _tell_hand_off(note: HandOff, lines: Sequence[SpokenLine], op: Operation) -> str:
+def _tell_hand_off(note: _HandOff, lines: Sequence[SpokenLine], op: Operation) -> str:
     """Write a hand-off note as a part of the day's page."""
     span = f"{op.local(lines[0].at):%Y-%m-%d %H:%M} to {op.local(lines[-1].at):%Y-%m-%d %H:%M}"
     parts = [f"\n## Hand-off, {op.local():%H:%M}", f"{len(lines)} messages from {span} fade from the conversation."]

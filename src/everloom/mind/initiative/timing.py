@@ -167,6 +167,7 @@ def slot_before(now: datetime, hours: float, workspace: int) -> datetime | None:
     """
     if hours <= 0:
         return None
+    # Counted from 1970 in absolute time, so that every process finds the same slots without asking the others.
     period = timedelta(hours=hours)
     number = (now - EPOCH) // period
     start = EPOCH + number * period + _jitter(workspace, number, period)

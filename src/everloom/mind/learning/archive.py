@@ -131,6 +131,7 @@ def document_of(lines: Sequence[SpokenLine], zone: ZoneInfo, before: Sequence[Sp
     if not lines or not is_worth_keeping(lines):
         return None
     began = lines[0].at.astimezone(zone)
+    # Newest first, each cut to its share: a short answer is found by the question that it answers.
     near = [line.text.strip() for line in before if lines[0].at - line.at <= _SITTING and not is_trivial(line.text)]
     room = room_for([len(text) for text in near], LONGEST_BEFORE)
     channels = tuple(dict.fromkeys(line.channel for line in lines if line.channel))

@@ -24,8 +24,10 @@ from everloom.store import Unit
 
 log = logging.getLogger(__name__)
 
+# As many as a small model weighs well; more are rarely about the same thing.
 _SHOWN = 20
 _LONGEST_MATERIAL = 12_000
+# With pauses that grow fourfold, the fifth try is an hour and a half after the first.
 MOST_TRIES = 5
 _FIRST_PAUSE = timedelta(minutes=1)
 

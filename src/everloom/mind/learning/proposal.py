@@ -37,7 +37,7 @@ class FactProposal(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class IgnoredOperation:
+class _IgnoredOperation:
     """An operation that was not carried out, and why."""
 
     operation: str
@@ -50,7 +50,7 @@ class FactDecision:
     """What an exchange taught: what is done with a proposal."""
 
     changes: tuple[FactChange, ...] = ()
-    ignored: tuple[IgnoredOperation, ...] = ()
+    ignored: tuple[_IgnoredOperation, ...] = ()
 
 
 def decide(proposal: FactProposal, shown: Sequence[Fact]) -> FactDecision:
@@ -58,14 +58,14 @@ def decide(proposal: FactProposal, shown: Sequence[Fact]) -> FactDecision:
     known = {fact.id: fact for fact in shown}
     said = {content_hash(fact.text): fact.id for fact in shown}
     changes: list[FactChange] = []
-    ignored: list[IgnoredOperation] = []
+    ignored: list[_IgnoredOperation] = []
     touched: set[int] = set()
     for each in proposal.operations:
         if each.operation == "NOOP":
             continue
         why = _reason_against(each, known, said, touched)
         if why is not None:
-            ignored.append(IgnoredOperation(each.operation, each.fact_id, why))
+            ignored.append(_IgnoredOperation(each.operation, each.fact_id, why))
             continue
         changes.append(_change_of(each))
         if each.operation != "ADD" and each.fact_id is not None:

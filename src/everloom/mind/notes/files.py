@@ -30,13 +30,16 @@ IDENTITY = (SOUL, "IDENTITY.md", "USER.md", "TOOLS.md")
 DURABLE = ("MEMORY.md", "THREADS.md", "DEV-NOTES.md", "SELF-AWARENESS.md")
 KNOWN = (*IDENTITY, *DURABLE, COMPACTION, STATUS)
 
+# Deep enough for projects/boat/log.md; a person's whole tree of files is none of our business.
 _DEEPEST = 3
 _LONGEST_PART = 200
+# What Windows forbids in names is forbidden everywhere: notes move between machines.
 _FORBIDDEN = frozenset('<>:"|?*\\')
 # Control, format, unassigned, private and surrogate characters, and separators of lines.
 _HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _DAILY = "daily/"
 _DAILY_NAME = re.compile(r"daily/([0-9]{4}-[0-9]{2}-[0-9]{2})\.md")
+# A note is read whole into a prompt or an answer; a megabyte is far more than either takes.
 LARGEST = 1_000_000
 _CORNER = ".everloom"
 _PRIVATE = 0o700
@@ -178,6 +181,7 @@ class NoteFiles:
     def place(self, name: str) -> Path:
         """Turn a note's name into a path; refuse one that any link is on the way to."""
         where = self.root / name
+        # The real path is compared, not the last part alone: a linked folder leads outside as well.
         if os.path.realpath(where) != str(where):
             raise Rejected(f"{name} is a link, or lies behind one", hint="put a file there instead")
         return where
@@ -185,6 +189,7 @@ class NoteFiles:
     def look(self, name: str) -> FileText | None:
         """Read a note's file; None when there is none."""
         try:
+            # O_NONBLOCK: a pipe that somebody put there must not hold us up before it is seen to be no file.
             handle = os.open(self.place(name), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         except (FileNotFoundError, NotADirectoryError):
             return None

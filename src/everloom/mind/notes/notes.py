@@ -132,6 +132,7 @@ class Notes:
                 raise Rejected(f"{old} is a note that every mind has", hint="copy what you want to a new note")
             if self._sync.open(new).body:
                 raise Conflict(f"there is a note {new} already", hint="choose another name")
+            # New first: whoever dies in between leaves the text twice rather than nowhere.
             moved = self._sync.change(new, author, lambda note: _whole(note.name, body))
             self._sync.change(old, author, lambda _: "")
             return moved
@@ -175,6 +176,7 @@ class Notes:
             changed = []
             for name in sorted({*stamps, *rows, SOUL}):
                 known, coming = rows.get(name, ("", None))
+                # The soul may change without its file: it is always looked at.
                 if name != SOUL and self._sync.is_as_before(name, stamps.get(name), known, coming):
                     continue
                 try:

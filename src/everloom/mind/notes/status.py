@@ -15,6 +15,7 @@ from everloom.errors import Conflict, Rejected
 from everloom.kernel.texts import UNSTORABLE
 
 STAMPS = "_updated"
+# Fields that are written here and refused from callers.
 _LAST = "last_updated"
 RESERVED = (STAMPS, _LAST)
 _DEEPEST = 6
@@ -102,6 +103,7 @@ def patch_status(text: str, updates: Mapping[str, Any], at: str) -> str:
     before = parse_status(text)
     fields = {key: value for key, value in before.items() if key not in RESERVED}
     merged = merge(fields, updates)
+    # 1 == 1.0 == True in Python and not in JSON, so the spelling is compared, too.
     if merged == fields and _spell(merged) == _spell(fields) and text.strip():
         return text
     old = before.get(STAMPS)

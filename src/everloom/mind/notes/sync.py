@@ -45,7 +45,7 @@ class NoteVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class NoteRecord:
+class _NoteRecord:
     """What the table knows of a note: the newest version, the hash its file had, and the one on its way there."""
 
     id: int
@@ -91,6 +91,7 @@ class NoteSync:
                 self._stamps.clear()
                 self._is_ready = False
             self.files.prepare()
+            # Between processes by a file lock, between threads by ours: a file lock does not hold off its own process.
             with self.files.locked():
                 if not self._is_ready:
                     self._begin()
@@ -133,7 +134,7 @@ class NoteSync:
         self._trust(name, found, body)
         return OpenNote(name, body, version)
 
-    def _agree(self, record: NoteRecord, found: FileText | None, file: str) -> NoteVersion:
+    def _agree(self, record: _NoteRecord, found: FileText | None, file: str) -> NoteVersion:
         newest = record.newest
         match choose_step(file, record.known, record.coming):
             case SyncStep.ADOPT:
@@ -158,6 +159,7 @@ class NoteSync:
         if chosen is SoulSide.SOUL or (chosen is SoulSide.NEWER and not self._is_newer(found)):
             return self._put(self._open_file(SOUL), prose, "agent")
         if chosen is SoulSide.NEWER:
+            # The one that gives way becomes a version first, so that it can be restored.
             self._add(SOUL, prose, "agent", digest(prose))
         if chosen is not SoulSide.AGREED:
             self._tell_soul(file)
@@ -174,12 +176,14 @@ class NoteSync:
 
     def change(self, name: str, author: Author, make: Callable[[OpenNote], str]) -> NoteVersion:
         """Write what `make` makes of a note as it is now; the soul hears it first, so that it is never behind."""
+        # The person may save the file between our look and our write; then theirs is adopted and we begin again.
         for _ in range(_TRIES):
             note = self.open(name)
             body = make(note)
             if note.version is not None and body == note.body:
                 return note.version
             if name == SOUL:
+                # If we die after this, the file is older than the soul, and the next look writes it anew.
                 self._tell_soul(body)
             if (put := self._put(note, body, author)).version is not None and put.body == body:
                 return put.version
@@ -198,12 +202,13 @@ class NoteSync:
         found, record = self.files.look(note.name), self._record(note.name)
         if record is None or (digest(found.body) if found else "") != known:
             return self.open(note.name)
+        # Between the look above and this a person's save would be overwritten: an instant that no lock can close.
         self.files.put(note.name, body)
         self._mark(record.id, digest(body))
         self._trust(note.name, self.files.look(note.name), body)
         return OpenNote(note.name, body, version)
 
-    def _record(self, name: str) -> NoteRecord | None:
+    def _record(self, name: str) -> _NoteRecord | None:
         with self._op.read() as unit:
             return _find_record(unit, name)
 
@@ -271,6 +276,6 @@ def version_from(name: str, row: Row) -> NoteVersion:
     return NoteVersion(name, row["number"], row["body"], row["author"], from_micros(row["at"]))
 
 
-def _find_record(unit: Unit, name: str) -> NoteRecord | None:
+def _find_record(unit: Unit, name: str) -> _NoteRecord | None:
     row = unit.one("notes.note_by_name", name=name)
-    return None if row is None else NoteRecord(row["id"], row["body_hash"], row["next_hash"], version_from(name, row))
+    return None if row is None else _NoteRecord(row["id"], row["body_hash"], row["next_hash"], version_from(name, row))

@@ -78,6 +78,7 @@ class Gateway:
         """Start every part that is configured; a mistake in a setting is raised before anything runs."""
         self._prepare_http()
         self._prepare_telegram()
+        # Before anything is sent: what the last run was sending may have arrived, and is not sent again.
         recovered = self._conversation.recover(*self.running.channels)
         if recovered:
             self.running.notices.append(f"{recovered} messages were being sent when the last run ended; see the log")

@@ -43,7 +43,7 @@ _PAGE, _MOST_PAGES = 500, 10
 _CALLBACK_SECONDS = 20.0
 
 
-class HandedIn(BaseModel):
+class _HandedIn(BaseModel):
     """A message as a program hands it in; the same `key` twice is one message."""
 
     model_config = ConfigDict(extra="forbid")
@@ -54,7 +54,7 @@ class HandedIn(BaseModel):
     wait: Annotated[float, Field(ge=0, le=_LONGEST_WAIT)] = 0.0
 
 
-class EarlyAnswer(Exception):
+class _EarlyAnswer(Exception):
     """A request that ends before it is carried out."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -105,21 +105,21 @@ class HttpChannel:
     async def _post_signed(self, request: Request) -> JSONResponse:
         """Take a message from whoever knows the secret."""
         if self.secret is None:
-            raise EarlyAnswer(403, "no webhook is open here; EVERLOOM_WEBHOOK_SECRET opens one")
+            raise _EarlyAnswer(403, "no webhook is open here; EVERLOOM_WEBHOOK_SECRET opens one")
         body, header = await request.body(), request.headers.get(HEADER)
         if not is_signed(self.secret, body, header, int(time.time())):
-            raise EarlyAnswer(401, f"the signature is missing, wrong or too old; send {HEADER}: t=SECONDS,v1=HEX")
+            raise _EarlyAnswer(401, f"the signature is missing, wrong or too old; send {HEADER}: t=SECONDS,v1=HEX")
         # Sent once more within the window it is the same message.
         return await self._take(body, header)
 
     async def _take(self, body: bytes, usual_key: str | None) -> JSONResponse:
         """Store a message, and wait for its reply if that is wanted."""
         try:
-            handed = HandedIn.model_validate_json(body)
+            handed = _HandedIn.model_validate_json(body)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(step) for step in first["loc"])
-            raise EarlyAnswer(422, f"{place}: {first['msg']}" if place else first["msg"]) from None
+            raise _EarlyAnswer(422, f"{place}: {first['msg']}" if place else first["msg"]) from None
         text, key = checked(handed.text, "the text", LONGEST_TEXT), handed.key or usual_key
 
         def receive() -> StreamMessage:
@@ -149,9 +149,9 @@ class HttpChannel:
         if found is None:
             return False
         if found.workspace not in {None, self.workspace}:
-            raise EarlyAnswer(403, "this token is for another workspace")
+            raise _EarlyAnswer(403, "this token is for another workspace")
         if writes and found.read_only:
-            raise EarlyAnswer(403, "this token may only read")
+            raise _EarlyAnswer(403, "this token may only read")
         return found.read_only
 
     def _replies(self, after: int, address: str | None) -> list[StreamMessage]:
@@ -178,7 +178,7 @@ async def _guard(request: Request, act: Callable[[Request], Awaitable[JSONRespon
     """Carry a request out; whatever is wrong with it becomes its answer."""
     try:
         return await act(request)
-    except EarlyAnswer as early:
+    except _EarlyAnswer as early:
         return early.response
     except EverloomError as error:
         return JSONResponse({"error": error.message, "hint": error.hint}, meaning_of(error).http_status)
@@ -187,7 +187,7 @@ async def _guard(request: Request, act: Callable[[Request], Awaitable[JSONRespon
 def _number_in(request: Request, name: str, most: int) -> int:
     text = request.query_params.get(name, "0")
     if not (text.isascii() and text.isdecimal() and int(text) <= most):
-        raise EarlyAnswer(422, f"{name} is a number from 0 to {most}")
+        raise _EarlyAnswer(422, f"{name} is a number from 0 to {most}")
     return int(text)
 
 

@@ -22,11 +22,11 @@ _LOOK_EVERY = 0.2
 # How long a reply that another process writes is waited for.
 _LONGEST_WAIT = 600.0
 
-Read = Callable[[str], str]
+_Read = Callable[[str], str]
 Say = Callable[[str], None]
 
 
-def read_message(read: Read, prompt: str, more: str) -> str | None:
+def read_message(read: _Read, prompt: str, more: str) -> str | None:
     r"""Read one message: a line, lines that each end with a backslash, or a block between two lines of triple quotes.
 
     None at the end of the input; what was begun before it counts as a message.

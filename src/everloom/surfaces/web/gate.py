@@ -31,7 +31,7 @@ _BEARER = "bearer "
 Verify = Callable[[str], Pass | None]
 
 
-class RefusedRequest(Exception):
+class _RefusedRequest(Exception):
     """A request that goes no further."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
@@ -61,7 +61,7 @@ class Gate:
             return
         try:
             body = await self._admit(scope, receive)
-        except RefusedRequest as refused:
+        except _RefusedRequest as refused:
             await refused.response(scope, receive, send)
             return
         except EverloomError as error:
@@ -75,11 +75,12 @@ class Gate:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not is_welcome_host(host, self._rules):
-            raise RefusedRequest(
+            raise _RefusedRequest(
                 421, "this server is not called that; `everloom serve --allow-host NAME` allows a name"
             )
         if not is_welcome_origin(headers.get("origin"), host, self._rules):
-            raise RefusedRequest(403, "this page may not call; `everloom serve --allow-origin URL` allows it")
+            raise _RefusedRequest(403, "this page may not call; `everloom serve --allow-origin URL` allows it")
+        # Proxies are not believed: whoever can set a header could pretend to be anybody.
         address = scope["client"][0] if scope.get("client") else "unknown"
         token = await self._token(headers.get("authorization"), scope["path"], address)
         self._spend(address if token is None else f"token {token.subject}")
@@ -90,7 +91,7 @@ class Gate:
         if authorization is None:
             if self._rules.needs_token and path not in self._open_paths:
                 message = "a bearer token is needed; `everloom token create` makes one"
-                raise RefusedRequest(401, message, www_authenticate="Bearer")
+                raise _RefusedRequest(401, message, www_authenticate="Bearer")
             return None
         found = None
         if authorization.lower().startswith(_BEARER):
@@ -99,7 +100,7 @@ class Gate:
             # Counted apart: a client with an old token keeps nobody else at its address out.
             self._spend(f"wrong {address}", self._rules.wrong_token_cost)
             challenge = 'Bearer error="invalid_token"'
-            raise RefusedRequest(
+            raise _RefusedRequest(
                 401, "this token is wrong, expired or revoked; make another", www_authenticate=challenge
             )
         return found
@@ -107,23 +108,23 @@ class Gate:
     def _spend(self, caller: str, cost: float = 1.0) -> None:
         wait = self._budget.spend(caller, time.monotonic(), cost)
         if wait > 0:
-            raise RefusedRequest(429, "too many requests", retry_after=str(ceil(wait)))
+            raise _RefusedRequest(429, "too many requests", retry_after=str(ceil(wait)))
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         most = self._rules.most_bytes
         declared = headers.get("content-length", "0")
         if declared.isdecimal() and int(declared) > most:
-            raise RefusedRequest(413, f"a request has at most {most:,} bytes", connection="close")
+            raise _RefusedRequest(413, f"a request has at most {most:,} bytes", connection="close")
         body = bytearray()
         with anyio.move_on_after(self._rules.body_seconds):
             while True:
                 message = await receive()
                 body += message.get("body", b"")
                 if len(body) > most:
-                    raise RefusedRequest(413, f"a request has at most {most:,} bytes", connection="close")
+                    raise _RefusedRequest(413, f"a request has at most {most:,} bytes", connection="close")
                 if message["type"] != "http.request" or not message.get("more_body", False):
                     return bytes(body)
-        raise RefusedRequest(408, "the request did not arrive in time", connection="close")
+        raise _RefusedRequest(408, "the request did not arrive in time", connection="close")
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
