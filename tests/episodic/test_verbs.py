@@ -105,7 +105,7 @@ def test_the_diary_is_kept_by_day_and_never_deleted(being: Episodic, clock: Manu
 
 
 def test_rules_have_a_category_and_can_be_disabled(being: Episodic) -> None:
-    with pytest.raises(Rejected, match="no rule"):
+    with pytest.raises(Rejected, match="not a rule"):
         being.update_memory("partner_rules", "append", "be nice")
     being.update_memory("partner_rules", "append", "[style] Brevity: answer in two sentences")
     assert "- [style] Brevity: answer in two sentences" in being.get_context().system_prompt

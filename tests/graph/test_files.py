@@ -68,7 +68,7 @@ def test_a_broken_file_is_reported_with_its_line_and_left_untouched(loom: Loom, 
     write(graph, stored.path, broken)
     write(graph, "graph/fixes/no-title.md", "---\nid: x\ntype: fix\nimportance: high\n---\n\nText\n")
     problems = {each.path: each for each in graph.follow().problems}
-    assert (problems[stored.path].line, problems[stored.path].reason) == (3, "git left a merge conflict")
+    assert (problems[stored.path].line, problems[stored.path].reason) == (3, "it contains a git merge conflict")
     assert problems["graph/fixes/no-title.md"].reason == "title is missing"
     assert graph.stats().problems == tuple(problems[path] for path in sorted(problems))
     for act in (

@@ -243,7 +243,7 @@ def test_whoever_writes_while_the_agent_wonders_is_not_spoken_over(ready: Ready)
 
     answers.given["heartbeat"] = decide
     beat = Heartbeats(setup).beat(world.conversation, Notes(setup))
-    assert (beat.outcome, beat.reason) == ("silent", "the person wrote meanwhile")
+    assert (beat.outcome, beat.reason) == ("silent", "the person wrote in the meantime")
     assert world.conversation.log(limit=1)[0].text == "By the way, the dentist called."
 
 

@@ -117,8 +117,8 @@ def test_what_the_memory_tool_refuses_it_refuses_in_its_own_words(book: Notebook
     no(Rejected, "Invalid `insert_line`", "insert", path="/memories/a.md", insert_line="1", insert_text="x")
     no(Rejected, "Cannot delete the /memories directory itself", "delete", path="/memories/")
     no(NotFound, "The path /memories/none.md does not exist", "delete", path="/memories/none.md")
-    no(Rejected, "every mind has", "delete", path="/memories/SOUL.md")
-    no(Rejected, "every mind has", "rename", old_path="/memories/MEMORY.md", new_path="/memories/x.md")
+    no(Rejected, "standard note", "delete", path="/memories/SOUL.md")
+    no(Rejected, "standard note", "rename", old_path="/memories/MEMORY.md", new_path="/memories/x.md")
     no(Rejected, "Cannot rename the /memories directory itself", "rename", old_path="/memories", new_path="/memories/x")
     no(
         Conflict,

@@ -116,7 +116,7 @@ def test_a_removed_note_keeps_its_history_and_comes_back(book: Notebook) -> None
     assert book.found("new mast") == ["ship.md"]
     assert len(bodies(book, "boat.md")) == 6
     for name in ("MEMORY.md", "memory.md"):
-        with pytest.raises(Rejected, match="every mind has"):
+        with pytest.raises(Rejected, match="standard note"):
             book.notes.remove(name)
     with pytest.raises(NotFound):
         book.notes.remove("nothing.md")

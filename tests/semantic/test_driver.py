@@ -341,7 +341,7 @@ def test_a_model_that_is_down_stops_the_run_at_once_and_nothing_is_lost(place: W
     assert "nobody answers" in str(outcome.error)
     assert passed is not None
     assert not passed.finished
-    assert passed.stopped == "the model does not answer: nobody answers at the other end"
+    assert passed.stopped == "the model did not answer: nobody answers at the other end"
     written = [each.names for each in passed.taken]
     assert ("James",) in written
     assert run(place, Sage())[0].state == "resting"

@@ -114,7 +114,7 @@ def test_superseding_is_all_or_nothing_and_happens_once(loom: Loom, mind: Semant
         learn(op, [Lesson(observation=fact(LYON), instead_of=old), Lesson(observation=fact("x y"))], [], fails)
     assert [each.superseded_at for each in mind.list_observations(["James"])] == [None]
     gone(loom, old)
-    with pytest.raises(Conflict, match="superseded already"):
+    with pytest.raises(Conflict, match="already superseded"):
         gone(loom, old)
     with pytest.raises(NotFound):
         gone(loom, 4_000)

@@ -189,7 +189,7 @@ def _embed_texts(embedding: Embedding, texts: Sequence[str]) -> Floats:
     """Make the vectors of texts."""
     made = embedding.make(list(texts))
     if made is None:
-        raise ProviderBusy(f"{embedding.preferred} cannot be asked now", hint="`everloom doctor` tests it")
+        raise ProviderBusy(f"{embedding.preferred} cannot be asked now", hint="`everloom doctor` checks it")
     return made.rows["general"]
 
 
@@ -198,7 +198,7 @@ def _embed_cues(embedding: Embedding, cues: Sequence[str]) -> Floats:
     probes = [embedding.probe(cue) for cue in cues]
     rows = [probe.general for probe in probes if probe is not None and probe.model == embedding.preferred]
     if len(rows) < len(probes):
-        raise ProviderBusy(f"{embedding.preferred} cannot be asked now", hint="`everloom doctor` tests it")
+        raise ProviderBusy(f"{embedding.preferred} cannot be asked now", hint="`everloom doctor` checks it")
     return np.stack(rows)
 
 

@@ -35,7 +35,7 @@ Target = Literal[
 Action = Literal["get", "append", "update", "delete"]
 
 _Key = Annotated[str | None, Says("the same key never writes twice", is_plumbing=True)]
-_Limit = Annotated[int, helps("how many at most")]
+_Limit = Annotated[int, helps("maximum number of results")]
 _NodeId = Annotated[int, helps("the id of a scene", metavar="ID")]
 _Feeling = Annotated[
     Mapping[str, float] | Sequence[float] | str | None,
@@ -84,11 +84,11 @@ class Episodic:
     )
     def recall(
         self,
-        user_message: Annotated[str, helps("the message that may touch something", metavar="MESSAGE")] = "",
+        user_message: Annotated[str, helps("the message to recall by", metavar="MESSAGE")] = "",
         *,
         feeling: _Feeling = None,
     ) -> Recall:
-        """Bring back fragments of what a message or a feeling touches."""
+        """Recall fragments of what a message or a feeling brings up."""
         from everloom.episodic.recall import recall
 
         return recall(self._being, user_message, feeling)
@@ -101,13 +101,13 @@ class Episodic:
     )
     def recall_memory(
         self,
-        cluster_id: Annotated[int | None, helps("the cluster whose scenes are wanted", metavar="CLUSTER")] = None,
+        cluster_id: Annotated[int | None, helps("show the scenes of this cluster", metavar="CLUSTER")] = None,
         *,
         limit: _Limit = 5,
         query: Annotated[str | None, helps("only scenes with these words; among clusters, the nearest first")] = None,
         no_nodes: Annotated[bool, helps("leave the scenes out")] = False,
     ) -> ClusterMemory:
-        """List the clusters, or bring back one cluster's scenes."""
+        """List the clusters, or recall one cluster's scenes."""
         from everloom.episodic.recall import recall_memory
 
         return recall_memory(self._being, cluster_id, limit, query, no_nodes=no_nodes)
@@ -120,12 +120,12 @@ class Episodic:
     )
     def search_memory(
         self,
-        query: Annotated[str, helps("what to look for", metavar="QUERY")],
+        query: Annotated[str, helps("what to search for", metavar="QUERY")],
         *,
-        mode: Annotated[Literal["or", "and"], helps("any word, or all of them")] = "or",
+        mode: Annotated[Literal["or", "and"], helps("match any word, or all of them")] = "or",
         limit: _Limit = 10,
     ) -> FoundScenes:
-        """Look for scenes on purpose, forgotten ones included."""
+        """Search scenes, including forgotten ones."""
         from everloom.episodic.recall import search_memory
 
         return search_memory(self._being, query, mode, limit)
@@ -135,13 +135,13 @@ class Episodic:
         self,
         query: Annotated[str | None, helps("what was said", metavar="QUERY")] = None,
         *,
-        date_from: Annotated[datetime | None, helps("only what was said then or later", flag="--from")] = None,
+        date_from: Annotated[datetime | None, helps("only what was said on or after this date", flag="--from")] = None,
         date_to: Annotated[
-            datetime | None, helps("only what was said then or earlier", flag="--until", ends_day=True)
+            datetime | None, helps("only what was said on or before this date", flag="--until", ends_day=True)
         ] = None,
         limit: _Limit = 10,
     ) -> tuple[SaidMessage, ...]:
-        """Find what was said in conversations."""
+        """Search what was said in conversations."""
         from everloom.episodic.recall import search_history
 
         return search_history(self._being, query, date_from, date_to, limit)
@@ -169,7 +169,7 @@ class Episodic:
         ] = (),
         idempotency_key: _Key = None,
     ) -> NotesUpdated:
-        """Write down scenes and notes; ten waiting scenes start a patrol."""
+        """Record scenes and notes; ten waiting scenes start a patrol."""
         from everloom.episodic.entries import NotesRequest, update_notes
         from everloom.episodic.patrol import patrol_if_many_wait
 
@@ -207,7 +207,7 @@ class Episodic:
         *,
         action: Annotated[Literal["upsert", "delete"], helps("forget it", flag="--delete")] = "upsert",
     ) -> MemoryEntry:
-        """Write down who somebody or something is, or forget it."""
+        """Record who somebody or something is, or forget it."""
         from everloom.episodic.entries import update_relation
 
         return update_relation(self._being, entity_name, relation_type, content, action)
@@ -215,27 +215,27 @@ class Episodic:
     @_tool("Merge nodes", ADDS, "Make one scene of several that are one; the originals stay, absorbed in it.")
     def merge_nodes(
         self,
-        node_ids: Annotated[Sequence[int], helps("the scenes that are one", metavar="ID")],
-        summary: Annotated[str, helps("what all of them say", flag="--summary")],
+        node_ids: Annotated[Sequence[int], helps("the scenes to merge", metavar="ID")],
+        summary: Annotated[str, helps("what the merged scene says", flag="--summary")],
         feeling: Annotated[str | None, helps("how it felt", flag="--feeling")] = None,
         *,
         idempotency_key: _Key = None,
     ) -> MergedNodes:
-        """Make one scene of several; the originals stay, absorbed."""
+        """Merge several scenes into one; the originals are kept as its sources."""
         from everloom.episodic.scenes import merge_nodes
 
         return merge_nodes(self._being, node_ids, summary, feeling, idempotency_key)
 
     @_tool("Pin a node", ADDS_ONCE, "Hold a scene for ever: it neither ages nor dies.")
     def pin_node(self, node_id: _NodeId) -> Node:
-        """Hold a scene against ageing and dying."""
+        """Pin a scene, so that it does not age or fade."""
         from everloom.episodic.scenes import pin_node
 
         return pin_node(self._being, node_id, pinned=True)
 
     @_tool("Unpin a node", ADDS_ONCE, "Let a pinned scene age again.")
     def unpin_node(self, node_id: _NodeId) -> Node:
-        """Let a pinned scene age again."""
+        """Unpin a scene, so that it ages again."""
         from everloom.episodic.scenes import pin_node
 
         return pin_node(self._being, node_id, pinned=False)
@@ -247,19 +247,19 @@ class Episodic:
         patrol.""",
     )
     def trigger_patrol(self) -> Patrolled:
-        """Run a patrol now, or go on with one that was interrupted."""
+        """Run a patrol now, or continue one that was interrupted."""
         return self.run_patrol()
 
     @_tool("Patrol report", READS, "The newest patrols, step by step: counts, milliseconds, what was skipped and why.")
     def patrol_report(self, *, limit: Annotated[int, helps("how many patrols")] = 1) -> tuple[PatrolReport, ...]:
-        """Show the newest patrols step by step."""
+        """Show the latest patrols step by step."""
         from everloom.episodic.patrol import patrol_report
 
         return patrol_report(self._being, limit)
 
     @verb("Show a node", READS)
     def show(self, node_id: _NodeId) -> Node:
-        """Show a scene with every field; looking does not count as recalling."""
+        """Show a scene with all its fields; this does not count as recalling it."""
         from everloom.episodic.scenes import show_node
 
         return show_node(self._being, node_id)

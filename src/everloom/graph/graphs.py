@@ -71,7 +71,7 @@ class Graphs:
         if row is None and name is not None and name_key(wanted) != _DEFAULT:
             known = ", ".join(info.name for info in self.list()) or "none yet"
             raise NotFound(
-                f"there is no graph {wanted!r}", hint=f"there are: {known}; `everloom graph import` makes one"
+                f"there is no graph {wanted!r}", hint=f"there are: {known}; `everloom graph import` creates one"
             )
         if row is None:
             return self.create(wanted, self._places.default)
@@ -96,7 +96,7 @@ class Graphs:
         place = Path(directory or self._places.of(self._op.workspace.name, wanted)).expanduser().absolute()
         if known is not None:
             if Disk(Path(known["directory"])).root != Disk(place).root:
-                raise Conflict(f"the graph {wanted!r} lies in {known['directory']}", hint="choose another name")
+                raise Conflict(f"the graph {wanted!r} is in {known['directory']}", hint="choose another name")
             return self._open_row(known)
         disk = Disk(place)
         disk.prepare()

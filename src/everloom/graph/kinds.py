@@ -60,7 +60,7 @@ def checked_relation(name: str) -> str:
 def checked_share(value: float, what: str) -> float:
     """Accept a number from 0 to 1."""
     if not 0.0 <= value <= 1.0:
-        raise Rejected(f"{what} is {value}", hint="say a number from 0 to 1")
+        raise Rejected(f"{what} is {value}", hint="use a number from 0 to 1")
     return float(value)
 
 

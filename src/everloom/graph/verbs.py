@@ -36,10 +36,10 @@ _RelationType = Literal["SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQU
 
 _TOOLS = ("graph",)
 
-_Id = Annotated[str, helps("the memory's id, or its beginning", metavar="ID")]
-_EdgeId = Annotated[str, helps("the edge's id, or its beginning", metavar="ID")]
+_Id = Annotated[str, helps("the memory's id, or the beginning of it", metavar="ID")]
+_EdgeId = Annotated[str, helps("the edge's id, or the beginning of it", metavar="ID")]
 _Type = Annotated[MemoryType, helps("what kind of memory it is")]
-_Title = Annotated[str, helps("one line that says it")]
+_Title = Annotated[str, helps("a one-line title")]
 _Content = Annotated[str, helps("the text")]
 _Tags = Annotated[Sequence[str] | str | None, helps("separated by commas, or as JSON")]
 _Importance = Annotated[float, Says("0.8+ critical, 0.5-0.7 standard, 0.3-0.4 minor", least=0, most=1)]
@@ -49,13 +49,13 @@ _Before = Annotated[Sequence[str] | None, helps("what must hold before a procedu
 _After = Annotated[Sequence[str] | None, helps("what holds after a procedure", flag="--postcondition")]
 _Types = Annotated[Sequence[MemoryType] | None, helps("only these types")]
 _WithTags = Annotated[Sequence[str] | str | None, helps("only memories that have all of these tags")]
-_Limit = Annotated[int, helps("how many at most", least=1, most=100)]
+_Limit = Annotated[int, helps("maximum number of results", least=1, most=100)]
 _MinImportance = Annotated[float, helps("only memories at least this important", least=0, most=1)]
-_Archived = Annotated[bool, helps("also memories that have decayed")]
+_Archived = Annotated[bool, helps("include archived memories")]
 _Relations = Annotated[Sequence[_RelationType] | None, helps("only relations of these types")]
 _Description = Annotated[str | None, Says("why, at length: the edge's own text")]
 _Refresh = Annotated[bool, helps("write the page anew, or only read it", flag="--refresh/--read")]
-_Connect = Annotated[bool | None, helps("draw relations to what is near", flag="--edges/--no-edges")]
+_Connect = Annotated[bool | None, helps("relate it to similar memories automatically", flag="--edges/--no-edges")]
 
 
 class Graph:
@@ -148,7 +148,7 @@ class Graph:
     )
     def recall(
         self,
-        query: Annotated[str, helps("a question, or words to look for", metavar="QUERY")],
+        query: Annotated[str, helps("a question, or words to search for", metavar="QUERY")],
         *,
         limit: _Limit = 10,
         types: _Types = None,
@@ -186,14 +186,14 @@ class Graph:
     def search(
         self,
         *,
-        query: Annotated[str, helps("words to look for")] = "",
+        query: Annotated[str, helps("words to search for")] = "",
         types: _Types = None,
         tags: _WithTags = None,
         min_importance: _MinImportance = 0.0,
         limit: _Limit = 20,
         archived: _Archived = False,
     ) -> results.Recalled:
-        """List memories by type, tags and importance, newest change first."""
+        """List memories by type, tags and importance, most recently changed first."""
         from everloom.graph.index.recall import list_memories, recall
         from everloom.graph.results import MemoryFilter, Recalled
 
@@ -213,10 +213,12 @@ class Graph:
         self,
         id: _Id,
         *,
-        type: Annotated[MemoryType | None, helps("another kind of memory; the file moves")] = None,
-        title: Annotated[str | None, helps("another title")] = None,
-        content: Annotated[str | None, helps("another text")] = None,
-        tags: Annotated[Sequence[str] | str | None, helps("in place of the old ones, separated by commas")] = None,
+        type: Annotated[MemoryType | None, helps("the new type; the file is moved")] = None,
+        title: Annotated[str | None, helps("the new title")] = None,
+        content: Annotated[str | None, helps("the new text")] = None,
+        tags: Annotated[
+            Sequence[str] | str | None, helps("the new tags, separated by commas; they replace the old ones")
+        ] = None,
         importance: _Share = None,
         confidence: _Share = None,
         steps: _Steps = None,
@@ -246,7 +248,7 @@ class Graph:
     )
     def relate(
         self,
-        from_id: Annotated[str, helps("the memory where the relation begins")],
+        from_id: Annotated[str, helps("the memory at which the relation starts")],
         to_id: Annotated[str, helps("the memory it leads to")],
         type: Annotated[_RelationType, helps("what kind of relation it is")],
         *,
@@ -254,7 +256,7 @@ class Graph:
         context: Annotated[str | None, Says("why, in a few words")] = None,
         description: _Description = None,
     ) -> results.DrawnEdge:
-        """Draw a relation, or change the one that is there."""
+        """Add a relation between two memories, or change an existing one."""
         from everloom.graph.operations.edges import relate
 
         ends = (from_id, to_id)
@@ -317,9 +319,9 @@ class Graph:
         self,
         id: _EdgeId,
         *,
-        type: Annotated[_RelationType | None, helps("another type")] = None,
+        type: Annotated[_RelationType | None, helps("the new type")] = None,
         strength: _Share = None,
-        description: Annotated[str | None, helps("another text")] = None,
+        description: Annotated[str | None, helps("the new text")] = None,
     ) -> results.DrawnEdge:
         """Change an edge and both memories' sides of it."""
         from everloom.graph.operations.edges import update_edge
@@ -328,7 +330,7 @@ class Graph:
 
     @verb("Delete an edge", DESTROYS, tools=_TOOLS, tool="memory_edge_delete")
     def edge_delete(self, id: _EdgeId) -> results.Edge:
-        """Take a relation back: its file and both sides."""
+        """Remove a relation: its file and both sides."""
         from everloom.graph.operations.edges import delete_edge
 
         return delete_edge(self._graph, id)
@@ -344,9 +346,9 @@ class Graph:
         self,
         title: Annotated[str, helps("what happened, in one line")],
         *,
-        type: Annotated[str, helps("what kind of thing it was")] = "",
+        type: Annotated[str, helps("what kind of event it was")] = "",
         tags: _Tags = None,
-        summary: Annotated[str, helps("in a sentence")] = "",
+        summary: Annotated[str, helps("a one-sentence summary")] = "",
         memory_id: Annotated[str | None, helps("the memory it is about", flag="--memory", metavar="ID")] = None,
     ) -> results.NotedEpisode:
         """Add an entry to today's diary."""
@@ -367,9 +369,9 @@ class Graph:
         memory_relate.""",
     )
     def reflect(
-        self, *, dry_run: Annotated[bool, helps("only propose: write nothing, ask no model")] = False
+        self, *, dry_run: Annotated[bool, helps("only make proposals: write nothing and ask no model")] = False
     ) -> results.Reflected:
-        """Group what is alike; write insights with a language model, or propose them without one."""
+        """Group similar memories; write insights with a language model, or propose them without one."""
         from everloom.graph.pages.insights import reflect
 
         return reflect(self._graph, dry_run=dry_run)
@@ -382,7 +384,7 @@ class Graph:
         models="REFLECTION.md: themes, patterns across projects, most read, insights, merges.",
     )
     def reflection(self, *, refresh: _Refresh = True) -> results.Page:
-        """Write REFLECTION.md: themes, patterns, insights."""
+        """Write REFLECTION.md: themes, patterns and insights."""
         from everloom.graph.kinds import REFLECTION
         from everloom.graph.pages.core import read_page
         from everloom.graph.pages.reflection import write_reflection
@@ -397,7 +399,7 @@ class Graph:
         models="CORE.md: the memories that are most alive, on one page.",
     )
     def core(self, *, refresh: _Refresh = True) -> results.Page:
-        """Write CORE.md: what is most alive."""
+        """Write CORE.md, which lists the most active memories."""
         from everloom.graph.kinds import CORE
         from everloom.graph.pages.core import read_page, write_core
 
@@ -419,12 +421,12 @@ class Graph:
         tag: Annotated[str | None, Says("for related: the tags that stand beside this one", flag="--related")] = None,
         id: Annotated[str | None, Says("for suggest: the tags that this memory lacks", flag="--suggest")] = None,
     ) -> list[results.TagCount] | results.SuggestedTags:
-        """List tags, those beside one, or those that a memory lacks."""
+        """List tags, the tags that occur with one, or tags that a memory may lack."""
         from everloom.errors import Rejected
         from everloom.graph.operations.suggestions import list_tags, tags_for
 
         if tag is not None and id is not None:
-            raise Rejected("a tag and an id are two questions", hint="ask one at a time")
+            raise Rejected("give a tag or an id, not both", hint="ask for one at a time")
         if (action == "related" and tag is None) or (action == "suggest" and id is None):
             raise Rejected(f"{action} needs {'a tag' if action == 'related' else 'an id'}", hint="give it")
         return list_tags(self._graph, tag) if id is None else tags_for(self._graph, id)
@@ -437,14 +439,14 @@ class Graph:
         models="Count memories by type and state, edges and tags; tell which files cannot be read.",
     )
     def stats(self) -> results.GraphStats:
-        """Count what there is, and tell which files cannot be read."""
+        """Count memories, edges and tags, and list files that cannot be read."""
         from everloom.graph.index.catalog import stats
 
         return stats(self._graph)
 
     @verb("Recent memories", READS)
     def recent(self, *, limit: _Limit = 20) -> list[results.MemoryBrief]:
-        """List what changed last."""
+        """List the most recently changed memories."""
         from everloom.graph.index.recall import list_memories
 
         return list_memories(self._graph, limit=limit)
@@ -455,28 +457,28 @@ class Graph:
         keep: Annotated[str, Says("the memory that stays")],
         duplicate: Annotated[str, Says("the memory that is folded into it")],
     ) -> results.MergedMemory:
-        """Fold one memory into another."""
+        """Merge one memory into another."""
         from everloom.graph.operations.memories import merge
 
         return merge(self._graph, keep, duplicate)
 
     @verb("Pin a memory", ADDS_ONCE)
     def pin(self, id: _Id) -> results.Changed:
-        """Put a memory into the vault, where nothing fades."""
+        """Move a memory to the vault, where it does not fade."""
         from everloom.graph.operations.memories import pin
 
         return pin(self._graph, id, pinned=True)
 
     @verb("Unpin a memory", ADDS_ONCE)
     def unpin(self, id: _Id) -> results.Changed:
-        """Take a memory out of the vault."""
+        """Move a memory out of the vault."""
         from everloom.graph.operations.memories import pin
 
         return pin(self._graph, id, pinned=False)
 
     @verb("Decay", ADDS_ONCE)
     def decay(self) -> results.Decayed:
-        """Weigh every memory; what has decayed leaves the present."""
+        """Compute the strength of every memory, and archive those that have decayed."""
         from everloom.graph.index.decay import decay
 
         return decay(self._graph)
@@ -485,7 +487,7 @@ class Graph:
     def reindex(
         self, *, write_json: Annotated[bool, Says("also write _index.json and _state.json for other tools")] = False
     ) -> results.Reindexed:
-        """Read every file anew and complete one-sided relations."""
+        """Read every file again and complete one-sided relations."""
         from everloom.graph.operations.importing import reindex
 
         return reindex(self._graph, as_json=write_json)

@@ -97,7 +97,9 @@ def name_key(name: str) -> str:
 def checked_list(values: Iterable[T], what: str, most: int, *, least: int = 1) -> tuple[T, ...]:
     """Accept a list of a bearable length; a bare text is not a list of its letters."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise Rejected(f"expected a list, not {type(values).__name__}", hint="write it in brackets, even if it is one")
+        raise Rejected(
+            f"expected a list, not {type(values).__name__}", hint="write it in brackets, even if it is a single item"
+        )
     known = tuple(values)
     if not least <= len(known) <= most:
         raise Rejected(f"{what}: {len(known)} were given", hint=f"give {least} to {most}")

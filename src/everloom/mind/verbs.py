@@ -65,7 +65,7 @@ class Mind:
         "Answers the whole status.",
     )
     def update_status(self, updates: Updates) -> Mapping[str, Any]:
-        """Record what holds right now in status.json; each change is stamped with its time."""
+        """Update status.json, the record of how things stand; each change is stamped with its time."""
         return self.notes.update_status(updates)
 
     @_tool("List notes", READS, "The names of all notes that the person and the agent share.", agent=False)
@@ -89,7 +89,7 @@ class Mind:
         "long as the note, unless replace is true.",
     )
     def write_note(self, name: NoteName, body: Body, replace: Replace = False) -> results.NoteWritten:
-        """Write a note anew; earlier versions are kept."""
+        """Replace the text of a note; earlier versions are kept."""
         return _written(self.notes.write(name, body, replace=replace))
 
     @_tool(
@@ -106,28 +106,28 @@ class Mind:
         "from.",
     )
     def schedule_message(self, text: Words, at: DueAt, every: Every = None) -> Scheduled:
-        """Plan a message that the agent will send."""
+        """Schedule a message that the agent will send."""
         return self.schedule.add(text, at, every or "")
 
     @_tool("List scheduled messages", READS, "What will be said, and when.")
     def list_scheduled(self) -> Sequence[Scheduled]:
-        """List the messages that wait for their time."""
+        """List scheduled messages."""
         return self.schedule.waiting()
 
     @_tool("Cancel a scheduled message", DESTROYS, "Take a scheduled message back.")
     def cancel_scheduled(self, id: ScheduledId) -> results.Cancelled:  # noqa: A002  the contract's name
-        """Take a planned message back."""
+        """Cancel a scheduled message."""
         self.schedule.cancel(id)
         return results.Cancelled(id)
 
     @verb("Show the log", READS)
     def log(self, *, query: Holding = None, before: Before = None, limit: Limit = 20) -> results.ConversationLog:
-        """Show the log of record, newest last: every message on every channel, and what became of it."""
+        """Show the log, newest last: every message on every channel and its state."""
         return results.ConversationLog(tuple(self.conversation.log(limit, before, query)[::-1]))
 
     @verb("Show the array", READS)
     def array(self) -> results.ArrayView:
-        """Show what the model sees now: the turns since the last compaction, after it."""
+        """Show what the model sees now: the last compaction and the turns since."""
         return results.view_of(self.conversation.turns())
 
     @verb("List compactions", READS)
@@ -147,7 +147,7 @@ class Mind:
 
     @verb("Restore a note", DESTROYS, cli=False)
     def restore_note(self, name: NoteName, number: VersionNumber) -> results.NoteWritten:
-        """Make an earlier version of a note the newest one."""
+        """Restore an earlier version of a note."""
         return _written(self.notes.restore(name, number))
 
     @cached_property

@@ -78,7 +78,9 @@ def ids(values: Sequence[int] | None, what: str, *, least: int = 0) -> tuple[int
 def limit(value: object, most: int = 1000) -> int:
     """Accept how many answers are wanted."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise Rejected(f"cannot answer {value!r} items", hint=f"ask for 1 to {most}")
+        raise Rejected(
+            f"the limit must be a whole number from 1 to {most:,}, not {value!r}", hint=f"ask for 1 to {most}"
+        )
     return value
 
 
@@ -108,7 +110,7 @@ def instant(value: object, what: str) -> datetime:
     try:
         return value.astimezone(UTC)
     except OverflowError as error:
-        raise Rejected(f"{what} {value.isoformat()} is out of reach", hint="give a nearer time") from error
+        raise Rejected(f"{what} {value.isoformat()} is out of range", hint="give a nearer time") from error
 
 
 def hours(value: object) -> float:

@@ -176,7 +176,7 @@ def session_named(unit: Unit, label: str) -> Session:
     wanted = checked_name(label, "the session's id")
     row = unit.one("kernel.session_by_label", label=wanted)
     if row is None:
-        raise NotFound(f"no session is called {wanted!r}", hint="sessions() lists them")
+        raise NotFound(f"there is no session called {wanted!r}", hint="sessions() lists them")
     return session_from(row)
 
 

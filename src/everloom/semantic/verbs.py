@@ -32,14 +32,14 @@ About = Annotated[Sequence[str], helps("what it is about", flag="--about", metav
 Text = Annotated[str, Says(metavar="TEXT")]
 Id = Annotated[int, Says(metavar="ID")]
 Ids = Annotated[Sequence[int], Says(metavar="ID")]
-Sources = Annotated[Sequence[int] | None, helps("observations it rests on", flag="--source", metavar="ID")]
+Sources = Annotated[Sequence[int] | None, helps("observations it is based on", flag="--source", metavar="ID")]
 SeenThrough = Annotated[int | None, Says("as_of_id of what you read", metavar="ID")]
 Reason = Annotated[str | None, helps("why", flag="--reason")]
 Alias = Annotated[str, Says(metavar="ALIAS")]
 Duplicate = Annotated[str, Says(metavar="DUPLICATE")]
 Tags = Annotated[Sequence[str], Says(metavar="[TAG]")]
 Summary = Annotated[str, Says(metavar="SUMMARY")]
-Limit = Annotated[int, helps("how many at most", flag="--limit")]
+Limit = Annotated[int, helps("maximum number of results", flag="--limit")]
 Mode = Annotated[SearchMode, helps("what to search by", flag="--mode")]
 Version = Annotated[int | None, Says("version you read; conflict if it moved on", metavar="NUMBER")]
 Key = Annotated[str | None, Says("makes the call safe to repeat", metavar="KEY", is_plumbing=True)]
@@ -90,7 +90,7 @@ class Semantic:
         topic_or_context: Annotated[str | Sequence[str], Says(metavar="TOPIC")],
         *,
         last_token: Annotated[int | None, Says("heartbeat_token of your last call", metavar="TOKEN")] = None,
-        include_seen: Annotated[bool, helps("also what was shown already")] = False,
+        include_seen: Annotated[bool, helps("also what was already shown")] = False,
     ) -> results.BroughtToMind:
         """Bring up what these topics call to mind and this session has not seen yet."""
         from everloom.semantic.recall.retrieval import bring_to_mind
@@ -113,7 +113,7 @@ class Semantic:
 
     @verb("Reset what was seen", READS, tools=_CORE)
     def reset_seen(self) -> results.SeenReset:
-        """Forget what this conversation was shown, so that bring_to_mind brings it again. orient does so too."""
+        """Forget what this conversation was shown, so that bring_to_mind shows it again. orient does this too."""
         from everloom.semantic.state import reset_seen
 
         return reset_seen(self._op)
@@ -221,7 +221,9 @@ class Semantic:
         active_within_hours: Annotated[float, helps("hours to look back", flag="--active-within-hours")] = 24.0,
         *,
         after: Annotated[datetime | None, Says("began then or later; replaces the hours", metavar="DATE")] = None,
-        before: Annotated[datetime | None, helps("began then or earlier", metavar="DATE", ends_day=True)] = None,
+        before: Annotated[
+            datetime | None, helps("only sessions that began at this time or earlier", metavar="DATE", ends_day=True)
+        ] = None,
     ) -> tuple[results.SessionSummary, ...]:
         """List the conversations of this workspace, the latest active first."""
         from everloom.semantic.recall.sessions import list_sessions
@@ -232,7 +234,7 @@ class Semantic:
     def what_happened(
         self, session_id: Annotated[str, Says(metavar="SESSION")], *, limit: Limit = 1000
     ) -> results.SessionStory:
-        """Tell what one session observed, in order."""
+        """List what one session observed, in order."""
         from everloom.semantic.recall.sessions import what_happened
 
         return what_happened(self._op, session_id, limit)
@@ -256,7 +258,7 @@ class Semantic:
     def create_subjects(
         self, subjects: Annotated[Sequence[NewSubject], Says(metavar="SUBJECT")], *, idempotency_key: Key = None
     ) -> tuple[results.CreatedSubject, ...]:
-        """Name subjects before anything is known of them; all or none, and none whose name or alias is taken."""
+        """Create subjects before anything is known about them; all or none, and no name or alias may be taken."""
         from everloom.semantic.evidence.subjects import create_subjects
 
         return create_subjects(self._op, subjects, idempotency_key)
@@ -272,7 +274,7 @@ class Semantic:
     def get_subjects_by_tag(
         self, tag: Annotated[str, Says(metavar="TAG")], *, limit: Limit = 200
     ) -> tuple[results.Subject, ...]:
-        """Show the subjects that carry a tag."""
+        """Show the subjects that have a tag."""
         from everloom.semantic.evidence.subjects import get_subjects_by_tag
 
         return get_subjects_by_tag(self._op, tag, limit)
@@ -281,7 +283,7 @@ class Semantic:
     def set_subject_summary(
         self, subject_name: Subject, summary: Text, *, expected_version: Version = None, idempotency_key: Key = None
     ) -> results.Subject:
-        """Say in a line what a subject is."""
+        """Set a subject's one-line summary."""
         from everloom.semantic.evidence.subjects import set_summary
 
         return set_summary(self._op, subject_name, summary, expected_version, idempotency_key)
@@ -299,7 +301,7 @@ class Semantic:
     def add_alias(
         self, subject_name: Subject, alias: Alias, *, expected_version: Version = None, idempotency_key: Key = None
     ) -> results.Subject:
-        """Let a subject be found under another name, too."""
+        """Add another name under which a subject is found."""
         from everloom.semantic.evidence.subjects import add_alias
 
         return add_alias(self._op, subject_name, alias, expected_version, idempotency_key)
@@ -308,7 +310,7 @@ class Semantic:
     def remove_alias(
         self, subject_name: Subject, alias: Alias, *, expected_version: Version = None, idempotency_key: Key = None
     ) -> results.Subject:
-        """Take another name from a subject; its own name stays."""
+        """Remove an alias from a subject."""
         from everloom.semantic.evidence.subjects import remove_alias
 
         return remove_alias(self._op, subject_name, alias, expected_version, idempotency_key)
@@ -332,14 +334,14 @@ class Semantic:
     def add_observations(
         self, observations: Annotated[Sequence[NewObservation], Says(metavar="FILE")], *, idempotency_key: Key = None
     ) -> tuple[results.Added, ...]:
-        """Keep many observations at once, all or none."""
+        """Store many observations at once, all or none."""
         from everloom.semantic.evidence.observations import add_observations
 
         return add_observations(self._op, observations, idempotency_key)
 
     @verb("Delete observations", DESTROYS, tools=_FULL)
     def delete_observations(self, ids: Ids, *, idempotency_key: Key = None) -> results.DeletedObservations:
-        """Take back slips of this conversation, before the next consolidation begins; others stay, with reasons."""
+        """Delete mistakes of this conversation, before the next consolidation begins; says why others stay."""
         from everloom.semantic.evidence.retraction import delete_observations
 
         return delete_observations(self._op, ids, idempotency_key)
@@ -352,7 +354,7 @@ class Semantic:
         after_id: Annotated[int, Says("only observations after this one", metavar="ID")] = 0,
         limit: Limit = 200,
     ) -> tuple[results.Observation, ...]:
-        """Read the observations of all of these subjects, oldest first."""
+        """List the observations tagged with all of these subjects, oldest first."""
         from everloom.semantic.evidence.records import list_observations
 
         return list_observations(self._op, subject_names, after_id, limit)
@@ -366,7 +368,7 @@ class Semantic:
         *,
         limit: Limit = 20,
     ) -> tuple[results.SemanticHit, ...]:
-        """Search the observations that are tagged with all of these subjects."""
+        """Search the observations tagged with all of these subjects."""
         from everloom.semantic.recall.retrieval import query_observations
 
         return query_observations(self._op, subject_names, query, mode, limit)
@@ -391,7 +393,7 @@ class Semantic:
         expected_version: Version = None,
         idempotency_key: Key = None,
     ) -> results.CreatedUnderstanding:
-        """Write what is understood of one subject, or of what several share.
+        """Write an understanding of one subject, or of what several have in common.
 
         It supersedes the active one of the same kind and subjects; `expected_version` 0 says that there is none.
         """
@@ -410,7 +412,7 @@ class Semantic:
 
     @verb("Get an understanding's history", READS, tools=_FULL)
     def get_understanding_history(self, understanding_id: Id) -> tuple[results.Understanding, ...]:
-        """Walk back from an understanding through all that it supersedes."""
+        """Show an understanding and all that it supersedes, newest first."""
         from everloom.semantic.understanding.understandings import get_history
 
         return get_history(self._op, understanding_id)
@@ -419,35 +421,35 @@ class Semantic:
     def search(
         self, query: Annotated[str, Says(metavar="QUERY")], limit: Limit = 10, mode: Mode = "hybrid"
     ) -> tuple[results.SemanticHit, ...]:
-        """Search understandings and observations, strongest first; marks nothing as seen."""
+        """Search understandings and observations, best match first; marks nothing as seen."""
         from everloom.semantic.recall.retrieval import search
 
         return search(self._op, query, limit, mode)
 
     @verb("Show", READS)
     def show(self, id: Id) -> results.Observation | results.Understanding | results.Subject:  # noqa: A002  as above
-        """Show one observation, understanding or subject, whole."""
+        """Show one observation, understanding or subject in full."""
         from everloom.semantic.evidence.records import show
 
         return show(self._op, id)
 
     @verb("Get the consolidation report", READS, tools=_FULL)
     def get_consolidation_report(self, *, limit: Limit = 100) -> consolidated.ConsolidationReport:
-        """List what waits for consolidation, the most valuable first; at most `limit` of each sort."""
+        """List what is waiting for consolidation, most valuable first; at most `limit` of each kind."""
         from everloom.semantic.consolidation.report import consolidation_report
 
         return consolidation_report(self._op, limit)
 
     @verb("Get what waits for consolidation", READS, tools=_FULL)
     def get_pending_consolidation(self, *, limit: Limit = 100) -> tuple[consolidated.Pending, ...]:
-        """List subjects and intersections with news, in the order to take them."""
+        """List subjects and intersections with new observations, in the order to work through them."""
         from everloom.semantic.consolidation.report import pending
 
         return pending(self._op, limit)
 
     @verb("Begin a consolidation", ADDS, tools=_FULL)
     def begin_consolidation(self, *, idempotency_key: Key = None) -> consolidated.BegunConsolidation:
-        """Begin a generation; answers the report to work through."""
+        """Begin a consolidation; returns the report to work through."""
         from everloom.semantic.consolidation.report import begin
 
         return begin(self._op, idempotency_key)
@@ -467,7 +469,7 @@ class Semantic:
         ] = (),
         idempotency_key: Key = None,
     ) -> consolidated.FinishedConsolidation:
-        """End the pass; what you reviewed and left unchanged stops waiting."""
+        """Finish the consolidation; what you reviewed and left unchanged is no longer waiting."""
         from everloom.semantic.consolidation.report import finish
 
         return finish(self._op, generation, summary, (reviewed_subject_names, reviewed_intersections), idempotency_key)
@@ -476,7 +478,7 @@ class Semantic:
     def find_similar_subjects(
         self, *, limit: Limit = 20, min_score: Annotated[float, helps("the least similarity to report")] = 0.75
     ) -> tuple[results.SubjectPair, ...]:
-        """List subjects that are alike and share little: to be merged, or tagged together."""
+        """List similar subjects that share little: candidates for merging or for shared tags."""
         from everloom.semantic.recall.intersections import find_similar
 
         return find_similar(self._op, limit, min_score)

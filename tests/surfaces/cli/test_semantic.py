@@ -115,7 +115,7 @@ def test_consolidate_tells_what_it_wrote_and_what_it_cost(thinking: Call) -> Non
     assert "5 questions" in told.out
     again = thinking("consolidate", "--json").result
     assert (again["taken"], again["finished"]) == ([], False)
-    assert "nothing waits" in thinking("consolidate").out
+    assert "nothing is waiting" in thinking("consolidate").out
 
 
 @pytest.mark.promise("consolidate.dry-run")

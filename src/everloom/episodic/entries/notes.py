@@ -123,7 +123,7 @@ def _as_text(scene: object) -> str:
 def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesUpdated:
     """Keep scenes and notes, in place of earlier ones if asked to."""
     if request.action not in ("append", "update"):
-        raise Rejected(f"there is no action {request.action!r}", hint="say append or update")
+        raise Rejected(f"there is no action {request.action!r}", hint="use append or update")
     op = being.op
     scenes = [write_down(scene, op.today) for scene in _as_list(request.scenes)]
     notes = [_parse_note(note) for note in _as_list(request.notes)]
@@ -199,7 +199,7 @@ def _parse_note(note: object) -> tuple[_NoteType, str]:
     given = note if isinstance(note, Mapping) else {"content": note}
     kind = given.get("type", "note")
     if kind not in ("note", "someday"):
-        raise Rejected(f"there is no type of note {kind!r}", hint="say note or someday")
+        raise Rejected(f"there is no type of note {kind!r}", hint="use note or someday")
     return kind, checked(given.get("content"), "the note")
 
 
@@ -226,7 +226,7 @@ def _change_type(tx: Transaction, change: Mapping[str, Any]) -> None:
     """Make a note one for some day, or the other way round."""
     note, kind = find_note(tx.unit, change.get("id")), change.get("type")
     if kind not in ("note", "someday") or note.type == "scene":
-        raise Rejected(f"note {note.id} cannot become {kind!r}", hint="a note or someday can become the other")
+        raise Rejected(f"note {note.id} cannot become {kind!r}", hint="only note and someday can be exchanged")
     change_note(tx, note, note.content, kind=kind)
 
 
@@ -246,7 +246,7 @@ def find_note(unit: Unit, key: object) -> BeingNote:
     if row is None:
         raise NotFound(f"no note has the id {key!r}", hint="update_memory with target notes and action get lists them")
     if row["patrol_id"] is not None:
-        raise Conflict(f"note {key} has become scene {row['scene_id']}", hint="scenes change by merge_nodes")
+        raise Conflict(f"note {key} has become scene {row['scene_id']}", hint="change scenes with merge_nodes")
     return _note_from(row)
 
 

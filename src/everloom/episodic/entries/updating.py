@@ -174,7 +174,7 @@ def _parse_rule(text: str) -> MemoryEntry:
     """Read a rule from "[category] title: body"."""
     parts = _RULE.fullmatch(text.strip())
     if parts is None:
-        raise Rejected("this is no rule", hint="write [category] title: body")
+        raise Rejected("this is not a rule", hint="write it as [category] title: body")
     title = checked_name(parts["title"], "the rule's title")
     detail = {"category": parts["category"].strip(), "enabled": True}
     return MemoryEntry(target="partner_rules", key=title, title=title, content=parts["body"].strip(), detail=detail)
@@ -207,7 +207,7 @@ def update_relation(
     """Write down who somebody or something is, or forget it."""
     key = checked_name(entity_name, "the entity's name")
     if action not in ("upsert", "delete"):
-        raise Rejected(f"there is no action {action!r}", hint="say upsert or delete")
+        raise Rejected(f"there is no action {action!r}", hint="use upsert or delete")
     with being.op.write("update_relation") as tx:
         known = find_entry(tx.unit, "relationship", key)
         tx.event(entity=key, action=action)
@@ -309,7 +309,7 @@ def _update_messages(being: Being, request: MemoryRequest) -> MemoryUpdated:
         return _update_entries(being, request)
     op, to = being.op, request.to or request.key
     if not to or being.party is None:
-        raise Rejected("a party message needs a Being to go to", hint="name it with `to`")
+        raise Rejected("a party message needs a recipient", hint="name the Being with `to`")
     with op.write("update_memory") as tx:
         sent = _message(tx, request.text, sender=op.workspace.name, to=to, is_sent=True)
     # First there, then here: a message that is shown as sent has arrived. Two workspaces are never written in one

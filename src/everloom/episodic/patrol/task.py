@@ -186,7 +186,9 @@ def patrol_if_many_wait(being: Being, work: Work, kept: NotesUpdated) -> NotesUp
 def patrol_report(being: Being, limit: int) -> tuple[PatrolReport, ...]:
     """Read the newest patrols with their steps."""
     if not 1 <= limit <= 1000:
-        raise Rejected(f"cannot show {limit} patrols", hint="ask for 1 to 1000")
+        raise Rejected(
+            f"the limit must be between 1 and 1000, not {limit}", hint="ask for fewer patrols, or for at least one"
+        )
     with being.op.read() as unit:
         rows = unit.all("episodic.patrol_recent", limit=limit)
         steps = unit.all("episodic.step_of", ids=[row["id"] for row in rows])

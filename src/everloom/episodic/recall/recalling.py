@@ -81,7 +81,9 @@ def _parse_feeling(given: object) -> Emotion | None:
         return given
     found = emotion_of(_numbers_in(given) if isinstance(given, str) else given, [])
     if found is None:
-        raise Rejected("this is no feeling", hint="give six numbers from -1 to 1, or some of them by name: valence, …")
+        raise Rejected(
+            "this is not a feeling", hint="give six numbers from -1 to 1, or some of them by name: valence, …"
+        )
     return found
 
 
@@ -162,7 +164,9 @@ def recall_memory(
 ) -> ClusterMemory:
     """List the clusters, or bring back one cluster's scenes."""
     if not 1 <= limit <= 100:
-        raise Rejected(f"cannot answer {limit} scenes", hint="ask for 1 to 100")
+        raise Rejected(
+            f"the limit must be between 1 and 100, not {limit}", hint="ask for fewer scenes, or for at least one"
+        )
     if cluster_id is None:
         return _list_clusters(being, query)
     with being.op.read() as unit:

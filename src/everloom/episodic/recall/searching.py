@@ -68,9 +68,11 @@ class SaidMessage:
 def search_memory(being: Being, query: str, mode: SearchMode, limit: int) -> FoundScenes:
     """Find scenes by meaning and by literal words; a scene counts once a call."""
     if mode not in ("or", "and"):
-        raise Rejected(f"there is no mode {mode!r}", hint="say or, or and")
+        raise Rejected(f"there is no mode {mode!r}", hint="use 'or' or 'and'")
     if not 1 <= limit <= _MOST_HITS:
-        raise Rejected(f"cannot answer {limit} hits", hint=f"ask for 1 to {_MOST_HITS}")
+        raise Rejected(
+            f"the limit must be between 1 and {_MOST_HITS}, not {limit}", hint="ask for fewer hits, or for at least one"
+        )
     terms = list(dict.fromkeys(checked(query, "the query", _LONGEST_QUERY).split()))[:_MOST_TERMS]
     with being.op.read() as unit:
         held = _find_literally(unit, terms, mode)
@@ -120,7 +122,10 @@ def search_history(
 ) -> tuple[SaidMessage, ...]:
     """Find pieces of conversations by what they say and when they were said."""
     if not 1 <= limit <= _MOST_HISTORY:
-        raise Rejected(f"cannot answer {limit} messages", hint=f"ask for 1 to {_MOST_HISTORY}")
+        raise Rejected(
+            f"the limit must be between 1 and {_MOST_HISTORY}, not {limit}",
+            hint="ask for fewer messages, or for at least one",
+        )
     kinds = being.policy.history_kinds
     if query is not None and query.strip():
         scope = Scope(kinds=frozenset(kinds), happened_from=begin, happened_until=end)

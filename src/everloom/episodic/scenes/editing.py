@@ -57,7 +57,7 @@ def merge_nodes(
 
     def write(tx: Transaction) -> int:
         if _mergeable(tx.unit, ids) != nodes:
-            raise Conflict("one of the scenes changed at the same moment", hint="look at them and try again")
+            raise Conflict("one of the scenes changed at the same moment", hint="read them again, then try once more")
         document = replace(ready.documents[0], session_id=tx.session_id)
         (fresh,) = add_documents(tx, Prepared((document,), ready.words, made))
         add_nodes(tx.unit, [(fresh, whole, nodes[ids[0]].cluster_id)], tx.at, patrol_id=None, fresh=False)
@@ -77,7 +77,7 @@ def pin_node(being: Being, node_id: int, *, pinned: bool) -> Node:
         unit = tx.unit
         node = _existing(unit, [node_id])[node_id]
         if pinned and node.death == "absorbed":
-            raise Conflict(f"scene {node_id} was absorbed", hint=f"pin {node.absorbed_into}, in which it lives on")
+            raise Conflict(f"scene {node_id} was absorbed", hint=f"pin {node.absorbed_into}, which it was merged into")
         pin(unit, node_id, pinned, tx.at)
         if pinned and unit.run("episodic.awaken", id=node_id):
             refresh(unit, being.op.embedding, [node.cluster_id])
@@ -98,7 +98,12 @@ def _mergeable(unit: Unit, ids: Sequence[int]) -> dict[int, Node]:
     nodes = _existing(unit, ids)
     for node in nodes.values():
         if node.pinned:
-            raise Conflict(f"scene {node.id} is pinned", hint="unpin_node first: a pinned scene is never absorbed")
+            raise Conflict(
+                f"scene {node.id} is pinned",
+                hint="unpin it first with unpin_node: a pinned scene is never merged into another",
+            )
         if node.death == "absorbed":
-            raise Conflict(f"scene {node.id} was absorbed", hint=f"merge {node.absorbed_into}, in which it lives on")
+            raise Conflict(
+                f"scene {node.id} was absorbed", hint=f"merge {node.absorbed_into}, which it was merged into"
+            )
     return nodes

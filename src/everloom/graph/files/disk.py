@@ -56,7 +56,7 @@ class Disk:
         where = self.root / pure
         # A link inside the directory may point outside it, at any level.
         if not Path(os.path.realpath(where)).is_relative_to(self.root):
-            raise Rejected(f"{path} is a link that leaves the graph's directory", hint="replace it by a file")
+            raise Rejected(f"{path} is a link that leaves the graph's directory", hint="replace it with a file")
         return where
 
     def read(self, path: str) -> bytes | None:
@@ -157,12 +157,14 @@ class Disk:
                 (hidden / ".gitignore").write_text("*\n")
         except OSError as error:
             hint = "name a directory that this user can write to"
-            raise StoreError(f"cannot make {self.root}: {error.strerror}", hint=hint) from error
+            raise StoreError(f"cannot create {self.root}: {error.strerror}", hint=hint) from error
 
     def must_exist(self) -> None:
         """Refuse to go on when the directory is gone: a missing disk is not a deletion of everything."""
         if not self.root.is_dir():
-            raise NotFound(f"the graph's directory {self.root} is not there", hint="mount it, or name another one")
+            raise NotFound(
+                f"the graph's directory {self.root} is not there", hint="mount it, or choose another directory"
+            )
 
 
 def machine_micros() -> int:

@@ -45,7 +45,7 @@ class UnreadableFile(Conflict):
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         where = "" if line is None else f" (line {line})"
-        super().__init__(f"{reason}{where}", hint="mend the file by hand; nothing in it was changed")
+        super().__init__(f"{reason}{where}", hint="fix the file by hand; nothing in it was changed")
         self.reason = reason
         self.line = line
 
@@ -93,7 +93,7 @@ def split_file(data: bytes) -> MarkdownFile:
     start = len(BOM) if text.startswith(BOM) else 0
     opening = _FENCE.match(text, start)
     if opening is None:
-        raise UnreadableFile("there is no front matter: the first line is not ---", 1)
+        raise UnreadableFile("it has no front matter: the first line is not ---", 1)
     # Only the first fence after the head closes it: a body may have lines of its own that say ---.
     closing = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE).search(text, opening.end())
     if closing is None:
@@ -119,7 +119,7 @@ def _refuse_markers(text: str) -> None:
     """Find what a merge left behind; in a block of code such lines are an example."""
     ours, theirs = (marker.search(text) for marker in _MARKERS)
     if ours and theirs and ours.start() < theirs.start() and len(_CODE.findall(text, 0, ours.start())) % 2 == 0:
-        raise UnreadableFile("git left a merge conflict", 1 + text.count("\n", 0, ours.start()))
+        raise UnreadableFile("it contains a git merge conflict", 1 + text.count("\n", 0, ours.start()))
 
 
 def load_fields(text: str) -> Fields:
@@ -153,7 +153,7 @@ def _refuse_bombs(text: str) -> None:
         depth = depth + 1 if bracket in "[{" else max(0, depth - 1)
         deepest = max(deepest, depth)
     if deepest > _DEEPEST or len(_ALIAS.findall(text)) > _MOST_ALIASES:
-        raise UnreadableFile("the front matter is not YAML that anybody needs: it is nested too deep", 2)
+        raise UnreadableFile("the front matter is nested too deeply", 2)
 
 
 def load_quickly(text: str) -> Fields | None:

@@ -156,7 +156,7 @@ def _identity(file: MarkdownFile, fields: Mapping[str, Any], key: str) -> str:
     """Read a field that names a memory or an edge."""
     value = _text(file, fields, key, needed=True)
     if len(value) > _LONGEST_ID or not value.isprintable():
-        raise UnreadableFile(f"{key} cannot be an id", file.line_of(key))
+        raise UnreadableFile(f"{key} is not a valid id", file.line_of(key))
     return value
 
 

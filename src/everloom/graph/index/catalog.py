@@ -80,7 +80,7 @@ def _only(rows: Sequence[Row], what: str) -> Row:
     if not rows:
         raise NotFound(f"there is no {what} in this graph", hint="recall and search print the ids of what they find")
     if len(rows) > 1:
-        raise Conflict(f"more than one id begins like {what}", hint="write more of it")
+        raise Conflict(f"more than one id begins with {what}", hint="give more characters")
     return rows[0]
 
 

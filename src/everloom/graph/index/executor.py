@@ -62,7 +62,7 @@ def execute(graph: OpenGraph, plan: FilePlan) -> tuple[str, ...]:
     if outcome.conflicts:
         raise Conflict(
             f"somebody else changed {', '.join(plan.paths[:3])} at the same moment",
-            hint=f"theirs stands, ours is beside it: look at {', '.join(outcome.conflicts)}",
+            hint=f"their version was kept, ours is next to it: compare {', '.join(outcome.conflicts)}",
             current=list(outcome.conflicts),
         )
     return outcome.notices

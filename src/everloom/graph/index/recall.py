@@ -22,7 +22,7 @@ _ANY = MemoryFilter()
 def recall(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilter = _ANY) -> Recalled:
     """Bring back what a question touches, strongest first; what is archived stays away unless asked for."""
     if not 1 <= limit <= _MOST:
-        raise Rejected(f"cannot recall {limit} memories", hint=f"ask for 1 to {_MOST}")
+        raise Rejected(f"the limit must be between 1 and {_MOST}, not {limit}", hint=f"ask for 1 to {_MOST}")
     fits, now = _sieve(graph, within), graph.op.now
     rows: dict[int, Row] = {}
 

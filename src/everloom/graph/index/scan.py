@@ -73,8 +73,8 @@ def _compare(graph: OpenGraph) -> _Differences:
     # An unmounted disk looks like a directory in which everything was deleted.
     if rows and not entries and not (root / MEMORIES).is_dir():
         raise Conflict(
-            f"{root} held {len(rows)} files and has no {MEMORIES} directory now",
-            hint="mount it again; if all was removed on purpose, make an empty one",
+            f"{root} had {len(rows)} files and now has no {MEMORIES} directory",
+            hint="mount it again; if everything was removed on purpose, create an empty one",
         )
     known = {row["path"]: row for row in rows}
     there = {entry.path: entry for entry in entries if isinstance(entry, FileEntry)}

@@ -129,7 +129,7 @@ def update_edge(
 ) -> DrawnEdge:
     """Change an edge and both memories' sides of it."""
     if kind is None and strength is None and description is None:
-        raise Rejected("nothing to change", hint="give a type, a strength or a description")
+        raise Rejected("there is nothing to change", hint="give a type, a strength or a description")
     with sole_writer(graph):
         files = Changeset(graph.disk)
         old = files.edge(find_edge(graph, identity)["path"])
@@ -141,7 +141,7 @@ def update_edge(
             updated=graph.op.now.replace(microsecond=0),
         )
         if new.type != old.type and _edge_between(graph, old.from_id, new.type, old.to_id) is not None:
-            raise Conflict(f"the two are already joined by {new.type}", hint="change that edge, and delete this one")
+            raise Conflict(f"the two are already related by {new.type}", hint="change that edge, and delete this one")
         files.change_edge(old.path, lambda _: new)
         for path, side in _sides_of(graph, new):
             files.change(path, lambda memory, side=side: _with_changed_side(memory, old, side))  # type: ignore[misc]
@@ -190,7 +190,7 @@ def _both_sides(edge: Edge, context: str | None = None) -> tuple[tuple[str, Rela
 def related(graph: OpenGraph, identity: str, *, hops: int = 1, kinds: Sequence[str] = ()) -> list[RelatedMemory]:
     """Follow relations from a memory, nearest first; archived memories are passed over."""
     if not 1 <= hops <= _MOST_HOPS:
-        raise Rejected(f"cannot follow {hops} hops", hint=f"ask for 1 to {_MOST_HOPS}")
+        raise Rejected(f"cannot follow {hops} hops", hint=f"use 1 to {_MOST_HOPS}")
     wanted = {checked_relation(kind) for kind in kinds}
     with graph.op.read() as unit:
         start = find_memory(graph, unit, identity)

@@ -39,7 +39,7 @@ _LARGEST = 500_000_000
 def import_directory(graph: OpenGraph, source: Path) -> Imported:
     """Bring in everything that is not here yet; doing it again changes nothing."""
     if not source.is_dir():
-        raise NotFound(f"there is no directory {source}", hint="name the directory that holds `graph/`")
+        raise NotFound(f"there is no directory {source}", hint="name the directory that contains `graph/`")
     legacy = _read_legacy(source)
     with sole_writer(graph):
         changes, skipped = _changes(graph, Disk(source))

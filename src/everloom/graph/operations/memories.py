@@ -123,7 +123,7 @@ def update(graph: OpenGraph, identity: str, fields: MemoryFields) -> Changed:
     """Change a memory; its edges learn of a new title, and another type moves its file."""
     changes = _checked(fields)
     if not changes:
-        raise Rejected("nothing to change", hint="name at least one field")
+        raise Rejected("there is nothing to change", hint="give at least one field")
     with sole_writer(graph):
         files = Changeset(graph.disk)
         old = files.memory(graph.row(identity)["path"])

@@ -63,7 +63,7 @@ def tags_for(graph: OpenGraph, identity: str) -> SuggestedTags:
     living = list_living(graph)
     own = next((each for each in living if each.item == row["id"]), None)
     if own is None:
-        raise NotFound(f"{row['title']!r} is archived", hint="get it first: what is read again is alive again")
+        raise NotFound(f"{row['title']!r} is archived", hint="read it with get first, which makes it active again")
     text = f"{own.title} {own.preview}"
     near = recall(graph, text, limit=2 * _NEAREST + 1).memories
     votes = [(each.tags, each.similarity or 0.5) for each in near if each.id != own.id]

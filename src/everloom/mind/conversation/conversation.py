@@ -167,7 +167,9 @@ class Conversation(Stream):
             # A summary cannot be made to forget one exchange, so only what still stands word for word is taken back.
             if number not in {entry.exchange_id for entry in array.entries_of(unit)}:
                 hint = "say what should be different instead; the summary holds it already"
-                raise Conflict("the last exchange was folded into a summary and cannot be taken out of it", hint=hint)
+                raise Conflict(
+                    "the last exchange is already part of a summary and cannot be removed from it", hint=hint
+                )
             unit.run("mind.exchange_withdrawn", id=number, at=at)
             unit.run("mind.entry_withdrawn", exchange=number, at=at)
             unit.run("mind.message_withdrawn", exchange=number)
@@ -186,7 +188,7 @@ class Conversation(Stream):
     def _turn_soon(self) -> Iterator[Operation]:
         with self._turn(_SHORT_PATIENCE) as op:
             if op is None:
-                raise Conflict("another process is in the middle of a turn", hint="try again when it has ended")
+                raise Conflict("another process is in the middle of a turn", hint="try again when it has finished")
             yield op
 
     def _answer(
@@ -262,7 +264,7 @@ class Conversation(Stream):
                 keep_compaction(unit, positions[answered.folded_at], now, cost)
             # The mark is conditional on each message still waiting: whoever was answered elsewhere undoes this turn.
             if unit.run("mind.message_answered", ids=ids, exchange=kept.id) != len(ids):
-                raise Conflict("a message of this turn was answered or withdrawn meanwhile")
+                raise Conflict("a message of this turn was answered or withdrawn in the meantime")
             add_reply(unit, answered.reply, newest, now, kept.id)
         return kept
 

@@ -124,7 +124,7 @@ def converse(talker: Talker, past: Sequence[Turn], asked: Turn, setting: TurnSet
     said = _rounds(talker, course, setting, _parted(say, course))
     reply = "\n\n".join(text for turn in course.turns if turn.role == "assistant" and (text := turn.text.strip()))
     if not reply:
-        raise MalformedReply(f"{talker.name} said nothing", hint="it is asked again")
+        raise MalformedReply(f"{talker.name} said nothing", hint="it will be asked again")
     return Answered(
         turns=tuple(course.turns),
         reply=reply,
@@ -142,7 +142,7 @@ def _rounds(talker: Talker, course: _Course, setting: TurnSetting, say: Say) -> 
     used = 0
     while True:
         if setting.is_stopping():
-            raise Abandoned("the turn was given up", hint="its messages wait for the next one")
+            raise Abandoned("the turn was abandoned", hint="its messages stay for the next one")
         # In the last round tools may no longer be used, so that every turn ends with words.
         is_last = used >= setting.rounds
         said = talker.talk(

@@ -131,7 +131,7 @@ class Heartbeats:
             # Looked at again inside the transaction: the model took its time, and the person may have written.
             last = unit.one("archive.written_last")
             if last is None or last["id"] != to["id"]:
-                raise _Overtaken("the person wrote meanwhile")
+                raise _Overtaken("the person wrote in the meantime")
             made.append(self._add(unit, "sent", reason, exchange))
 
         try:

@@ -69,7 +69,7 @@ class Schedule:
             if to is None:
                 raise Conflict("nobody has written yet, so there is nobody to write to")
             if len(unit.all("archive.scheduled_waiting", limit=_MOST_WAITING)) >= _MOST_WAITING:
-                raise Conflict(f"{_MOST_WAITING} messages wait already", hint="cancel some of them first")
+                raise Conflict(f"{_MOST_WAITING} messages are already scheduled", hint="cancel some of them first")
             (fresh,) = register(unit, "scheduled", writing.at)
             unit.run(
                 "archive.scheduled_add",
@@ -93,7 +93,7 @@ class Schedule:
         """Take a planned message back."""
         with self._op.write("cancel_scheduled") as writing:
             if not writing.unit.run("archive.scheduled_cancel", id=scheduled_id):
-                raise NotFound(f"no message {scheduled_id} waits", hint="list_scheduled prints the ids")
+                raise NotFound(f"no message {scheduled_id} is scheduled", hint="list_scheduled prints the ids")
             writing.event(id=scheduled_id)
 
     def due_count(self) -> int:
@@ -120,7 +120,7 @@ class Schedule:
             else:
                 moved = unit.run("archive.scheduled_sent", **known)
             if not moved:
-                raise Conflict(f"scheduled message {each.id} was sent or cancelled meanwhile")
+                raise Conflict(f"scheduled message {each.id} was sent or cancelled in the meantime")
 
         conversation.speak(each.text, cause="schedule", channel=each.channel, address=each.address, also=also)
 

@@ -124,7 +124,9 @@ def first_moment(at: str, now: datetime, zone: ZoneInfo) -> datetime:
         return on_or_after(now, time(int(found[1]), int(found[2])), "daily", zone)
     moment = read_instant(at, zone)
     if moment <= now:
-        raise Rejected(f"{at} is past: it is {now.astimezone(zone):%Y-%m-%d %H:%M}", hint="give a time to come")
+        raise Rejected(
+            f"{at} is in the past: it is {now.astimezone(zone):%Y-%m-%d %H:%M}", hint="give a time in the future"
+        )
     if moment - now > _FURTHEST:
         raise Rejected(f"{at} is more than five years away", hint="give a nearer time")
     return moment

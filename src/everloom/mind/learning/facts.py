@@ -77,7 +77,7 @@ class FactLearner:
             for guard in op.guards:
                 guard(unit)
             if not unit.run("archive.facts_settle", id=exchange, state="done"):
-                raise Conflict(f"exchange {exchange} was learnt from already")
+                raise Conflict(f"exchange {exchange} has already been learnt from")
             if decision.changes or decision.ignored:
                 ignored = [{"operation": i.operation, "fact": i.fact_id, "why": i.why} for i in decision.ignored]
                 detail = {"exchange": exchange, "changes": len(decision.changes), "ignored": ignored}

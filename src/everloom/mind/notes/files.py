@@ -166,7 +166,7 @@ class NoteFiles:
             (self.root / _CORNER).mkdir(mode=_PRIVATE, exist_ok=True)
         except OSError as error:
             hint = "name a directory that this user can write to"
-            raise StoreError(f"cannot make {self.root}: {error.strerror}", hint=hint) from error
+            raise StoreError(f"cannot create {self.root}: {error.strerror}", hint=hint) from error
 
     def locked(self) -> AbstractContextManager[None]:
         """Hold the directory for a block: one writer at a time."""
@@ -183,7 +183,7 @@ class NoteFiles:
         where = self.root / name
         # The real path is compared, not the last part alone: a linked folder leads outside as well.
         if os.path.realpath(where) != str(where):
-            raise Rejected(f"{name} is a link, or lies behind one", hint="put a file there instead")
+            raise Rejected(f"{name} is a link, or is reached through one", hint="put a file there instead")
         return where
 
     def look(self, name: str) -> FileText | None:
@@ -245,7 +245,7 @@ class NoteFiles:
             where.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         except OSError as error:
             hint = "a file is where a folder should be, or it may not be written"
-            raise StoreError(f"cannot make a folder for {name}: {error.strerror}", hint=hint) from error
+            raise StoreError(f"cannot create a folder for {name}: {error.strerror}", hint=hint) from error
         write_whole(where, body.encode())
 
 

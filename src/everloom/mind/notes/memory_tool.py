@@ -101,7 +101,7 @@ class MemoryTool:
         name = self._file_name(path)
         version = self._notes.version(name)
         if version is not None:
-            raise Conflict(f"File {path} already exists", hint="change it by str_replace or insert")
+            raise Conflict(f"File {path} already exists", hint="change it with str_replace or insert")
         self._notes.write(name, text)
         return f"File created successfully at: {path}"
 
@@ -154,7 +154,7 @@ class MemoryTool:
         if not meant:
             raise NotFound(f"The path {path} does not exist")
         if own := [each for each in meant if each in KNOWN]:
-            raise Rejected(f"{own[0]} is a note that every mind has and stays", hint="change its text by str_replace")
+            raise Rejected(f"{own[0]} is a standard note and stays", hint="change its text with str_replace")
         return meant
 
     def _body(self, name: str) -> str | None:

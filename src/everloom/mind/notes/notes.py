@@ -116,9 +116,11 @@ class Notes:
         with self._sync.alone():
             wanted = self._named(name)
             if wanted in KNOWN:
-                raise Rejected(f"{wanted} is a note that every mind has", hint="write what holds now instead")
+                raise Rejected(
+                    f"{wanted} is a standard note and cannot be deleted", hint="write what is true now instead"
+                )
             if not self._sync.open(wanted).body:
-                raise NotFound(f"there is no note {wanted}", hint="names() lists what there is")
+                raise NotFound(f"there is no note {wanted}", hint="names() lists the notes")
             return self._sync.change(wanted, author, lambda _: "")
 
     def rename(self, name: str, to: str, *, author: Author = "agent") -> NoteVersion:
@@ -127,11 +129,13 @@ class Notes:
             old, new = self._named(name), self._named(to)
             body = self._sync.open(old).body
             if not body:
-                raise NotFound(f"there is no note {old}", hint="names() lists what there is")
+                raise NotFound(f"there is no note {old}", hint="names() lists the notes")
             if old in KNOWN:
-                raise Rejected(f"{old} is a note that every mind has", hint="copy what you want to a new note")
+                raise Rejected(
+                    f"{old} is a standard note and cannot be renamed", hint="copy what you need to a new note"
+                )
             if self._sync.open(new).body:
-                raise Conflict(f"there is a note {new} already", hint="choose another name")
+                raise Conflict(f"there is already a note {new}", hint="choose another name")
             # New first: whoever dies in between leaves the text twice rather than nowhere.
             moved = self._sync.change(new, author, lambda note: _whole(note.name, body))
             self._sync.change(old, author, lambda _: "")
@@ -214,13 +218,13 @@ def _refuse_cut(note: OpenNote, body: str) -> None:
     before, after = len(note.body), len(body)
     if after * 2 < before:
         message = f"this would cut {note.name} from {before:,} to {after:,} characters"
-        raise Rejected(message, hint="append, or give the whole text; say replace: true if the rest shall go")
+        raise Rejected(message, hint="append, or give the whole text; use replace: true to drop the rest")
 
 
 def _join(note: OpenNote, text: object) -> str:
     """Write a note with something added at its end, on a line of its own."""
     if note.name == STATUS:
-        raise Rejected(f"{STATUS} is an object, not a list of lines", hint="change it by update_status")
+        raise Rejected(f"{STATUS} is an object, not a list of lines", hint="change it with update_status")
     if not isinstance(text, str) or not text.strip():
         raise Rejected("there is nothing to add", hint="give it some words")
     gap = "" if not note.body or note.body.endswith("\n") else "\n"

@@ -32,10 +32,10 @@ def parse_status(text: str) -> dict[str, Any]:
         found = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         message = f"status.json is not valid JSON: {error}"
-        raise Conflict(message, hint="it was left as it is; mend it, or restore an earlier version") from error
+        raise Conflict(message, hint="it was not changed; fix it, or restore an earlier version") from error
     if not isinstance(found, dict):
         message = f"status.json holds {_name_kind(found)}, not an object"
-        raise Conflict(message, hint="it was left as it is; mend it, or restore an earlier version")
+        raise Conflict(message, hint="it was not changed; fix it, or restore an earlier version")
     return found
 
 
@@ -52,7 +52,9 @@ def check_updates(updates: object) -> Mapping[str, Any]:
         raise Rejected("there is nothing to update", hint=_EXAMPLE)
     for key in updates:
         if key in RESERVED:
-            raise Rejected(f"the field {key!r} is kept by itself", hint="leave it out; every change is stamped")
+            raise Rejected(
+                f"the field {key!r} is maintained automatically", hint="leave it out; every change is stamped"
+            )
     _check_value(updates, (), _DEEPEST)
     return updates
 
@@ -74,7 +76,7 @@ def _check_plain(value: object, where: str) -> None:
     """Refuse a single value that could not be read back as it was."""
     if isinstance(value, str):
         if UNSTORABLE.search(value):
-            raise Rejected(f"{where} holds a character that cannot be stored", hint="remove it")
+            raise Rejected(f"{where} contains a character that cannot be stored", hint="remove it")
     elif isinstance(value, float):
         if not math.isfinite(value):
             raise Rejected(f"{where} is not a finite number", hint="give a number, or null to remove it")
@@ -88,7 +90,7 @@ def _check_plain(value: object, where: str) -> None:
 def _check_key(key: object, where: str) -> str:
     """Refuse a field's name that is a number, as of a text that was taken apart, or that could not be stamped."""
     if not isinstance(key, str):
-        raise Rejected(f"{where} has the field {key!r}, which is no text", hint=_EXAMPLE)
+        raise Rejected(f"{where} has the field {key!r}, which is not text", hint=_EXAMPLE)
     if key.strip().lstrip("+-").isdecimal():
         raise Rejected(f"{where} has the field {key!r}: a name, not a number, is needed", hint=_EXAMPLE)
     is_odd = not key.strip() or len(key) > _LONGEST_KEY or not key.isprintable() or UNSTORABLE.search(key)
@@ -111,7 +113,9 @@ def patch_status(text: str, updates: Mapping[str, Any], at: str) -> str:
     written = f"{json.dumps({**merged, _LAST: at, STAMPS: stamps}, ensure_ascii=False, indent=2)}\n"
     if len(written) > _LARGEST:
         hint = "it is for what holds now; move the rest to a note"
-        raise Rejected(f"the status would have {len(written):,} characters, {_LARGEST:,} are the most", hint=hint)
+        raise Rejected(
+            f"the status would have {len(written):,} characters, more than the {_LARGEST:,} allowed", hint=hint
+        )
     return written
 
 

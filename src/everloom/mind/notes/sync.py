@@ -1,7 +1,7 @@
 """Where a note's file, its versions in the table and the soul are brought together, and where a note is changed.
 
-A version is committed before the file is replaced, and what the person wrote meanwhile becomes a version first, so no
-edit is lost wherever a process dies. What may be written is decided by whoever asks for it.
+A version is committed before the file is replaced, and what the person wrote in the meantime becomes a version first,
+so no edit is lost wherever a process dies. What may be written is decided by whoever asks for it.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class NoteSync:
                 self._tell_soul(body)
             if (put := self._put(note, body, author)).version is not None and put.body == body:
                 return put.version
-        raise Conflict(f"{name} is being edited at this moment", hint="try again")
+        raise Conflict(f"{name} is being edited right now", hint="try again")
 
     def _put(self, note: OpenNote, body: str, author: Author) -> OpenNote:
         """Commit a version, then replace the file, unless the person was there in between: then theirs is adopted.

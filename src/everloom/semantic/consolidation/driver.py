@@ -244,7 +244,7 @@ class _ConsolidationPass:
         if self._bounds.stop():
             raise _PassHalted("it was asked to stop")
         if not self._lease.has_time():
-            raise _PassHalted("its time is up")
+            raise _PassHalted("its time limit was reached")
         if self._bounds.tokens is not None and self._thinker.spent.tokens >= self._bounds.tokens:
             raise _PassHalted(f"its {self._bounds.tokens:,} tokens are spent")
         if (refusal := self._thinker.refusal()) is not None:
@@ -269,7 +269,7 @@ class _ConsolidationPass:
             taken = self._think(found)
             self._failures = 0
         except ProviderBusy as error:
-            raise _PassHalted(f"the model does not answer: {error.message}", error) from error
+            raise _PassHalted(f"the model did not answer: {error.message}", error) from error
         except (Conflict, NotFound) as error:
             self._check_lease()
             taken = StepTaken(kind=step.kind, names=step.names, outcome="skipped", reason=error.message)
@@ -340,7 +340,7 @@ class _ConsolidationPass:
         def guard(unit: Unit) -> None:
             still = material.of_session(unit, self._op, found.step)
             if still is None or len(still.evidence) != len(found.evidence):
-                raise Conflict(f"session {label!r} went on while its note was written")
+                raise Conflict(f"session {label!r} continued while its note was being written")
 
         op = replace(self._op, guards=(*self._op.guards, guard))
         described = describe_session(op, draft.summary, draft.content, label, found.version, None)

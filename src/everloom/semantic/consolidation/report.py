@@ -299,13 +299,13 @@ def _open_pass(state: SemanticState, generation: object) -> int:
     if state.begun_through is None:
         raise Conflict(
             f"no consolidation is open; generation {state.current_generation} is current",
-            hint="begin_consolidation begins one",
+            hint="begin one with begin_consolidation",
             current=state.current_generation,
         )
     if generation != state.current_generation:
         raise Conflict(
             f"generation {state.current_generation} is open, not {generation!r}",
-            hint="somebody began another pass; what is left of yours is in its report",
+            hint="another pass was begun; its report has what is left of yours",
             current=state.current_generation,
         )
     return state.begun_through
@@ -326,7 +326,9 @@ def review_pair(tx: Transaction, pair: tuple[str, str], through: int) -> tuple[s
     one, other = (need_one(tx.unit, name) for name in pair)
     a, b = sorted((one.id, other.id))
     if tx.unit.one("semantic.intersection_get", a=a, b=b) is None:
-        raise NotFound(f"{pair[0]!r} and {pair[1]!r} share nothing", hint="open_around lists what a subject shares")
+        raise NotFound(
+            f"{pair[0]!r} and {pair[1]!r} share nothing", hint="open_around lists the subjects that share something"
+        )
     tx.unit.run("semantic.intersection_review", a=a, b=b, through=through)
     tx.unit.run("semantic.intersection_settle", a=a, b=b)
     return (one.name, other.name)

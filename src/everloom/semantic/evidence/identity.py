@@ -104,7 +104,7 @@ def _unknown(unit: Unit, key: str, name: str) -> NotFound:
     offered = nearest_names(key, ((row["name_key"], row["name"]) for row in rows), 3)
     meant = f"did you mean {' or '.join(map(repr, offered))}?"
     return NotFound(
-        f"no subject is called {name!r}", hint=meant if offered else "remember() makes subjects; search() finds them"
+        f"no subject is called {name!r}", hint=meant if offered else "remember() creates subjects; search() finds them"
     )
 
 

@@ -74,7 +74,7 @@ def merge(op: Operation, primary: str, duplicate: str, expected: int | None, key
     def act(tx: Transaction) -> MergedSubjects:
         one, other = need_one(tx.unit, primary), need_one(tx.unit, duplicate)
         if one.id == other.id:
-            raise Rejected(f"{primary!r} and {duplicate!r} are one subject already", hint="there is nothing to merge")
+            raise Rejected(f"{primary!r} and {duplicate!r} are already one subject", hint="there is nothing to merge")
         expect_version(tx.unit, one, version)
         now = _note_text(tx.unit, one, other, state_for_writing(tx.unit))
         # Somebody wrote between reading and writing: rare, and then prepared again inside the transaction.

@@ -123,10 +123,10 @@ def _check_lessons(lessons: Sequence[Lesson]) -> Sequence[Lesson]:
     """Accept lessons that say something, and supersede nothing twice."""
     counted = checked_list(lessons, "lessons", arguments.MOST_OBSERVATIONS, least=0)
     if any(each.observation is None and each.instead_of is None for each in counted):
-        raise Rejected("a lesson says nothing", hint="give an observation, or the id of one that no longer holds")
+        raise Rejected("a lesson is empty", hint="give an observation, or the id of one that no longer holds")
     old = [arguments.one_id(each.instead_of, "instead_of") for each in counted if each.instead_of is not None]
     if len(set(old)) < len(old):
-        raise Rejected("an observation can be superseded once only", hint="give each id once")
+        raise Rejected("an observation can be superseded only once", hint="give each id once")
     return counted
 
 
@@ -137,7 +137,7 @@ def _need_current(unit: Unit, ids: Sequence[int]) -> Mapping[int, Row]:
         if row["superseded_at"] is not None:
             by = row["superseded_by"]
             raise Conflict(
-                f"observation {item} is superseded already",
+                f"observation {item} is already superseded",
                 hint="it is history" if by is None else f"{by} holds instead: read it, then use its id",
             )
     return rows

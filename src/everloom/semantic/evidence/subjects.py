@@ -40,7 +40,7 @@ def expect_version(unit: Unit, region: Region, version: int | None) -> None:
     if version is not None and version != region.version:
         raise Conflict(
             f"{region.name!r} is at version {region.version}, not {version}",
-            hint="somebody changed it since you looked; read it again, then decide",
+            hint="somebody changed it after you read it; read it again, then decide",
             current=subjects_of(unit, [region.id])[0],
         )
 
@@ -94,7 +94,7 @@ def create_subjects(op: Operation, given: Sequence[NewSubject], key: str | None)
     def create(tx: Transaction) -> tuple[CreatedSubject, ...]:
         for taken in find(tx.unit, wanted).values():
             (current,) = subjects_of(tx.unit, [taken.id])
-            raise Conflict(f"{taken.name!r} exists already", hint="use it, or choose another name", current=current)
+            raise Conflict(f"{taken.name!r} already exists", hint="use it, or choose another name", current=current)
         made = mint(tx, candidates, list(wanted)).values()
         tx.event(ids=[each.id for each in made], names=[each.name for each in made])
         return tuple(CreatedSubject(id=each.id, name=each.name, created_at=tx.at) for each in made)
@@ -190,7 +190,7 @@ def add_alias(op: Operation, subject_name: str, alias: str, expected: int | None
         if other is not None and other.id != region.id:
             (current,) = subjects_of(tx.unit, [other.id])
             hint = "merge_subjects makes two subjects one"
-            raise Conflict(f"{wanted!r} means {other.name!r} already", hint=hint, current=current)
+            raise Conflict(f"{wanted!r} already means {other.name!r}", hint=hint, current=current)
         if other is None:
             tx.unit.run("semantic.subject_name_add", name_key=alias_key, name=wanted, subject=region.id, is_alias=1)
             tx.unit.run("semantic.subject_touch", ids=[region.id])

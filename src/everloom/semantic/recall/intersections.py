@@ -88,7 +88,10 @@ def open_intersection(op: Operation, subject_a: str, subject_b: str, limit: int)
     with op.read() as unit:
         one, other = need_one(unit, subject_a), need_one(unit, subject_b)
         if one.id == other.id:
-            raise Rejected(f"{subject_a!r} and {subject_b!r} are one subject", hint="name two; recall tells of one")
+            raise Rejected(
+                f"{subject_a!r} and {subject_b!r} are one subject",
+                hint="name two different ones; recall shows what is known about one",
+            )
         ids = [one.id, other.id]
         shared = unit.all("semantic.observation_tagged_all", subjects=ids, count=2, limit=most)
         texts = unit.all("semantic.understanding_tagged_all", subjects=ids, count=2, limit=_MOST_UNDERSTANDINGS)

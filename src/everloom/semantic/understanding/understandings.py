@@ -214,7 +214,7 @@ def _expect_active(unit: Unit, rows: Sequence[Row], version: int | None) -> None
     if version is not None and version != current:
         raise Conflict(
             f"the active understanding is at version {current}, not {version}",
-            hint="somebody wrote it since you looked; read it again, then decide",
+            hint="somebody changed it after you read it; read it again, then decide",
             current=understandings_of(unit, [row["id"] for row in rows]).get(rows[-1]["id"]) if rows else None,
         )
 
@@ -309,7 +309,7 @@ def _check_seen(unit: Unit, seen_through_id: int | None) -> int | None:
     seen, latest = arguments.one_id(seen_through_id, "seen_through_id"), clock_id(unit)
     if seen > latest:
         raise Rejected(
-            f"nothing has the id {seen} yet", hint=f"the latest is {latest}: give the as_of_id that you read"
+            f"no item has the id {seen} yet", hint=f"the latest is {latest}: give the as_of_id that you read"
         )
     return seen
 
@@ -387,7 +387,9 @@ def describe_session(
     """Write a session's note in place of the one it has."""
     label = session_id if session_id is not None else op.session
     if label is None:
-        raise Rejected("there is no session to describe", hint="name one, or open the workspace with a session")
+        raise Rejected(
+            "there is no session to describe", hint="name one, or open the workspace with a session label label"
+        )
     title, version = arguments.summary(summary), arguments.version(expected)
     text = title if content is None else checked(content, "the content")
     prepared = prepare_text(op, text, title)
@@ -433,7 +435,7 @@ def _note_of(unit: Unit, session: Session, version: int | None) -> Row | None:
     if version is not None and version != current:
         raise Conflict(
             f"the note of session {session.label!r} is at version {current}, not {version}",
-            hint="somebody wrote it since you looked; read it again, then decide",
+            hint="somebody changed it after you read it; read it again, then decide",
             current=None if note is None else understandings_of(unit, [pointer])[pointer],
         )
     return note

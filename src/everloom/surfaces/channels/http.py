@@ -105,7 +105,7 @@ class HttpChannel:
     async def _post_signed(self, request: Request) -> JSONResponse:
         """Take a message from whoever knows the secret."""
         if self.secret is None:
-            raise _EarlyAnswer(403, "no webhook is open here; EVERLOOM_WEBHOOK_SECRET opens one")
+            raise _EarlyAnswer(403, "there is no webhook here; set EVERLOOM_WEBHOOK_SECRET to open one")
         body, header = await request.body(), request.headers.get(HEADER)
         if not is_signed(self.secret, body, header, int(time.time())):
             raise _EarlyAnswer(401, f"the signature is missing, wrong or too old; send {HEADER}: t=SECONDS,v1=HEX")

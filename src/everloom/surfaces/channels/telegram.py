@@ -96,7 +96,7 @@ class Bot:
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise TelegramBusy(f"Telegram cannot be reached ({type(error).__name__})") from None
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-            raise Rejected(f"telegram.base is no address ({type(error).__name__})") from None
+            raise Rejected(f"telegram.base is not an address ({type(error).__name__})") from None
         except (httpx2.RequestError, ValueError, RuntimeError) as error:
             # A closed client raises a RuntimeError. The chain is cut: its requests hold the address.
             raise Unsure(f"Telegram's answer to {method} did not arrive ({type(error).__name__})") from None
@@ -213,7 +213,7 @@ class Telegram:
     def send(self, message: StreamMessage) -> None:
         """Send a reply, in parts if it is long; once a part may have arrived, nobody sends it again."""
         if not _is_number(message.address) or int(message.address) not in self._chats:
-            raise Undelivered("the chat is not on the list telegram.chats", is_final=True)
+            raise Undelivered("the chat is not listed in telegram.chats", is_final=True)
         begun = False
         for part in split_reply(message.text):
             try:

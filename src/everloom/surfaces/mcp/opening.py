@@ -50,7 +50,7 @@ class Opening:
         try:
             self.check()
             if self.take().embedding.probe("ready") is None:
-                raise ProviderBusy("no embedder answers: searches go by words", hint="`everloom doctor` tells why")
+                raise ProviderBusy("no embedder answers: searches use words only", hint="`everloom doctor` says why")
             self.is_warm = True
         except EverloomError as error:
             # Whoever calls next tries again and is told; here is nobody to tell.

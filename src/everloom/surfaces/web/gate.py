@@ -76,10 +76,12 @@ class Gate:
         host = headers.get("host", "")
         if not is_welcome_host(host, self._rules):
             raise _RefusedRequest(
-                421, "this server is not called that; `everloom serve --allow-host NAME` allows a name"
+                421, "this server does not answer to that name; `everloom serve --allow-host NAME` allows a name"
             )
         if not is_welcome_origin(headers.get("origin"), host, self._rules):
-            raise _RefusedRequest(403, "this page may not call; `everloom serve --allow-origin URL` allows it")
+            raise _RefusedRequest(
+                403, "this page may not call this server; `everloom serve --allow-origin URL` allows it"
+            )
         # Proxies are not believed: whoever can set a header could pretend to be anybody.
         address = scope["client"][0] if scope.get("client") else "unknown"
         token = await self._token(headers.get("authorization"), scope["path"], address)
@@ -101,7 +103,7 @@ class Gate:
             self._spend(f"wrong {address}", self._rules.wrong_token_cost)
             challenge = 'Bearer error="invalid_token"'
             raise _RefusedRequest(
-                401, "this token is wrong, expired or revoked; make another", www_authenticate=challenge
+                401, "this token is wrong, expired or revoked; create a new one", www_authenticate=challenge
             )
         return found
 
@@ -114,14 +116,14 @@ class Gate:
         most = self._rules.most_bytes
         declared = headers.get("content-length", "0")
         if declared.isdecimal() and int(declared) > most:
-            raise _RefusedRequest(413, f"a request has at most {most:,} bytes", connection="close")
+            raise _RefusedRequest(413, f"a request may have at most {most:,} bytes", connection="close")
         body = bytearray()
         with anyio.move_on_after(self._rules.body_seconds):
             while True:
                 message = await receive()
                 body += message.get("body", b"")
                 if len(body) > most:
-                    raise _RefusedRequest(413, f"a request has at most {most:,} bytes", connection="close")
+                    raise _RefusedRequest(413, f"a request may have at most {most:,} bytes", connection="close")
                 if message["type"] != "http.request" or not message.get("more_body", False):
                     return bytes(body)
         raise _RefusedRequest(408, "the request did not arrive in time", connection="close")

@@ -64,7 +64,7 @@ def bind(host: str, port: int) -> tuple[socket.socket, Address]:
             bare(host) or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (socket.gaierror, OverflowError) as error:
-        raise Rejected(f"there is no address {host!r}", hint="say 127.0.0.1, or an address of this machine") from error
+        raise Rejected(f"there is no address {host!r}", hint="use 127.0.0.1, or an address of this machine") from error
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -80,10 +80,12 @@ def bind(host: str, port: int) -> tuple[socket.socket, Address]:
 def _unbound(error: OSError, host: str, port: int) -> EverloomError:
     """Name the reason why a port could not be taken."""
     if error.errno == errno.EADDRINUSE:
-        return Conflict(f"port {port} of {host} is in use", hint="stop what listens there, or choose another --port")
+        return Conflict(
+            f"port {port} of {host} is in use", hint="stop the program that listens there, or choose another --port"
+        )
     if error.errno == errno.EACCES:
         return Forbidden(f"this user may not listen on port {port}", hint="choose a --port above 1023")
-    return Rejected(f"cannot listen on {host}: {error.strerror}", hint="say 127.0.0.1, or an address of this machine")
+    return Rejected(f"cannot listen on {host}: {error.strerror}", hint="use 127.0.0.1, or an address of this machine")
 
 
 def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"]) -> uvicorn.Server:
