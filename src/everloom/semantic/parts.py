@@ -94,6 +94,7 @@ class Brought:
     subject_names: tuple[str, ...]
     summary: str | None
     content: str | None
+    # Comparable within one answer only: it is relative to the other candidates of the same search.
     relevance_score: float
     generation: int
     linked_observations: tuple[BriefObservation, ...] = ()
@@ -106,6 +107,7 @@ class BestAnswer:
     id: int
     subject_names: tuple[str, ...]
     content: str
+    # How well it fits the question, which says nothing about how sure its writer was.
     confidence: float
     kind: str | None
     source: Source
@@ -161,6 +163,7 @@ class SubjectNeighbor:
     """A subject that shares something with another."""
 
     subject: BriefSubject
+    # What both are tagged with, observations and understandings together.
     intersection_size: int
     similarity_score: float
     intersection_understanding: BriefUnderstanding | None
@@ -179,6 +182,7 @@ class RelationshipUnderstanding:
     session_id: str | None
     created_at: datetime
     source_observation_ids: tuple[int, ...]
+    # The whole chain, the latest first.
     supersedes: tuple[int, ...]
     linked_observations: tuple[BriefObservation, ...] = ()
 
@@ -226,6 +230,7 @@ class CriticalDocument(OrientationDocument):
 class RecentActivity:
     """What changed since the last consolidation, or since the workspace began."""
 
+    # When the last consolidation ended, or when the workspace began.
     since: datetime
     subjects_with_new_observations: tuple[str, ...]
     subjects_with_new_understandings: tuple[str, ...]

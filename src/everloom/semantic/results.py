@@ -45,6 +45,7 @@ class Added:
     content: str
     subject_names: tuple[str, ...]
     subjects_created: tuple[str, ...]
+    # The text was known: its old id is told, and only new subjects and links were added.
     duplicate: bool
     similar_subjects: tuple[SimilarSubject, ...] = ()
 
@@ -102,6 +103,7 @@ class Understanding:
     summary: str
     generation: int
     version: int
+    # How far its writer had read. What has a larger id is new to it, however old the events are.
     seen_through_id: int
     superseded_by: int | None
     reason: str | None
@@ -109,6 +111,7 @@ class Understanding:
     updated_at: datetime
     session_id: str | None
     model_tier: str | None
+    # What it rests on, inherited from what it supersedes; and what was linked since, which nobody has read into it yet.
     source_observation_ids: tuple[int, ...]
     linked_observations: tuple[BriefObservation, ...] = ()
 
@@ -181,6 +184,7 @@ class SemanticHit:
     subject_names: tuple[str, ...]
     summary: str | None
     matched_content: str
+    # The point of view whose vector came nearest; None when it was found by words.
     matched_perspective: str | None
     score: float
     generation: int
@@ -197,6 +201,7 @@ class BroughtToMind:
     """What `bring_to_mind` answers."""
 
     compaction_note: str
+    # Worth keeping: given back with the next call, it says that the client still knows what it was shown.
     heartbeat_token: int
     compaction_detected: bool
     compaction_reason: CompactionReason | None
@@ -337,11 +342,13 @@ class Orientation:
     soul: CriticalDocument
     protocol: CriticalDocument
     orientation: OrientationDocument
+    # Subjects and intersections with something new; nothing is lost while they wait, but recall is poorer.
     pending_consolidation_count: int
     recent_activity: RecentActivity | None
     current_time: str
     this_session: SessionSummary | None
     recent_sessions: tuple[SessionSummary, ...]
+    # What is not as it should be, for whoever can mend it.
     notices: tuple[str, ...] = ()
     workspace_activity: WorkspaceActivity = None
 
@@ -353,6 +360,7 @@ class SemanticStats:
     subject_count: int
     observation_count: int
     understanding_count: int
+    # The share of documents that the preferred model has embedded; None while there are none.
     embedding_coverage: float | None
     current_generation: int
     consolidation_open: bool

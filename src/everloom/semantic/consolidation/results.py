@@ -23,7 +23,9 @@ class SubjectNeed:
     observation_count: int
     generation: int
     new_observation_count: int
+    # Passes that came and went without getting to it.
     generations_waiting: int
+    # What consolidating it is worth, compared with the others of the same report; `plan` says how it is estimated.
     value: float
 
 
@@ -38,6 +40,7 @@ class StaleUnderstanding:
     version: int
     last_updated: datetime
     new_observation_count: int
+    # To be read first: somebody said that they bear on exactly this understanding.
     linked_observation_ids: tuple[int, ...]
     generations_waiting: int
     value: float
@@ -113,6 +116,7 @@ class ConsolidationReport:
 
     current_generation: int
     consolidation_open: bool
+    # To be given back as `seen_through_id`: whatever is written while the report is worked through is not missed.
     as_of_id: int
     pending_count: int
     sessions_needing_description: tuple[SessionNeed, ...]

@@ -148,6 +148,7 @@ def write_observations(tx: Transaction, ready: _ReadyDrafts) -> tuple[Added, ...
     for draft in drafts:
         _link(unit, ids[draft.hash], draft.related_to)
     tags = group_rows(unit.all("semantic.observation_tags", ids=list(repeated.values()))) if repeated else {}
+    names = [names_in(tags[repeated[at]]) if at in repeated else _names(each) for at, each in enumerate(regions)]
     unreported, answers = set(missing), []
     for at, draft in enumerate(drafts):
         # A subject is reported once, by the draft that first names it.
@@ -157,13 +158,17 @@ def write_observations(tx: Transaction, ready: _ReadyDrafts) -> tuple[Added, ...
             Added(
                 id=ids[draft.hash],
                 content=draft.content,
-                subject_names=names_in(tags[repeated[at]]) if at in repeated else tuple(r.name for r in regions[at]),
+                subject_names=names[at],
                 subjects_created=tuple(wanted[key].name for key in minted),
                 duplicate=at in repeated,
                 similar_subjects=tuple(each for key in minted for each in ready.subjects.similar.get(key, ())),
             )
         )
     return tuple(answers)
+
+
+def _names(regions: Sequence[Region]) -> tuple[str, ...]:
+    return tuple(region.name for region in regions)
 
 
 def _write_fresh(
@@ -189,6 +194,7 @@ def _write_fresh(
     }
     ids = dict(zip(fresh, index.add(unit, index.complete(ready.documents, documents), tx.at), strict=True))
     generation = state_for_writing(unit).current_generation
+    tagged = {at: sorted(region.id for region in regions[at]) for at in fresh}
     rows = (
         {
             "id": ids[at],
@@ -196,20 +202,14 @@ def _write_fresh(
             "kind": ready.drafts[at].kind,
             "generation": generation,
             "session": tx.session_id,
-            "subject_set": subject_set(region.id for region in regions[at]),
+            "subject_set": subject_set(tagged[at]),
         }
         for at in fresh
     )
     unit.many("semantic.observation_add", rows)
-    _tag(unit, ((ids[at], region.id, ids[at]) for at in fresh for region in regions[at]))
-    tagged = {at: sorted(region.id for region in regions[at]) for at in fresh}
-    count_observed(
-        unit,
-        [
-            Observed(ids[at], tagged[at], list(combinations(tagged[at], 2)), to_micros(documents[at].happened_at))
-            for at in fresh
-        ],
-    )
+    _tag(unit, ((ids[at], subject, ids[at]) for at in fresh for subject in tagged[at]))
+    times = {at: to_micros(document.happened_at) for at, document in documents.items()}
+    count_observed(unit, (_observed(ids[at], tagged[at], times[at]) for at in fresh))
     if tx.session_id is not None:
         # The session is the evidence of an observation: `why` ends there.
         unit.many("kernel.source_add", ({"item": item, "source": tx.session_id} for item in ids.values()))
@@ -235,6 +235,10 @@ class Observed(NamedTuple):
     subjects: Sequence[int]
     pairs: Sequence[tuple[int, int]]
     at: int
+
+
+def _observed(item: int, subjects: Sequence[int], at: int) -> Observed:
+    return Observed(item, subjects, list(combinations(subjects, 2)), at)
 
 
 def count_observed(unit: Unit, observed: Iterable[Observed], *, each_counts: int = 1) -> None:

@@ -80,14 +80,14 @@ class Synthesis:
         return subject_set(region.id for region in self.regions)
 
 
-def text_document(op: Operation, content: str, summary: str) -> Document:
+def _text_document(op: Operation, content: str, summary: str) -> Document:
     """Write an understanding as search sees it, as far as that is known before it is written."""
     return Document(kind="understanding", title=summary, text=content, happened_at=op.now, standing=Standing.SYNTHESIS)
 
 
 def prepare_text(op: Operation, content: str, summary: str) -> Prepared:
     """Make the words and the vector of an understanding."""
-    return op.index.prepare([text_document(op, content, summary)])
+    return op.index.prepare([_text_document(op, content, summary)])
 
 
 def _kind_for(kind: object, count: int) -> UnderstandingKind:
@@ -273,7 +273,7 @@ def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
     seen = _check_seen(unit, synthesis.seen_through_id)
     labels = labels_of(unit, [region.id for region in regions])
     document = replace(
-        text_document(tx.op, synthesis.content, synthesis.summary),
+        _text_document(tx.op, synthesis.content, synthesis.summary),
         happened_at=tx.at,
         labels=tuple(name for region in regions for name in labels[region.id]),
         session_id=tx.session_id,
@@ -398,7 +398,7 @@ def describe_session(
         session = session_named(tx.unit, label)
         note = _note_of(tx.unit, session, version)
         document = replace(
-            text_document(op, text, title),
+            _text_document(op, text, title),
             happened_at=tx.at,
             labels=(session.label,),
             session_id=tx.session_id,
