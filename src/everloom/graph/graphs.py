@@ -101,6 +101,7 @@ class Graphs:
         disk = Disk(place)
         disk.prepare()
         (disk.root / MEMORIES).mkdir(exist_ok=True)
+        # A person's own list of what git ignores is left alone.
         if not (disk.root / ".gitignore").exists():
             (disk.root / ".gitignore").write_text(GITIGNORE)
         from everloom.kernel.journal import register  # noqa: PLC0415  who lists tools needs no store

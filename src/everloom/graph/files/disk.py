@@ -27,6 +27,7 @@ HIDDEN = ".everloom"
 # Marks our version of a file that somebody else changed at the same moment.
 CONFLICT = ".conflict-"
 _LARGEST = 5_000_000
+# Short enough for any file system, also two of them with a relation between them.
 _LONGEST_SLUG = 60
 _LONGEST_EDGE_SLUG = 40
 _UNSAFE = re.compile(r"[^a-z0-9]+")
@@ -195,6 +196,7 @@ def slug(text: str, longest: int = _LONGEST_SLUG) -> str:
 def _suffixes(identity: str) -> Iterator[str]:
     """Offer ever longer pieces of an id, six characters first, then counted ones."""
     letters = _UNSAFE.sub("", identity.lower()) or "0"
+    # Six characters are what the contract writes; a longer suffix is for names that are taken.
     for length in (6, 8, 12, 16, 24, 32):
         yield letters[:length]
     for number in range(2, 10_000):

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _SECONDS = 60
+# Another git in the same repository holds its lock for moments only.
 _TRIES = 5
 PAUSE_SECONDS = 0.1
 # Long lists of paths go through a file: a command line is short on some systems.
@@ -65,7 +66,9 @@ class Git:
         try:
             self._run(
                 *self._as_somebody(),
+                # A signature may ask for a passphrase, and nobody is there to type it.
                 *("-c", "commit.gpgsign=false", "commit", "-q", "-m", message),
+                # Only these files, whatever a person has staged beside them.
                 *("--pathspec-from-file=-", "--only"),
                 text=whole,
             )

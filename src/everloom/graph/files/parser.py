@@ -29,7 +29,9 @@ from everloom.graph.kinds import (
 from everloom.graph.results import Edge, FileProblem, Memory, Relation
 
 _NOTHING = frozenset({"", "null", "~", "Null", "NULL"})
+# A list that was quoted again at every write is unwrapped, but not for ever.
 _DEEPEST = 20
+# People may choose ids of their own; the store indexes them.
 _LONGEST_ID = 200
 _LONGEST_TAG = 100
 _MOST_TAGS = 50
@@ -105,6 +107,7 @@ def _parse_memory(file: MarkdownFile, path: str, modified: datetime) -> Memory:
     if kind not in KINDS:
         raise UnreadableFile(f"there is no memory type {kind!r}", file.line_of("type"))
     created = _instant(file, fields, "created", modified)
+    # A file that a person began by hand needs a type, an id and a title; everything else has a default.
     return Memory(
         id=_identity(file, fields, "id"),
         type=kind,
@@ -261,6 +264,7 @@ def _relation(file: MarkdownFile, item: Mapping[str, Any]) -> Relation:
     direction = item.get("direction", "outgoing")
     if not isinstance(target, str) or not isinstance(kind, str) or direction not in ("outgoing", "incoming"):
         raise UnreadableFile("a relation needs target, type and direction", file.line_of("relations"))
+    # What is odd in a side is dropped on reading and stays in the file: only what an operation changes is rewritten.
     strength = parse_number(item.get("strength"))
     return Relation(
         target=target,

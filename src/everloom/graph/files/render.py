@@ -25,6 +25,7 @@ def revise_file(file: MarkdownFile, old: Memory | Edge, new: Memory | Edge) -> b
     """Change a file to say what `new` says; what did not change keeps its bytes."""
     fields = _fields(new)
     changes = {name: text for name, text in fields.items() if getattr(old, name) != getattr(new, name)}
+    # Relations are written as a whole, so what is unknown in them has to be carried over by hand.
     if "relations" in changes and isinstance(old, Memory) and isinstance(new, Memory):
         known = load_fields(file.yaml).get("relations")
         changes["relations"] = _revised_relations(known, old.relations, new.relations)
@@ -72,6 +73,8 @@ def relation_fields(relation: Relation) -> dict[str, str]:
 def _revised_relations(raw: Any, old: Iterable[Relation], new: Iterable[Relation]) -> list[Mapping[str, str]] | None:
     """Write relations so that those which stay keep even what we do not know of them."""
     rows = [{**row} for row in raw] if isinstance(raw, list) else []
+    # Sides are matched with their rows by place, then each wanted side takes the row that says exactly the same or, if
+    # there is none, the row of the same relation: keys that only other tools know stay where they are.
     kept = list(zip(old, rows, strict=False))
     wanted: list[Mapping[str, str]] = []
     for relation in new:

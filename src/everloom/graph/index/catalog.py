@@ -24,6 +24,7 @@ from everloom.models.ask import Thinker
 from everloom.store import Row, Unit
 
 _PREVIEW = 200
+# Shorter beginnings of an id would mostly be typing errors.
 _SHORTEST_PREFIX = 4
 
 

@@ -170,6 +170,7 @@ def _decide(files: Sequence[ParsedFile], known: _Known, disk: Disk) -> IndexChan
 
 def _owner_of(row: Row | None, content: Memory | Edge, leaving: set[str], disk: Disk) -> str | None:
     """Find the other file that has this id, if it is still there."""
+    # The row of a memory stays when its file is gone, for the day it comes back: then it owns nothing.
     if row is None or (isinstance(content, Memory) and row["gone_at"] is not None):
         return None
     other: str = row["path"]
@@ -213,6 +214,7 @@ def _write_memories(graph: OpenGraph, transaction: Transaction, changes: IndexCh
             index.revive(unit, [item], prepared, now)
         else:
             index.revise(unit, item, prepared, now)
+    # What was decided before the transaction is written down, so that `update_archive` finds it done.
     unit.run("graph.memory_archive", ids=sorted(changes.reviving), archived=0)
     if changes.published is not None:
         index.publish(unit, [items[path] for path in changes.fresh], changes.published, now)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 3.0
+# An editor or a pull changes several files in a row; they are followed together.
 _DEBOUNCE_MS = 300
 _QUIET = (f"/{HIDDEN}/", "/.git/")
 # The coarsest clock of a file system in use (FAT): two writes within it may leave a file the same time.
@@ -95,6 +96,7 @@ def _is_suspect(entry: FileEntry, row: Row | None) -> bool:
 
 
 def _take(graph: OpenGraph, suspects: Sequence[str], gone: Sequence[str], *, anew: bool) -> Followed:
+    # A checkout or a touch changes times and nothing else: bytes decide.
     changed = suspects if anew else _really_changed(graph, suspects)
     if not changed and not gone:
         return Followed(read=len(suspects))

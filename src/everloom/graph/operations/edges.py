@@ -31,6 +31,7 @@ from everloom.graph.results import DrawnEdge, Edge, Memory, RelatedMemory, Relat
 from everloom.kernel.texts import analyse, checked
 from everloom.store import Row
 
+# A graph that grew by itself is all related within a few hops.
 _MOST_HOPS = 5
 _MOST_RELATED = 500
 _OPPOSITE = {"outgoing": "incoming", "incoming": "outgoing"}
@@ -198,6 +199,7 @@ def related(graph: OpenGraph, identity: str, *, hops: int = 1, kinds: Sequence[s
         found: list[RelatedMemory] = []
         for distance in range(1, hops + 1):
             steps = unit.all("graph.relation_of", ids=[row["id"] for row in border])
+            # Reversed, so that of two relations to the same memory the first in its file is the one that is told.
             fresh = {
                 step["target"]: step
                 for step in reversed(steps)

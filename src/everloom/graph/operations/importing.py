@@ -33,6 +33,7 @@ from everloom.kernel.embedding import GENERAL, Made
 from everloom.store import Row
 
 _INDEX, _STATE, _EMBEDDINGS, _CONFIG = "_index.json", "_state.json", "_embeddings.json", "_config.json"
+# A larger file is passed over: read as JSON it would fill the memory.
 _LARGEST = 500_000_000
 
 
@@ -98,6 +99,7 @@ def _write_json(graph: OpenGraph) -> tuple[str, ...]:
 def _changes(graph: OpenGraph, source: Disk) -> tuple[list[FileChange], list[FileProblem]]:
     changes: list[FileChange] = []
     skipped: list[FileProblem] = []
+    # A directory that is attached where it lies has its files already; only what lies beside them is taken.
     if source.root == graph.disk.root:
         return changes, skipped
     with graph.op.read() as unit:

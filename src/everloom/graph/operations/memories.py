@@ -43,7 +43,8 @@ def store(graph: OpenGraph, fields: MemoryFields, connect: bool | None = None) -
     memory = new_memory(fields, graph.op.now)
     links: list[ChosenLink] = []
     trouble = None
-    if graph.options.auto_edges if connect is None else connect:
+    wants_edges = graph.options.auto_edges if connect is None else connect
+    if wants_edges:
         try:
             # Before the directory is taken, for a model may be slow; a failure never fails the store.
             links = links_for(graph, memory)
@@ -135,6 +136,7 @@ def update(graph: OpenGraph, identity: str, fields: MemoryFields) -> Changed:
             for row in attached_to(graph, old.id)[0]:
                 side = "from_title" if row["from_uuid"] == old.id else "to_title"
                 files.change_edge(row["path"], lambda edge, side=side: replace(edge, **{side: new.title}))  # type: ignore[misc]
+        # The vault has one folder for all types.
         if new.type != old.type and not in_vault(old.path):
             new = _move(files, new, KINDS[new.type].directory)
         detail = {"id": new.id, "path": new.path, "changed": sorted(changes)}
@@ -197,6 +199,7 @@ def merge(graph: OpenGraph, keep: str, duplicate: str) -> MergedMemory:
             summary=f"{old.id} was folded into {merged.id}",
             memory_path=merged.path,
         )
+        # The diary is part of the plan: a merge that is not recorded did not happen.
         changes = (*files.changes(), diary_entry(graph, episode))
         states = _joint_state(kept, leaving)
         detail = {"id": merged.id, "merged": old.id}
@@ -236,6 +239,7 @@ def _fold(kept: Memory, leaving: Memory, now: datetime) -> Memory:
     content = kept.content
     if leaving.content and leaving.content not in content:
         content = f"{content}\n\n{leaving.content}".strip()
+    # A side of either that leads to the other would lead a memory to itself: `redirect` drops it.
     moved = redirect(replace(leaving, id=kept.id), kept.id, kept.id)
     whole = redirect(kept, leaving.id, kept.id)
     known = {side.key for side in whole.relations}

@@ -13,6 +13,7 @@ from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.recall import list_living, recall
 from everloom.graph.results import Memory, MemoryBrief, SuggestedTags, TagCount
 
+# The contract: the nearest five are looked at, and at most three are linked.
 _NEAREST = 5
 _MOST = 3
 # Below this cosine two texts merely share a topic; used where nobody has calibrated the model.
@@ -162,5 +163,6 @@ def suggest_tags(
         if tag.lower() in words:
             weights[tag] = weights.get(tag, 0.0) + 1.0
             votes[tag] += 2
+    # One neighbour alone is an accident; a tag that the text itself names counts for two.
     fit = [tag for tag in weights if tag not in own and votes[tag] >= 2]
     return sorted(fit, key=lambda tag: (-weights[tag], tag))[:_MOST_SUGGESTED]

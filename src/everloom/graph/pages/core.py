@@ -16,6 +16,7 @@ from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.kinds import CORE
 from everloom.graph.results import Page
 
+# These numbers and sections are the contract's: agents are given this page to read.
 BUDGET = 12_000
 _LEAST = 0.2
 _MOST = 15

@@ -16,6 +16,7 @@ from everloom.graph.results import NotedEpisode
 from everloom.kernel.texts import checked
 
 _ENTRY = re.compile(r"^## ", re.MULTILINE)
+# A merge is known by its title or by its type.
 _MERGE = re.compile(r"\A\d\d:\d\d - merged?\b|^- \*\*Type:\*\* merge\b", re.IGNORECASE | re.MULTILINE)
 _HEADING = re.compile(r"^\s*#+", re.MULTILINE)
 

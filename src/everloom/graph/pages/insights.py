@@ -27,6 +27,7 @@ from everloom.graph.pages.reflection import write_reflection
 from everloom.graph.results import InsightProposal, MemoryBrief, MemoryFields, Reflected
 from everloom.models.ask import Passage, Question, Thinker
 
+# Every two are compared: three hundred make 45,000 pairs.
 _LOOKED_AT = 300
 _LEAST_GROUP = 3
 _MOST_INSIGHTS = 5
