@@ -317,7 +317,7 @@ def test_an_exchange_knows_what_it_took(world: World) -> None:
     assert 0 < exchange.context_tokens < exchange.context_window == 1_000_000
 
 
-@pytest.mark.promise("mind.one-floor")
+@pytest.mark.promise("mind.one-turn")
 def test_one_process_speaks_at_a_time(world: World) -> None:
     other = conversation_in(elsewhere(world.setup), [])
     world.say("Who answers this one?")
@@ -330,7 +330,7 @@ def test_one_process_speaks_at_a_time(world: World) -> None:
     assert len(world.server.talks) == 1
 
 
-@pytest.mark.promise("mind.one-floor")
+@pytest.mark.promise("mind.one-turn")
 @pytest.mark.parametrize("ending", [says("Too late."), fails(529)], ids=["answered", "failed"])
 def test_a_turn_whose_lease_was_lost_writes_nothing_and_the_other_answers(world: World, ending: Step) -> None:
     other = conversation_in(elsewhere(world.setup), [])
@@ -349,7 +349,7 @@ def test_a_turn_whose_lease_was_lost_writes_nothing_and_the_other_answers(world:
     world.assert_valid()
 
 
-@pytest.mark.promise("mind.one-floor")
+@pytest.mark.promise("mind.one-turn")
 def test_a_turn_whose_lease_was_lost_writes_nothing_also_while_nobody_answered_yet(world: World) -> None:
     other = conversation_in(elsewhere(world.setup), [])
 
@@ -391,7 +391,7 @@ def test_a_reply_that_was_cut_in_the_middle_of_a_use_goes_on(world: World) -> No
     world.assert_valid()
 
 
-@pytest.mark.promise("mind.one-floor")
+@pytest.mark.promise("mind.one-turn")
 def test_the_turn_of_a_process_that_died_is_free_at_once() -> None:
     host, number, _ = HOLDER.split(":")
     assert is_gone(f"{host}:{2**22 + 1}:x")
