@@ -15,7 +15,7 @@ from mcp import Client
 
 from everloom.surfaces.cli.runtime.root import root
 from everloom.surfaces.mcp.identity import Process
-from everloom.surfaces.mcp.opening import Opening
+from everloom.surfaces.mcp.lazy import LazyLoom
 from everloom.surfaces.mcp.server import LoomServer
 from tests.graph.ground import open_with
 from tests.graph.sample import SOLUTION, write_sample
@@ -113,7 +113,7 @@ def test_units_are_printed_for_each_scheduler(run: Run) -> None:
 
 async def session_of(url: str, directory: Path) -> None:
     process = Process(label="test", default_workspace="default")
-    opening = Opening(lambda: open_with(url, directory))
+    opening = LazyLoom(lambda: open_with(url, directory))
     server = LoomServer(opening, process, "graph")
 
     async with Client(server) as client:

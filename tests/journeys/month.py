@@ -20,7 +20,7 @@ from mcp.types import TextContent
 from everloom.clock import ManualClock
 from everloom.loom import open_loom
 from everloom.surfaces.mcp.identity import Process
-from everloom.surfaces.mcp.opening import Opening
+from everloom.surfaces.mcp.lazy import LazyLoom
 from everloom.surfaces.mcp.server import LoomServer
 from tests.journeys.telling import Transcript
 from tests.surfaces.mcp.ground import ROOT, SETTINGS, call, close, refusal
@@ -509,7 +509,7 @@ async def in_memory(store: Path, mode: str) -> Transcript:
     """Live the month against a server in this process, under a clock of our own."""
     clock = ManualClock(START)
     process = Process(label="process 1", default_workspace="default")
-    server = LoomServer(Opening(lambda: open_loom(store, settings=SETTINGS, clock=clock)), process, "semantic-full")
+    server = LoomServer(LazyLoom(lambda: open_loom(store, settings=SETTINGS, clock=clock)), process, "semantic-full")
     page = transcript()
     try:
         async with Client(server, mode=mode) as client:

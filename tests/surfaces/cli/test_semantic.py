@@ -44,7 +44,7 @@ def test_remember_recall_and_orient_work_without_the_group(call: Call) -> None:
     assert "James sails." in call("recall", "who sails?").out
     told = call("orient").out
     assert told.index("Soul") < told.index("Protocol") < told.index("Orientation (")
-    assert "3 subjects and intersections wait" in told
+    assert "3 subjects and intersections are waiting" in told
 
 
 def test_a_dash_reads_the_text_from_stdin(call: Call) -> None:

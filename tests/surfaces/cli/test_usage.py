@@ -13,7 +13,7 @@ from everloom.kernel.spending import Ledger, begins
 from everloom.loom import Workspace, open_loom
 from everloom.models import TokenUsage, UsageRecord
 from everloom.settings import Settings
-from everloom.surfaces.cli.commands.usage import by_sum, by_turn, money_of, summary, told
+from everloom.surfaces.cli.commands.usage import by_sum, by_turn, money_of, summary, usage_lines
 from everloom.surfaces.cli.render.plot import Bar, blocks, can_draw, plotted
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -93,7 +93,7 @@ def test_each_turn_says_how_full_the_context_was(place: Workspace) -> None:
     (row,), _ = by_turn(place, 1)
     assert row["context_tokens"] > 0
     assert row["context_share"] == row["context_tokens"] / row["context_window"]
-    assert "context" in told([row], "turn")[0].headings  # type: ignore[union-attr]
+    assert "context" in usage_lines([row], "turn")[0].headings  # type: ignore[union-attr]
 
 
 def test_a_plot_fits_its_columns_in_either_alphabet() -> None:

@@ -23,7 +23,7 @@ from mcp.types import CallToolResult, TextContent
 from everloom.loom import open_loom
 from everloom.settings import Settings
 from everloom.surfaces.mcp.identity import Process
-from everloom.surfaces.mcp.opening import Opening
+from everloom.surfaces.mcp.lazy import LazyLoom
 from everloom.surfaces.mcp.server import LoomServer
 from tests.patience import PATIENCE, give_up, reading, wait_until
 
@@ -38,7 +38,7 @@ SHADOWS = ("words", "sqlite_")
 def make_server(store: Path | str, toolset: str = "semantic", **told: Any) -> LoomServer:
     """Make a server over a file or the store of a URL, in this process."""
     process = Process(**{"label": "process 1", "default_workspace": "default", **told})
-    return LoomServer(Opening(lambda: open_loom(store, settings=SETTINGS)), process, toolset)
+    return LoomServer(LazyLoom(lambda: open_loom(store, settings=SETTINGS)), process, toolset)
 
 
 def close(server: LoomServer) -> None:

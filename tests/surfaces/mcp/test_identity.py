@@ -9,8 +9,8 @@ import pytest
 
 from everloom.errors import Forbidden
 from everloom.surfaces.mcp.identity import (
+    CallClues,
     Caller,
-    Clues,
     Process,
     caller_of,
     conversation_of,
@@ -21,7 +21,7 @@ from everloom.surfaces.web.admission import Pass
 
 PROCESS = Process("process 1", "default")
 CLAUDE = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "from-environment"}
-EVERY_CLUE = Clues(
+EVERY_CLUE = CallClues(
     argument="from-argument",
     meta={"vscode.conversationId": "from-meta"},
     headers={"x-memory-session-id": "from-header"},
@@ -59,19 +59,19 @@ def test_the_conversation_is_found_in_this_order(taken_away: tuple[str, ...], ex
     ],
 )
 def test_each_client_is_understood_by_its_own_key(key: str) -> None:
-    assert conversation_of(Clues(meta={key: "c-1"}), PROCESS) == "c-1"
+    assert conversation_of(CallClues(meta={key: "c-1"}), PROCESS) == "c-1"
 
 
 @pytest.mark.parametrize(
     "environ", [{"CLAUDE_CODE_SESSION_ID": "old"}, {**CLAUDE, "CLAUDECODE": "0"}, {"CLAUDECODE": "1"}]
 )
 def test_an_inherited_session_of_claude_code_does_not_count(environ: dict[str, str]) -> None:
-    assert conversation_of(Clues(), replace(PROCESS, environ=environ)) == "process 1"
+    assert conversation_of(CallClues(), replace(PROCESS, environ=environ)) == "process 1"
 
 
 @pytest.mark.parametrize("label", ["", " ", 7, None, ["a"], "a\nb", "x" * 201, "\x00", "--"])
 def test_what_cannot_be_a_label_is_passed_over(label: object) -> None:
-    assert conversation_of(Clues(meta={"threadId": label}), PROCESS) == "process 1"
+    assert conversation_of(CallClues(meta={"threadId": label}), PROCESS) == "process 1"
 
 
 @pytest.mark.promise("mcp.workspace-scope")
@@ -103,25 +103,25 @@ def test_a_flag_or_a_token_allows_no_other_workspace(flag: str | None, header: s
         workspace_of(clues_for(header, token), replace(PROCESS, workspace=flag))
 
 
-def clues_for(header: str | None, token: str | None) -> Clues:
+def clues_for(header: str | None, token: str | None) -> CallClues:
     headers = {} if header is None else {"x-memory-workspace": header}
-    return Clues(headers=headers, token=None if token is None else Pass("t", token))
+    return CallClues(headers=headers, token=None if token is None else Pass("t", token))
 
 
 @pytest.mark.parametrize("value", ["1", "true", "yes", "anything"])
 def test_a_client_can_ask_to_be_kept_from_writing(value: str) -> None:
-    assert is_read_only(Clues(headers={"x-memory-readonly": value}), PROCESS)
+    assert is_read_only(CallClues(headers={"x-memory-readonly": value}), PROCESS)
 
 
 @pytest.mark.parametrize("value", ["", "0", "false", "No", "OFF"])
 def test_a_client_that_declines_may_write(value: str) -> None:
-    assert not is_read_only(Clues(headers={"x-memory-readonly": value}), PROCESS)
+    assert not is_read_only(CallClues(headers={"x-memory-readonly": value}), PROCESS)
 
 
 def test_no_header_gives_back_a_right_that_flag_or_token_took() -> None:
     asks = {"x-memory-readonly": "0"}
-    assert is_read_only(Clues(headers=asks), replace(PROCESS, read_only=True))
-    assert is_read_only(Clues(headers=asks, token=Pass("t", "default", read_only=True)), PROCESS)
+    assert is_read_only(CallClues(headers=asks), replace(PROCESS, read_only=True))
+    assert is_read_only(CallClues(headers=asks, token=Pass("t", "default", read_only=True)), PROCESS)
 
 
 def test_a_caller_is_all_of_it_together() -> None:

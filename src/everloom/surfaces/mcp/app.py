@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from everloom.errors import EverloomError
 from everloom.kernel.tokens import Tokens
 from everloom.surfaces.mcp.identity import Process
-from everloom.surfaces.mcp.opening import Opening
+from everloom.surfaces.mcp.lazy import LazyLoom
 from everloom.surfaces.mcp.server import LoomServer
 from everloom.surfaces.web.admission import Pass, Rules
 from everloom.surfaces.web.gate import Gate, health_route, verify_by
@@ -29,7 +29,7 @@ from everloom.surfaces.web.gate import Gate, health_route, verify_by
 log = logging.getLogger(__name__)
 
 
-def make_app(opening: Opening, process: Process, toolset: str, rules: Rules) -> ASGIApp:
+def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules) -> ASGIApp:
     """Make the app of one process; it opens its memory when it starts and closes it when it ends."""
     server = LoomServer(opening, process, toolset)
     # The gate has checked Host, Origin and size for every route.
@@ -69,7 +69,7 @@ class _Protocol:
         await self._server.session_manager.handle_request(scope, receive, send)
 
 
-def _readiness(opening: Opening) -> JSONResponse:
+def _readiness(opening: LazyLoom) -> JSONResponse:
     """Say whether store and embedder answer; the log has what is in the way."""
     if not opening.is_warm:
         opening.warm_after(0)

@@ -44,7 +44,7 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class Clues:
+class CallClues:
     """What one call carries; header names are in lower case."""
 
     argument: str | None = None
@@ -62,12 +62,12 @@ class Caller:
     read_only: bool
 
 
-def caller_of(clues: Clues, process: Process) -> Caller:
+def caller_of(clues: CallClues, process: Process) -> Caller:
     """Tell from all clues who calls."""
     return Caller(conversation_of(clues, process), workspace_of(clues, process), is_read_only(clues, process))
 
 
-def conversation_of(clues: Clues, process: Process) -> str:
+def conversation_of(clues: CallClues, process: Process) -> str:
     """Find the conversation's id: the first clue that names one wins, and without any the process is one."""
     if clues.argument is not None:
         return clues.argument
@@ -84,7 +84,7 @@ def _is_label(label: object) -> TypeGuard[str]:
     return isinstance(label, str) and 0 < len(label) <= LONGEST_NAME and label.isprintable() and bool(name_key(label))
 
 
-def workspace_of(clues: Clues, process: Process) -> str:
+def workspace_of(clues: CallClues, process: Process) -> str:
     """Find the workspace; a flag or a token that names one allows no other."""
     asked = unquote(clues.headers.get(_WORKSPACE_HEADER, "")).strip() or None
     bounds = {"this server": process.workspace, "this token": None if clues.token is None else clues.token.workspace}
@@ -98,13 +98,13 @@ def workspace_of(clues: Clues, process: Process) -> str:
     return asked or process.default_workspace
 
 
-def is_read_only(clues: Clues, process: Process) -> bool:
+def is_read_only(clues: CallClues, process: Process) -> bool:
     """Say whether anything forbids this call to write."""
     asked = clues.headers.get(_READONLY_HEADER, "").strip().lower() not in _NO
     return process.read_only or asked or (clues.token is not None and clues.token.read_only)
 
 
-def refuse_write(name: str, clues: Clues, process: Process) -> Forbidden:
+def refuse_write(name: str, clues: CallClues, process: Process) -> Forbidden:
     """Say why a write is refused, and what would allow it."""
     if process.read_only:
         return Forbidden(f"{name} writes, and this server is read-only", hint="start it without --read-only")

@@ -24,8 +24,8 @@ from everloom import __version__
 from everloom.errors import EverloomError
 from everloom.surfaces.mcp.answers import INTERNAL, UNANSWERED, answered, explained, failed
 from everloom.surfaces.mcp.documents import offer_documents
-from everloom.surfaces.mcp.identity import Caller, Clues, Process, caller_of, refuse_write
-from everloom.surfaces.mcp.opening import Opening
+from everloom.surfaces.mcp.identity import CallClues, Caller, Process, caller_of, refuse_write
+from everloom.surfaces.mcp.lazy import LazyLoom
 from everloom.surfaces.mcp.tools import DEFAULT, VerbTool, tools_of
 from everloom.surfaces.web.admission import PASS_KEY, Pass
 
@@ -48,7 +48,7 @@ _caller: ContextVar[Caller] = ContextVar("caller")
 class LoomServer(MCPServer[dict[str, Any]]):
     """A memory behind the protocol: one process, one store, any number of conversations."""
 
-    def __init__(self, opening: Opening, process: Process, toolset: str = DEFAULT) -> None:
+    def __init__(self, opening: LazyLoom, process: Process, toolset: str = DEFAULT) -> None:
         self._opening = opening
         self._process = process
         self._tools = {tool.name: tool for tool in tools_of(toolset)}
@@ -63,7 +63,7 @@ class LoomServer(MCPServer[dict[str, Any]]):
         )
         offer_documents(self, self.workspace, {tool.faculty.name for tool in self._tools.values()})
 
-    def _enter(self, tool: VerbTool, clues: Clues) -> Workspace:
+    def _enter(self, tool: VerbTool, clues: CallClues) -> Workspace:
         """Find the workspace of a call; refuse one that may not write."""
         caller = caller_of(clues, self._process)
         if tool.verb.effect.writes and caller.read_only:
@@ -128,12 +128,12 @@ class LoomServer(MCPServer[dict[str, Any]]):
             _caller.reset(token)
 
 
-def _clues_of(context: Context[Any, Any] | None, session: str | None = None) -> Clues:
+def _clues_of(context: Context[Any, Any] | None, session: str | None = None) -> CallClues:
     """Collect what a call carries, whatever its transport and its era."""
     if context is None:
-        return Clues(session)
+        return CallClues(session)
     request = context.request_context.request
     token = cast("Pass | None", getattr(request, "scope", {}).get(PASS_KEY))
     meta = cast("dict[str, object]", context.request_context.meta or {})
     headers = {name.lower(): value for name, value in (context.headers or {}).items()}
-    return Clues(session, meta, headers, token)
+    return CallClues(session, meta, headers, token)

@@ -110,9 +110,9 @@ def write(text: str) -> None:
 
 def converse(loom: Loom, place: Workspace) -> Answer:
     """Talk until the person leaves."""
-    from everloom.surfaces.cli.commands.talking import Talking  # noqa: PLC0415  a script needs none of it
+    from everloom.surfaces.cli.commands.terminal import TerminalChat  # noqa: PLC0415  a script needs none of it
 
-    talking = Talking(loom, place, write)
+    talking = TerminalChat(loom, place, write)
     turns = talking.run()
     return Answer({"turns": turns}, [f"{turns:,} turn{'' if turns == 1 else 's'}; continue the conversation any time"])
 

@@ -55,14 +55,14 @@ def mcp(context: click.Context, tools: str, directory: str | None, read_only: bo
     """Serve the memory to the AI client that starts this command (MCP over stdio)."""
     invocation: Invocation = context.obj
     invocation.graph = directory
-    from everloom.surfaces.mcp.opening import Opening  # noqa: PLC0415  the SDK takes a second to load
+    from everloom.surfaces.mcp.lazy import LazyLoom  # noqa: PLC0415  the SDK takes a second to load
     from everloom.surfaces.mcp.server import LoomServer  # noqa: PLC0415
 
     # The SDK gives the root log a handler of its own: what this program logs would be written twice.
     logging.getLogger("everloom").propagate = False
     settings, _ = invocation.settings()
     process = _process_of(invocation, settings, f"process {uuid4().hex[:12]}", read_only, os.environ)
-    opening = Opening(lambda: invocation.open(settings))
+    opening = LazyLoom(lambda: invocation.open(settings))
     try:
         LoomServer(opening, process, tools).run("stdio")
     finally:
@@ -106,7 +106,7 @@ def serve(
     """
     from everloom.kernel.tokens import Tokens  # noqa: PLC0415  the SDK takes a second to load
     from everloom.surfaces.mcp import app  # noqa: PLC0415
-    from everloom.surfaces.mcp.opening import Opening  # noqa: PLC0415
+    from everloom.surfaces.mcp.lazy import LazyLoom  # noqa: PLC0415
     from everloom.surfaces.web import serving  # noqa: PLC0415
 
     # The SDK gives the root log a handler of its own: what this program logs would be written twice.
@@ -114,7 +114,7 @@ def serve(
     settings, _ = invocation.settings()
     # No environment: the clients are others' processes.
     process = _process_of(invocation, settings, f"process {uuid4().hex[:12]}", read_only, {})
-    opening = Opening(lambda: invocation.open(settings))
+    opening = LazyLoom(lambda: invocation.open(settings))
     rules = serving.rules_for(host, hosts, origins)
     try:
         if rules.needs_token:

@@ -37,7 +37,7 @@ def usage(invocation: Invocation, days: int, by: str) -> Answer:
         rows, total = by_turn(place, days) if by == "turn" else by_sum(place, days, by)
         today = money_of(place)
     result = {"by": by, "days": days, "time_zone": place.info.time_zone, "rows": rows, "total": total, "today": today}
-    return Answer(result, [*told(rows, by), *summary(total, today)])
+    return Answer(result, [*usage_lines(rows, by), *summary(total, today)])
 
 
 def span(place: Workspace, days: int) -> list[date]:
@@ -122,7 +122,7 @@ def money_of(place: Workspace) -> dict[str, float | None]:
     return {"dollars": spent, "budget": most, "left": None if most is None else max(most - spent, 0.0)}
 
 
-def told(rows: list[dict[str, Any]], by: str) -> list[str | Table]:
+def usage_lines(rows: list[dict[str, Any]], by: str) -> list[str | Table]:
     """Tell the rows: a table, then a plot of dollars, or of tokens where no price is known."""
     headings = [by, "calls", "in", "out", "cached", "dollars"] + (["context"] if by == "turn" else [])
     table = Table([line(row, by) for row in rows], headings)

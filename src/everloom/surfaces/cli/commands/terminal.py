@@ -45,7 +45,7 @@ _LOOK_SECONDS = 2.0
 _TASKS = ("facts", "schedule", "heartbeat", "self_awareness", "embed")
 
 
-class Talking:
+class TerminalChat:
     """One sitting at the terminal."""
 
     def __init__(self, loom: Loom, place: Workspace, say: Say) -> None:
@@ -74,7 +74,7 @@ class Talking:
         self._line(f"{self._place.name}, with {model.name if model else 'no model'}. /help lists commands.")
         stop = Event()
         beside = Thread(target=self._attend, args=(stop,), name="beside the prompt", daemon=True)
-        with remembered(data_directory() / "chat_history"):
+        with _TypedLines(data_directory() / "chat_history"):
             beside.start()
             try:
                 self._loop()
@@ -129,7 +129,7 @@ class Talking:
             self._line("(the message is kept; /retry asks again)")
             return
         self._turns += 1
-        if footer := told(heard):
+        if footer := _footer(heard):
             self._line(footer)
 
     def _retry(self, _: str) -> None:
@@ -199,7 +199,7 @@ class Talking:
             sys.stdout.flush()
 
 
-def told(heard: Heard) -> str:
+def _footer(heard: Heard) -> str:
     """Sum a turn up on one line, for a person who looks on."""
     turn = heard.exchange
     if turn is None or not sys.stdout.isatty():
@@ -219,7 +219,7 @@ def typed() -> str:
     return readline.get_line_buffer()
 
 
-class remembered:  # noqa: N801  a context manager, used like a function
+class _TypedLines:
     """Lines that were typed, kept between sittings in a file that only its owner reads."""
 
     def __init__(self, file: Path) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Opening:
+class LazyLoom:
     """One loom for all threads of a process."""
 
     def __init__(self, open_it: Callable[[], Loom]) -> None:
