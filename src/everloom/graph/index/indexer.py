@@ -31,6 +31,11 @@ BATCH = 1_000
 _MEMORY = ("type", "title", "importance", "confidence", "path")
 _EDGE = ("type", "from_id", "from_title", "to_id", "to_title", "strength", "description", "path")
 _RELATION = ("target", "type", "direction", "strength", "context", "edge_id")
+# How a row is added, and how it is changed.
+_STATEMENTS = {
+    "memory": ("graph.memory_add", "graph.memory_change"),
+    "edge": ("graph.edge_add", "graph.edge_change"),
+}
 
 
 @dataclass(slots=True)
@@ -238,17 +243,18 @@ def _write_rows(
     graph: OpenGraph, transaction: Transaction, kind: str, entries: Sequence[tuple[Memory | Edge, Row | None]]
 ) -> dict[str, int]:
     """Add or change the rows of memories or edges; the answer is the item of each path."""
+    add, change = _STATEMENTS[kind]
     new = [content for content, row in entries if row is None]
     fresh = register(transaction.unit, [kind] * len(new), transaction.at)
     transaction.unit.many(
-        f"graph.{kind}_add",
+        add,
         [
             {"id": item, "graph": graph.id, "uuid": content.id, **_columns(content)}
             for item, content in zip(fresh, new, strict=True)
         ],
     )
     old = [(content, row["id"]) for content, row in entries if row is not None]
-    transaction.unit.many(f"graph.{kind}_change", [{"id": item, **_columns(content)} for content, item in old])
+    transaction.unit.many(change, [{"id": item, **_columns(content)} for content, item in old])
     pairs = [*zip((content.path for content in new), fresh, strict=True), *((each.path, item) for each, item in old)]
     return dict(pairs)
 
