@@ -11,8 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from importlib import import_module
-from typing import Any, Literal, cast, get_args, get_origin
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin
 
 import click
 
@@ -22,6 +21,9 @@ from everloom.surfaces.cli.runtime.command import Command, Group, ItemId
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
 from everloom.wiring.faculties import Faculty
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 # Prose: the words of the last argument need no quotes, and a dash stands for what comes from stdin.
 _PROSE = frozenset({"TEXT", "CONTENT", "MESSAGE", "QUERY", "WORDS", "QUESTION_OR_SUBJECT", "DESCRIPTION"})
