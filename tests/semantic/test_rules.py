@@ -79,7 +79,7 @@ def test_an_alias_finds_the_subject_and_cannot_be_taken_twice(mind: Semantic) ->
     subject = mind.add_alias("PostgreSQL", "pg")
     assert subject.aliases == ("pg",)
     assert mind.remember(["PG"], "It has row-level security.").subject_names == ("PostgreSQL",)
-    with pytest.raises(Conflict, match="means 'PostgreSQL' already"):
+    with pytest.raises(Conflict, match="already means 'PostgreSQL'"):
         mind.add_alias("SQLite", "Pg")
     with pytest.raises(Conflict):
         mind.create_subjects([NewSubject(name="pg")])
