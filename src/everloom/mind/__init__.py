@@ -10,18 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from everloom.mind.conversation.array import Exchange
-    from everloom.mind.conversation.conversation import Conversation
-    from everloom.mind.conversation.queue import Queue
-    from everloom.mind.conversation.stream import StreamMessage
+    from everloom.mind.conversation import Conversation, Exchange, Queue, StreamMessage
     from everloom.mind.verbs import Mind
 
 _HOME_OF = {
-    "Conversation": "conversation.conversation",
-    "Exchange": "conversation.array",
+    "Conversation": "conversation",
+    "Exchange": "conversation",
     "Mind": "verbs",
-    "Queue": "conversation.queue",
-    "StreamMessage": "conversation.stream",
+    "Queue": "conversation",
+    "StreamMessage": "conversation",
 }
 
 __all__ = ["Conversation", "Exchange", "Mind", "Queue", "StreamMessage"]

@@ -14,8 +14,8 @@ from threading import Lock
 
 from everloom.clock import shown
 from everloom.errors import Rejected
+from everloom.mind.notes import Notes
 from everloom.mind.notes.files import COMPACTION, DURABLE, IDENTITY, STATUS, daily_name, default_text
-from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import MindSetup
 from everloom.mind.prompts import prompt_named
 from everloom.models.text import quoted

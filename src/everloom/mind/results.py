@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from everloom.kernel.encode import as_data
 
 if TYPE_CHECKING:
+    from everloom.mind.conversation import StreamMessage
     from everloom.mind.conversation.compaction import Compaction
-    from everloom.mind.conversation.stream import StreamMessage
     from everloom.mind.initiative.heartbeat import Heartbeat
-    from everloom.mind.notes.sync import NoteVersion
+    from everloom.mind.notes import NoteVersion
     from everloom.models.talk import Turn
 
 # How readers of the array know a block; reasoning is never kept.

@@ -12,12 +12,10 @@ from everloom.clock import to_micros
 from everloom.kernel.lease import Lease
 from everloom.kernel.tasks import Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
-from everloom.mind.conversation.conversation import Conversation
-from everloom.mind.initiative.heartbeat import Heartbeats
-from everloom.mind.initiative.schedule import Schedule
-from everloom.mind.initiative.self_awareness import SelfAwareness
-from everloom.mind.learning.facts import FactLearner
-from everloom.mind.notes.notes import Notes
+from everloom.mind.conversation import Conversation
+from everloom.mind.initiative import Heartbeats, Schedule, SelfAwareness
+from everloom.mind.learning import FactLearner
+from everloom.mind.notes import Notes
 from everloom.mind.ports import MindSetup
 from everloom.store.contract import FOREVER
 

@@ -14,11 +14,11 @@ from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, AnyMethod, E
 from everloom.mind import results
 
 if TYPE_CHECKING:
-    from everloom.mind.conversation.conversation import Conversation
-    from everloom.mind.initiative.heartbeat import Heartbeats
+    from everloom.mind.conversation import Conversation
+    from everloom.mind.initiative import Heartbeats
     from everloom.mind.initiative.schedule import Schedule, Scheduled
-    from everloom.mind.learning.archive import Archive
-    from everloom.mind.notes.notes import Notes
+    from everloom.mind.learning import Archive
+    from everloom.mind.notes import Notes
     from everloom.mind.ports import AgentTool, MindSetup
     from everloom.mind.prompt import Prompt
 
@@ -153,7 +153,7 @@ class Mind:
     @cached_property
     def notes(self) -> Notes:
         """Reach the files that the person and the agent share."""
-        from everloom.mind.notes.notes import Notes
+        from everloom.mind.notes import Notes
 
         return Notes(self.setup)
 
@@ -167,28 +167,28 @@ class Mind:
     @cached_property
     def archive(self) -> Archive:
         """Reach what was said long ago, and what was learnt from it."""
-        from everloom.mind.learning.archive import Archive
+        from everloom.mind.learning import Archive
 
         return Archive(self.setup)
 
     @cached_property
     def schedule(self) -> Schedule:
         """Reach the messages that will be sent at a time."""
-        from everloom.mind.initiative.schedule import Schedule
+        from everloom.mind.initiative import Schedule
 
         return Schedule(self.setup)
 
     @cached_property
     def pulse(self) -> Heartbeats:
         """Reach the times the agent wondered whether to speak first."""
-        from everloom.mind.initiative.heartbeat import Heartbeats
+        from everloom.mind.initiative import Heartbeats
 
         return Heartbeats(self.setup)
 
     @cached_property
     def conversation(self) -> Conversation:
         """Reach the conversation."""
-        from everloom.mind.conversation.conversation import Conversation
+        from everloom.mind.conversation import Conversation
         from everloom.mind.conversation.turn import Surroundings
         from everloom.mind.initiative.self_awareness import before_folding
 

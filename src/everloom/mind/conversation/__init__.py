@@ -3,3 +3,10 @@
 Owns messages, exchanges, turns and compactions. Refuses to know channels, files and providers: the prompt, the tools
 and whoever wants to hear of an exchange are handed in.
 """
+
+from everloom.mind.conversation.array import Exchange
+from everloom.mind.conversation.conversation import Conversation
+from everloom.mind.conversation.queue import Queue
+from everloom.mind.conversation.stream import StreamMessage
+
+__all__ = ["Conversation", "Exchange", "Queue", "StreamMessage"]

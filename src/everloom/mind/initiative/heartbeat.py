@@ -17,8 +17,8 @@ from everloom.errors import Conflict, ProviderError
 from everloom.kernel.journal import register
 from everloom.mind.initiative.timing import Awareness, read_awareness, reason_to_be_silent, slot_before
 from everloom.mind.learning.archive import SpokenLine, said_before
+from everloom.mind.notes import Notes
 from everloom.mind.notes.files import STATUS
-from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import MindSetup
 from everloom.mind.prompts import prompt_named
 from everloom.models.ask import Passage, Question, Thinker
@@ -27,7 +27,7 @@ from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
 
 if TYPE_CHECKING:
-    from everloom.mind.conversation.conversation import Conversation
+    from everloom.mind.conversation import Conversation
 
 _Result = Literal["sent", "silent", "suppressed", "failed"]
 

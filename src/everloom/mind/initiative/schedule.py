@@ -21,7 +21,7 @@ from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
 
 if TYPE_CHECKING:
-    from everloom.mind.conversation.conversation import Conversation
+    from everloom.mind.conversation import Conversation
 
 _LONGEST_MESSAGE = 4_000
 _LONGEST_TIME = 60

@@ -19,10 +19,10 @@ from everloom.kernel.journal import answered_before, keep_receipt
 from everloom.kernel.operation import Operation
 from everloom.mind.conversation.compaction import newest_within
 from everloom.mind.initiative.timing import Night, night_before
+from everloom.mind.learning import FactLearner
 from everloom.mind.learning.archive import SpokenLine, is_trivial, line_from, lines_of
-from everloom.mind.learning.facts import FactLearner
+from everloom.mind.notes import Notes
 from everloom.mind.notes.files import STATUS, daily_heading, daily_name
-from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import MindSetup
 from everloom.mind.prompts import prompt_named
 from everloom.models.ask import Passage, Question
@@ -30,7 +30,7 @@ from everloom.models.text import shortened
 from everloom.store.contract import FOREVER
 
 if TYPE_CHECKING:
-    from everloom.mind.conversation.array import Exchange
+    from everloom.mind.conversation import Exchange
 
 log = logging.getLogger(__name__)
 

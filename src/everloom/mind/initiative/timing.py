@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 from everloom.clock import EPOCH, read_instant
 from everloom.errors import Rejected
-from everloom.mind.learning.archive import SpokenLine
+from everloom.mind.learning import SpokenLine
 
 Rhythm = Literal["daily", "weekdays", "weekly"]
 
