@@ -98,7 +98,7 @@ def test_a_status_that_was_broken_by_hand_is_told_kept_and_never_overwritten(boo
 
 
 def test_a_status_that_would_be_too_large_is_refused(book: Notebook) -> None:
-    with pytest.raises(Rejected, match="are the most"):
+    with pytest.raises(Rejected, match="more than the"):
         book.notes.update_status({"diary": "x" * 60_000})
     assert book.notes.read("status.json") is None
 
