@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from threading import BoundedSemaphore, Lock
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 from everloom.errors import StoreBusy, StoreError
-from everloom.store.contract import Row
+from everloom.store.contract import Row, VectorHit
 
 C = TypeVar("C")
 
@@ -82,12 +82,10 @@ class Pool(Generic[C]):
     def give_back(self, connection: C) -> None:
         """Take a healthy connection back."""
         with self._lock:
-            if not self._closed:
+            is_closed = self._closed
+            if not is_closed:
                 self._idle.append(connection)
-                connection_is_kept = True
-            else:
-                connection_is_kept = False
-        if not connection_is_kept:
+        if is_closed:
             self._disconnect(connection)
         self._free_slot()
 
@@ -125,6 +123,21 @@ def _close_idle_before_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_close_idle_before_fork)
+
+
+def best_hits(scores: Mapping[int, Mapping[int, float]]) -> dict[int, VectorHit]:
+    """Choose for each document the perspective that brings it nearest; `scores` are by perspective."""
+    best: dict[int, VectorHit] = {}
+    for perspective, found in scores.items():
+        for item, score in found.items():
+            if item not in best or score > best[item].similarity:
+                best[item] = VectorHit(item, score, perspective)
+    return best
+
+
+def nearest_first(hits: Mapping[int, VectorHit], limit: int) -> list[VectorHit]:
+    """Order hits by similarity; equal ones by age, so that every run gives the same."""
+    return sorted(hits.values(), key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,10 +199,13 @@ def test_it_types_while_a_turn_runs_and_not_while_one_rests(
     wait_until(lambda: stub.typed, "typing to show")
     assert set(stub.typed) == {str(FRIEND)}
     line.conversation.step()
-    Event().wait(0.2)
-    typed = len(stub.typed)
-    Event().wait(0.2)
-    assert len(stub.typed) == typed
+
+    def is_quiet() -> bool:
+        typed = len(stub.typed)
+        Event().wait(0.2)
+        return len(stub.typed) == typed
+
+    wait_until(is_quiet, "typing to end")
     line.stop.set()
     assert ended.wait(PATIENCE), "it did not stop"
 

@@ -21,7 +21,7 @@ from everloom.clock import Clock
 from everloom.errors import StoreBusy
 from everloom.store.address import redact
 from everloom.store.contract import EVERYTHING, Probe, Reach, Row, StoreHealth, Value, VectorHit
-from everloom.store.engine import Pool, WordCounts, count_words
+from everloom.store.engine import Pool, WordCounts, best_hits, count_words, nearest_first
 from everloom.store.migrations import clear_table, fill_table, read_table
 from everloom.store.postgresql.faults import is_lost, translate_error
 from everloom.store.postgresql.opening import Connection, connect_for_units, prepare, version_of
@@ -114,26 +114,14 @@ class PostgresUnit:
         """Find the documents that hold any of the terms, by the impact of each and its weight."""
         asked: dict[str, _Given] = {"terms": list(weights), "weights": list(weights.values()), "limit": limit}
         if reach == EVERYTHING:
-            rows = self._execute("words.find", asked).fetchall()
-        else:
-            rows = self._execute("words.find_within", {**asked, **reach.params}).fetchall()
-        return [cast("int", row["id"]) for row in rows]
+            return [row["id"] for row in self.all("words.find", **asked)]
+        return [row["id"] for row in self.all("words.find_within", **asked, **reach.params)]
 
     def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
         """Keep one half-precision vector for each document, in place of an older one."""
-        self.many(
-            "vectors.put",
-            (
-                {
-                    "model": model_id,
-                    "perspective": perspective_id,
-                    "item": item,
-                    "vector": HalfVector(vector),
-                    "live": int(live),
-                }
-                for item, vector in vectors.items()
-            ),
-        )
+        place: dict[str, _Given] = {"model": model_id, "perspective": perspective_id, "live": int(live)}
+        rows = ({**place, "item": item, "vector": HalfVector(vector)} for item, vector in vectors.items())
+        self.many("vectors.put", rows)
 
     def retire_vectors(self, item_ids: Sequence[int]) -> None:
         """Leave the documents' vectors to questions about the past."""
@@ -147,23 +135,20 @@ class PostgresUnit:
         """Let the server rank the workspace's vectors by distance, perspective by perspective."""
         name = "vectors.nearest" if reach == EVERYTHING else "vectors.nearest_within"
         hits = self._compare(name, probe, {"limit": limit, **({} if reach == EVERYTHING else reach.params)})
-        return sorted(hits.values(), key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
+        return nearest_first(hits, limit)
 
     def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
         """Compare the probe with these documents' own rows; the best perspective wins."""
         return self._compare("vectors.similarities", probe, {"ids": list(item_ids)})
 
     def _compare(self, name: str, probe: Probe, params: Mapping[str, _Given]) -> dict[int, VectorHit]:
-        best: dict[int, VectorHit] = {}
+        scores = {}
         for perspective, vector in probe.vectors.items():
             place = {"model": probe.model_id, "perspective": perspective}
             written = {**place, "dim": vector.shape[0]} if name == "vectors.nearest" else None
             rows = self._execute(name, {**place, "probe": HalfVector(vector), **params}, written).fetchall()
-            for row in cast("list[Row]", rows):
-                known = best.get(row["item_id"])
-                if known is None or row["similarity"] > known.similarity:
-                    best[row["item_id"]] = VectorHit(row["item_id"], row["similarity"], perspective)
-        return best
+            scores[perspective] = {row["item_id"]: row["similarity"] for row in cast("list[Row]", rows)}
+        return best_hits(scores)
 
     def vectors(self, model_id: int, perspective_id: int, item_ids: Sequence[int]) -> dict[int, np.ndarray]:
         """Read the documents' own vectors."""

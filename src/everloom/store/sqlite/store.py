@@ -20,7 +20,7 @@ import numpy as np
 from everloom.clock import Clock
 from everloom.errors import StoreBusy, StoreError
 from everloom.store.contract import EVERYTHING, Probe, Reach, Row, StoreHealth, Value, VectorHit
-from everloom.store.engine import Pool, count_words
+from everloom.store.engine import Pool, best_hits, count_words, nearest_first
 from everloom.store.migrations import clear_table, fill_table, read_table, workspace_tables
 from everloom.store.sqlite.faults import is_busy, translate_error
 from everloom.store.sqlite.opening import PATIENCE_SECONDS, connect, copy_to, prepare
@@ -138,19 +138,13 @@ class SqliteUnit:
     def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
         """Keep one float16 vector for each document, in place of an older one."""
         self._leave_cache()
-        first = self._take("revision", len(vectors)).start
+        place = {"model": model_id, "perspective": perspective_id, "live": int(live)}
+        numbered = zip(vectors.items(), self._take("revision", len(vectors)), strict=True)
         self.many(
             "vectors.put",
             (
-                {
-                    "model": model_id,
-                    "perspective": perspective_id,
-                    "item": item,
-                    "vector": vector.astype("<f2").tobytes(),
-                    "live": int(live),
-                    "revision": first + offset,
-                }
-                for offset, (item, vector) in enumerate(vectors.items())
+                {**place, "item": item, "vector": vector.astype("<f2").tobytes(), "revision": revision}
+                for (item, vector), revision in numbered
             ),
         )
 
@@ -176,18 +170,10 @@ class SqliteUnit:
         self._leave_cache()
         keys = self.all("vectors.keys_of_items", ids=list(item_ids))
         revisions = self._take("revision", len(keys))
-        self.many(
-            name,
-            (
-                {
-                    "model": key["model_id"],
-                    "perspective": key["perspective_id"],
-                    "item": key["item_id"],
-                    "revision": revision,
-                }
-                for key, revision in zip(keys, revisions, strict=True)
-            ),
+        places = (
+            {"model": key["model_id"], "perspective": key["perspective_id"], "item": key["item_id"]} for key in keys
         )
+        self.many(name, ({**place, "revision": number} for place, number in zip(places, revisions, strict=True)))
 
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
         """Search the vectors held in memory after catching up with what was written since, then compare exactly."""
@@ -195,8 +181,7 @@ class SqliteUnit:
         for perspective, vector in probe.vectors.items():
             shelf = self._shelf(probe.model_id, perspective, vector.shape[0])
             found.update(self._reachable(shelf.nearest(vector, live_only=reach.is_present), limit, reach))
-        hits = self.similarities(probe, sorted(found)).values()
-        return sorted(hits, key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
+        return nearest_first(self.similarities(probe, sorted(found)), limit)
 
     def _reachable(self, candidates: Callable[[int], list[int]], limit: int, reach: Reach) -> list[int]:
         """Take the candidates of ever larger pages until one holds `limit` inside the reach, or there are no more."""
@@ -213,13 +198,9 @@ class SqliteUnit:
 
     def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
         """Compare the probe with these documents' own rows; the best perspective wins."""
-        best: dict[int, VectorHit] = {}
-        for perspective, vector in probe.vectors.items():
-            for item, score in self._compare(probe.model_id, perspective, vector, item_ids).items():
-                known = best.get(item)
-                if known is None or score > known.similarity:
-                    best[item] = VectorHit(item, score, perspective)
-        return best
+        return best_hits(
+            {each: self._compare(probe.model_id, each, probe.vectors[each], item_ids) for each in probe.vectors}
+        )
 
     def _compare(self, model: int, perspective: int, vector: Floats, item_ids: Sequence[int]) -> dict[int, float]:
         shelf = self._shelf(model, perspective, vector.shape[0])

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from threading import RLock
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from everloom.store.contract import Row, Value
+from everloom.store.contract import Unit
 
 # Up to so many, vectors are kept whole and compared exactly: measured, that is cheaper than bits and a second look at
 # the rows. One vector more, and the shelf keeps bits and codes for good.
@@ -31,19 +31,6 @@ _BUDGET_BYTES = 256 * 1024 * 1024
 
 Floats = npt.NDArray[np.float32]
 Number = TypeVar("Number", bound=np.generic)
-
-
-class _Reader(Protocol):
-    """The part of a unit that a shelf reads through."""
-
-    @property
-    def workspace(self) -> int:
-        """Say which workspace is read."""
-        ...
-
-    def all(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> list[Row]:
-        """Answer every row of a named statement."""
-        ...
 
 
 def unpack(blobs: Sequence[bytes], dim: int) -> Floats:
@@ -239,7 +226,7 @@ class VectorCache:
         self._shelves: OrderedDict[tuple[int, int, int], VectorShelf] = OrderedDict()
         self._lock = RLock()
 
-    def shelf(self, unit: _Reader, model_id: int, perspective_id: int, dim: int) -> VectorShelf:
+    def shelf(self, unit: Unit, model_id: int, perspective_id: int, dim: int) -> VectorShelf:
         """Find a shelf, caught up with everything that the unit can see."""
         key = (unit.workspace, model_id, perspective_id)
         with self._lock:
@@ -252,7 +239,7 @@ class VectorCache:
         return shelf
 
 
-def _catch_up(shelf: VectorShelf, unit: _Reader, model_id: int, perspective_id: int) -> None:
+def _catch_up(shelf: VectorShelf, unit: Unit, model_id: int, perspective_id: int) -> None:
     """Load what changed since the shelf last looked, a page at a time."""
     (row,) = unit.all("vectors.latest", model=model_id)
     latest = row["revision"] or 0
