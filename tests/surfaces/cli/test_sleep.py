@@ -72,7 +72,7 @@ def test_sleep_tells_what_failed_and_until_when_it_rests(call: Call, url: str) -
     ended = call("sleep")
     assert ended.code == 0
     assert "paused until" in ended.out
-    assert "1 resting after a failure" in ended.out
+    assert "1 paused after a failure" in ended.out
 
 
 @pytest.mark.promise("sleep.report")
@@ -85,7 +85,7 @@ def test_sleep_tells_who_else_is_at_it(call: Call, url: str) -> None:
             unit.one("kernel.lease_take", task="embed", holder="another", now=to_micros(now), held_until=until)
     (busy,) = told(call).values()
     assert (busy["state"], busy["done"], busy["left"]) == ("busy", 0, 1)
-    assert "held by another until" in str(busy["why"])
+    assert "held by another, until" in str(busy["why"])
     assert "1 busy elsewhere" in call("sleep").out
 
 
