@@ -277,6 +277,19 @@ async def test_an_error_may_carry_any_state(store: Path, monkeypatch: pytest.Mon
     assert '"id":[3]' in text
 
 
+async def test_a_key_beside_a_call_makes_a_write_safe_to_repeat(store: Path, mode: str) -> None:
+    arguments = {"subject_names": ["James"], "content": "James sails."}
+    with serving(store) as server:
+        async with Client(server, mode=mode) as client:
+            meta = cast("RequestParamsMeta", {"everloom/idempotency-key": "once"})
+            first = await client.call_tool("remember", arguments, meta=meta)
+            again = await client.call_tool("remember", arguments, meta=meta)
+            other = await client.call_tool("remember", arguments)
+    assert first.structured_content == again.structured_content
+    assert other.structured_content is not None
+    assert other.structured_content["duplicate"] is True
+
+
 @pytest.mark.promise("mcp.session-order")
 async def test_a_client_is_known_by_what_it_puts_beside_the_call(store: Path, mode: str) -> None:
     with serving(store) as server:
