@@ -9,7 +9,7 @@ import random
 import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from everloom.clock import to_micros
@@ -21,13 +21,10 @@ from everloom.episodic.scenes.parser import emotion_of
 from everloom.episodic.scenes.scene import AXES, Emotion, fold_text
 from everloom.errors import Rejected
 from everloom.kernel.journal import count_access
-from everloom.kernel.search import DEFAULT, Findings, Scope
+from everloom.kernel.search import Nearest, Scope
 from everloom.store import Unit
 
 _SCENES = Scope(kinds=frozenset({KIND}))
-# The contract compares cosines and nothing else, and recall runs with every message: words are not looked for. Each
-# scene counts by itself, also one that reads like another.
-_BY_MEANING = replace(DEFAULT, words=0.0, context=0.0, names=0.0, time=0.0, same=2.0)
 # The contract recalls three scenes.
 _RECALLED = 3
 # With a feeling, so many scenes over the threshold are compared with it.
@@ -104,11 +101,11 @@ def _find_alike(being: Being, feeling: Emotion) -> list[int]:
 def _find_touched(being: Being, message: str, feeling: Emotion | None) -> list[int] | None:
     """Find the living scenes over the threshold; with a feeling, most alike first. None without any embedder."""
     wanted = _RECALLED if feeling is None else _COMPARED
-    found = search_scenes(being, message, limit=wanted, where=_living)
-    # Found by words alone: no threshold can be asked of that, and a wrong memory is worse than none.
-    if found.degraded is not None:
+    found = near_scenes(being, message, limit=wanted, where=_living)
+    # Words alone would be no ground: no threshold can be asked of them, and a wrong memory is worse than none.
+    if not found.is_answered:
         return None
-    ids = [hit.id for hit in found.hits]
+    ids = list(found.similar)
     if feeling is not None:
         with being.op.read() as unit:
             emotions = {item: node.emotion for item, node in nodes_of(unit, ids).items()}
@@ -117,15 +114,16 @@ def _find_touched(being: Being, message: str, feeling: Emotion | None) -> list[i
     return ids[:_RECALLED]
 
 
-def search_scenes(being: Being, cue: str, **how: Any) -> Findings:
-    """Search scenes by the one search; only those count that are over the threshold of the embedder that answers."""
-    return being.op.search(
-        cue,
-        within=_SCENES,
-        recipe=_BY_MEANING,
-        nearer_than=lambda unit, model: thresholds_of(being, unit, model).recall,
-        **how,
-    )
+def near_scenes(being: Being, cue: str, **how: Any) -> Nearest:
+    """Find scenes by their cosines, as the contract does; `how` is what `Finder.nearest` takes.
+
+    Only those count that are over the threshold of the embedder that answers.
+    """
+
+    def threshold(unit: Unit, model: str) -> float:
+        return thresholds_of(being, unit, model).recall
+
+    return being.op.finder.nearest(being.op.workspace.id, cue, threshold, within=_SCENES, **how)
 
 
 def _living(unit: Unit, ids: Sequence[int]) -> AbstractSet[int]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from everloom.clock import from_micros, to_micros
 from everloom.episodic.being import Being
-from everloom.episodic.recall.recalling import reactivate, search_scenes
+from everloom.episodic.recall.recalling import near_scenes, reactivate
 from everloom.episodic.scenes.node import Node, nodes_of
 from everloom.episodic.scenes.scene import fold_text
 from everloom.errors import Rejected
@@ -78,11 +78,10 @@ def search_memory(being: Being, query: str, mode: SearchMode, limit: int) -> Fou
         held = _find_literally(unit, terms, mode)
     # With `and`, words decide and vectors only rank what holds them all.
     how: Mapping[str, Any] = {"limit": limit} if mode == "or" else {"limit": _MOST_HOLDING, "among": held}
-    found = search_scenes(being, query, **how)
-    similar = {hit.id: hit.similarity for hit in found.hits if hit.similarity is not None}
+    found = near_scenes(being, query, **how)
     with being.op.read() as unit:
-        nodes = nodes_of(unit, sorted({*held, *similar, *(item for hit in found.hits for item in hit.also)}))
-    hits = _rank(nodes, terms, similar)[:limit]
+        nodes = nodes_of(unit, sorted({*held, *found.similar}))
+    hits = _rank(nodes, terms, found.similar)[:limit]
     reactivate(being, [hit.node.id for hit in hits])
     text = "\n".join(hit.line for hit in hits) or "no related memory"
     return FoundScenes(text=text, hits=tuple(hits), by_vectors=found.by_vectors)

@@ -1,6 +1,6 @@
 """One search with one ranking for every faculty: candidates, fusion, bias, diversity, explanation."""
 
-from everloom.kernel.search.find import Finder
+from everloom.kernel.search.find import Finder, Nearest
 from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
 from everloom.kernel.search.index import Document, Index, Prepared, Standing
 from everloom.kernel.search.recipe import DEFAULT, Bias, Recipe
@@ -14,6 +14,7 @@ __all__ = [
     "Findings",
     "Hit",
     "Index",
+    "Nearest",
     "Prepared",
     "Recipe",
     "Scope",

@@ -6,9 +6,8 @@ Reads the store and asks the embedder; every decision is made in `score` and `di
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from itertools import compress
@@ -18,7 +17,7 @@ import numpy as np
 
 from everloom.clock import Clock, from_micros, to_micros, zone_named
 from everloom.errors import Rejected
-from everloom.kernel.embedding import Cue, Embedding
+from everloom.kernel.embedding import Embedding
 from everloom.kernel.search.bias import Claims, applied, at
 from everloom.kernel.search.diversity import Candidate, fold
 from everloom.kernel.search.gather import Gathered, gather, gather_among, grouped
@@ -37,8 +36,6 @@ _WIDENING = 4
 
 # Says which of some items may be answered.
 _Where = Callable[[Unit, Sequence[int]], AbstractSet[int]]
-# The cosine that a caller demands of a model, by its name: two models' cosines are not comparable.
-_Bound = Callable[[Unit, str], float]
 
 
 class RankedDocument(NamedTuple):
@@ -68,6 +65,14 @@ class Ranking(NamedTuple):
         return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
 
+class Nearest(NamedTuple):
+    """What is near a question, with its cosines; empty where no embedder answered or none of its vectors are kept."""
+
+    similar: Mapping[int, float]
+    by_vectors: bool = True
+    is_answered: bool = True
+
+
 class Finder:
     """The one search of a store."""
 
@@ -87,13 +92,11 @@ class Finder:
         leaving_out: AbstractSet[int] = frozenset(),
         among: Sequence[int] | None = None,
         where: _Where | None = None,
-        nearer_than: float | _Bound | None = None,
     ) -> Findings:
         """Bring back what `cue` touches, strongest first; looks past what may not be answered until the page is full.
 
         `among` ranks exactly these documents, which a search over everything might not get to. `where` is asked, inside
-        the unit of work, which of some candidates may be answered. `nearer_than` demands a cosine, or says which one is
-        demanded of the model that answers.
+        the unit of work, which of some candidates may be answered.
         """
         if not 1 <= limit <= _MOST_HITS:
             raise Rejected(
@@ -107,20 +110,58 @@ class Finder:
         with self._store.read(workspace) as unit:
             asked = self._understood(unit, question, now, within, recipe)
             probe = self._embedding.aimed(unit, vectors)
-            bound = _bound(unit, nearer_than, vectors)
             while True:
                 if among is not None:
                     gathered = gather_among(unit, asked.terms, probe, within.reach, among)
                 else:
                     gathered = gather(unit, asked.terms, probe, within.reach, depth, recipe, asked.spans)
-                barred = leaving_out | _refused(unit, gathered, where, bound)
+                barred = leaving_out | _refused(unit, gathered, where)
                 ranking = ranked(gathered, asked, limit, recipe, barred)
-                if len(ranking.kept) == limit or gathered.is_all or _is_past(gathered, bound, depth, recipe):
+                if len(ranking.kept) == limit or gathered.is_all:
                     break
                 depth = max(depth, recipe.word_candidates) * _WIDENING
             hits = described(unit, ranking, question)
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
         return Findings(hits, probe is not None, degraded, ranking.kinds(barred))
+
+    def nearest(
+        self,
+        workspace: int,
+        cue: str,
+        nearer_than: Callable[[Unit, str], float],
+        *,
+        limit: int,
+        within: Scope = EVERYTHING,
+        among: Sequence[int] | None = None,
+        where: _Where | None = None,
+    ) -> Nearest:
+        """Bring back what is nearer to `cue` than a bound by its cosine and nothing else, nearest first.
+
+        Reads no words and weighs nothing, for callers that ask with every message. `nearer_than` says which cosine is
+        demanded of the model that answers, by its name: two models' cosines are not comparable.
+        """
+        vectors = self._embedding.probe(checked(cue, "the question", LONGEST_CUE), workspace)
+        if vectors is None:
+            return Nearest({}, by_vectors=False, is_answered=False)
+        with self._store.read(workspace) as unit:
+            probe = self._embedding.aimed(unit, vectors)
+            if probe is None:
+                return Nearest({}, by_vectors=False)
+            bound, depth = nearer_than(unit, vectors.model), max(limit, DEFAULT.vector_candidates)
+            while True:
+                hits = (
+                    unit.nearest(probe, depth, within.reach)
+                    if among is None
+                    else unit.similarities(probe, among).values()
+                )
+                near = {hit.item_id: hit.similarity for hit in hits if hit.similarity > bound}
+                allowed = near.keys() if where is None else where(unit, list(near))
+                # The nearest come first: a wider look adds what is farther, and nothing once one is too far.
+                if len(allowed) >= limit or len(near) < depth or among is not None:
+                    break
+                depth *= _WIDENING
+        best = sorted(allowed, key=lambda item: (-near[item], item))[:limit]
+        return Nearest({item: near[item] for item in best})
 
     def _understood(self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe) -> Asked:
         spans: tuple[Span, ...] = ()
@@ -142,29 +183,10 @@ class Finder:
         return tuple(anchor.span(each.row["happened_at"]) for each in found), question
 
 
-def _bound(unit: Unit, nearer_than: float | _Bound | None, vectors: Cue | None) -> float | None:
-    """Find the cosine that is demanded; without vectors nothing can reach any."""
-    if nearer_than is None or not callable(nearer_than):
-        return nearer_than
-    return math.inf if vectors is None else nearer_than(unit, vectors.model)
-
-
-def _is_past(gathered: Gathered, bound: float | None, depth: int, recipe: Recipe) -> bool:
-    """Say whether all that is near enough was looked at: the nearest come first, a wider look adds what is farther."""
-    looked_at = max(recipe.vector_candidates, depth)
-    return bound is not None and sum(hit.similarity > bound for hit in gathered.nearness.values()) < looked_at
-
-
-def _refused(unit: Unit, gathered: Gathered, where: _Where | None, bound: float | None) -> AbstractSet[int]:
+def _refused(unit: Unit, gathered: Gathered, where: _Where | None) -> AbstractSet[int]:
     """Find the candidates that may not be answered."""
-    refused: set[int] = set()
     ids = [row["item_id"] for row in gathered.rows]
-    if bound is not None:
-        near = {item for item, hit in gathered.nearness.items() if hit.similarity > bound}
-        refused.update(item for item in ids if item not in near)
-    if where is not None and (left := [item for item in ids if item not in refused]):
-        refused.update(set(left) - where(unit, left))
-    return refused
+    return frozenset() if where is None else set(ids) - where(unit, ids)
 
 
 def ranked(
