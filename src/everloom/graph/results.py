@@ -5,7 +5,7 @@ Values only. Times are aware and in UTC; `id` is the uuid of the front matter, `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -67,31 +67,6 @@ class Edge:
     updated: datetime
     description: str = ""
     path: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryFields:
-    """The fields of a memory as somebody gives them; None where nothing was said."""
-
-    type: str | None = None
-    title: str | None = None
-    content: str | None = None
-    tags: Sequence[str] | str | None = None
-    importance: float | None = None
-    confidence: float | None = None
-    steps: Sequence[str] | None = None
-    preconditions: Sequence[str] | None = None
-    postconditions: Sequence[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryFilter:
-    """Which memories are meant; None and empty mean any."""
-
-    types: Sequence[str] | None = None
-    tags: Sequence[str] | str | None = None
-    min_importance: float = 0.0
-    archived: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

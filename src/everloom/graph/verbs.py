@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, helps, verb
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, AnyMethod, Effect, Says, helps, verb
 
 if TYPE_CHECKING:
     from everloom.graph import results
@@ -33,8 +33,6 @@ MemoryType = Literal[
     "insight",
 ]
 _RelationType = Literal["SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FOLLOWS", "RELATED_TO"]
-
-_TOOLS = ("graph",)
 
 _Id = Annotated[str, helps("the memory's id, or the beginning of it", metavar="ID")]
 _EdgeId = Annotated[str, helps("the edge's id, or the beginning of it", metavar="ID")]
@@ -56,6 +54,18 @@ _Relations = Annotated[Sequence[_RelationType] | None, helps("only relations of 
 _Description = Annotated[str | None, Says("why, at length: the edge's own text")]
 _Refresh = Annotated[bool, helps("write the page anew, or only read it", flag="--refresh/--read")]
 _Connect = Annotated[bool | None, helps("relate it to similar memories automatically", flag="--edges/--no-edges")]
+
+
+def _tool(
+    title: str, effect: Effect, models: str | None = None, *, agent: bool = False
+) -> Callable[[AnyMethod], AnyMethod]:
+    """Declare a verb that models have as a tool, too: `memory_` and the method's name."""
+
+    def declare(method: AnyMethod) -> AnyMethod:
+        name = f"memory_{method.__name__}"
+        return verb(title, effect, tools=("graph",), tool=name, models=models, agent=agent)(method)
+
+    return declare
 
 
 class Graph:
@@ -87,15 +97,13 @@ class Graph:
 
         return import_directory(self._graph, source)
 
-    @verb(
+    @_tool(
         "Store a memory",
         ADDS,
-        tools=_TOOLS,
-        tool="memory_store",
-        agent=True,
-        models="""Keep a memory as a markdown file. Relations to what is near are drawn by themselves (auto_edges).
+        """Keep a memory as a markdown file. Relations to what is near are drawn by themselves (auto_edges).
         steps, pre- and postconditions are for procedures. Recall first: update what is there rather than storing it
         twice.""",
+        agent=True,
     )
     def store(
         self,
@@ -112,8 +120,7 @@ class Graph:
         connect: _Connect = None,
     ) -> results.Stored:
         """Store a new memory."""
-        from everloom.graph.operations.memories import store
-        from everloom.graph.results import MemoryFields
+        from everloom.graph.operations.memories import MemoryFields, store
 
         lists = (steps, preconditions, postconditions)
         return store(self._graph, MemoryFields(type, title, content, tags, importance, confidence, *lists), connect)
@@ -131,20 +138,17 @@ class Graph:
         importance: _Importance = 0.5,
     ) -> results.Stored:
         """Store a procedure with its steps."""
-        from everloom.graph.operations.memories import store
-        from everloom.graph.results import MemoryFields
+        from everloom.graph.operations.memories import MemoryFields, store
 
         lists = (steps, preconditions, postconditions)
         return store(self._graph, MemoryFields("procedure", title, content, tags, importance, None, *lists))
 
-    @verb(
+    @_tool(
         "Recall",
         READS,
-        tools=_TOOLS,
-        tool="memory_recall",
-        agent=True,
-        models="""Bring back what a question touches, by meaning and words, strongest first. Faded memories only if
+        """Bring back what a question touches, by meaning and words, strongest first. Faded memories only if
         archived.""",
+        agent=True,
     )
     def recall(
         self,
@@ -157,30 +161,21 @@ class Graph:
         archived: _Archived = False,
     ) -> results.Recalled:
         """Find the memories that a question touches, strongest first."""
-        from everloom.graph.index.recall import recall
-        from everloom.graph.results import MemoryFilter
+        from everloom.graph.index.recall import MemoryFilter, recall
 
         return recall(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived))
 
-    @verb(
-        "Get a memory",
-        READS,
-        tools=_TOOLS,
-        tool="memory_get",
-        models="Read one memory whole, with its relations; reading keeps it alive.",
-    )
+    @_tool("Get a memory", READS, "Read one memory whole, with its relations; reading keeps it alive.")
     def get(self, id: _Id) -> results.Memory:
         """Read a memory from its file, and count that it was read."""
         from everloom.graph.operations.memories import get
 
         return get(self._graph, id)
 
-    @verb(
+    @_tool(
         "Search memories",
         READS,
-        tools=_TOOLS,
-        tool="memory_search",
-        models="""List memories by type, tags (all of them) and importance, newest change first; with a query, in its
+        """List memories by type, tags (all of them) and importance, newest change first; with a query, in its
         order.""",
     )
     def search(
@@ -194,20 +189,14 @@ class Graph:
         archived: _Archived = False,
     ) -> results.Recalled:
         """List memories by type, tags and importance, most recently changed first."""
-        from everloom.graph.index.recall import list_memories, recall
-        from everloom.graph.results import MemoryFilter, Recalled
+        from everloom.graph.index.recall import MemoryFilter, search
 
-        within = MemoryFilter(types, tags, min_importance, archived)
-        if query.strip():
-            return recall(self._graph, query, limit, within)
-        return Recalled(tuple(list_memories(self._graph, within, limit)))
+        return search(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived))
 
-    @verb(
+    @_tool(
         "Update a memory",
         ADDS_ONCE,
-        tools=_TOOLS,
-        tool="memory_update",
-        models="""Change what is named of a memory; the rest of its file keeps its bytes. tags replace the old ones.""",
+        """Change what is named of a memory; the rest of its file keeps its bytes. tags replace the old ones.""",
     )
     def update(
         self,
@@ -226,25 +215,22 @@ class Graph:
         postconditions: _After = None,
     ) -> results.Changed:
         """Change a memory; everything that is not named stays byte for byte."""
-        from everloom.graph.operations.memories import update
-        from everloom.graph.results import MemoryFields
+        from everloom.graph.operations.memories import MemoryFields, update
 
         lists = (steps, preconditions, postconditions)
         return update(self._graph, id, MemoryFields(type, title, content, tags, importance, confidence, *lists))
 
-    @verb("Delete a memory", DESTROYS, tools=_TOOLS, tool="memory_delete")
+    @_tool("Delete a memory", DESTROYS)
     def delete(self, id: _Id) -> results.DeletedMemory:
         """Remove a memory, its edges and the other sides of its relations."""
         from everloom.graph.operations.memories import delete
 
         return delete(self._graph, id)
 
-    @verb(
+    @_tool(
         "Relate two memories",
         ADDS_ONCE,
-        tools=_TOOLS,
-        tool="memory_relate",
-        models="Draw a relation from one memory to another; the same two and type again changes it.",
+        "Draw a relation from one memory to another; the same two and type again changes it.",
     )
     def relate(
         self,
@@ -262,13 +248,7 @@ class Graph:
         ends = (from_id, to_id)
         return relate(self._graph, ends, type, strength=strength, context=context, description=description)
 
-    @verb(
-        "Related memories",
-        READS,
-        tools=_TOOLS,
-        tool="memory_related",
-        models="Follow relations from a memory, up to some hops away.",
-    )
+    @_tool("Related memories", READS, "Follow relations from a memory, up to some hops away.")
     def related(
         self,
         id: _Id,
@@ -281,19 +261,15 @@ class Graph:
 
         return related(self._graph, id, hops=hops, kinds=types or ())
 
-    @verb("Get an edge", READS, tools=_TOOLS, tool="memory_edge_get")
+    @_tool("Get an edge", READS)
     def edge_get(self, id: _EdgeId) -> results.Edge:
         """Read an edge with its description."""
         from everloom.graph.operations.edges import get_edge
 
         return get_edge(self._graph, id)
 
-    @verb(
-        "Search edges",
-        READS,
-        tools=_TOOLS,
-        tool="memory_edge_search",
-        models="Find edges by words of their titles or description, by type, or by a memory at one end.",
+    @_tool(
+        "Search edges", READS, "Find edges by words of their titles or description, by type, or by a memory at one end."
     )
     def edge_search(
         self,
@@ -308,13 +284,7 @@ class Graph:
 
         return search_edges(self._graph, query, kind=type, memory=memory_id, limit=limit)
 
-    @verb(
-        "Update an edge",
-        ADDS_ONCE,
-        tools=_TOOLS,
-        tool="memory_edge_update",
-        models="Change an edge; both memories' sides follow.",
-    )
+    @_tool("Update an edge", ADDS_ONCE, "Change an edge; both memories' sides follow.")
     def edge_update(
         self,
         id: _EdgeId,
@@ -328,20 +298,14 @@ class Graph:
 
         return update_edge(self._graph, id, kind=type, strength=strength, description=description)
 
-    @verb("Delete an edge", DESTROYS, tools=_TOOLS, tool="memory_edge_delete")
+    @_tool("Delete an edge", DESTROYS)
     def edge_delete(self, id: _EdgeId) -> results.Edge:
         """Remove a relation: its file and both sides."""
         from everloom.graph.operations.edges import delete_edge
 
         return delete_edge(self._graph, id)
 
-    @verb(
-        "Note an episode",
-        ADDS,
-        tools=_TOOLS,
-        tool="memory_episode",
-        models="Add an entry to today's diary, which is only ever added to.",
-    )
+    @_tool("Note an episode", ADDS, "Add an entry to today's diary, which is only ever added to.")
     def episode(
         self,
         title: Annotated[str, helps("what happened, in one line")],
@@ -359,12 +323,10 @@ class Graph:
         entry = Episode(title=title, type=type, tags=checked_tags(tags), summary=summary, memory_path=path)
         return add_episode(self._graph, entry)
 
-    @verb(
+    @_tool(
         "Reflect",
         ADDS,
-        tools=_TOOLS,
-        tool="memory_reflect",
-        models="""Group similar memories; write insights (with a configured model) or propose them; suggest tags and
+        """Group similar memories; write insights (with a configured model) or propose them; suggest tags and
         relations. Without a model, read the proposals and store the insights yourself with memory_store and
         memory_relate.""",
     )
@@ -376,12 +338,8 @@ class Graph:
 
         return reflect(self._graph, dry_run=dry_run)
 
-    @verb(
-        "Reflection page",
-        ADDS_ONCE,
-        tools=_TOOLS,
-        tool="memory_reflection",
-        models="REFLECTION.md: themes, patterns across projects, most read, insights, merges.",
+    @_tool(
+        "Reflection page", ADDS_ONCE, "REFLECTION.md: themes, patterns across projects, most read, insights, merges."
     )
     def reflection(self, *, refresh: _Refresh = True) -> results.Page:
         """Write REFLECTION.md: themes, patterns and insights."""
@@ -391,13 +349,7 @@ class Graph:
 
         return (None if refresh else read_page(self._graph, REFLECTION)) or write_reflection(self._graph)
 
-    @verb(
-        "Core page",
-        ADDS_ONCE,
-        tools=_TOOLS,
-        tool="memory_core",
-        models="CORE.md: the memories that are most alive, on one page.",
-    )
+    @_tool("Core page", ADDS_ONCE, "CORE.md: the memories that are most alive, on one page.")
     def core(self, *, refresh: _Refresh = True) -> results.Page:
         """Write CORE.md, which lists the most active memories."""
         from everloom.graph.kinds import CORE
@@ -405,13 +357,7 @@ class Graph:
 
         return (None if refresh else read_page(self._graph, CORE)) or write_core(self._graph)
 
-    @verb(
-        "Tags",
-        READS,
-        tools=_TOOLS,
-        tool="memory_tags",
-        models="Count tags, count those beside one, or suggest tags that a memory lacks.",
-    )
+    @_tool("Tags", READS, "Count tags, count those beside one, or suggest tags that a memory lacks.")
     def tags(
         self,
         *,
@@ -431,13 +377,7 @@ class Graph:
             raise Rejected(f"{action} needs {'a tag' if action == 'related' else 'an id'}", hint="give it")
         return list_tags(self._graph, tag) if id is None else tags_for(self._graph, id)
 
-    @verb(
-        "Statistics",
-        READS,
-        tools=_TOOLS,
-        tool="memory_stats",
-        models="Count memories by type and state, edges and tags; tell which files cannot be read.",
-    )
+    @_tool("Statistics", READS, "Count memories by type and state, edges and tags; tell which files cannot be read.")
     def stats(self) -> results.GraphStats:
         """Count memories, edges and tags, and list files that cannot be read."""
         from everloom.graph.index.catalog import stats

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
 
 from everloom.graph.files.disk import Disk, digest
 from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile
 from everloom.graph.files.parser import open_file
 from everloom.graph.files.render import render_file, revise_file
 from everloom.graph.results import Edge, Memory
+
+ContentT = TypeVar("ContentT", bound=Memory | Edge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Append:
 
 
 FileChange = Put | Drop | Append
+_KINDS: Mapping[str, Callable[..., FileChange]] = {"put": Put, "drop": Drop, "append": Append}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,32 +90,15 @@ class FilePlan:
 
 
 def _row(change: FileChange) -> list[Any]:
-    """Write one change as a list that JSON can hold."""
-    match change:
-        case Put():
-            return ["put", change.path, change.before, change.after]
-        case Drop():
-            return ["drop", change.path, change.before]
-        case Append():
-            return ["append", change.path, change.size, change.text]
-
-
-def _change_from(row: list[Any]) -> FileChange:
-    """Read one change back."""
-    kind, path, *values = row
-    match kind:
-        case "put":
-            return Put(path, *values)
-        case "drop":
-            return Drop(path, *values)
-        case _:
-            return Append(path, *values)
+    """Write one change as a list that JSON can hold: its kind, and all but its bytes."""
+    values = [getattr(change, each.name) for each in fields(change) if each.name != "data"]
+    return [type(change).__name__.lower(), *values]
 
 
 def plan_from(text: str) -> FilePlan:
     """Read a plan back."""
     data = json.loads(text)
-    changes = tuple(_change_from(row) for row in data["changes"])
+    changes = tuple(_KINDS[kind](*values) for kind, *values in data["changes"])
     states = {uuid: (count, at) for uuid, (count, at) in data["states"].items()}
     return FilePlan(data["operation"], data["message"], changes, data["detail"], states, data["commit"])
 
@@ -142,49 +128,27 @@ class Changeset:
         self._disk = disk
         self._drafts: dict[str, _Draft] = {}
 
-    def memory(self, path: str) -> Memory:
-        """Read a memory as this operation leaves it."""
-        says = self._draft(path).says
-        if not isinstance(says, Memory):
-            raise UnreadableFile(f"{path} is not a memory any more")
-        return says
-
-    def edge(self, path: str) -> Edge:
-        """Read an edge as this operation leaves it."""
-        says = self._draft(path).says
-        if not isinstance(says, Edge):
-            raise UnreadableFile(f"{path} is not an edge any more")
-        return says
-
-    def _draft(self, path: str) -> _Draft:
+    def read(self, path: str, kind: type[ContentT]) -> ContentT:
+        """Read a memory or an edge as this operation leaves it."""
         if path not in self._drafts:
             data, file, content = open_file(self._disk, path)
             self._drafts[path] = _Draft(data, file, content, content)
-        return self._drafts[path]
+        says = self._drafts[path].says
+        if not isinstance(says, kind):
+            raise UnreadableFile(f"{path} is not {'an edge' if kind is Edge else 'a memory'} any more")
+        return says
 
-    def change(self, path: str, change: Callable[[Memory], Memory]) -> Memory:
-        """Change a memory."""
-        changed = change(self.memory(path))
-        self._drafts[path].says = changed
-        return changed
+    def put(self, content: Memory | Edge) -> None:
+        """Let a file say this; one that was not read before is new, and its path must be free."""
+        self._drafts.setdefault(content.path, _Draft(None, None, None, None)).says = content
 
-    def change_edge(self, path: str, change: Callable[[Edge], Edge]) -> Edge:
-        """Change an edge."""
-        changed = change(self.edge(path))
-        self._drafts[path].says = changed
-        return changed
-
-    def add(self, content: Memory | Edge) -> None:
-        """Add a new file; its path must be free."""
-        self._drafts[content.path] = _Draft(None, None, None, content)
-
-    def move(self, path: str, target: str) -> None:
+    def move(self, memory: Memory, target: str) -> Memory:
         """Move a memory to another place, with its bytes."""
-        moved = replace(self.memory(path), path=target)
-        draft = self._drafts[path]
+        draft, moved = self._drafts[memory.path], replace(memory, path=target)
         said = None if draft.said is None else replace(draft.said, path=target)
         self._drafts[target] = _Draft(None, draft.file, said, moved)
         draft.says = None
+        return moved
 
     def remove(self, path: str) -> None:
         """Remove a file, whatever it says."""

@@ -16,7 +16,7 @@ from everloom.errors import Conflict, NotFound
 from everloom.graph.files.disk import Disk
 from everloom.graph.files.git import Git
 from everloom.graph.index.decay import strength_of
-from everloom.graph.results import Edge, FileProblem, GraphOptions, GraphStats, Memory, MemoryBrief
+from everloom.graph.results import Edge, FileProblem, GraphOptions, GraphStats, Memory, MemoryBrief, Relation
 from everloom.kernel.lifecycle import vigour
 from everloom.kernel.operation import Operation
 from everloom.kernel.search import Hit
@@ -178,6 +178,12 @@ def with_state(unit: Unit, memory: Memory, item: int, now: datetime) -> Memory:
         decay_score=strength,
         status=vigour(strength).value,
     )
+
+
+def relation_from(row: Row) -> Relation:
+    """Read a side of a relation from its row."""
+    same = {name: row[name] for name in ("target", "type", "direction", "strength", "context")}
+    return Relation(**same, edge_id=row["edge_uuid"])
 
 
 def edge_from(row: Row) -> Edge:

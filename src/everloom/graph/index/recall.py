@@ -5,17 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from everloom.errors import Rejected
 from everloom.graph.files.parser import checked_tags
 from everloom.graph.index.catalog import OpenGraph, brief_of, describe, memory_rows
 from everloom.graph.index.decay import is_archived
 from everloom.graph.kinds import checked_type
-from everloom.graph.results import MemoryBrief, MemoryFilter, Recalled
+from everloom.graph.results import MemoryBrief, Recalled
 from everloom.kernel.search import Scope
 from everloom.store import Row, Unit
 
 _MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFilter:
+    """Which memories are meant; None and empty mean any."""
+
+    types: Sequence[str] | None = None
+    tags: Sequence[str] | str | None = None
+    min_importance: float = 0.0
+    archived: bool = False
+
+
 _ANY = MemoryFilter()
 
 
@@ -34,6 +47,13 @@ def recall(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilter =
     scope = Scope(kinds=frozenset({"memory"}), as_of=now if within.archived else None)
     found = graph.op.search(query, limit=limit, within=scope, where=where)
     return Recalled(tuple(brief_of(rows[hit.id], hit.text, now, hit) for hit in found.hits), found.degraded)
+
+
+def search(graph: OpenGraph, query: str, limit: int, within: MemoryFilter) -> Recalled:
+    """List memories that a filter lets through, newest change first; with a question, those it touches."""
+    if query.strip():
+        return recall(graph, query, limit, within)
+    return Recalled(tuple(list_memories(graph, within, limit)))
 
 
 def list_memories(graph: OpenGraph, within: MemoryFilter = _ANY, limit: int = 20) -> list[MemoryBrief]:

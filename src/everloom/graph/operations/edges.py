@@ -5,7 +5,7 @@ A relation is in three files: the edge with its text, and one entry ("side") in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import uuid4
@@ -23,6 +23,7 @@ from everloom.graph.index.catalog import (
     find_edge,
     find_memory,
     memory_rows,
+    relation_from,
     relation_rows,
 )
 from everloom.graph.index.executor import execute, sole_writer
@@ -34,6 +35,7 @@ from everloom.store import Row
 # A graph that grew by itself is all related within a few hops.
 _MOST_HOPS = 5
 _MOST_RELATED = 500
+_SideKey = tuple[str, str, str]
 _OPPOSITE = {"outgoing": "incoming", "incoming": "outgoing"}
 
 
@@ -61,8 +63,7 @@ def relate(
             edge = replace(edge, description=checked(description, "the description").strip())
         elif not edge.description and text:
             edge = replace(edge, description=text.strip())
-        files.add(edge) if found is None else files.change_edge(edge.path, lambda _: edge)
-        join(files, edge, one["path"], other["path"], text)
+        join(files, edge, (one["path"], other["path"]), text)
         notices = _execute(graph, "relate", files, edge)
     return DrawnEdge(edge=edge, created=found is None, notices=notices)
 
@@ -71,20 +72,16 @@ def _drawn(
     graph: OpenGraph, files: Changeset, found: Row | None, ends: tuple[str, str, str], strength: float | None
 ) -> Edge:
     start, relation, end = ends
-    one, other = files.memory(start), files.memory(end)
+    one, other = files.read(start, Memory), files.read(end, Memory)
     if found is None:
         # A person may have written a side by hand, before there was an edge.
         known = [side.strength for side in one.relations if (side.target, side.type) == (other.id, relation)]
         weight = strength if strength is not None else next((each for each in known if each), DEFAULT_STRENGTH)
         return new_edge(files, one, relation, other, weight, graph.op.now)
-    edge = files.edge(found["path"])
-    return replace(
-        edge,
-        strength=edge.strength if strength is None else strength,
-        from_title=one.title,
-        to_title=other.title,
-        updated=graph.op.now.replace(microsecond=0),
-    )
+    edge = files.read(found["path"], Edge)
+    weight = edge.strength if strength is None else strength
+    now = graph.op.now.replace(microsecond=0)
+    return replace(edge, strength=weight, from_title=one.title, to_title=other.title, updated=now)
 
 
 def _edge_between(graph: OpenGraph, start: str, kind: str, end: str) -> Row | None:
@@ -101,7 +98,7 @@ def _execute(graph: OpenGraph, operation: str, files: Changeset, edge: Edge) -> 
 
 def get_edge(graph: OpenGraph, identity: str) -> Edge:
     """Read an edge from its file."""
-    return Changeset(graph.disk).edge(find_edge(graph, identity)["path"])
+    return Changeset(graph.disk).read(find_edge(graph, identity)["path"], Edge)
 
 
 def search_edges(
@@ -133,7 +130,7 @@ def update_edge(
         raise Rejected("there is nothing to change", hint="give a type, a strength or a description")
     with sole_writer(graph):
         files = Changeset(graph.disk)
-        old = files.edge(find_edge(graph, identity)["path"])
+        old = files.read(find_edge(graph, identity)["path"], Edge)
         new = replace(
             old,
             type=old.type if kind is None else checked_relation(kind),
@@ -143,9 +140,11 @@ def update_edge(
         )
         if new.type != old.type and _edge_between(graph, old.from_id, new.type, old.to_id) is not None:
             raise Conflict(f"the two are already related by {new.type}", hint="change that edge, and delete this one")
-        files.change_edge(old.path, lambda _: new)
+        files.put(new)
         for path, side in _sides_of(graph, new):
-            files.change(path, lambda memory, side=side: _with_changed_side(memory, old, side))  # type: ignore[misc]
+            memory, former = files.read(path, Memory), (side.target, old.type, side.direction)
+            mine = next((each for each in memory.relations if each.edge_id == old.id or each.key == former), side)
+            files.put(_with_side(memory, side, mine.key))
         notices = _execute(graph, "edge_update", files, new)
     return DrawnEdge(edge=new, created=False, notices=notices)
 
@@ -157,10 +156,9 @@ def delete_edge(graph: OpenGraph, identity: str) -> Edge:
         edge = edge_from(find_edge(graph, identity))
         files.remove(edge.path)
         for path, own in _sides_of(graph, edge):
-            files.change(
-                path,
-                lambda memory, own=own: without(memory, lambda side: side.edge_id == edge.id or side.key == own.key),  # type: ignore[misc]
-            )
+            memory = files.read(path, Memory)
+            kept = (side for side in memory.relations if side.edge_id != edge.id and side.key != own.key)
+            files.put(replace(memory, relations=tuple(kept)))
         _execute(graph, "edge_delete", files, edge)
     return edge
 
@@ -229,7 +227,7 @@ def repair(graph: OpenGraph) -> tuple[list[str], list[str]]:
         repaired = []
         for owner, side in missing:
             try:
-                files.change(paths[owner], lambda memory, side=side: _with_side(memory, side))  # type: ignore[misc]
+                files.put(_with_side(files.read(paths[owner], Memory), side))
                 repaired.append(f"{paths[owner]}: {side.direction} {side.type} {side.target}")
             except UnreadableFile as error:
                 dangling.append(error.message)
@@ -244,15 +242,15 @@ def _incomplete(
     rows: Sequence[Row], edges: Sequence[Edge], there: set[str]
 ) -> tuple[list[tuple[str, Relation]], list[str]]:
     """Find the sides that are missing, and the relations that lead to nothing."""
-    known: set[tuple[str, tuple[str, str, str]]] = set()
-    wanted: dict[tuple[str, tuple[str, str, str]], Relation] = {}
+    known: set[tuple[str, _SideKey]] = set()
+    wanted: dict[tuple[str, _SideKey], Relation] = {}
     dangling = []
     for row in rows:
         known.add((row["uuid"], (row["target"], row["type"], row["direction"])))
         if row["target"] not in there:
             dangling.append(f"{row['uuid']} {row['type']} {row['target']}: there is no such memory")
             continue
-        back = relation_from(row, target=row["uuid"], direction=_OPPOSITE[row["direction"]])
+        back = replace(relation_from(row), target=row["uuid"], direction=_OPPOSITE[row["direction"]])
         wanted[row["target"], back.key] = back
     for edge in edges:
         if not {edge.from_id, edge.to_id} <= there:
@@ -261,19 +259,6 @@ def _incomplete(
         for owner, side in _both_sides(edge):
             wanted.setdefault((owner, side.key), side)
     return [(key[0], side) for key, side in wanted.items() if key not in known], dangling
-
-
-def relation_from(row: Row, **other: str) -> Relation:
-    """Read a side of a relation from its row, with some of it changed."""
-    side = Relation(
-        target=row["target"],
-        type=row["type"],
-        direction=row["direction"],
-        strength=row["strength"],
-        context=row["context"],
-        edge_id=row["edge_uuid"],
-    )
-    return replace(side, **other)  # type: ignore[arg-type]
 
 
 def _ranked(edges: Sequence[Edge], query: str) -> list[Edge]:
@@ -308,16 +293,11 @@ def new_edge(files: Changeset, one: Memory, kind: str, other: Memory, strength: 
     )
 
 
-def join(files: Changeset, edge: Edge, from_path: str, to_path: str, context: str | None) -> None:
-    """Write an edge into both memories."""
-    (_, outgoing), (_, incoming) = _both_sides(edge, context)
-    files.change(from_path, lambda memory: _with_side(memory, outgoing))
-    files.change(to_path, lambda memory: _with_side(memory, incoming))
-
-
-def without(memory: Memory, leaves: Callable[[Relation], bool]) -> Memory:
-    """Take out the sides that a test names."""
-    return replace(memory, relations=tuple(side for side in memory.relations if not leaves(side)))
+def join(files: Changeset, edge: Edge, paths: tuple[str, str], context: str | None = None) -> None:
+    """Write an edge and its side of both memories."""
+    files.put(edge)
+    for path, (_, side) in zip(paths, _both_sides(edge, context), strict=True):
+        files.put(_with_side(files.read(path, Memory), side))
 
 
 def redirect(memory: Memory, old: str, new: str) -> Memory:
@@ -332,21 +312,10 @@ def redirect(memory: Memory, old: str, new: str) -> Memory:
     return replace(memory, relations=tuple(kept))
 
 
-def _with_side(memory: Memory, side: Relation) -> Memory:
-    """Add one side of a relation, or put it in the place of the one that is there."""
-    return _replace_side(memory, side, lambda known: known.key == side.key)
-
-
-def _with_changed_side(memory: Memory, old: Edge, side: Relation) -> Memory:
-    """Let a memory's side of an edge say what the edge says now."""
-    key = (side.target, old.type, side.direction)
-    mine = next((known for known in memory.relations if known.edge_id == old.id or known.key == key), side)
-    return _replace_side(memory, side, lambda known: known.key == mine.key)
-
-
-def _replace_side(memory: Memory, side: Relation, is_same: Callable[[Relation], bool]) -> Memory:
-    for place, known in enumerate(memory.relations):
-        if is_same(known):
-            kept = replace(side, context=side.context if side.context is not None else known.context)
-            return replace(memory, relations=(*memory.relations[:place], kept, *memory.relations[place + 1 :]))
-    return replace(memory, relations=(*memory.relations, side))
+def _with_side(memory: Memory, side: Relation, key: _SideKey | None = None) -> Memory:
+    """Add one side of a relation, or put it in the place of the one that has its key, or the key given."""
+    known = next((each for each in memory.relations if each.key == (key or side.key)), None)
+    if known is None:
+        return replace(memory, relations=(*memory.relations, side))
+    new = replace(side, context=known.context) if side.context is None else side
+    return replace(memory, relations=tuple(new if each is known else each for each in memory.relations))

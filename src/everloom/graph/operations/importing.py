@@ -22,12 +22,12 @@ from everloom.graph.files.changeset import FileChange, FilePlan, Put
 from everloom.graph.files.disk import Disk, FileEntry
 from everloom.graph.files.parser import parse_number, read_file
 from everloom.graph.files.render import relation_fields, timestamp
-from everloom.graph.index.catalog import OpenGraph, edge_from, edge_rows, memory_rows, relation_rows
+from everloom.graph.index.catalog import OpenGraph, edge_from, edge_rows, memory_rows, relation_from, relation_rows
 from everloom.graph.index.decay import strength_of
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.index.scan import scan
 from everloom.graph.kinds import EPISODES
-from everloom.graph.operations.edges import relation_from, repair
+from everloom.graph.operations.edges import repair
 from everloom.graph.results import Edge, FileProblem, Imported, Memory, Reindexed
 from everloom.kernel.embedding import GENERAL, Made
 from everloom.store import Row

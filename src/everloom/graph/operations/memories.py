@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -19,23 +19,30 @@ from everloom.graph.index.decay import prepare_revival, update_archive
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.index.scan import scan
 from everloom.graph.kinds import KINDS, LISTS, VAULT, checked_share, checked_type
-from everloom.graph.operations.edges import join, new_edge, redirect, without
+from everloom.graph.operations.edges import join, new_edge, redirect
 from everloom.graph.operations.suggestions import ChosenLink, links_for
 from everloom.graph.pages.episodes import Episode, diary_entry
-from everloom.graph.results import (
-    AutoEdge,
-    Changed,
-    DeletedMemory,
-    Memory,
-    MemoryFields,
-    MergedMemory,
-    Stored,
-)
+from everloom.graph.results import AutoEdge, Changed, DeletedMemory, Edge, Memory, MergedMemory, Stored
 from everloom.kernel.journal import count_access
 from everloom.kernel.texts import checked
 from everloom.store import Row
 
 _LONGEST_TITLE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFields:
+    """The fields of a memory as somebody gives them; None where nothing was said."""
+
+    type: str | None = None
+    title: str | None = None
+    content: str | None = None
+    tags: Sequence[str] | str | None = None
+    importance: float | None = None
+    confidence: float | None = None
+    steps: Sequence[str] | None = None
+    preconditions: Sequence[str] | None = None
+    postconditions: Sequence[str] | None = None
 
 
 def store(graph: OpenGraph, fields: MemoryFields, connect: bool | None = None) -> Stored:
@@ -50,17 +57,21 @@ def store(graph: OpenGraph, fields: MemoryFields, connect: bool | None = None) -
             links = links_for(graph, memory)
         except EverloomError as error:
             trouble = error.message
-    stored = store_linked(graph, memory, links)
-    return stored if trouble is None else replace(stored, auto_edge_error=trouble)
+    return store_linked(graph, memory, links, trouble)
 
 
-def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink]) -> Stored:
-    """Write a new memory and the relations that were chosen for it."""
+def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink], trouble: str | None = None) -> Stored:
+    """Write a new memory and the relations that were chosen for it; one that cannot be drawn never fails the store."""
     with sole_writer(graph):
         files = Changeset(graph.disk)
         memory = replace(memory, path=_free_path(files, memory, KINDS[memory.type].directory))
-        files.add(memory)
-        edges, trouble = _link(graph, files, memory, links)
+        files.put(memory)
+        edges = []
+        for link in links:
+            try:
+                edges.append(_draw(graph, files, memory, link))
+            except EverloomError as error:
+                trouble = error.message
         detail = {"id": memory.id, "path": memory.path}
         notices = execute(graph, FilePlan("store", f"store: {memory.title}", files.changes(), detail))
     return Stored(
@@ -73,45 +84,26 @@ def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink]) 
     )
 
 
-def _link(
-    graph: OpenGraph, files: Changeset, memory: Memory, links: Sequence[ChosenLink]
-) -> tuple[list[AutoEdge], str | None]:
-    """Draw the chosen relations; one that cannot be drawn is reported and never fails the store."""
-    drawn: list[AutoEdge] = []
-    trouble: str | None = None
-    for link in links:
-        try:
-            other = files.memory(graph.row(link.other.id)["path"])
-        except EverloomError as error:
-            trouble = error.message
-            continue
-        one, two = (memory, other) if link.outgoing else (other, memory)
-        edge = new_edge(files, one, link.type, two, link.strength, graph.op.now)
-        files.add(edge)
-        join(files, edge, one.path, two.path, None)
-        drawn.append(
-            AutoEdge(
-                edge_id=edge.id,
-                from_id=one.id,
-                to_id=two.id,
-                type=edge.type,
-                strength=edge.strength,
-                title=other.title,
-            )
-        )
-    return drawn, trouble
+def _draw(graph: OpenGraph, files: Changeset, memory: Memory, link: ChosenLink) -> AutoEdge:
+    """Draw a relation that was chosen for a memory."""
+    other = files.read(graph.row(link.other.id)["path"], Memory)
+    one, two = (memory, other) if link.outgoing else (other, memory)
+    edge = new_edge(files, one, link.type, two, link.strength, graph.op.now)
+    join(files, edge, (one.path, two.path))
+    ends = {"from_id": one.id, "to_id": two.id}
+    return AutoEdge(edge_id=edge.id, **ends, type=edge.type, strength=edge.strength, title=other.title)
 
 
 def get(graph: OpenGraph, identity: str) -> Memory:
     """Read a memory from its file, and count that it was read."""
     row = graph.row(identity)
     try:
-        memory = Changeset(graph.disk).memory(row["path"])
+        memory = Changeset(graph.disk).read(row["path"], Memory)
     except UnreadableFile:
         # The file was moved or mended since the last scan.
         scan(graph)
         row = graph.row(identity)
-        memory = Changeset(graph.disk).memory(row["path"])
+        memory = Changeset(graph.disk).read(row["path"], Memory)
     op, item = graph.op, row["id"]
     ready = prepare_revival(graph, [row], {row["uuid"]: ((row["count"] or 0) + 1, to_micros(op.now))})
     with op.write("graph.get") as transaction:
@@ -127,15 +119,16 @@ def update(graph: OpenGraph, identity: str, fields: MemoryFields) -> Changed:
         raise Rejected("there is nothing to change", hint="give at least one field")
     with sole_writer(graph):
         files = Changeset(graph.disk)
-        old = files.memory(graph.row(identity)["path"])
+        old = files.read(graph.row(identity)["path"], Memory)
         changes = {name: value for name, value in changes.items() if getattr(old, name) != value}
         if not changes:
             return Changed(id=old.id, path=old.path)
-        new = files.change(old.path, lambda memory: _touched(memory, graph.op.now, **changes))
+        new = _touched(old, graph.op.now, **changes)
+        files.put(new)
         if new.title != old.title:
             for row in attached_to(graph, old.id)[0]:
-                side = "from_title" if row["from_uuid"] == old.id else "to_title"
-                files.change_edge(row["path"], lambda edge, side=side: replace(edge, **{side: new.title}))  # type: ignore[misc]
+                title: dict[str, Any] = {"from_title" if row["from_uuid"] == old.id else "to_title": new.title}
+                files.put(replace(files.read(row["path"], Edge), **title))
         # The vault has one folder for all types.
         if new.type != old.type and not in_vault(old.path):
             new = _move(files, new, KINDS[new.type].directory)
@@ -148,7 +141,7 @@ def pin(graph: OpenGraph, identity: str, *, pinned: bool) -> Changed:
     """Move a memory into the vault, or out of it."""
     with sole_writer(graph):
         files = Changeset(graph.disk)
-        memory = files.memory(graph.row(identity)["path"])
+        memory = files.read(graph.row(identity)["path"], Memory)
         if in_vault(memory.path) == pinned:
             return Changed(id=memory.id, path=memory.path)
         moved = _move(files, memory, VAULT if pinned else KINDS[memory.type].directory)
@@ -169,7 +162,9 @@ def delete(graph: OpenGraph, identity: str) -> DeletedMemory:
             files.remove(edge["path"])
         changed = [other for other in others if other["uuid"] != row["uuid"]]
         for other in changed:
-            files.change(other["path"], lambda memory: without(memory, lambda side: side.target == row["uuid"]))
+            memory = files.read(other["path"], Memory)
+            sides = tuple(side for side in memory.relations if side.target != row["uuid"])
+            files.put(replace(memory, relations=sides))
         detail = {"id": row["uuid"], "path": row["path"]}
         notices = execute(graph, FilePlan("delete", f"delete: {row['title']}", files.changes(), detail))
     return DeletedMemory(
@@ -188,8 +183,9 @@ def merge(graph: OpenGraph, keep: str, duplicate: str) -> MergedMemory:
         if kept["uuid"] == leaving["uuid"]:
             raise Rejected("a memory cannot be merged with itself", hint="name two different ones")
         files = Changeset(graph.disk)
-        old = files.memory(leaving["path"])
-        merged = files.change(kept["path"], lambda memory: _fold(memory, old, graph.op.now))
+        old = files.read(leaving["path"], Memory)
+        merged = _fold(files.read(kept["path"], Memory), old, graph.op.now)
+        files.put(merged)
         moved = _reattach(graph, files, merged, old)
         files.remove(leaving["path"])
         episode = Episode(
@@ -212,7 +208,7 @@ def _reattach(graph: OpenGraph, files: Changeset, kept: Memory, leaving: Memory)
     edges, others = attached_to(graph, leaving.id)
     for other in others:
         if other["uuid"] not in (kept.id, leaving.id):
-            files.change(other["path"], lambda memory: redirect(memory, leaving.id, kept.id))
+            files.put(redirect(files.read(other["path"], Memory), leaving.id, kept.id))
     known = {(row["from_uuid"], row["type"], row["to_uuid"]) for row in attached_to(graph, kept.id)[0]}
     for row in edges:
         start, end = (kept.id if row[side] == leaving.id else row[side] for side in ("from_uuid", "to_uuid"))
@@ -220,9 +216,9 @@ def _reattach(graph: OpenGraph, files: Changeset, kept: Memory, leaving: Memory)
             files.remove(row["path"])
             continue
         known.add((start, row["type"], end))
-        new = {"from_id": start, "to_id": end}
+        new: dict[str, Any] = {"from_id": start, "to_id": end}
         new |= {f"{side}_title": kept.title for side in ("from", "to") if row[f"{side}_uuid"] == leaving.id}
-        files.change_edge(row["path"], lambda edge, new=new: replace(edge, **new))  # type: ignore[misc]
+        files.put(replace(files.read(row["path"], Edge), **new))
     return sum(other["uuid"] != kept.id for other in others)
 
 
@@ -265,8 +261,7 @@ def _move(files: Changeset, memory: Memory, folder: str) -> Memory:
     target = f"{folder}/{memory.path.rsplit('/', 1)[-1]}"
     if files.is_taken(target):
         target = _free_path(files, memory, folder)
-    files.move(memory.path, target)
-    return replace(memory, path=target)
+    return files.move(memory, target)
 
 
 def _touched(memory: Memory, now: datetime, **changes: Any) -> Memory:

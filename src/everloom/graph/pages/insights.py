@@ -20,11 +20,11 @@ from everloom.clock import to_micros
 from everloom.errors import ProviderError
 from everloom.graph.index.catalog import OpenGraph, memory_rows, relation_rows
 from everloom.graph.index.recall import list_memories
-from everloom.graph.operations.memories import new_memory, store_linked
+from everloom.graph.operations.memories import MemoryFields, new_memory, store_linked
 from everloom.graph.operations.suggestions import ChosenLink
 from everloom.graph.pages.episodes import Episode, add_episode
 from everloom.graph.pages.reflection import write_reflection
-from everloom.graph.results import InsightProposal, MemoryBrief, MemoryFields, Reflected
+from everloom.graph.results import InsightProposal, MemoryBrief, Reflected
 from everloom.models.ask import Passage, Question, Thinker
 
 # Every two are compared: three hundred make 45,000 pairs.
