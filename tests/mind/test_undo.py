@@ -60,6 +60,6 @@ def test_what_was_folded_cannot_be_taken_back(world: World) -> None:
     world.exchange("We sail on Sunday. " * 300)
     (folded,) = world.conversation.compact()
     assert folded.way == "server"
-    with pytest.raises(Conflict, match="folded"):
+    with pytest.raises(Conflict, match="part of a summary"):
         world.conversation.undo_last()
     world.assert_valid()

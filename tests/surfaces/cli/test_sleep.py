@@ -86,7 +86,7 @@ def test_sleep_tells_who_else_is_at_it(call: Call, url: str) -> None:
     (busy,) = told(call).values()
     assert (busy["state"], busy["done"], busy["left"]) == ("busy", 0, 1)
     assert "held by another, until" in str(busy["why"])
-    assert "1 busy elsewhere" in call("sleep").out
+    assert "1 running elsewhere" in call("sleep").out
 
 
 @pytest.mark.promise("sleep.budget")
