@@ -363,7 +363,7 @@ class Workspace:
         return self.loom.work.run_due([self.info], seconds=seconds, progress=progress)
 
     def jobs(self) -> list[Job]:
-        """Show every task of this workspace: what is due, who is at it, what failed."""
+        """Show every task of this workspace: what is due, what is running, what failed."""
         return self.loom.work.jobs(self.info)
 
     def perspectives(self) -> list[Perspective]:

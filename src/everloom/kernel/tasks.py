@@ -172,7 +172,7 @@ class Work:
             unit.run("kernel.lease_release", task=task, now=to_micros(self._clock.now()))
 
     def jobs(self, workspace: WorkspaceInfo) -> list[Job]:
-        """Show every task of a workspace: what is due, who is at it, what failed."""
+        """Show every task of a workspace: what is due, what is running, what failed."""
         with self._store.read(workspace.id) as unit:
             leases = {row["task"]: row for row in unit.all("kernel.lease_all")}
         now = to_micros(self._clock.now())
