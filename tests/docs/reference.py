@@ -18,11 +18,11 @@ PAGE = ROOT / "docs" / "reference" / "cli.md"
 OPENING = """\
 # Commands
 
-This page is made from the program: `python -m tests.docs.reference` writes it, and a test compares the two.
+This page is generated from the program with `python -m tests.docs.reference`, and a test checks that it is current.
 
-Every command answers for people, or with `--json` in one envelope:
+Every command prints text for people or, with `--json`, one envelope:
 `{"ok": …, "command": …, "result": …}`, and on failure `"error": {"code", "message", "hint", "retry"}`.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 130 interrupted. Logs go to stderr.
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 not found, 130 interrupted. Logs go to stderr.
 """
 
 
@@ -30,7 +30,12 @@ def written() -> str:
     """Write the whole page."""
     top = click.Context(root, info_name="everloom")
     shared = [record for option in shared_options() if (record := option.get_help_record(top))]
-    parts = [OPENING, "## Options of every command\n", "They may stand before or after the command.\n", listed(shared)]
+    parts = [
+        OPENING,
+        "## Options of every command\n",
+        "They can be given before or after the command.\n",
+        listed(shared),
+    ]
     parts += section(root, top)
     return "\n".join(parts).rstrip() + "\n"
 

@@ -52,7 +52,7 @@ _MinImportance = Annotated[float, helps("only memories at least this important",
 _Archived = Annotated[bool, helps("include archived memories")]
 _Relations = Annotated[Sequence[_RelationType] | None, helps("only relations of these types")]
 _Description = Annotated[str | None, Says("why, at length: the edge's own text")]
-_Refresh = Annotated[bool, helps("write the page anew, or only read it", flag="--refresh/--read")]
+_Refresh = Annotated[bool, helps("rewrite the page, or only read it", flag="--refresh/--read")]
 _Connect = Annotated[bool | None, helps("relate it to similar memories automatically", flag="--edges/--no-edges")]
 
 
@@ -160,7 +160,7 @@ class Graph:
         min_importance: _MinImportance = 0.0,
         archived: _Archived = False,
     ) -> results.Recalled:
-        """Find the memories that a question touches, strongest first."""
+        """Find the memories that match a question, best match first."""
         from everloom.graph.index.recall import MemoryFilter, recall
 
         return recall(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived))
@@ -364,7 +364,9 @@ class Graph:
         action: Annotated[
             Literal["list", "related", "suggest"], helps("which list; the other options imply it")
         ] = "list",
-        tag: Annotated[str | None, Says("for related: the tags that stand beside this one", flag="--related")] = None,
+        tag: Annotated[
+            str | None, Says("for related: the tags that occur together with this one", flag="--related")
+        ] = None,
         id: Annotated[str | None, Says("for suggest: the tags that this memory lacks", flag="--suggest")] = None,
     ) -> list[results.TagCount] | results.SuggestedTags:
         """List tags, the tags that occur with one, or tags that a memory may lack."""

@@ -196,7 +196,7 @@ class Semantic:
 
     @verb("Mark as useful", ADDS, tools=_CORE)
     def mark_useful(self, id: Id, *, idempotency_key: Key = None) -> results.Marked:  # noqa: A002  the contract's name
-        """Say that an observation or understanding helped; it ranks higher."""
+        """Mark an observation or understanding as useful; it ranks higher."""
         from everloom.semantic.evidence.records import mark
 
         return mark(self._op, id, "useful", None, idempotency_key)
@@ -209,7 +209,7 @@ class Semantic:
         *,
         idempotency_key: Key = None,
     ) -> results.Marked:
-        """Say that an observation or understanding may be wrong or stale; it ranks lower and waits for review."""
+        """Mark an observation or understanding as possibly wrong or stale; it ranks lower and waits for review."""
         from everloom.semantic.evidence.records import mark
 
         return mark(self._op, id, "questionable", reason, idempotency_key)
@@ -405,7 +405,7 @@ class Semantic:
 
     @verb("Get understandings", READS, tools=_FULL)
     def get_understandings(self, subject_names: Subjects, *, limit: Limit = 50) -> tuple[results.Understanding, ...]:
-        """Show the active understandings of all of these subjects together, with sources and versions."""
+        """Show the active understandings about all of these subjects together, with sources and versions."""
         from everloom.semantic.understanding.understandings import get_understandings
 
         return get_understandings(self._op, subject_names, limit)
@@ -494,7 +494,7 @@ class Semantic:
 
     @verb("Get statistics", READS, tools=_FULL)
     def get_stats(self) -> results.SemanticStats:
-        """Count subjects, observations, understandings and vectors; tell the generation."""
+        """Count subjects, observations, understandings and vectors, and show the generation."""
         from everloom.semantic.evidence.records import get_stats
 
         return get_stats(self._op)

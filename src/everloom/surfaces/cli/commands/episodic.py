@@ -30,7 +30,7 @@ episodic = group_of(_FACULTY, {"search_history": "messages", "patrol_report": "p
     "--scenes", "file", type=click.Path(path_type=Path), help="A file of scenes: JSON, or one a line; - is stdin."
 )
 @click.option("--note", "noted", multiple=True, help="Something to do; may be repeated.")
-@click.option("--someday", multiple=True, help="Something for some day; may be repeated.")
+@click.option("--someday", multiple=True, help="Something to do some day; may be repeated.")
 @click.option(
     "--replace", "replaced", multiple=True, type=ItemId, metavar="ID", help="Take a waiting scene back first."
 )
