@@ -9,32 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from everloom.semantic import parts
 from everloom.semantic.arguments import UnderstandingKind
-from everloom.semantic.parts import (
-    BestAnswer,
-    BriefObservation,
-    BriefSubject,
-    BriefUnderstanding,
-    Brought,
-    CompactionReason,
-    CriticalDocument,
-    OrientationDocument,
-    OtherUnderstanding,
-    Provenance,
-    RecentActivity,
-    RejectedId,
-    RelationshipUnderstanding,
-    SessionObservation,
-    SimilarSubject,
-    Source,
-    StructuralNote,
-    StructuralPointer,
-    SubjectHead,
-    SubjectNeighbor,
-    SubjectUnderstanding,
-    Supporting,
-    WorkspaceActivity,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +23,14 @@ class Added:
     subjects_created: tuple[str, ...]
     # The text was known: its old id is told, and only new subjects and links were added.
     duplicate: bool
-    similar_subjects: tuple[SimilarSubject, ...] = ()
+    similar_subjects: tuple[parts.SimilarSubject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered(Added):
     """What `remember` answers."""
 
-    workspace_activity: WorkspaceActivity = None
+    workspace_activity: parts.WorkspaceActivity = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +38,7 @@ class DeletedObservations:
     """What `delete_observations` answers."""
 
     deleted: tuple[int, ...]
-    rejected: tuple[RejectedId, ...]
+    rejected: tuple[parts.RejectedId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +89,7 @@ class Understanding:
     model_tier: str | None
     # What it rests on, inherited from what it supersedes; and what was linked since, which nobody has read into it yet.
     source_observation_ids: tuple[int, ...]
-    linked_observations: tuple[BriefObservation, ...] = ()
+    linked_observations: tuple[parts.BriefObservation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +112,7 @@ class UpdatedUnderstanding:
     new_understanding_id: int
     subject_names: tuple[str, ...]
     version: int
-    workspace_activity: WorkspaceActivity = None
+    workspace_activity: parts.WorkspaceActivity = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +143,8 @@ class Subject:
     summary: str | None
     tags: tuple[str, ...]
     aliases: tuple[str, ...]
-    single_subject_understanding: BriefUnderstanding | None
-    structural_understanding: StructuralPointer | None
+    single_subject_understanding: parts.BriefUnderstanding | None
+    structural_understanding: parts.StructuralPointer | None
     observation_count: int
     last_observation_at: datetime | None
     created_at: datetime
@@ -180,7 +156,7 @@ class SemanticHit:
     """What `search` and `query_observations` find."""
 
     id: int
-    kind: Source
+    kind: parts.Source
     subject_names: tuple[str, ...]
     summary: str | None
     matched_content: str
@@ -204,32 +180,32 @@ class BroughtToMind:
     # Worth keeping: given back with the next call, it says that the client still knows what it was shown.
     heartbeat_token: int
     compaction_detected: bool
-    compaction_reason: CompactionReason | None
-    results: tuple[Brought, ...]
+    compaction_reason: parts.CompactionReason | None
+    results: tuple[parts.Brought, ...]
     degraded: str | None = None
-    workspace_activity: WorkspaceActivity = None
+    workspace_activity: parts.WorkspaceActivity = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionRecall:
     """What `recall` answers to a question."""
 
-    best_answer: BestAnswer | None
-    supporting: tuple[Supporting, ...]
-    provenance: Provenance | None
+    best_answer: parts.BestAnswer | None
+    supporting: tuple[parts.Supporting, ...]
+    provenance: parts.Provenance | None
     degraded: str | None = None
-    workspace_activity: WorkspaceActivity = None
+    workspace_activity: parts.WorkspaceActivity = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectRecall:
     """What `recall` answers to a subject's name."""
 
-    subject: SubjectHead
-    single_subject_understanding: SubjectUnderstanding | None
-    structural_understanding: StructuralNote | None
-    recent_observations: tuple[BriefObservation, ...]
-    workspace_activity: WorkspaceActivity = None
+    subject: parts.SubjectHead
+    single_subject_understanding: parts.SubjectUnderstanding | None
+    structural_understanding: parts.StructuralNote | None
+    recent_observations: tuple[parts.BriefObservation, ...]
+    workspace_activity: parts.WorkspaceActivity = None
 
 
 Recall = QuestionRecall | SubjectRecall
@@ -240,29 +216,29 @@ class SeenReset:
     """What `reset_seen` answers."""
 
     cleared: int
-    workspace_activity: WorkspaceActivity = None
+    workspace_activity: parts.WorkspaceActivity = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighborhood:
     """What `open_around` answers."""
 
-    subject: SubjectHead
-    neighbors: tuple[SubjectNeighbor, ...]
-    workspace_activity: WorkspaceActivity = None
+    subject: parts.SubjectHead
+    neighbors: tuple[parts.SubjectNeighbor, ...]
+    workspace_activity: parts.WorkspaceActivity = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intersection:
     """What `open_intersection` answers; `intersection_size` counts what is left off the list, too."""
 
-    subject_a: BriefSubject
-    subject_b: BriefSubject
-    relationship_understanding: RelationshipUnderstanding | None
-    other_understandings: tuple[OtherUnderstanding, ...]
-    observations: tuple[BriefObservation, ...]
+    subject_a: parts.BriefSubject
+    subject_b: parts.BriefSubject
+    relationship_understanding: parts.RelationshipUnderstanding | None
+    other_understandings: tuple[parts.OtherUnderstanding, ...]
+    observations: tuple[parts.BriefObservation, ...]
     intersection_size: int
-    workspace_activity: WorkspaceActivity = None
+    workspace_activity: parts.WorkspaceActivity = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,12 +271,12 @@ class Marked:
     """What `mark_useful` and `mark_questionable` answer."""
 
     id: int
-    kind: Source
+    kind: parts.Source
     signal_id: int
     signal_type: Literal["useful", "questionable"]
     reason: str | None
     flagged_at: datetime
-    workspace_activity: WorkspaceActivity = None
+    workspace_activity: parts.WorkspaceActivity = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,7 +297,7 @@ class SessionStory:
 
     session: SessionSummary
     content: str | None
-    observations: tuple[SessionObservation, ...]
+    observations: tuple[parts.SessionObservation, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,18 +315,18 @@ class DescribedSession:
 class Orientation:
     """What `orient` answers: who you are, how you work, where you are."""
 
-    soul: CriticalDocument
-    protocol: CriticalDocument
-    orientation: OrientationDocument
+    soul: parts.CriticalDocument
+    protocol: parts.CriticalDocument
+    orientation: parts.OrientationDocument
     # Subjects and intersections with something new; nothing is lost while they wait, but recall is poorer.
     pending_consolidation_count: int
-    recent_activity: RecentActivity | None
+    recent_activity: parts.RecentActivity | None
     current_time: str
     this_session: SessionSummary | None
     recent_sessions: tuple[SessionSummary, ...]
     # What is not as it should be, for whoever can mend it.
     notices: tuple[str, ...] = ()
-    workspace_activity: WorkspaceActivity = None
+    workspace_activity: parts.WorkspaceActivity = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

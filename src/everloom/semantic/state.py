@@ -7,7 +7,7 @@ the global id: ids grow in commit order inside a workspace, so that "later" neve
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from everloom.clock import from_micros, to_micros
 from everloom.errors import NotFound
 from everloom.kernel.journal import Session, count_access, session_from
 from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.search import Document
 from everloom.kernel.texts import checked_name
 from everloom.semantic.parts import Activity, BriefUnderstanding, WorkspaceActivity
 from everloom.semantic.results import SeenReset
@@ -54,18 +55,7 @@ class SemanticState:
 def state_of(unit: Unit) -> SemanticState:
     """Read the state of a workspace; a workspace that nobody wrote to has none yet."""
     row = unit.one("semantic.workspace_get")
-    if row is None:
-        return SemanticState()
-    last = row["last_consolidated_at"]
-    return SemanticState(
-        row["soul_id"],
-        row["protocol_id"],
-        row["orientation_id"],
-        row["current_generation"],
-        row["begun_through"],
-        row["consolidated_through"],
-        None if last is None else from_micros(last),
-    )
+    return SemanticState() if row is None else from_row(SemanticState, row)
 
 
 def state_for_writing(unit: Unit) -> SemanticState:
@@ -123,6 +113,22 @@ def reshape(shape: type[ShapeT], record: object, /, **extra: object) -> ShapeT:
     names = [field.name for field in fields(shape) if field.name not in extra]  # type: ignore[arg-type]
     values: dict[str, Any] = {name: getattr(record, name) for name in names if hasattr(record, name)}
     return shape(**values, **extra)
+
+
+def from_row(shape: type[ShapeT], row: Row, /, **extra: Any) -> ShapeT:
+    """Make a value of a shape from a row that has columns of the same names; `extra` are those that it lacks."""
+    for field in fields(shape):  # type: ignore[arg-type]
+        if field.name not in extra:
+            value = row[field.name]
+            # A store keeps a time as a number of microseconds.
+            is_time = value is not None and "datetime" in str(field.type)
+            extra[field.name] = from_micros(value) if is_time else value
+    return shape(**extra)
+
+
+def signed(tx: Transaction, document: Document, labels: Iterable[str]) -> Document:
+    """Add to a document what is known only inside the write: its labels, and who writes it."""
+    return replace(document, labels=tuple(labels), session_id=tx.session_id, model_tier=tx.model_tier)
 
 
 def activity(tx: Transaction) -> WorkspaceActivity:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -20,7 +20,7 @@ from everloom.kernel.texts import analyse, checked_names, name_key
 from everloom.semantic import arguments
 from everloom.semantic.arguments import NewSubject
 from everloom.semantic.parts import SimilarSubject
-from everloom.semantic.state import group_rows, names_in
+from everloom.semantic.state import group_rows, names_in, signed
 from everloom.store import Row, Unit
 
 # Names of the static embedder's words that mean one thing ("memory system", "the memory system project") are at least
@@ -113,12 +113,6 @@ def subject_document(name: str, summary: str | None, at: datetime) -> Document:
     return Document(kind="subject", title=name if summary else "", text=summary or name, happened_at=at)
 
 
-def whole_document(tx: Transaction, name: str, summary: str | None, labels: Sequence[str]) -> Document:
-    """Write a subject with what is known only inside the write."""
-    document = subject_document(name, summary, tx.at)
-    return replace(document, labels=tuple(labels), session_id=tx.session_id, model_tier=tx.model_tier)
-
-
 def prepare_subjects(op: Operation, wanted: Mapping[str, NewSubject], *, compare: bool = True) -> Candidates:
     """Make the vectors of subjects that may be new, and compare those that seem to be with all that exist."""
     prepared = op.index.prepare([subject_document(each.name, each.summary, op.now) for each in wanted.values()])
@@ -139,8 +133,9 @@ def mint(tx: Transaction, candidates: Candidates, missing: Sequence[str]) -> dic
         return {}
     unit, index, wanted = tx.unit, tx.op.index, candidates.wanted
     position = {key: at for at, key in enumerate(wanted)}
+    new = {position[key]: wanted[key] for key in missing}
     documents = {
-        position[key]: whole_document(tx, wanted[key].name, wanted[key].summary, wanted[key].tags) for key in missing
+        at: signed(tx, subject_document(each.name, each.summary, tx.at), each.tags) for at, each in new.items()
     }
     ids = index.add(unit, index.complete(candidates.prepared, documents), tx.at)
     made = {

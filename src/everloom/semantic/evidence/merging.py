@@ -20,12 +20,11 @@ from everloom.semantic.evidence.identity import (
     need_one,
     put_tags,
     subject_document,
-    whole_document,
 )
-from everloom.semantic.evidence.observations import subject_set
+from everloom.semantic.evidence.observations import subject_set, tag
 from everloom.semantic.evidence.subjects import expect_version, relabel_subject, subjects_of
 from everloom.semantic.results import MergedSubjects
-from everloom.semantic.state import SemanticState, group_rows, state_for_writing, state_of, tick
+from everloom.semantic.state import SemanticState, group_rows, signed, state_for_writing, state_of, tick
 from everloom.semantic.understanding.understandings import (
     active_of,
     pair_of,
@@ -152,16 +151,8 @@ def _move_observations(unit: Unit, twins: _Twins) -> list[int]:
     if twins.duplicate_survives:
         affected += [row["id"] for row in unit.all("semantic.observation_tagged", subject=one)]
         unit.run("semantic.observation_tag_renew", subject=one, since=twins.clock)
-    moved = (
-        {
-            "observation": row["id"],
-            "subject": one,
-            "since": row["since_id"] if twins.duplicate_survives else twins.clock,
-        }
-        for row in rows
-    )
     # What was tagged with both keeps the primary's tag: the statement ignores a tag that is there.
-    unit.many("semantic.observation_tag_add", moved)
+    tag(unit, ((row["id"], one, row["since_id"] if twins.duplicate_survives else twins.clock) for row in rows))
     unit.run("semantic.observation_tag_clear", subject=other)
     retagged = (
         {
@@ -263,6 +254,6 @@ def _adopt_summary(tx: Transaction, twins: _Twins, prepared: Prepared) -> None:
     if one.summary or not other.summary:
         return
     unit.run("semantic.subject_summarise", id=one.id, summary=other.summary)
-    document = whole_document(tx, one.name, other.summary, ())
+    document = signed(tx, subject_document(one.name, other.summary, tx.at), ())
     index.remove(unit, [one.id])
     index.publish(unit, [one.id], index.complete(prepared, {0: document}), tx.at)

@@ -7,7 +7,7 @@ transaction; everything that must be of one moment is read inside it. Taking bac
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from everloom.semantic.arguments import NewObservation, NewSubject
 from everloom.semantic.evidence.identity import Candidates, Region, check_names, find, labels_of, mint, prepare_subjects
 from everloom.semantic.evidence.records import need_active
 from everloom.semantic.results import Added, Remembered
-from everloom.semantic.state import activity, group_rows, names_in, reshape, state_for_writing, tick
+from everloom.semantic.state import activity, group_rows, names_in, reshape, signed, state_for_writing, tick
 from everloom.store import Unit
 
 _LONGEST_KIND = 40
@@ -184,12 +184,7 @@ def _write_fresh(
     unit, index = tx.unit, tx.op.index
     labels = labels_of(unit, {region.id for at in fresh for region in regions[at]})
     documents = {
-        at: replace(
-            ready.drafts[at].document(tx.at),
-            labels=tuple(name for region in regions[at] for name in labels[region.id]),
-            session_id=tx.session_id,
-            model_tier=tx.model_tier,
-        )
+        at: signed(tx, ready.drafts[at].document(tx.at), (name for each in regions[at] for name in labels[each.id]))
         for at in fresh
     }
     ids = dict(zip(fresh, index.add(unit, index.complete(ready.documents, documents), tx.at), strict=True))
@@ -207,7 +202,7 @@ def _write_fresh(
         for at in fresh
     )
     unit.many("semantic.observation_add", rows)
-    _tag(unit, ((ids[at], subject, ids[at]) for at in fresh for subject in tagged[at]))
+    tag(unit, ((ids[at], subject, ids[at]) for at in fresh for subject in tagged[at]))
     times = {at: to_micros(document.happened_at) for at, document in documents.items()}
     count_observed(unit, (_observed(ids[at], tagged[at], times[at]) for at in fresh))
     if tx.session_id is not None:
@@ -223,7 +218,8 @@ def subject_set(subject_ids: Iterable[int]) -> str:
     return ",".join(map(str, sorted(set(subject_ids))))
 
 
-def _tag(unit: Unit, tags: Iterable[tuple[int, int, int]]) -> None:
+def tag(unit: Unit, tags: Iterable[tuple[int, int, int]]) -> None:
+    """Tag observations with subjects: observation, subject, and since which id."""
     rows = ({"observation": observation, "subject": subject, "since": since} for observation, subject, since in tags)
     unit.many("semantic.observation_tag_add", rows)
 
@@ -267,7 +263,7 @@ def _add_subjects(tx: Transaction, item: int, regions: Sequence[Region]) -> None
     if not added:
         return
     since, every = tick(unit), sorted(known | added)
-    _tag(unit, ((item, subject, since) for subject in sorted(added)))
+    tag(unit, ((item, subject, since) for subject in sorted(added)))
     # `through` moves with the set: an understanding of the new set that was written before has not seen it there.
     unit.run("semantic.observation_retag", id=item, subject_set=subject_set(every), through=since)
     unit.run("semantic.cover_uncited", observation=item)

@@ -5,7 +5,7 @@ Many at a time: a list of any length costs the same few statements.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from everloom.clock import from_micros
@@ -17,7 +17,7 @@ from everloom.semantic.evidence.identity import need_ids
 from everloom.semantic.evidence.subjects import subjects_of
 from everloom.semantic.parts import BriefObservation, Source
 from everloom.semantic.results import Marked, Observation, SemanticStats, Subject, Understanding
-from everloom.semantic.state import activity, count, group_rows, names_in, state_of
+from everloom.semantic.state import activity, count, from_row, group_rows, names_in, state_of
 from everloom.store import Row, Unit
 
 # A chain of supersession that is longer than this is a circle.
@@ -30,19 +30,13 @@ def observations_of(unit: Unit, ids: Iterable[int]) -> dict[int, Observation]:
     wanted = list(ids)
     tags = group_rows(unit.all("semantic.observation_tags", ids=wanted))
     return {
-        row["id"]: Observation(
-            id=row["id"],
+        row["id"]: from_row(
+            Observation,
+            row,
             content=row["text"],
             subject_names=names_in(tags.get(row["id"], ())),
-            kind=row["kind"],
-            confidence=row["confidence"],
-            generation=row["generation"],
             observed_at=from_micros(row["happened_at"]),
-            created_at=from_micros(row["created_at"]),
             session_id=row["session"],
-            model_tier=row["model_tier"],
-            superseded_at=None if row["superseded_at"] is None else from_micros(row["superseded_at"]),
-            superseded_by=row["superseded_by"],
         )
         for row in unit.all("semantic.observation_of", ids=wanted)
     }
@@ -56,21 +50,13 @@ def understandings_of(unit: Unit, ids: Iterable[int]) -> dict[int, Understanding
     sources = group_rows(unit.all("semantic.source_observations", ids=wanted))
     linked = linked_to(unit, wanted)
     return {
-        row["id"]: Understanding(
-            id=row["id"],
-            kind=row["kind"],
+        row["id"]: from_row(
+            Understanding,
+            row,
             subject_names=names_in(tags.get(row["id"], ())),
             content=row["text"],
             summary=row["title"],
-            generation=row["generation"],
-            version=row["version"],
-            seen_through_id=row["seen_through_id"],
-            superseded_by=row["superseded_by"],
-            reason=row["reason"],
-            created_at=from_micros(row["created_at"]),
-            updated_at=from_micros(row["updated_at"]),
             session_id=row["session"],
-            model_tier=row["model_tier"],
             source_observation_ids=tuple(each["source_id"] for each in sources.get(row["id"], ())),
             linked_observations=linked.get(row["id"], ()),
         )
@@ -99,7 +85,7 @@ def with_article(kind: str) -> str:
     return f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind}"
 
 
-def _need(unit: Unit, kind: str, ids: Sequence[int]) -> dict[int, Row]:
+def need_items(unit: Unit, kind: Source, ids: Sequence[int]) -> dict[int, Row]:
     """Find items of a kind that must exist."""
     rows = {row["id"]: row for row in unit.all(f"semantic.{kind}_of", ids=list(ids))}
     for each in ids:
@@ -109,14 +95,9 @@ def _need(unit: Unit, kind: str, ids: Sequence[int]) -> dict[int, Row]:
     return rows
 
 
-def need_observations(unit: Unit, ids: Sequence[int]) -> dict[int, Row]:
-    """Find observations that must exist."""
-    return _need(unit, "observation", ids)
-
-
 def need_active(unit: Unit, ids: Sequence[int]) -> dict[int, Row]:
     """Find understandings that must exist and be current; a superseded one is refused by naming its head."""
-    rows = _need(unit, "understanding", ids)
+    rows = need_items(unit, "understanding", ids)
     for item, row in rows.items():
         if row["superseded_by"] is not None:
             head = _head_of(unit, row)
@@ -162,19 +143,15 @@ def show(op: Operation, item_id: int) -> Observation | Understanding | Subject:
     wanted = arguments.one_id(item_id)
     with op.read() as unit:
         kind = kind_of(unit, wanted)
-        found: Mapping[int, Observation | Understanding | Subject] = {}
-        if kind == "observation":
-            found = observations_of(unit, [wanted])
-        elif kind == "understanding":
-            found = understandings_of(unit, [wanted])
-        elif kind == "subject":
-            found = {each.id: each for each in subjects_of(unit, [wanted])}
-    if wanted not in found:
-        raise NotFound(
-            f"{wanted} is {with_article(kind)} that semantic memory does not hold",
-            hint="`everloom show` knows every kind",
-        )
-    return found[wanted]
+        known: list[Observation | Understanding | Subject] = [
+            *observations_of(unit, [wanted]).values(),
+            *understandings_of(unit, [wanted]).values(),
+            *subjects_of(unit, [wanted]),
+        ]
+    if not known:
+        what = f"{wanted} is {with_article(kind)} that semantic memory does not hold"
+        raise NotFound(what, hint="`everloom show` knows every kind")
+    return known[0]
 
 
 def mark(op: Operation, item_id: int, verdict: Verdict, reason: str | None, key: str | None) -> Marked:
@@ -207,13 +184,12 @@ def get_stats(op: Operation) -> SemanticStats:
     """Count subjects, observations, active understandings, and how much of all has vectors."""
     with op.read() as unit:
         state = state_of(unit)
-        counts = {name: count(unit, f"semantic.{name}_count") for name in ("subject", "observation", "understanding")}
+        names = ("subject_count", "observation_count", "understanding_count")
+        counts = {name: count(unit, f"semantic.{name}") for name in names}
     coverage = op.embedding.coverage(op.workspace.id)
     every = coverage.embedded + coverage.waiting + coverage.refused
     return SemanticStats(
-        subject_count=counts["subject"],
-        observation_count=counts["observation"],
-        understanding_count=counts["understanding"],
+        **counts,
         embedding_coverage=round(coverage.embedded / every, 3) if every else None,
         current_generation=state.current_generation,
         consolidation_open=state.is_open,

@@ -17,7 +17,7 @@ from everloom.kernel.texts import checked_list
 from everloom.semantic import arguments
 from everloom.semantic.arguments import Lesson
 from everloom.semantic.evidence.observations import Observed, count_observed, prepare_observations, write_observations
-from everloom.semantic.evidence.records import need_observations, with_article
+from everloom.semantic.evidence.records import need_items, with_article
 from everloom.semantic.parts import RejectedId
 from everloom.semantic.results import DeletedObservations, Learnt
 from everloom.semantic.state import group_rows, state_for_writing, state_of, tick
@@ -132,7 +132,7 @@ def _check_lessons(lessons: Sequence[Lesson]) -> Sequence[Lesson]:
 
 def _need_current(unit: Unit, ids: Sequence[int]) -> Mapping[int, Row]:
     """Find observations that must exist and still hold."""
-    rows = need_observations(unit, ids)
+    rows = need_items(unit, "observation", ids)
     for item, row in rows.items():
         if row["superseded_at"] is not None:
             by = row["superseded_by"]

@@ -25,11 +25,10 @@ from everloom.semantic.evidence.identity import (
     prepare_subjects,
     put_tags,
     subject_document,
-    whole_document,
 )
 from everloom.semantic.parts import StructuralPointer
 from everloom.semantic.results import CreatedSubject, Subject
-from everloom.semantic.state import brief_understanding, group_rows
+from everloom.semantic.state import brief_understanding, from_row, group_rows, signed
 from everloom.store import Row, Unit
 
 _POINTERS = ("single_understanding_id", "structural_understanding_id")
@@ -61,20 +60,16 @@ def subjects_of(unit: Unit, subject_ids: Sequence[int]) -> list[Subject]:
 
 def _subject_from(row: Row, names: tuple[str, ...], tags: tuple[str, ...], texts: Mapping[int, Row]) -> Subject:
     single, structural = (texts.get(row[column]) for column in _POINTERS)
-    return Subject(
-        id=row["id"],
-        name=row["name"],
-        summary=row["summary"],
+    return from_row(
+        Subject,
+        row,
         tags=tags,
         aliases=tuple(name for name in names if name != row["name"]),
         single_subject_understanding=None if single is None else brief_understanding(single),
         structural_understanding=None
         if structural is None
         else StructuralPointer(id=structural["id"], summary=structural["title"]),
-        observation_count=row["observation_count"],
         last_observation_at=None if row["last_observed_at"] is None else from_micros(row["last_observed_at"]),
-        created_at=from_micros(row["created_at"]),
-        version=row["version"],
     )
 
 
@@ -160,7 +155,7 @@ def set_summary(op: Operation, subject_name: str, summary: str, expected: int | 
         if region.name != known.name:
             raise Conflict(f"{subject_name!r} is now {region.name!r}", hint="it was merged meanwhile; try again")
         tx.unit.run("semantic.subject_summarise", id=region.id, summary=text)
-        document = whole_document(tx, region.name, text, _extra_labels(tx.unit, region))
+        document = signed(tx, subject_document(region.name, text, tx.at), _extra_labels(tx.unit, region))
         # A subject without a summary has a retired document, which a rewrite in place would leave retired.
         op.index.remove(tx.unit, [region.id])
         op.index.publish(tx.unit, [region.id], op.index.complete(prepared, {0: document}), tx.at)

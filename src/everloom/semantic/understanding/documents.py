@@ -10,7 +10,7 @@ from datetime import timedelta
 from functools import cache
 from importlib import resources
 
-from everloom.clock import from_micros, shown, to_micros
+from everloom.clock import shown, to_micros
 from everloom.kernel.operation import Operation
 from everloom.semantic.arguments import UnderstandingKind
 from everloom.semantic.parts import CriticalDocument, OrientationDocument, RecentActivity
@@ -18,10 +18,12 @@ from everloom.semantic.recall.sessions import recent_sessions, summaries
 from everloom.semantic.results import Orientation
 from everloom.semantic.state import (
     SemanticState,
+    ShapeT,
     activity,
     clear_seen,
+    from_row,
+    names_in,
     pending_count,
-    reshape,
     state_for_writing,
     state_of,
 )
@@ -63,18 +65,16 @@ def orient(op: Operation) -> Orientation:
     with op.write("orient") as tx:
         for kind in _missing_kinds(state_for_writing(tx.unit)):
             text, summary = default_text(kind), _SUMMARIES[kind]
-            write_understanding(
-                tx, Synthesis(kind=kind, regions=(), content=text, summary=summary, prepared=prepared[kind])
-            )
+            write_understanding(tx, Synthesis(kind=kind, content=text, summary=summary, prepared=prepared[kind]))
         state = state_of(tx.unit)
         # Whoever orients begins afresh, and has lost what an earlier context was shown.
         clear_seen(tx)
         rows = {row["kind"]: row for row in tx.unit.all("semantic.understanding_of", ids=list(state.document_ids))}
         tx.event()
         return Orientation(
-            soul=reshape(CriticalDocument, _document(rows["soul"]), compaction_note=_KEEP_SOUL),
-            protocol=reshape(CriticalDocument, _document(rows["protocol"]), compaction_note=_KEEP_PROTOCOL),
-            orientation=_document(rows["orientation"]),
+            soul=_document(CriticalDocument, rows["soul"], compaction_note=_KEEP_SOUL),
+            protocol=_document(CriticalDocument, rows["protocol"], compaction_note=_KEEP_PROTOCOL),
+            orientation=_document(OrientationDocument, rows["orientation"]),
             pending_consolidation_count=pending_count(tx.unit),
             recent_activity=_recent_activity(tx.unit, op, state),
             current_time=shown(tx.at, op.zone),
@@ -85,14 +85,8 @@ def orient(op: Operation) -> Orientation:
         )
 
 
-def _document(row: Row) -> OrientationDocument:
-    return OrientationDocument(
-        id=row["id"],
-        content=row["text"],
-        summary=row["title"],
-        updated_at=from_micros(row["updated_at"]),
-        version=row["version"],
-    )
+def _document(shape: type[ShapeT], row: Row, **extra: str) -> ShapeT:
+    return from_row(shape, row, content=row["text"], summary=row["title"], **extra)
 
 
 def _recent_activity(unit: Unit, op: Operation, state: SemanticState) -> RecentActivity | None:
@@ -104,8 +98,8 @@ def _recent_activity(unit: Unit, op: Operation, state: SemanticState) -> RecentA
         return None
     return RecentActivity(
         since=state.last_consolidated_at or op.workspace.created_at,
-        subjects_with_new_observations=tuple(row["name"] for row in observed),
-        subjects_with_new_understandings=tuple(row["name"] for row in understood),
+        subjects_with_new_observations=names_in(observed),
+        subjects_with_new_understandings=names_in(understood),
     )
 
 

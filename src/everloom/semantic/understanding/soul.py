@@ -34,39 +34,35 @@ def soul_hints(versions: Sequence[str]) -> tuple[SoulHint, ...]:
     """Read the souls of a workspace, oldest first, and say what looks like drift in the newest."""
     if not versions:
         return ()
-    return tuple(hint for hint in (_as_rules(versions[-1]), _as_tactics(versions[-1]), _as_growth(versions)) if hint)
+    hints = (
+        SoulHint(sign="rules", message=_as_rules(versions[-1])),
+        SoulHint(sign="tactics", message=_as_tactics(versions[-1])),
+        SoulHint(sign="growth", message=_as_growth(versions)),
+    )
+    return tuple(hint for hint in hints if hint.message)
 
 
-def _as_rules(text: str) -> SoulHint | None:
+def _as_rules(text: str) -> str:
     """See whether most of the text is commands or list items."""
     lines = [line for line in _SENTENCE.split(text) if line.strip()]
     rules = [line for line in lines if _LISTED.match(line) or _COMMAND.match(line)]
     if len(lines) < _FEWEST_LINES or len(rules) < _RULE_SHARE * len(lines):
-        return None
-    return SoulHint(
-        sign="rules",
-        message=f"{len(rules)} of {len(lines)} statements are rules; norms belong in the protocol",
-    )
+        return ""
+    return f"{len(rules)} of {len(lines)} statements are rules; norms belong in the protocol"
 
 
-def _as_tactics(text: str) -> SoulHint | None:
+def _as_tactics(text: str) -> str:
     """See whether the text quotes particular sessions."""
     found = list(dict.fromkeys(match[0] for match in _SESSION.finditer(text)))
     if len(found) < _TACTICS:
-        return None
-    return SoulHint(
-        sign="tactics",
-        message=f"it speaks of occasions ({', '.join(found[:5])}); they belong in observations or in the orientation",
-    )
+        return ""
+    return f"it speaks of occasions ({', '.join(found[:5])}); they belong in observations or in the orientation"
 
 
-def _as_growth(versions: Sequence[str]) -> SoulHint | None:
+def _as_growth(versions: Sequence[str]) -> str:
     """See whether the text has grown much since it began, or is simply long."""
     first, last = len(versions[0]), len(versions[-1])
     grew = len(versions) > 1 and last > _GROWTH * first and last - first > _SMALLEST_GROWTH
     if not grew and last <= _LARGEST:
-        return None
-    return SoulHint(
-        sign="growth",
-        message=f"it has {last:,} characters and began with {first:,}; say more by saying less",
-    )
+        return ""
+    return f"it has {last:,} characters and began with {first:,}; say more by saying less"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import cast, get_args
 
 from everloom.clock import to_micros
@@ -20,7 +21,7 @@ from everloom.semantic import arguments
 from everloom.semantic.arguments import UnderstandingKind, WrittenKind
 from everloom.semantic.evidence.identity import Region, check_names, labels_of, need, need_ids, need_one, region_from
 from everloom.semantic.evidence.observations import subject_set
-from everloom.semantic.evidence.records import ancestors_of, need_active, need_observations, understandings_of
+from everloom.semantic.evidence.records import ancestors_of, need_active, need_items, understandings_of
 from everloom.semantic.evidence.subjects import expect_version
 from everloom.semantic.results import (
     CreatedUnderstanding,
@@ -29,7 +30,7 @@ from everloom.semantic.results import (
     Understanding,
     UpdatedUnderstanding,
 )
-from everloom.semantic.state import activity, clock_id, session_named, state_for_writing, tick
+from everloom.semantic.state import activity, clock_id, session_named, signed, state_for_writing, tick
 from everloom.store import Row, Unit
 
 _DOCUMENT_KINDS = ("soul", "protocol", "orientation")
@@ -63,8 +64,8 @@ class NewText:
 class Synthesis:
     """Everything about an understanding that is about to be written."""
 
-    kind: UnderstandingKind
-    regions: tuple[Region, ...]
+    kind: UnderstandingKind = "single_subject"
+    regions: tuple[Region, ...] = ()
     content: str
     summary: str
     prepared: Prepared
@@ -80,14 +81,14 @@ class Synthesis:
         return subject_set(region.id for region in self.regions)
 
 
-def _text_document(op: Operation, content: str, summary: str) -> Document:
+def _text_document(content: str, summary: str, at: datetime) -> Document:
     """Write an understanding as search sees it, as far as that is known before it is written."""
-    return Document(kind="understanding", title=summary, text=content, happened_at=op.now, standing=Standing.SYNTHESIS)
+    return Document(kind="understanding", title=summary, text=content, happened_at=at, standing=Standing.SYNTHESIS)
 
 
 def prepare_text(op: Operation, content: str, summary: str) -> Prepared:
     """Make the words and the vector of an understanding."""
-    return op.index.prepare([_text_document(op, content, summary)])
+    return op.index.prepare([_text_document(content, summary, op.now)])
 
 
 def _kind_for(kind: object, count: int) -> UnderstandingKind:
@@ -127,8 +128,6 @@ def _check(op: Operation, given: NewText, prefix: str = "") -> _CheckedText:
     names = None if named is None else check_names(named, most=arguments.MOST_SUBJECTS, least=0)
     version = arguments.version(given.expected_version)
     synthesis = Synthesis(
-        kind="single_subject",
-        regions=(),
         content=content,
         summary=summary,
         sources=arguments.ids(given.source_observation_ids, "source_observation_ids"),
@@ -195,7 +194,8 @@ def _replace(
 ) -> tuple[int, int]:
     """Write a text in place of others; the answer is its id and its version."""
     ids, version = tuple(row["id"] for row in old), 1 + max((row["version"] for row in old), default=0)
-    whole = replace(synthesis, kind=kind, regions=regions, replaces=ids, version=version)
+    replaces = (*ids, *synthesis.replaces)
+    whole = replace(synthesis, kind=kind, regions=regions, replaces=replaces, version=version)
     return write_understanding(tx, whole), version
 
 
@@ -249,16 +249,9 @@ def write_structural(
 ) -> int:
     """Write a subject's structural note in place of the one it has."""
     rows = active_of(tx.unit, "structural", [region])
-    synthesis = Synthesis(
-        kind="structural",
-        regions=(region,),
-        content=text,
-        summary=structural_summary(text),
-        prepared=prepared,
-        replaces=tuple(dict.fromkeys([*(row["id"] for row in rows), *also_replaces])),
-        version=1 + max((row["version"] for row in rows), default=0),
-    )
-    return write_understanding(tx, synthesis)
+    summary = structural_summary(text)
+    synthesis = Synthesis(content=text, summary=summary, prepared=prepared, replaces=also_replaces)
+    return _replace(tx, synthesis, "structural", (region,), rows)[0]
 
 
 def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
@@ -269,16 +262,11 @@ def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
     before the pointers move, because superseding clears every pointer that still leads to them.
     """
     unit, regions = tx.unit, synthesis.regions
-    need_observations(unit, synthesis.sources)
+    need_items(unit, "observation", synthesis.sources)
     seen = _check_seen(unit, synthesis.seen_through_id)
     labels = labels_of(unit, [region.id for region in regions])
-    document = replace(
-        _text_document(tx.op, synthesis.content, synthesis.summary),
-        happened_at=tx.at,
-        labels=tuple(name for region in regions for name in labels[region.id]),
-        session_id=tx.session_id,
-        model_tier=tx.model_tier,
-    )
+    document = _text_document(synthesis.content, synthesis.summary, tx.at)
+    document = signed(tx, document, (name for region in regions for name in labels[region.id]))
     index = tx.op.index
     (fresh,) = index.add(unit, index.complete(synthesis.prepared, {0: document}), tx.at)
     seen = fresh if seen is None else seen
@@ -397,13 +385,7 @@ def describe_session(
     def act(tx: Transaction) -> DescribedSession:
         session = session_named(tx.unit, label)
         note = _note_of(tx.unit, session, version)
-        document = replace(
-            _text_document(op, text, title),
-            happened_at=tx.at,
-            labels=(session.label,),
-            session_id=tx.session_id,
-            model_tier=tx.model_tier,
-        )
+        document = signed(tx, _text_document(text, title, tx.at), [session.label])
         ready = op.index.complete(prepared, {0: document})
         # The one understanding that is rewritten in place: its history would be drafts of the same afternoon.
         if note is None:
