@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everloom.semantic.consolidation.plan import WaitingPair, WaitingSubject, make_plan, pending_items
-from everloom.semantic.consolidation.results import SessionNeed
+from everloom.semantic.consolidation.plan import WaitingSubject, make_plan, pair_value, pending_items
+from everloom.semantic.consolidation.results import IntersectionNeed, SessionNeed
 from everloom.semantic.evidence.identity import distance, nearest_names, spelled_alike
 from everloom.semantic.parts import BriefUnderstanding
 from everloom.semantic.recall.retrieval import compaction
@@ -82,17 +82,20 @@ def test_a_plan_takes_sessions_in_time_and_the_rest_by_value() -> None:
         for name, at in (("late", NOW), ("early", NOW - timedelta(days=1)))
     ]
     subjects = [
-        WaitingSubject(name="small", observation_count=1, fresh=1, oldest_generation=4, newest_generation=4),
-        WaitingSubject(name="large", observation_count=9, fresh=5, oldest_generation=1, newest_generation=4),
+        WaitingSubject(name="small", observation_count=1, new_observation_count=1, oldest_generation=4, generation=4),
+        WaitingSubject(name="large", observation_count=9, new_observation_count=5, oldest_generation=1, generation=4),
         WaitingSubject(
-            name="doubtful", observation_count=1, fresh=1, oldest_generation=4, newest_generation=4,
+            name="doubtful", observation_count=1, new_observation_count=1, oldest_generation=4, generation=4,
             understanding=brief, last_updated=NOW, questionable=3, linked_observation_ids=(3,),
         ),
     ]  # fmt: skip
     pairs = [
-        WaitingPair(subject_a="a", subject_b="b", size=1, fresh=1),
-        WaitingPair(subject_a="a", subject_b="c", size=9, fresh=6),
-    ]
+        IntersectionNeed(
+            subject_a="a", subject_b=other, intersection_size=size, new_generation_count=fresh,
+            existing_understanding=None, value=pair_value(size, fresh),
+        )
+        for other, size, fresh in (("b", 1, 1), ("c", 9, 6))
+    ]  # fmt: skip
     plan = make_plan(sessions, subjects, pairs, 4)
     assert [each.session_id for each in plan.sessions] == ["early", "late"]
     assert [each.name for each in plan.missing] == ["large", "small"]

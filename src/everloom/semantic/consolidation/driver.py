@@ -22,19 +22,12 @@ from everloom.models.ask import Thinker
 from everloom.models.usage import Spent
 from everloom.semantic import arguments
 from everloom.semantic.consolidation import material
-from everloom.semantic.consolidation.material import Estimate, Material, SessionNote, TextDraft, TextVerdict
+from everloom.semantic.consolidation.material import Draft, Estimate, Material, SessionNote, TextVerdict
 from everloom.semantic.consolidation.plan import ORIENTATION, PlanStep, StepKind, steps_of
-from everloom.semantic.consolidation.report import (
-    begin,
-    finish,
-    read_plan,
-    review_pair,
-    review_subjects,
-    soul_drift,
-)
+from everloom.semantic.consolidation.report import begin, finish, read_plan, review_pair, review_subjects, soul_drift
 from everloom.semantic.evidence.identity import check_names
 from everloom.semantic.parts import SoulHint
-from everloom.semantic.state import count, pending_count, state_of
+from everloom.semantic.state import count, pending_count, reshape, state_of
 from everloom.semantic.understanding.understandings import NewText, create, describe_session, update
 from everloom.store import Unit
 from everloom.store.contract import FOREVER
@@ -120,7 +113,6 @@ class _PassHalted(Exception):
 
     def __init__(self, reason: str, cause: EverloomError | None = None) -> None:
         super().__init__(reason)
-        self.reason = reason
         self.cause = cause
 
 
@@ -181,21 +173,20 @@ def preview(op: Operation, estimate: Estimate) -> tuple[PlannedStep, ...]:
         found = [each for step in steps if (each := material.read(unit, op, step)) is not None]
         last = material.read(unit, op, ORIENTATION)
     if last is not None or found:
-        found.append(last or Material(step=ORIENTATION, as_of=0))
+        found.append(last or Material(step=ORIENTATION))
     return tuple(_planned(each, op, estimate) for each in found)
 
 
 def _planned(each: Material, op: Operation, estimate: Estimate) -> PlannedStep:
     """Measure one step."""
     pages = material.pages_of(each, op.zone, estimate)
-    draft = material.first_draft(each)
-    tokens = sum(estimate(material.question_of(each, page, draft).text) + _USUAL_ANSWER for page in pages)
-    return PlannedStep(
-        kind=each.step.kind,
-        names=each.step.names,
+    sizes = [estimate(material.question_of(each, page, each.existing).text) + _USUAL_ANSWER for page in pages]
+    return reshape(
+        PlannedStep,
+        each.step,
         observations=len(each.evidence),
         questions=len(pages),
-        estimated_tokens=tokens,
+        estimated_tokens=sum(sizes),
         existing_understanding_id=None if each.existing is None else each.existing.id,
     )
 
@@ -233,7 +224,7 @@ class _ConsolidationPass:
             finish(self._op, self._generation, self._summary(), ((), ()), None)
         except _PassHalted as halt:
             self.cause = halt.cause
-            return self._report(finished=False, stopped=halt.reason)
+            return self._report(finished=False, stopped=str(halt))
         except Conflict as error:
             self._check_lease()
             return self._report(finished=False, stopped=error.message)
@@ -272,9 +263,9 @@ class _ConsolidationPass:
             raise _PassHalted(f"the model did not answer: {error.message}", error) from error
         except (Conflict, NotFound) as error:
             self._check_lease()
-            taken = StepTaken(kind=step.kind, names=step.names, outcome="skipped", reason=error.message)
+            taken = reshape(StepTaken, step, outcome="skipped", reason=error.message)
         except (ProviderError, Rejected) as error:
-            taken = StepTaken(kind=step.kind, names=step.names, outcome="failed", reason=error.message)
+            taken = reshape(StepTaken, step, outcome="failed", reason=error.message)
             self._failures += 1
             if self._failures >= _MOST_FAILURES:
                 self._taken.append(taken)
@@ -296,28 +287,29 @@ class _ConsolidationPass:
             # Without a citation it rests on all that it was shown.
             sources = tuple(each for each in cited if each in known) or tuple(sorted(known))
             understanding = self._write(found, draft, verdict.reason, sources[: arguments.MOST_IDS])
-        return StepTaken(
-            kind=found.step.kind,
-            names=found.step.names,
+        return reshape(
+            StepTaken,
+            found.step,
             outcome="unchanged" if draft is None and found.existing else "trivial" if draft is None else "written",
             reason=verdict.reason,
             understanding_id=understanding,
             dropped_ids=tuple(each for each in cited if each not in known),
         )
 
-    def _judge(self, found: Material) -> tuple[TextDraft | None, TextVerdict, tuple[int, ...]]:
+    def _judge(self, found: Material) -> tuple[Draft | None, TextVerdict, tuple[int, ...]]:
         """Read the evidence page by page, each beside what came of the pages before; None when nothing is to change.
 
         A step that has begun is completed: one that stopped between pages would begin anew each time.
         """
-        draft, changed = material.first_draft(found), False
-        verdict: TextVerdict | None = None
+        draft: Draft | None = found.existing
+        changed, verdict = False, None
         cited: dict[int, None] = {}
         for page in material.pages_of(found, self._op.zone, self._estimate):
             with self._lease.kept_alive():
                 said = self._thinker.answer(material.question_of(found, page, draft), TextVerdict)
-            if said.is_written and (fresh := TextDraft(said.content, said.summary)) != draft:
-                draft, changed = fresh, True
+            is_same = draft is not None and (said.content, said.summary) == (draft.content, draft.summary)
+            if said.is_written and not is_same:
+                draft, changed = said, True
             # The last page that changed something gives the reason; if none did, the first says why not.
             if verdict is None or said.is_written:
                 verdict = said
@@ -328,11 +320,10 @@ class _ConsolidationPass:
 
     def _describe(self, found: Material) -> StepTaken:
         """Write the note of a session, unless it went on meanwhile: a note has seen everything up to itself."""
-        draft = material.first_draft(found)
+        draft: Draft | None = found.existing
         for page in material.pages_of(found, self._op.zone, self._estimate):
             with self._lease.kept_alive():
-                note = self._thinker.answer(material.question_of(found, page, draft), SessionNote)
-            draft = TextDraft(note.content, note.summary)
+                draft = self._thinker.answer(material.question_of(found, page, draft), SessionNote)
         if draft is None:
             raise Rejected("there is nothing to read")
         (label,) = found.step.names
@@ -344,15 +335,10 @@ class _ConsolidationPass:
 
         op = replace(self._op, guards=(*self._op.guards, guard))
         described = describe_session(op, draft.summary, draft.content, label, found.version, None)
-        return StepTaken(
-            kind="session",
-            names=found.step.names,
-            outcome="written",
-            reason=f"{len(found.evidence)} new observations",
-            understanding_id=described.understanding_id,
-        )
+        reason, item = f"{len(found.evidence)} new observations", described.understanding_id
+        return reshape(StepTaken, found.step, outcome="written", reason=reason, understanding_id=item)
 
-    def _write(self, found: Material, draft: TextDraft, reason: str, sources: tuple[int, ...]) -> int:
+    def _write(self, found: Material, draft: Draft, reason: str, sources: tuple[int, ...]) -> int:
         """Write an understanding in place of exactly the version that was read.
 
         It has seen evidence up to the id of that moment: what came while the model thought makes it stale again.

@@ -96,7 +96,7 @@ class Material:
     """Everything that one step has to read, as of one moment."""
 
     step: PlanStep
-    as_of: int
+    as_of: int = 0
     existing: Understanding | None = None
     context: tuple[Passage, ...] = ()
     evidence: tuple[Observation, ...] = ()
@@ -107,12 +107,8 @@ class Material:
         return 0 if self.existing is None else self.existing.version
 
 
-@dataclass(frozen=True, slots=True)
-class TextDraft:
-    """What a text says while its evidence is still being read."""
-
-    content: str
-    summary: str
+# What a text says while its evidence is still being read: the one that exists, or the latest answer.
+Draft = Understanding | SessionNote | TextVerdict
 
 
 @cache
@@ -139,7 +135,7 @@ def of_session(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
     # Beside a note only what came since is read; without one, all.
     after = state["settled_through"] if note is not None else 0
     ids = unit.all("consolidation.session_fresh", session=state["session_id"], after=after)
-    return Material(step=step, as_of=0, existing=note, evidence=evidence_of(unit, ids))
+    return Material(step=step, existing=note, evidence=evidence_of(unit, ids))
 
 
 def _of_subject(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
@@ -154,7 +150,7 @@ def _of_subject(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
     ids = unit.all("consolidation.subject_fresh", subject=row["id"], after=after)
     about = [] if structural is None else [Passage(structural.content, "structure")]
     context = [*about, *_linked(existing), *_doubts(unit, existing)]
-    return Material(step=step, as_of=0, existing=existing, context=tuple(context), evidence=evidence_of(unit, ids))
+    return Material(step=step, existing=existing, context=tuple(context), evidence=evidence_of(unit, ids))
 
 
 def _of_pair(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
@@ -170,7 +166,7 @@ def _of_pair(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
     sides = [(row["name"], _one_understanding(unit, row["single_understanding_id"])) for row in (one, other)]
     views = [Passage(f"{name}: {text.content}", "understanding") for name, text in sides if text is not None]
     context = [*views, *_linked(existing), *_doubts(unit, existing)]
-    return Material(step=step, as_of=0, existing=existing, context=tuple(context), evidence=evidence_of(unit, ids))
+    return Material(step=step, existing=existing, context=tuple(context), evidence=evidence_of(unit, ids))
 
 
 def _of_orientation(unit: Unit, op: Operation, step: PlanStep) -> Material | None:
@@ -195,7 +191,7 @@ def _of_orientation(unit: Unit, op: Operation, step: PlanStep) -> Material | Non
         *_recent_notes(unit),
         Passage(shown(op.now, op.zone), "now"),
     ]
-    return Material(step=step, as_of=0, existing=existing, context=tuple(context))
+    return Material(step=step, existing=existing, context=tuple(context))
 
 
 def _recent_notes(unit: Unit) -> Iterator[Passage]:
@@ -271,7 +267,7 @@ def pages_of(material: Material, zone: ZoneInfo, estimate: Estimate) -> list[str
     return ["\n".join(lines) for lines in pages]
 
 
-def question_of(material: Material, page: str, draft: TextDraft | None) -> Question:
+def question_of(material: Material, page: str, draft: Draft | None) -> Question:
     """Ask about one page of evidence, beside the text as it stands."""
     passages = [Passage(material.step.title, "name")] if material.step.names else []
     if draft is not None:
@@ -286,12 +282,6 @@ def question_of(material: Material, page: str, draft: TextDraft | None) -> Quest
         passages=tuple(passages),
         max_tokens=_LONGEST_ANSWER,
     )
-
-
-def first_draft(material: Material) -> TextDraft | None:
-    """Begin with the text that exists."""
-    known = material.existing
-    return None if known is None else TextDraft(known.content, known.summary)
 
 
 def given_ids(material: Material) -> frozenset[int]:

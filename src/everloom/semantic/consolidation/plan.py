@@ -7,8 +7,8 @@ is for whoever reads it to judge.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -16,12 +16,12 @@ from everloom.semantic.consolidation.results import (
     IntersectionNeed,
     NeglectedSubject,
     Pending,
-    PendingType,
     SessionNeed,
     StaleUnderstanding,
     SubjectNeed,
 )
 from everloom.semantic.parts import BriefUnderstanding
+from everloom.semantic.state import reshape
 
 # A subject that this many passes did not get to is neglected.
 _NEGLECTED_GENERATIONS = 3
@@ -33,25 +33,23 @@ class WaitingSubject:
 
     name: str
     observation_count: int
-    fresh: int
+    new_observation_count: int
     oldest_generation: int
-    newest_generation: int
+    generation: int
     understanding: BriefUnderstanding | None = None
     last_updated: datetime | None = None
     linked_observation_ids: tuple[int, ...] = ()
     useful: int = 0
     questionable: int = 0
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingPair:
-    """Two subjects whose intersection changed since it was last settled."""
-
-    subject_a: str
-    subject_b: str
-    size: int
-    fresh: int
-    understanding: BriefUnderstanding | None = None
+    @property
+    def value(self) -> float:
+        """Estimate what consolidating it is worth: what is new, how much there is, and what was said of it."""
+        # A doubt counts like two observations and a link like one: both were said about the understanding itself. What
+        # was useful often is worth keeping fresh, but six times is as often as a thousand.
+        weight = self.new_observation_count + 0.5 * math.log2(1 + self.observation_count)
+        linked = len(self.linked_observation_ids)
+        return round(weight + linked + 2.0 * self.questionable + 0.5 * min(self.useful, 6), 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,126 +70,54 @@ class ConsolidationPlan:
 
 
 def make_plan(
-    sessions: Iterable[SessionNeed], subjects: Iterable[WaitingSubject], pairs: Iterable[WaitingPair], generation: int
+    sessions: Iterable[SessionNeed],
+    subjects: Iterable[WaitingSubject],
+    pairs: Iterable[IntersectionNeed],
+    generation: int,
 ) -> ConsolidationPlan:
     """Decide what to do in which order. Touches nothing."""
-    waiting = sorted(subjects, key=lambda each: (-_subject_value(each), each.name))
-    needs = [_intersection_need(pair) for pair in pairs]
+    missing: list[SubjectNeed] = []
+    stale: list[StaleUnderstanding] = []
+    neglected: list[NeglectedSubject] = []
+    for each in sorted(subjects, key=lambda each: (-each.value, each.name)):
+        # How many passes did not get to it.
+        waited = max(0, generation - each.oldest_generation)
+        if each.understanding is None:
+            missing.append(reshape(SubjectNeed, each, generations_waiting=waited))
+        else:
+            known = asdict(each.understanding)
+            names = {"subject_names": (each.name,), "last_updated": each.last_updated}
+            stale.append(reshape(StaleUnderstanding, each, **known, **names, generations_waiting=waited))
+        if waited >= _NEGLECTED_GENERATIONS:
+            neglected.append(reshape(NeglectedSubject, each, generations_waiting=waited))
     return ConsolidationPlan(
         sessions=tuple(sorted(sessions, key=lambda each: each.started_at)),
-        missing=tuple(_subject_need(each, generation) for each in waiting if each.understanding is None),
-        stale=tuple(
-            _stale_understanding(each, each.understanding, each.last_updated, generation)
-            for each in waiting
-            if each.understanding is not None and each.last_updated is not None
+        missing=tuple(missing),
+        stale=tuple(stale),
+        intersections=tuple(sorted(pairs, key=lambda each: (-each.value, each.subject_a, each.subject_b))),
+        neglected=tuple(
+            sorted(neglected, key=lambda each: (-each.generations_waiting, -each.observation_count, each.name))
         ),
-        intersections=tuple(sorted(needs, key=lambda each: (-each.value, each.subject_a, each.subject_b))),
-        neglected=tuple(_neglected(waiting, generation)),
         generation=generation,
     )
 
 
-def _subject_value(subject: WaitingSubject) -> float:
-    """Estimate what consolidating a subject is worth: what is new, how much there is, and what was said of it."""
-    # A doubt counts like two observations and a link like one: both were said about the understanding itself. What was
-    # useful often is worth keeping fresh, but six times is as often as a thousand.
-    weight = subject.fresh + 0.5 * math.log2(1 + subject.observation_count)
-    linked = len(subject.linked_observation_ids)
-    return round(weight + linked + 2.0 * subject.questionable + 0.5 * min(subject.useful, 6), 3)
-
-
-def _pair_value(pair: WaitingPair) -> float:
+def pair_value(size: int, fresh: int) -> float:
     """Estimate what synthesising an intersection is worth; one shared remark is worth little."""
-    return round(pair.fresh * (1.0 if pair.size > 2 else 0.5) + 0.5 * math.log2(1 + pair.size), 3)
-
-
-def _waited(subject: WaitingSubject, generation: int) -> int:
-    """Count the passes that did not get to a subject."""
-    return max(0, generation - subject.oldest_generation)
-
-
-def _subject_need(subject: WaitingSubject, generation: int) -> SubjectNeed:
-    """Ask for an understanding that does not exist yet."""
-    return SubjectNeed(
-        name=subject.name,
-        observation_count=subject.observation_count,
-        generation=subject.newest_generation,
-        new_observation_count=subject.fresh,
-        generations_waiting=_waited(subject, generation),
-        value=_subject_value(subject),
-    )
-
-
-def _stale_understanding(
-    subject: WaitingSubject, understanding: BriefUnderstanding, last_updated: datetime, generation: int
-) -> StaleUnderstanding:
-    """Ask for a revision."""
-    return StaleUnderstanding(
-        id=understanding.id,
-        subject_names=(subject.name,),
-        summary=understanding.summary,
-        generation=understanding.generation,
-        version=understanding.version,
-        last_updated=last_updated,
-        new_observation_count=subject.fresh,
-        linked_observation_ids=subject.linked_observation_ids,
-        generations_waiting=_waited(subject, generation),
-        value=_subject_value(subject),
-    )
-
-
-def _intersection_need(pair: WaitingPair) -> IntersectionNeed:
-    """Offer a pair."""
-    return IntersectionNeed(
-        subject_a=pair.subject_a,
-        subject_b=pair.subject_b,
-        intersection_size=pair.size,
-        new_generation_count=pair.fresh,
-        existing_understanding=pair.understanding,
-        value=_pair_value(pair),
-    )
-
-
-def _neglected(waiting: Sequence[WaitingSubject], generation: int) -> list[NeglectedSubject]:
-    """Pick the subjects that several passes did not get to, the longest waiting first."""
-    found = [
-        NeglectedSubject(
-            name=each.name, observation_count=each.observation_count, generations_waiting=_waited(each, generation)
-        )
-        for each in waiting
-        if _waited(each, generation) >= _NEGLECTED_GENERATIONS
-    ]
-    return sorted(found, key=lambda each: (-each.generations_waiting, -each.observation_count, each.name))
+    return round(fresh * (1.0 if size > 2 else 0.5) + 0.5 * math.log2(1 + size), 3)
 
 
 def pending_items(plan: ConsolidationPlan) -> list[Pending]:
     """Write a plan as one list, the most valuable first; at equal value subjects come before pairs."""
-    items = [
-        *(_pending("subject", (each.name,), None, each.generation, each.value) for each in plan.missing),
-        *(
-            _pending("stale_understanding", each.subject_names, each.id, each.generation, each.value)
-            for each in plan.stale
-        ),
-        *(
-            _pending(
-                "intersection", (each.subject_a, each.subject_b), each.understanding_id, plan.generation, each.value
-            )
-            for each in plan.intersections
-        ),
-    ]
-    return sorted(items, key=lambda each: -each.priority)
-
-
-def _pending(
-    item_type: PendingType, names: tuple[str, ...], understanding: int | None, generation: int, priority: float
-) -> Pending:
-    return Pending(
-        item_type=item_type,
-        subject_names=names,
-        understanding_id=understanding,
-        generation=generation,
-        priority=priority,
+    items = [Pending("subject", (each.name,), None, each.generation, each.value) for each in plan.missing]
+    items += (
+        Pending("stale_understanding", text.subject_names, text.id, text.generation, text.value) for text in plan.stale
     )
+    items += (
+        Pending("intersection", (pair.subject_a, pair.subject_b), pair.understanding_id, plan.generation, pair.value)
+        for pair in plan.intersections
+    )
+    return sorted(items, key=lambda each: -each.priority)
 
 
 StepKind = Literal["session", "subject", "intersection", "orientation"]

@@ -6,24 +6,19 @@ settled costs nothing, however much of it there is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import checked_list
 from everloom.semantic import arguments
-from everloom.semantic.consolidation.plan import (
-    ConsolidationPlan,
-    WaitingPair,
-    WaitingSubject,
-    make_plan,
-    pending_items,
-)
+from everloom.semantic.consolidation.plan import ConsolidationPlan, WaitingSubject, make_plan, pair_value, pending_items
 from everloom.semantic.consolidation.results import (
     BegunConsolidation,
     ConsolidationReport,
     FinishedConsolidation,
+    IntersectionNeed,
     Pending,
     QuestionableItem,
     SessionNeed,
@@ -37,6 +32,7 @@ from everloom.semantic.state import (
     SemanticState,
     brief_understanding,
     clock_id,
+    from_row,
     group_rows,
     names_in,
     pending_count,
@@ -92,9 +88,9 @@ def _waiting_subjects(unit: Unit) -> list[WaitingSubject]:
             WaitingSubject(
                 name=row["name"],
                 observation_count=row["observation_count"],
-                fresh=row["fresh"],
+                new_observation_count=row["fresh"],
                 oldest_generation=row["oldest"],
-                newest_generation=row["newest"],
+                generation=row["newest"],
                 understanding=_brief(texts, pointer),
                 last_updated=None if text is None else from_micros(text["updated_at"]),
                 linked_observation_ids=tuple(each.id for each in linked.get(pointer, ())),
@@ -105,22 +101,23 @@ def _waiting_subjects(unit: Unit) -> list[WaitingSubject]:
     return found
 
 
-def _waiting_pairs(unit: Unit) -> list[WaitingPair]:
+def _waiting_pairs(unit: Unit) -> Iterator[IntersectionNeed]:
     """Read the intersections that changed since they were last settled."""
     rows = unit.all("semantic.intersection_waiting")
-    fresh = {(row["subject_a"], row["subject_b"]): row["fresh"] for row in unit.all("semantic.intersection_fresh")}
+    counts = {(row["subject_a"], row["subject_b"]): row["fresh"] for row in unit.all("semantic.intersection_fresh")}
     texts = _texts_of(unit, rows, "understanding_id")
-    return [
-        WaitingPair(
+    for row in rows:
+        # What was understood of the two counts as one thing that they share.
+        size = row["observation_count"] + (1 if row["understanding_id"] in texts else 0)
+        fresh = counts.get((row["subject_a"], row["subject_b"]), 0)
+        yield IntersectionNeed(
             subject_a=row["name_a"],
             subject_b=row["name_b"],
-            # What was understood of the two counts as one thing that they share.
-            size=row["observation_count"] + (1 if row["understanding_id"] in texts else 0),
-            fresh=fresh.get((row["subject_a"], row["subject_b"]), 0),
-            understanding=_brief(texts, row["understanding_id"]),
+            intersection_size=size,
+            new_generation_count=fresh,
+            existing_understanding=_brief(texts, row["understanding_id"]),
+            value=pair_value(size, fresh),
         )
-        for row in rows
-    ]
 
 
 def _waiting_sessions(unit: Unit) -> list[SessionNeed]:
@@ -128,11 +125,11 @@ def _waiting_sessions(unit: Unit) -> list[SessionNeed]:
     rows = unit.all("semantic.session_waiting")
     texts = _texts_of(unit, rows, "understanding_id")
     return [
-        SessionNeed(
+        from_row(
+            SessionNeed,
+            row,
             session_id=row["label"],
-            started_at=from_micros(row["started_at"]),
             latest_activity=from_micros(row["seen_at"]),
-            observation_count=row["observation_count"],
             existing_understanding=_brief(texts, row["understanding_id"]),
         )
         for row in rows

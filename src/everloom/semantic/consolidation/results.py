@@ -131,7 +131,7 @@ class ConsolidationReport:
     left_off: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Pending:
     """One piece of work, as `get_pending_consolidation` lists it."""
 
