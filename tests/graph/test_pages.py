@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from everloom.clock import ManualClock
 from everloom.graph import Graph
 from everloom.graph.operations.suggestions import suggest_tags, tag_pairs, tags_across
-from everloom.graph.pages.core import BUDGET, CoreEntry, render_core
+from everloom.graph.pages.core import BUDGET, PageEntry, render_core
 from everloom.graph.pages.episodes import count_merges
 from everloom.graph.pages.insights import InsightReply, groups
-from everloom.graph.pages.reflection import ReflectionEntry, ReflectionHistory, render_reflection
+from everloom.graph.pages.reflection import ReflectionHistory, render_reflection
 from everloom.loom import Loom, Workspace
 from everloom.settings import Settings
 from tests.graph.ground import NOW, assert_two_sided, commits, git, keep, open_with, text_of
@@ -35,18 +35,19 @@ CORE_TYPES = [
     "insight",
 ]
 candidates = st.builds(
-    CoreEntry,
+    PageEntry,
     type=st.sampled_from(CORE_TYPES),
     title=st.text(min_size=1, max_size=400),
     path=st.just("graph/fixes/x-a1b2c3.md"),
     tags=st.lists(st.sampled_from(["redis", "python"]), max_size=2),
     strength=st.floats(0, 3) | st.sampled_from([0.2, 0.19999, 999.0]),
+    created=st.just(NOW),
 )
 
 
 @pytest.mark.promise("graph.6-core")
 @given(st.lists(candidates, max_size=120))
-def test_core_keeps_its_budget_its_threshold_and_its_order(found: list[CoreEntry]) -> None:
+def test_core_keeps_its_budget_its_threshold_and_its_order(found: list[PageEntry]) -> None:
     page = render_core(found, NOW)
     assert len(page) <= BUDGET
     alive = sum(each.strength >= 0.2 for each in found)
@@ -60,11 +61,11 @@ def test_core_keeps_its_budget_its_threshold_and_its_order(found: list[CoreEntry
 @pytest.mark.promise("graph.6-core")
 def test_core_lists_by_strength_under_the_type_and_in_the_contracts_form() -> None:
     found = [
-        CoreEntry("solution", "Weak", "graph/solutions/weak-1.md", ["a"], 0.2),
-        CoreEntry("solution", "Strong [x]", "graph/solutions/a b.md", ["redis", "timeout"], 0.9),
-        CoreEntry("solution", "Faded", "graph/solutions/faded.md", [], 0.199),
-        CoreEntry("procedure", "Deploy", "vault/deploy.md", [], 999.0),
-        CoreEntry("general", "Not listed", "graph/general/n.md", [], 2.0),
+        PageEntry("solution", "Weak", "graph/solutions/weak-1.md", ["a"], 0.2, NOW),
+        PageEntry("solution", "Strong [x]", "graph/solutions/a b.md", ["redis", "timeout"], 0.9, NOW),
+        PageEntry("solution", "Faded", "graph/solutions/faded.md", [], 0.199, NOW),
+        PageEntry("procedure", "Deploy", "vault/deploy.md", [], 999.0, NOW),
+        PageEntry("general", "Not listed", "graph/general/n.md", [], 2.0, NOW),
     ]
     assert render_core(found, NOW) == (
         "# Memory Core (auto-generated)\n"
@@ -75,7 +76,7 @@ def test_core_lists_by_strength_under_the_type_and_in_the_contracts_form() -> No
         "\n## Active Decisions\n\n## Key Fixes\n\n## Configurations\n"
         "\n## Patterns & Workflows\n- [Deploy](vault/deploy.md)\n"
     )
-    many = [CoreEntry("fix", f"{place} {'long ' * 60}", "graph/fixes/x.md", [], 1 + place) for place in range(40)]
+    many = [PageEntry("fix", f"{place} {'long ' * 60}", "graph/fixes/x.md", [], 1 + place, NOW) for place in range(40)]
     titles = re.findall(r"- \[(\d+) ", render_core(many, NOW))
     assert titles == [str(place) for place in range(39, 24, -1)]
 
@@ -84,7 +85,7 @@ def test_core_lists_by_strength_under_the_type_and_in_the_contracts_form() -> No
 def test_a_page_that_is_too_long_loses_its_weakest_entries() -> None:
     kinds = ["solution", "decision", "fix", "configuration", "workflow"]
     found = [
-        CoreEntry(kinds[place % 5], f"{place} {'long ' * 60}", "graph/x/x.md", [], 1 + place / 100)
+        PageEntry(kinds[place % 5], f"{place} {'long ' * 60}", "graph/x/x.md", [], 1 + place / 100, NOW)
         for place in range(75)
     ]
     page = render_core(found, NOW)
@@ -93,10 +94,8 @@ def test_a_page_that_is_too_long_loses_its_weakest_entries() -> None:
     assert left == list(range(75 - len(left), 75))
 
 
-def told(
-    title: str, kind: str = "fix", tags: tuple[str, ...] = (), accesses: int = 0, text: str = ""
-) -> ReflectionEntry:
-    return ReflectionEntry(kind, title, f"graph/x/{title}.md", tags, accesses, text, NOW)
+def told(title: str, kind: str = "fix", tags: tuple[str, ...] = (), accesses: int = 0, text: str = "") -> PageEntry:
+    return PageEntry(kind, title, f"graph/x/{title}.md", tags, 1.0, NOW, accesses, text)
 
 
 @pytest.mark.promise("graph.6-reflection")

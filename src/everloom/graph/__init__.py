@@ -24,17 +24,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = [
-    "Edge",
-    "Graph",
-    "GraphOptions",
-    "GraphPlaces",
-    "Graphs",
-    "Memory",
-    "MemoryBrief",
-    "Relation",
-    "Watcher",
-]
+__all__ = ["Edge", "Graph", "GraphOptions", "GraphPlaces", "Graphs", "Memory", "MemoryBrief", "Relation", "Watcher"]
 
 
 def __getattr__(name: str) -> object:

@@ -36,8 +36,6 @@ GITIGNORE = "_state.json\n_index.json\n_embeddings.json\n_config.json\n.everloom
 
 # The fields that hold one text a line.
 LISTS = ("steps", "preconditions", "postconditions")
-DEFAULT_IMPORTANCE = 0.5
-DEFAULT_CONFIDENCE = 0.8
 DEFAULT_STRENGTH = 0.5
 
 
@@ -62,8 +60,3 @@ def checked_share(value: float, what: str) -> float:
     if not 0.0 <= value <= 1.0:
         raise Rejected(f"{what} is {value}", hint="use a number from 0 to 1")
     return float(value)
-
-
-def weight_of(memory_type: str) -> float:
-    """Say how slowly memories of a type fade."""
-    return KINDS[memory_type].weight

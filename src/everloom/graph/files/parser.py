@@ -17,15 +17,7 @@ from typing import Any
 from everloom.errors import EverloomError, Rejected
 from everloom.graph.files.disk import CONFLICT, Disk, FileEntry, digest
 from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile, load_fields, split_file
-from everloom.graph.kinds import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_IMPORTANCE,
-    DEFAULT_STRENGTH,
-    EDGES,
-    KINDS,
-    MEMORIES,
-    VAULT,
-)
+from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, KINDS, LISTS, MEMORIES, VAULT
 from everloom.graph.results import Edge, FileProblem, Memory, Relation
 
 _NOTHING = frozenset({"", "null", "~", "Null", "NULL"})
@@ -42,7 +34,7 @@ class ParsedFile:
     """A file as it was just read: `content` is None when it is gone."""
 
     path: str
-    entry: FileEntry | None
+    entry: FileEntry
     hash: str
     content: Memory | Edge | FileProblem | None
 
@@ -54,7 +46,7 @@ def read_file(disk: Disk, path: str) -> ParsedFile:
     except EverloomError as error:
         return ParsedFile(path, FileEntry(path, 0, 0), "", FileProblem(path, None, error.message))
     if found is None:
-        return ParsedFile(path, None, "", None)
+        return ParsedFile(path, FileEntry(path, 0, 0), "", None)
     entry, data = found
     content: Memory | Edge | FileProblem
     if CONFLICT in PurePosixPath(path).name:
@@ -107,22 +99,20 @@ def _parse_memory(file: MarkdownFile, path: str, modified: datetime) -> Memory:
     if kind not in KINDS:
         raise UnreadableFile(f"there is no memory type {kind!r}", file.line_of("type"))
     created = _instant(file, fields, "created", modified)
+    lists: dict[str, Any] = {name: parse_list(fields.get(name)) for name in ("tags", *LISTS)}
     # A file that a person began by hand needs a type, an id and a title; everything else has a default.
     return Memory(
         id=_identity(file, fields, "id"),
         type=kind,
         title=_text(file, fields, "title", needed=True),
         content=file.body.strip(),
-        tags=parse_list(fields.get("tags")),
-        importance=_share(file, fields, "importance", DEFAULT_IMPORTANCE),
-        confidence=_share(file, fields, "confidence", DEFAULT_CONFIDENCE),
+        importance=_share(file, fields, "importance", 0.5),
+        confidence=_share(file, fields, "confidence", 0.8),
         created=created,
         updated=_instant(file, fields, "updated", created),
         relations=_relations(file, fields),
         path=path,
-        steps=parse_list(fields.get("steps")),
-        preconditions=parse_list(fields.get("preconditions")),
-        postconditions=parse_list(fields.get("postconditions")),
+        **lists,
     )
 
 
@@ -215,10 +205,8 @@ def checked_tags(tags: object) -> tuple[str, ...]:
         raise Rejected("tags must be a list of texts", hint='write ["redis", "timeout"]')
     found = tuple(dict.fromkeys(" ".join(tag.split()) for tag in parse_list(tags)))
     if len(found) > _MOST_TAGS or any(len(tag) > _LONGEST_TAG for tag in found):
-        raise Rejected(
-            "there are too many tags, or one is too long",
-            hint=f"give at most {_MOST_TAGS}, of {_LONGEST_TAG} characters",
-        )
+        hint = f"give at most {_MOST_TAGS}, of {_LONGEST_TAG} characters"
+        raise Rejected("there are too many tags, or one is too long", hint=hint)
     return found
 
 
@@ -239,9 +227,7 @@ def _unwrap(text: str, depth: int) -> tuple[str, ...]:
             found = json.loads(attempt)
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, list):
-            return parse_list(found, depth + 1)
-        if isinstance(found, str) and found != text:
+        if isinstance(found, list) or (isinstance(found, str) and found != text):
             return parse_list(found, depth + 1)
     if text.startswith("["):
         text = text.strip("[]").replace("\\", "").replace('"', "")
@@ -266,11 +252,6 @@ def _relation(file: MarkdownFile, item: Mapping[str, Any]) -> Relation:
         raise UnreadableFile("a relation needs target, type and direction", file.line_of("relations"))
     # What is odd in a side is dropped on reading and stays in the file: only what an operation changes is rewritten.
     strength = parse_number(item.get("strength"))
-    return Relation(
-        target=target,
-        type=kind.upper(),
-        direction=direction,
-        strength=strength if strength is not None and 0.0 <= strength <= 1.0 else None,
-        context=item.get("context") if isinstance(item.get("context"), str) else None,
-        edge_id=item.get("edge_id") if isinstance(item.get("edge_id"), str) else None,
-    )
+    share = strength if strength is not None and 0.0 <= strength <= 1.0 else None
+    texts = {name: item[name] for name in ("context", "edge_id") if isinstance(item.get(name), str)}
+    return Relation(target=target, type=kind.upper(), direction=direction, strength=share, **texts)

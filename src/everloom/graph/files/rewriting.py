@@ -67,9 +67,9 @@ def rewrite(text: str, wanted: Mapping[str, FieldValue | None], newline: str) ->
 
 def _plain(value: Any) -> Any:
     """Turn a value into what reading it back will give."""
-    if value is None or isinstance(value, str):
-        return value
-    return [dict(item) if isinstance(item, Mapping) else item for item in value]
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value if value is None or isinstance(value, str) else [_plain(item) for item in value]
 
 
 def edit_lines(text: str, before: Mapping[str, Any], changes: Mapping[str, FieldValue | None], newline: str) -> str:
@@ -156,7 +156,7 @@ class _LineEditor:
         indent = " " * (dashes[0] - self._line_start(dashes[0]))
         keys = (
             [json.dumps(item, sort_keys=True) for item in old],
-            [json.dumps(_plain_item(item), sort_keys=True) for item in new],
+            [json.dumps(_plain(item), sort_keys=True) for item in new],
         )
         # Items that stay keep their lines; one that changed in place is edited field by field, so that its comments and
         # the fields we do not know survive. Everything else is taken out and written anew.
@@ -264,11 +264,6 @@ def _style(key: str, value: FieldValue) -> Any:
     if key == "tags":
         items.fa.set_flow_style()
     return items
-
-
-def _plain_item(item: Any) -> Any:
-    """Write an item as reading it back gives it."""
-    return dict(item) if isinstance(item, Mapping) else item
 
 
 def _is_block_list(key: str, value: FieldValue | None) -> bool:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from everloom.clock import to_micros
-from everloom.graph.kinds import weight_of
+from everloom.graph.kinds import KINDS
 from everloom.graph.results import Decayed
 from everloom.kernel.lifecycle import VAULT_STRENGTH, Vigour, strength_after_days, vigour
 from everloom.kernel.search import Index, Prepared
@@ -42,7 +42,7 @@ def strength_of(row: Row, now: datetime, access: tuple[int, int] | None = None) 
         return VAULT_STRENGTH
     count, last_at = access or (row["count"] or 0, row["last_at"])
     days = max(0, _micros(now) - (last_at if count else row["created"])) / _MICROS_A_DAY
-    return strength_after_days(row["importance"], days, count, weight_of(row["type"]))
+    return strength_after_days(row["importance"], days, count, KINDS[row["type"]].weight)
 
 
 # Thousands of memories are weighed at the same moment.

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from uuid import uuid4
 
 from everloom.clock import to_micros
@@ -28,14 +27,6 @@ from everloom.store.files import locked
 
 # More files than this are made durable by one sync of the system instead of one each.
 _MANY = 200
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """How a plan ended: what git said, and which of our versions had to be put beside somebody else's."""
-
-    notices: tuple[str, ...] = ()
-    conflicts: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -58,14 +49,14 @@ def execute(graph: OpenGraph, plan: FilePlan) -> tuple[str, ...]:
         at = to_micros(transaction.at)
         transaction.unit.run("graph.intent_add", graph=graph.id, key=key, plan=plan.as_json(), at=at)
         session_id = transaction.session_id
-    outcome = _finish(graph, key, plan, session_id)
-    if outcome.conflicts:
+    notices, copies = _finish(graph, key, plan, session_id)
+    if copies:
         raise Conflict(
             f"somebody else changed {', '.join(plan.paths[:3])} at the same moment",
-            hint=f"their version was kept, ours is next to it: compare {', '.join(outcome.conflicts)}",
-            current=list(outcome.conflicts),
+            hint=f"their version was kept, ours is next to it: compare {', '.join(copies)}",
+            current=copies,
         )
-    return outcome.notices
+    return notices
 
 
 def _recover(graph: OpenGraph) -> None:
@@ -92,8 +83,13 @@ def _stage(disk: Disk, key: str, changes: Sequence[FileChange]) -> None:
         os.sync()
 
 
-def _finish(graph: OpenGraph, key: str, plan: FilePlan, session_id: int | None = None) -> _Outcome:
-    """Do everything behind the committed intent; also what a dead process did not get to."""
+def _finish(
+    graph: OpenGraph, key: str, plan: FilePlan, session_id: int | None = None
+) -> tuple[tuple[str, ...], list[str]]:
+    """Do everything behind the committed intent; also what a dead process did not get to.
+
+    The answer is what git said, and which of our versions had to be put beside somebody else's.
+    """
     copies = [copy for place, change in enumerate(plan.changes) if (copy := _apply(graph.disk, key, place, change))]
     paths = [*plan.paths, *copies]
     indexed = [path for path in paths if is_indexed(path)]
@@ -112,7 +108,7 @@ def _finish(graph: OpenGraph, key: str, plan: FilePlan, session_id: int | None =
         transaction.unit.run(statement, graph=graph.id, key=key)
     # Staged contents are needed until the index has them; a crash before this line leaves them to `_recover`.
     graph.disk.clear(key)
-    return _Outcome(_commit(graph, key, plan, paths), tuple(copies))
+    return _commit(graph, key, plan, paths), copies
 
 
 def _prepare_states(graph: OpenGraph, plan: FilePlan, changes: IndexChanges) -> Revivable:
@@ -125,9 +121,7 @@ def _prepare_states(graph: OpenGraph, plan: FilePlan, changes: IndexChanges) -> 
 def _restore_states(graph: OpenGraph, transaction: Transaction, plan: FilePlan) -> list[int]:
     rows = transaction.unit.all("graph.memory_by_uuid", graph=graph.id, uuids=list(plan.states))
     states = [(row["id"], *plan.states[row["uuid"]]) for row in rows]
-    transaction.unit.many(
-        "graph.access_restore", [{"item": item, "count": count, "at": at} for item, count, at in states]
-    )
+    transaction.unit.many("graph.access_restore", ({"item": item, "count": n, "at": at} for item, n, at in states))
     return [item for item, *_ in states]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from everloom.clock import to_micros
@@ -114,14 +114,9 @@ def write_changes(graph: OpenGraph, transaction: Transaction, changes: IndexChan
     items = _write_memories(graph, transaction, changes)
     touched = list(items.values())
     items |= _write_rows(graph, transaction, "edge", changes.edges)
-    transaction.unit.many(
-        "graph.file_put",
-        [
-            _file_row(graph.id, file, items.get(file.path), changes)
-            for file in changes.files
-            if file.content is not None
-        ],
-    )
+    there = [file for file in changes.files if file.content is not None]
+    rows = [_file_row(graph.id, file, items.get(file.path), changes) for file in there]
+    transaction.unit.many("graph.file_put", rows)
     return touched
 
 
@@ -243,29 +238,20 @@ def _write_rows(
     graph: OpenGraph, transaction: Transaction, kind: str, entries: Sequence[tuple[Memory | Edge, Row | None]]
 ) -> dict[str, int]:
     """Add or change the rows of memories or edges; the answer is the item of each path."""
-    add, change = _STATEMENTS[kind]
-    new = [content for content, row in entries if row is None]
-    fresh = register(transaction.unit, [kind] * len(new), transaction.at)
-    transaction.unit.many(
-        add,
-        [
-            {"id": item, "graph": graph.id, "uuid": content.id, **_columns(content)}
-            for item, content in zip(fresh, new, strict=True)
-        ],
-    )
-    old = [(content, row["id"]) for content, row in entries if row is not None]
-    transaction.unit.many(change, [{"id": item, **_columns(content)} for content, item in old])
-    pairs = [*zip((content.path for content in new), fresh, strict=True), *((each.path, item) for each, item in old)]
-    return dict(pairs)
+    unit, (add, change) = transaction.unit, _STATEMENTS[kind]
+    fresh = [content for content, row in entries if row is None]
+    new = list(zip(fresh, register(unit, [kind] * len(fresh), transaction.at), strict=True))
+    known = [(content, row["id"]) for content, row in entries if row is not None]
+    unit.many(add, [{"id": item, "graph": graph.id, "uuid": each.id, **_columns(each)} for each, item in new])
+    unit.many(change, [{"id": item, **_columns(each)} for each, item in known])
+    return {each.path: item for each, item in [*new, *known]}
 
 
 def _file_row(graph: int, file: ParsedFile, item: int | None, changes: IndexChanges) -> dict[str, Value]:
     problem, former = changes.broken.get(file.path, (None, None))
     return {
+        **asdict(file.entry),
         "graph": graph,
-        "path": file.path,
-        "mtime_ns": 0 if file.entry is None else file.entry.mtime_ns,
-        "size": 0 if file.entry is None else file.entry.size,
         "hash": file.hash,
         "checked_at": machine_micros(),
         "item": former if item is None else item,
@@ -295,7 +281,8 @@ def _future_row(memory: Memory, row: Row) -> dict[str, Any]:
 
 def _document_of(memory: Memory, session: int | None) -> Document:
     """Write what search sees of a memory."""
-    parts = [memory.content, *_numbered(memory.steps), *memory.preconditions, *memory.postconditions]
+    steps = (f"{place}. {step}" for place, step in enumerate(memory.steps, 1))
+    parts = [memory.content, *steps, *memory.preconditions, *memory.postconditions]
     return Document(
         kind="memory",
         title=memory.title,
@@ -306,8 +293,3 @@ def _document_of(memory: Memory, session: int | None) -> Document:
         confidence=memory.confidence,
         session_id=session,
     )
-
-
-def _numbered(steps: Sequence[str]) -> list[str]:
-    """Write steps in their order."""
-    return [f"{place}. {step}" for place, step in enumerate(steps, 1)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from threading import Event, Thread
 from typing import TYPE_CHECKING
@@ -63,7 +63,7 @@ def scan(graph: OpenGraph, *, anew: bool = False, progress: Callable[[int], None
         if len(suspects) < BATCH:
             with graph.op.read() as unit:
                 known = problems(graph, unit)
-            return _joined(whole, Followed(), known + differences.strays)
+            return replace(whole, problems=known + differences.strays)
 
 
 def _compare(graph: OpenGraph) -> _Differences:
@@ -114,33 +114,16 @@ def _really_changed(graph: OpenGraph, suspects: Sequence[str]) -> Sequence[str]:
         if found is not None and digest(found[1]) == row["hash"]:
             same[row["path"]] = found[0]
     if same:
-        checked_at = machine_micros()
+        checked = {"graph": graph.id, "checked_at": machine_micros()}
         with graph.op.write("graph.follow") as transaction:
-            transaction.unit.many(
-                "graph.file_touch",
-                [
-                    {
-                        "graph": graph.id,
-                        "path": path,
-                        "mtime_ns": entry.mtime_ns,
-                        "size": entry.size,
-                        "checked_at": checked_at,
-                    }
-                    for path, entry in same.items()
-                ],
-            )
+            transaction.unit.many("graph.file_touch", [{**checked, **asdict(entry)} for entry in same.values()])
     return [path for path in suspects if path not in same]
 
 
-def _joined(one: Followed, other: Followed, problems: tuple[FileProblem, ...] | None = None) -> Followed:
-    """Add up two reports; the problems are those of the last look."""
-    return Followed(
-        read=one.read + other.read,
-        added=one.added + other.added,
-        changed=one.changed + other.changed,
-        removed=one.removed + other.removed,
-        problems=problems if problems is not None else (),
-    )
+def _joined(one: Followed, other: Followed) -> Followed:
+    """Add up what two reports count; the problems are those of the last look, and not told here."""
+    names = ("read", "added", "changed", "removed")
+    return Followed(**{name: getattr(one, name) + getattr(other, name) for name in names})
 
 
 class Watcher:

@@ -73,14 +73,8 @@ def reindex(graph: OpenGraph, *, as_json: bool = False) -> Reindexed:
     written = _write_json(graph) if as_json else ()
     with graph.op.read() as unit:
         memories, edges = len(memory_rows(graph, unit)), len(edge_rows(graph, unit))
-    return Reindexed(
-        followed=followed,
-        memories=memories,
-        edges=edges,
-        repaired=tuple(repaired),
-        dangling=tuple(dangling),
-        written=written,
-    )
+    mended = {"repaired": tuple(repaired), "dangling": tuple(dangling)}
+    return Reindexed(followed=followed, memories=memories, edges=edges, **mended, written=written)
 
 
 def _write_json(graph: OpenGraph) -> tuple[str, ...]:
@@ -249,9 +243,8 @@ def _config_notices(data: Mapping[str, Any]) -> list[str]:
     if isinstance(provider, str) and isinstance(model := data.get(f"{provider}_model"), str):
         notices.append(f"it was embedded by {provider}:{model}: `everloom config set embed.models` chooses that again")
     if data.get("openai_api_key"):
-        notices.append(
-            f"{_CONFIG} holds an API key: it was not taken over; set OPENAI_API_KEY and remove it from the file"
-        )
+        advice = "set OPENAI_API_KEY and remove it from the file"
+        notices.append(f"{_CONFIG} holds an API key: it was not taken over; {advice}")
     return notices
 
 
@@ -260,10 +253,10 @@ def _index_json(rows: Sequence[Row], sides: Sequence[Row], edges: Sequence[Edge]
     relations: dict[str, list[dict[str, Any]]] = {}
     for side in sides:
         fields: dict[str, Any] = dict(relation_fields(relation_from(side)))
-        # Numbers are texts in the front matter, and numbers in JSON.
-        relations.setdefault(side["uuid"], []).append(
-            fields if side["strength"] is None else {**fields, "strength": side["strength"]}
-        )
+        if side["strength"] is not None:
+            # Numbers are texts in the front matter, and numbers in JSON.
+            fields["strength"] = side["strength"]
+        relations.setdefault(side["uuid"], []).append(fields)
     entries = {row["uuid"]: {**_entry(row), "relations": relations.get(row["uuid"], [])} for row in rows}
     names = ("type", "from_id", "to_id", "strength", "path")
     drawn = {edge.id: {name: getattr(edge, name) for name in names} for edge in edges}
@@ -272,16 +265,9 @@ def _index_json(rows: Sequence[Row], sides: Sequence[Row], edges: Sequence[Edge]
 
 def _entry(row: Row) -> dict[str, Any]:
     """Write a memory's front matter as JSON."""
-    return {
-        "title": row["title"],
-        "type": row["type"],
-        "tags": json.loads(row["tags"]),
-        "importance": row["importance"],
-        "confidence": row["confidence"],
-        "created": timestamp(from_micros(row["created"])),
-        "updated": timestamp(from_micros(row["updated"])),
-        "path": row["path"],
-    }
+    names = ("title", "type", "tags", "importance", "confidence", "created", "updated", "path")
+    times = {name: timestamp(from_micros(row[name])) for name in ("created", "updated")}
+    return {**{name: row[name] for name in names}, "tags": json.loads(row["tags"]), **times}
 
 
 def _state_json(rows: Sequence[Row], now: datetime) -> bytes:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
 
-from everloom.clock import to_micros
+from everloom.clock import from_micros, to_micros
 from everloom.graph.files.changeset import FilePlan, Put
 from everloom.graph.index.catalog import OpenGraph, memory_rows
 from everloom.graph.index.decay import strength_of
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.kinds import CORE
 from everloom.graph.results import Page
+from everloom.store import Row
 
 # These numbers and sections are the contract's: agents are given this page to read.
 BUDGET = 12_000
@@ -30,7 +31,7 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class CoreEntry:
+class PageEntry:
     """A memory that may stand on a page."""
 
     type: str
@@ -38,6 +39,9 @@ class CoreEntry:
     path: str
     tags: Sequence[str]
     strength: float
+    created: datetime
+    accesses: int = 0
+    text: str = ""
 
 
 def write_core(graph: OpenGraph) -> Page:
@@ -45,11 +49,14 @@ def write_core(graph: OpenGraph) -> Page:
     now = graph.op.now
     with graph.op.read() as unit:
         rows = memory_rows(graph, unit)
-    entries = [
-        CoreEntry(row["type"], row["title"], row["path"], json.loads(row["tags"]), strength_of(row, now))
-        for row in rows
-    ]
+    entries = [entry_from(row, now) for row in rows]
     return write_page(graph, CORE, render_core(entries, graph.op.local(now)), "core", "graph.graph_cored")
+
+
+def entry_from(row: Row, now: datetime, text: str = "") -> PageEntry:
+    """Read an entry from a memory's row."""
+    facts = (json.loads(row["tags"]), strength_of(row, now), from_micros(row["created"]), row["count"] or 0)
+    return PageEntry(row["type"], row["title"], row["path"], *facts, text)
 
 
 def write_page(graph: OpenGraph, path: str, text: str, operation: str, statement: str) -> Page:
@@ -71,7 +78,7 @@ def read_page(graph: OpenGraph, path: str) -> Page | None:
     return None if data is None else Page(path=path, text=data.decode("utf-8", "replace"), is_new=False)
 
 
-def render_core(candidates: Sequence[CoreEntry], today: datetime) -> str:
+def render_core(candidates: Sequence[PageEntry], today: datetime) -> str:
     """Write the page: by strength inside each section, the weakest left out until it fits."""
     alive = [each for each in candidates if each.strength >= _LEAST]
     chosen = {title: _strongest(alive, types) for title, types in _SECTIONS.items()}
@@ -90,13 +97,13 @@ def render_core(candidates: Sequence[CoreEntry], today: datetime) -> str:
     return page
 
 
-def _strongest(alive: Sequence[CoreEntry], types: Sequence[str]) -> list[CoreEntry]:
+def _strongest(alive: Sequence[PageEntry], types: Sequence[str]) -> list[PageEntry]:
     """Choose a section's entries."""
     fit = [each for each in alive if each.type in types]
     return sorted(fit, key=lambda each: (-each.strength, each.title))[:_MOST]
 
 
-def _render(head: str, chosen: dict[str, list[CoreEntry]]) -> str:
+def _render(head: str, chosen: dict[str, list[PageEntry]]) -> str:
     """Write the sections under their head."""
     parts = [head]
     for title, kept in chosen.items():
@@ -104,7 +111,7 @@ def _render(head: str, chosen: dict[str, list[CoreEntry]]) -> str:
     return "".join(parts)
 
 
-def _entry(each: CoreEntry) -> str:
+def _entry(each: PageEntry) -> str:
     """Write one line: the title as a link, and the tags."""
     tags = f" ({', '.join(each.tags)})" if each.tags else ""
     return f"{link(each.title, each.path)}{tags}"

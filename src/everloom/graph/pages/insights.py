@@ -91,7 +91,8 @@ def _similar(graph: OpenGraph, memories: Sequence[MemoryBrief]) -> dict[_Pair, f
     for one, other in combinations(memories, 2):
         ends = vectors.get(one.item), vectors.get(other.item)
         cosine = None if ends[0] is None or ends[1] is None else float(ends[0] @ ends[1])
-        if _are_alike(one, other, cosine, alike):
+        is_alike = len(set(one.tags) & set(other.tags)) >= _SHARED_TAGS if cosine is None else cosine >= alike
+        if is_alike:
             found[_pair(one, other)] = 0.5 if cosine is None else round(cosine, 4)
     return found
 
@@ -148,13 +149,6 @@ def _noted(graph: OpenGraph, result: Reflected) -> Reflected:
     return replace(result, episode=noted.path, notices=(*result.notices, *noted.notices, *page.notices))
 
 
-def _are_alike(one: MemoryBrief, other: MemoryBrief, cosine: float | None, alike: float) -> bool:
-    """Say whether two memories belong together."""
-    if cosine is not None:
-        return cosine >= alike
-    return len(set(one.tags) & set(other.tags)) >= _SHARED_TAGS
-
-
 def _is_covered(group: Sequence[MemoryBrief], insights: Sequence[AbstractSet[str]]) -> bool:
     """Say whether an insight already builds on all of a group, or on as many as one can."""
     members = {each.id for each in group}
@@ -166,12 +160,8 @@ def _propose(group: Sequence[MemoryBrief]) -> InsightProposal:
     tags = _common_tags(group)
     theme = " + ".join(tags[:2]) or group[0].type.replace("_", " ")
     content = "\n".join([f"{len(group)} memories resemble each other:", *(f"- {each.title}" for each in group)])
-    return InsightProposal(
-        title=f"Recurring theme: {theme} ({len(group)} memories)",
-        content=content,
-        tags=tags,
-        sources=tuple(each.id for each in group),
-    )
+    title, sources = f"Recurring theme: {theme} ({len(group)} memories)", tuple(each.id for each in group)
+    return InsightProposal(title=title, content=content, tags=tags, sources=sources)
 
 
 def _question_about(group: Sequence[MemoryBrief]) -> Question:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,26 +11,12 @@ from everloom.graph.index.catalog import OpenGraph, memory_rows
 from everloom.graph.index.decay import is_archived
 from everloom.graph.kinds import REFLECTION
 from everloom.graph.operations.suggestions import tag_pairs, tags_across
-from everloom.graph.pages.core import link, write_page
+from everloom.graph.pages.core import PageEntry, entry_from, link, write_page
 from everloom.graph.pages.episodes import merges_so_far
 from everloom.graph.results import Page
-from everloom.store import Row
 
 _THEMES, _EXAMPLES, _TOP, _INSIGHTS, _PATTERNS = 8, 3, 10, 10, 15
 _PREVIEW, _TITLE = 80, 40
-
-
-@dataclass(frozen=True, slots=True)
-class ReflectionEntry:
-    """A memory as the page tells of it."""
-
-    type: str
-    title: str
-    path: str
-    tags: Sequence[str]
-    accesses: int
-    text: str
-    created: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +38,12 @@ def write_reflection(graph: OpenGraph) -> Page:
         texts = op.index.texts(unit, [row["id"] for row in rows if row["type"] == "insight"])
     last = None if known["reflected_at"] is None else op.local(from_micros(known["reflected_at"]))
     history = ReflectionHistory(op.local(now), last, known["reflections"], merges_so_far(graph))
-    entries = [_entry(row, texts.get(row["id"], "")) for row in rows]
+    entries = [entry_from(row, now, texts.get(row["id"], "")) for row in rows]
     page = render_reflection(entries, graph.options.known_projects, history)
     return write_page(graph, REFLECTION, page, "reflection", "graph.graph_mirrored")
 
 
-def _entry(row: Row, text: str) -> ReflectionEntry:
-    created, tags = from_micros(row["created"]), json.loads(row["tags"])
-    return ReflectionEntry(row["type"], row["title"], row["path"], tags, row["count"] or 0, text, created)
-
-
-def render_reflection(memories: Sequence[ReflectionEntry], projects: Sequence[str], history: ReflectionHistory) -> str:
+def render_reflection(memories: Sequence[PageEntry], projects: Sequence[str], history: ReflectionHistory) -> str:
     """Write the page with its five sections."""
     last = "never" if history.last_reflection is None else f"{history.last_reflection:%Y-%m-%d}"
     sections = [
@@ -86,7 +66,7 @@ def _section(title: str, intro: str, lines: Sequence[str]) -> str:
     return f"\n## {title}\n" + (f"{intro}\n" if intro else "") + "\n" + "".join(f"{line}\n" for line in lines)
 
 
-def _themes(memories: Sequence[ReflectionEntry]) -> list[str]:
+def _themes(memories: Sequence[PageEntry]) -> list[str]:
     """Write the commonest pairs of tags, each with some titles."""
     found = [each for each in tag_pairs([memory.tags for memory in memories]) if len(each[1]) > 1][:_THEMES]
     lines = []
@@ -96,7 +76,7 @@ def _themes(memories: Sequence[ReflectionEntry]) -> list[str]:
     return lines
 
 
-def _patterns(memories: Sequence[ReflectionEntry], projects: Sequence[str]) -> list[str]:
+def _patterns(memories: Sequence[PageEntry], projects: Sequence[str]) -> list[str]:
     """Write the tags that several projects share."""
     found = tags_across([memory.tags for memory in memories], projects)[:_PATTERNS]
     return [
@@ -104,13 +84,13 @@ def _patterns(memories: Sequence[ReflectionEntry], projects: Sequence[str]) -> l
     ]
 
 
-def _most_accessed(memories: Sequence[ReflectionEntry]) -> list[str]:
+def _most_accessed(memories: Sequence[PageEntry]) -> list[str]:
     """Write what was read most."""
     top = sorted((each for each in memories if each.accesses), key=lambda each: (-each.accesses, each.title))[:_TOP]
     return [f"{place}. {link(each.title, each.path)} - {each.accesses} accesses" for place, each in enumerate(top, 1)]
 
 
-def _insights(memories: Sequence[ReflectionEntry]) -> list[str]:
+def _insights(memories: Sequence[PageEntry]) -> list[str]:
     """Write the newest insights."""
     found = sorted((each for each in memories if each.type == "insight"), key=lambda each: each.created, reverse=True)
     return [f"- {link(each.title, each.path)} - {_shorten(each.text, _PREVIEW)}" for each in found[:_INSIGHTS]]
