@@ -69,20 +69,18 @@ class StructuralPointer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubjectHead:
-    """A subject as answers about it begin."""
-
-    name: str
-    summary: str | None
-    tags: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BriefSubject:
     """A subject as a neighbour or as one side of an intersection."""
 
     name: str
     summary: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectHead(BriefSubject):
+    """A subject as answers about it begin."""
+
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

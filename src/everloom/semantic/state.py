@@ -6,13 +6,13 @@ the global id: ids grow in commit order inside a workspace, so that "later" neve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from everloom.clock import from_micros, to_micros
-from everloom.errors import NotFound
+from everloom.errors import Conflict, NotFound
 from everloom.kernel.journal import Session, count_access, session_from
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document
@@ -103,9 +103,16 @@ def names_in(rows: Iterable[Row]) -> tuple[str, ...]:
     return tuple(row["name"] for row in rows)
 
 
-def brief_understanding(row: Row) -> BriefUnderstanding:
-    """Point at an understanding."""
-    return BriefUnderstanding(id=row["id"], summary=row["title"], generation=row["generation"], version=row["version"])
+def brief_understanding(row: Row | None) -> BriefUnderstanding | None:
+    """Point at an understanding, if there is one."""
+    return None if row is None else from_row(BriefUnderstanding, row, summary=row["title"])
+
+
+def expect_version(version: int | None, current: int, what: str, show: Callable[[], object]) -> None:
+    """Refuse a change that was meant for another version than the present one, and show that."""
+    if version is not None and version != current:
+        hint = "somebody changed it after you read it; read it again, then decide"
+        raise Conflict(f"{what} is at version {current}, not {version}", hint=hint, current=show())
 
 
 def reshape(shape: type[ShapeT], record: object, /, **extra: object) -> ShapeT:

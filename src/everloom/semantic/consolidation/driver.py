@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Literal
 
@@ -27,10 +27,10 @@ from everloom.semantic.consolidation.plan import ORIENTATION, PlanStep, StepKind
 from everloom.semantic.consolidation.report import begin, finish, read_plan, review_pair, review_subjects, soul_drift
 from everloom.semantic.evidence.identity import check_names
 from everloom.semantic.parts import SoulHint
+from everloom.semantic.recall.sessions import recent_sessions
 from everloom.semantic.state import count, pending_count, reshape, state_of
 from everloom.semantic.understanding.understandings import NewText, create, describe_session, update
 from everloom.store import Unit
-from everloom.store.contract import FOREVER
 
 StepOutcome = Literal["written", "unchanged", "trivial", "skipped", "failed"]
 
@@ -116,43 +116,36 @@ class _PassHalted(Exception):
         self.cause = cause
 
 
+@dataclass(slots=True)
 class ConsolidationTask:
     """The task `consolidate`: nothing is due unless somebody switched it on, and not while a conversation is going on.
 
     `passed` tells what its last run did, also when that failed.
     """
 
-    name = "consolidate"
-
-    def __init__(
-        self,
-        operation: Callable[[WorkspaceInfo], Operation],
-        thinker: Callable[[WorkspaceInfo], Thinker | None],
-        estimate: Estimate,
-        bounds: PassBounds | None = None,
-    ) -> None:
-        self._operation = operation
-        self._thinker = thinker
-        self._estimate = estimate
-        self._bounds = bounds or PassBounds()
-        self.passed: PassReport | None = None
+    operation: Callable[[WorkspaceInfo], Operation]
+    thinker: Callable[[WorkspaceInfo], Thinker | None]
+    estimate: Estimate
+    bounds: PassBounds | None = None
+    passed: PassReport | None = field(default=None, init=False)
+    name: str = field(default="consolidate", init=False)
 
     def due(self, workspace: WorkspaceInfo) -> int:
         """Count what waits, once every session has been quiet for a while."""
-        op = self._operation(workspace)
+        op = self.operation(workspace)
         with op.read() as unit:
-            anytime = {"started_from": -FOREVER, "started_until": FOREVER}
-            if unit.all("kernel.session_recent", seen_from=to_micros(op.now - QUIET), **anytime, limit=1):
+            if recent_sessions(unit, 1, seen_from=to_micros(op.now - QUIET)):
                 return 0
             waiting = pending_count(unit) + count(unit, "consolidation.session_waiting_count")
             return waiting + (1 if state_of(unit).is_open else 0)
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
         """Make a pass, or go on with the one that is open; a model that is down is a failure, and the task rests."""
-        thinker = self._thinker(workspace)
+        thinker = self.thinker(workspace)
         if thinker is None:
             raise Rejected("no language model is configured", hint="set llm.large")
-        going = _ConsolidationPass(self._operation(workspace), thinker, lease, self._estimate, self._bounds)
+        bounds = self.bounds or PassBounds()
+        going = _ConsolidationPass(self.operation(workspace), thinker, lease, self.estimate, bounds)
         self.passed = going.run(progress)
         if going.cause is not None:
             raise going.cause

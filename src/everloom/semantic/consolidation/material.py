@@ -22,7 +22,7 @@ from everloom.kernel.texts import UNSTORABLE, name_key
 from everloom.models.ask import Passage, Question
 from everloom.semantic.consolidation.plan import PlanStep
 from everloom.semantic.consolidation.report import questionable_items
-from everloom.semantic.evidence.records import observations_of, understandings_of
+from everloom.semantic.evidence.records import observations_of, understanding_at
 from everloom.semantic.recall.sessions import recent_sessions
 from everloom.semantic.results import Observation, Understanding
 from everloom.semantic.state import clock_id, state_of
@@ -131,7 +131,7 @@ def of_session(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
     state = None if row is None else unit.one("semantic.session_get", session=row["id"])
     if state is None or state["observed_through"] <= state["settled_through"]:
         return None
-    note = _one_understanding(unit, state["understanding_id"])
+    note = understanding_at(unit, state["understanding_id"])
     # Beside a note only what came since is read; without one, all.
     after = state["settled_through"] if note is not None else 0
     ids = unit.all("consolidation.session_fresh", session=state["session_id"], after=after)
@@ -143,8 +143,8 @@ def _of_subject(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
     row = _subject_row(unit, step.names[0])
     if row["observed_through"] <= row["settled_through"]:
         return None
-    existing = _one_understanding(unit, row["single_understanding_id"])
-    structural = _one_understanding(unit, row["structural_understanding_id"])
+    existing = understanding_at(unit, row["single_understanding_id"])
+    structural = understanding_at(unit, row["structural_understanding_id"])
     # What was once too slight for a text is read again when more comes.
     after = row["settled_through"] if existing is not None else 0
     ids = unit.all("consolidation.subject_fresh", subject=row["id"], after=after)
@@ -160,10 +160,10 @@ def _of_pair(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
     pair = unit.one("semantic.intersection_get", a=a, b=b)
     if pair is None or pair["changed_through"] <= pair["settled_through"]:
         return None
-    existing = _one_understanding(unit, pair["understanding_id"])
+    existing = understanding_at(unit, pair["understanding_id"])
     after = pair["settled_through"] if existing is not None else 0
     ids = unit.all("consolidation.pair_fresh", a=a, b=b, after=after)
-    sides = [(row["name"], _one_understanding(unit, row["single_understanding_id"])) for row in (one, other)]
+    sides = [(row["name"], understanding_at(unit, row["single_understanding_id"])) for row in (one, other)]
     views = [Passage(f"{name}: {text.content}", "understanding") for name, text in sides if text is not None]
     context = [*views, *_linked(existing), *_doubts(unit, existing)]
     return Material(step=step, existing=existing, context=tuple(context), evidence=evidence_of(unit, ids))
@@ -173,7 +173,7 @@ def _of_orientation(unit: Unit, op: Operation, step: PlanStep) -> Material | Non
     """Read what the open pass wrote; nothing to review when it wrote nothing, or when the page was rewritten since."""
     state = state_of(unit)
     begun = state.consolidated_through if state.begun_through is None else state.begun_through
-    existing = _one_understanding(unit, state.orientation_id)
+    existing = understanding_at(unit, state.orientation_id)
     # Resumed after it was written: asking again would only rephrase it.
     if (
         state.is_open
@@ -186,12 +186,8 @@ def _of_orientation(unit: Unit, op: Operation, step: PlanStep) -> Material | Non
     if not rows:
         return None
     news = "\n".join(f"- {row['title']}" for row in rows)
-    context = [
-        Passage(news, "news"),
-        *_recent_notes(unit),
-        Passage(shown(op.now, op.zone), "now"),
-    ]
-    return Material(step=step, existing=existing, context=tuple(context))
+    context = (Passage(news, "news"), *_recent_notes(unit), Passage(shown(op.now, op.zone), "now"))
+    return Material(step=step, existing=existing, context=context)
 
 
 def _recent_notes(unit: Unit) -> Iterator[Passage]:
@@ -209,11 +205,6 @@ def _subject_row(unit: Unit, name: str) -> Row:
     return rows[0]
 
 
-def _one_understanding(unit: Unit, item: int | None) -> Understanding | None:
-    """Read an understanding, if there is one."""
-    return None if item is None else understandings_of(unit, [item]).get(item)
-
-
 def evidence_of(unit: Unit, rows: Sequence[Row]) -> tuple[Observation, ...]:
     """Read observations, oldest first."""
     return tuple(observations_of(unit, [row["id"] for row in rows]).values())
@@ -222,9 +213,8 @@ def evidence_of(unit: Unit, rows: Sequence[Row]) -> tuple[Observation, ...]:
 def _linked(existing: Understanding | None) -> Iterator[Passage]:
     """Tell which evidence was linked to an understanding since it was written."""
     if existing is not None and existing.linked_observations:
-        lines = (
-            f"[{each.id}] {each.observed_at:%Y-%m-%d}: {_cut(each.content)}" for each in existing.linked_observations
-        )
+        linked = existing.linked_observations
+        lines = (f"[{each.id}] {each.observed_at:%Y-%m-%d}: {_cut(each.content)}" for each in linked)
         yield Passage("\n".join(lines), "linked")
 
 

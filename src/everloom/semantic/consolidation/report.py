@@ -26,7 +26,7 @@ from everloom.semantic.consolidation.results import (
 )
 from everloom.semantic.evidence.identity import check_names, need, need_one, regions_of, similarities
 from everloom.semantic.evidence.records import ancestors_of, linked_to, observations_of
-from everloom.semantic.parts import BriefUnderstanding, SoulHint
+from everloom.semantic.parts import SoulHint
 from everloom.semantic.results import SubjectPair
 from everloom.semantic.state import (
     SemanticState,
@@ -70,10 +70,6 @@ def _texts_of(unit: Unit, rows: Sequence[Row], pointer: str) -> dict[int, Row]:
     return {row["id"]: row for row in unit.all("semantic.understanding_of", ids=ids)}
 
 
-def _brief(texts: Mapping[int, Row], item: int | None) -> BriefUnderstanding | None:
-    return brief_understanding(texts[item]) if item is not None and item in texts else None
-
-
 def _waiting_subjects(unit: Unit) -> list[WaitingSubject]:
     """Read the subjects that were observed since they were last settled."""
     rows = unit.all("semantic.subject_waiting")
@@ -91,7 +87,7 @@ def _waiting_subjects(unit: Unit) -> list[WaitingSubject]:
                 new_observation_count=row["fresh"],
                 oldest_generation=row["oldest"],
                 generation=row["newest"],
-                understanding=_brief(texts, pointer),
+                understanding=brief_understanding(text),
                 last_updated=None if text is None else from_micros(text["updated_at"]),
                 linked_observation_ids=tuple(each.id for each in linked.get(pointer, ())),
                 useful=0 if signal is None else signal["useful"],
@@ -115,7 +111,7 @@ def _waiting_pairs(unit: Unit) -> Iterator[IntersectionNeed]:
             subject_b=row["name_b"],
             intersection_size=size,
             new_generation_count=fresh,
-            existing_understanding=_brief(texts, row["understanding_id"]),
+            existing_understanding=brief_understanding(texts.get(row["understanding_id"])),
             value=pair_value(size, fresh),
         )
 
@@ -130,7 +126,7 @@ def _waiting_sessions(unit: Unit) -> list[SessionNeed]:
             row,
             session_id=row["label"],
             latest_activity=from_micros(row["seen_at"]),
-            existing_understanding=_brief(texts, row["understanding_id"]),
+            existing_understanding=brief_understanding(texts.get(row["understanding_id"])),
         )
         for row in rows
     ]
@@ -293,18 +289,13 @@ def _check_pairs(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _open_pass(state: SemanticState, generation: object) -> int:
     """Find where the open pass began, if it is the one that is to be ended."""
+    current = state.current_generation
     if state.begun_through is None:
-        raise Conflict(
-            f"no consolidation is open; generation {state.current_generation} is current",
-            hint="begin one with begin_consolidation",
-            current=state.current_generation,
-        )
-    if generation != state.current_generation:
-        raise Conflict(
-            f"generation {state.current_generation} is open, not {generation!r}",
-            hint="another pass was begun; its report has what is left of yours",
-            current=state.current_generation,
-        )
+        hint = "begin one with begin_consolidation"
+        raise Conflict(f"no consolidation is open; generation {current} is current", hint=hint, current=current)
+    if generation != current:
+        hint = "another pass was begun; its report has what is left of yours"
+        raise Conflict(f"generation {current} is open, not {generation!r}", hint=hint, current=current)
     return state.begun_through
 
 

@@ -13,16 +13,9 @@ from everloom.errors import Rejected
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Prepared
 from everloom.semantic import arguments
-from everloom.semantic.evidence.identity import (
-    Region,
-    check_names,
-    find,
-    need_one,
-    put_tags,
-    subject_document,
-)
+from everloom.semantic.evidence.identity import Region, check_names, find, need_one, put_tags, subject_document
 from everloom.semantic.evidence.observations import subject_set, tag
-from everloom.semantic.evidence.subjects import expect_version, relabel_subject, subjects_of
+from everloom.semantic.evidence.subjects import expect_subject, relabel_subject, subjects_of
 from everloom.semantic.results import MergedSubjects
 from everloom.semantic.state import SemanticState, group_rows, signed, state_for_writing, state_of, tick
 from everloom.semantic.understanding.understandings import (
@@ -74,7 +67,7 @@ def merge(op: Operation, primary: str, duplicate: str, expected: int | None, key
         one, other = need_one(tx.unit, primary), need_one(tx.unit, duplicate)
         if one.id == other.id:
             raise Rejected(f"{primary!r} and {duplicate!r} are already one subject", hint="there is nothing to merge")
-        expect_version(tx.unit, one, version)
+        expect_subject(tx.unit, one, version)
         now = _note_text(tx.unit, one, other, state_for_writing(tx.unit))
         # Somebody wrote between reading and writing: rare, and then prepared again inside the transaction.
         texts = ready if ready is not None and ready.note == now else _prepare(op, one, other, now)
@@ -186,21 +179,15 @@ def _move_intersections(unit: Unit, twins: _Twins) -> None:
     for third in thirds:
         (a, b), (c, d) = sorted((one, third)), sorted((other, third))
         own = unit.one("semantic.intersection_get", a=a, b=b)
-        old = unit.one("semantic.intersection_get", a=c, b=d)
-        if old is None:
-            continue
+        (old,) = unit.all("semantic.intersection_get", a=c, b=d)
+        kept = old if own is None else own
+        text, reviewed = kept["understanding_id"] or old["understanding_id"], kept["reviewed_through"]
         # Two intersections that become one have changed for whoever wrote about either; one that only moves has not.
-        unit.run(
-            "semantic.intersection_put",
-            a=a,
-            b=b,
-            count=0,
-            understanding=old["understanding_id"]
-            if own is None
-            else own["understanding_id"] or old["understanding_id"],
-            changed=old["changed_through"] if own is None else twins.clock,
-            reviewed=(old if own is None else own)["reviewed_through"],
-        )
+        state = {
+            "changed": old["changed_through"] if own is None else twins.clock,
+            "reviewed": kept["reviewed_through"],
+        }
+        unit.run("semantic.intersection_put", a=a, b=b, count=0, understanding=text, **state)
     unit.run("semantic.intersection_clear", subject=other)
     for third in thirds:
         a, b = sorted((one, third))

@@ -64,6 +64,11 @@ def understandings_of(unit: Unit, ids: Iterable[int]) -> dict[int, Understanding
     }
 
 
+def understanding_at(unit: Unit, item: int | None) -> Understanding | None:
+    """Read an understanding, if there is one."""
+    return None if item is None else understandings_of(unit, [item]).get(item)
+
+
 def linked_to(unit: Unit, understanding_ids: Iterable[int]) -> dict[int, tuple[BriefObservation, ...]]:
     """Read the evidence that was linked to understandings since they were written."""
     rows = group_rows(unit.all("semantic.linked_of", ids=list(understanding_ids)), "understanding_id")

@@ -28,20 +28,15 @@ from everloom.semantic.evidence.identity import (
 )
 from everloom.semantic.parts import StructuralPointer
 from everloom.semantic.results import CreatedSubject, Subject
-from everloom.semantic.state import brief_understanding, from_row, group_rows, signed
+from everloom.semantic.state import brief_understanding, expect_version, from_row, group_rows, signed
 from everloom.store import Row, Unit
 
 _POINTERS = ("single_understanding_id", "structural_understanding_id")
 
 
-def expect_version(unit: Unit, region: Region, version: int | None) -> None:
+def expect_subject(unit: Unit, region: Region, version: int | None) -> None:
     """Refuse a change that was meant for another version of a subject."""
-    if version is not None and version != region.version:
-        raise Conflict(
-            f"{region.name!r} is at version {region.version}, not {version}",
-            hint="somebody changed it after you read it; read it again, then decide",
-            current=subjects_of(unit, [region.id])[0],
-        )
+    expect_version(version, region.version, repr(region.name), lambda: subjects_of(unit, [region.id])[0])
 
 
 def subjects_of(unit: Unit, subject_ids: Sequence[int]) -> list[Subject]:
@@ -60,15 +55,14 @@ def subjects_of(unit: Unit, subject_ids: Sequence[int]) -> list[Subject]:
 
 def _subject_from(row: Row, names: tuple[str, ...], tags: tuple[str, ...], texts: Mapping[int, Row]) -> Subject:
     single, structural = (texts.get(row[column]) for column in _POINTERS)
+    note = None if structural is None else from_row(StructuralPointer, structural, summary=structural["title"])
     return from_row(
         Subject,
         row,
         tags=tags,
         aliases=tuple(name for name in names if name != row["name"]),
-        single_subject_understanding=None if single is None else brief_understanding(single),
-        structural_understanding=None
-        if structural is None
-        else StructuralPointer(id=structural["id"], summary=structural["title"]),
+        single_subject_understanding=brief_understanding(single),
+        structural_understanding=note,
         last_observation_at=None if row["last_observed_at"] is None else from_micros(row["last_observed_at"]),
     )
 
@@ -134,7 +128,7 @@ def _change(
 
     def change(tx: Transaction) -> Subject:
         region = need_one(tx.unit, subject_name)
-        expect_version(tx.unit, region, version)
+        expect_subject(tx.unit, region, version)
         act(tx, region)
         tx.event(id=region.id, **asked)
         (record,) = subjects_of(tx.unit, [region.id])

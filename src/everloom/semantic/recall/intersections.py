@@ -74,9 +74,7 @@ def _neighbors_of(unit: Unit, region: Region, limit: int) -> tuple[SubjectNeighb
             subject=reshape(BriefSubject, regions[other]),
             intersection_size=sizes[other],
             similarity_score=similarity(region, regions[other]),
-            intersection_understanding=brief_understanding(texts[pointers[other]])
-            if pointers.get(other) in texts
-            else None,
+            intersection_understanding=brief_understanding(texts.get(pointers.get(other, 0))),
         )
         for other in others
     )
@@ -88,10 +86,8 @@ def open_intersection(op: Operation, subject_a: str, subject_b: str, limit: int)
     with op.read() as unit:
         one, other = need_one(unit, subject_a), need_one(unit, subject_b)
         if one.id == other.id:
-            raise Rejected(
-                f"{subject_a!r} and {subject_b!r} are one subject",
-                hint="name two different ones; recall shows what is known about one",
-            )
+            hint = "name two different ones; recall shows what is known about one"
+            raise Rejected(f"{subject_a!r} and {subject_b!r} are one subject", hint=hint)
         ids = [one.id, other.id]
         shared = unit.all("semantic.observation_tagged_all", subjects=ids, count=2, limit=most)
         texts = unit.all("semantic.understanding_tagged_all", subjects=ids, count=2, limit=_MOST_UNDERSTANDINGS)

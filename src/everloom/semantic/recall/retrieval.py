@@ -86,11 +86,8 @@ def bring_to_mind(
 ) -> BroughtToMind:
     """Surface what the topics touch and the session has not been shown."""
     given = [topic_or_context] if isinstance(topic_or_context, str) else topic_or_context
-    topics = list(
-        dict.fromkeys(
-            checked(topic, "the topic", _LONGEST_TOPIC) for topic in checked_list(given, "topics", _MOST_TOPICS)
-        )
-    )
+    accepted = (checked(topic, "the topic", _LONGEST_TOPIC) for topic in checked_list(given, "topics", _MOST_TOPICS))
+    topics = list(dict.fromkeys(accepted))
     # Read before the search and written after it: a search may take long, and holds no transaction. Two calls of one
     # session at the same time may be shown the same; that is better than either waiting.
     log = read_seen(op)

@@ -19,6 +19,9 @@ from everloom.semantic.state import reshape, session_named
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
 
+# The bounds within which every session is.
+ANYTIME = {"seen_from": -FOREVER, "started_from": -FOREVER, "started_until": FOREVER}
+
 
 def list_sessions(
     op: Operation, limit: int, active_within_hours: float, after: datetime | None, before: datetime | None
@@ -28,27 +31,19 @@ def list_sessions(
     span = timedelta(hours=arguments.hours(active_within_hours))
     # Whoever bounds the start means sessions of long ago, which were not active lately.
     by_start = after is not None or before is not None
+    bounds = {} if by_start else {"seen_from": to_micros(op.now - span)}
+    if after is not None:
+        bounds["started_from"] = to_micros(arguments.instant(after, "after"))
+    if before is not None:
+        bounds["started_until"] = to_micros(arguments.instant(before, "before"))
     with op.read() as unit:
-        return recent_sessions(
-            unit,
-            most,
-            seen_from=-FOREVER if by_start else to_micros(op.now - span),
-            started_from=-FOREVER if after is None else to_micros(arguments.instant(after, "after")),
-            started_until=FOREVER if before is None else to_micros(arguments.instant(before, "before")),
-        )
+        return recent_sessions(unit, most, **bounds)
 
 
-def recent_sessions(
-    unit: Unit,
-    limit: int,
-    *,
-    seen_from: int = -FOREVER,
-    started_from: int = -FOREVER,
-    started_until: int = FOREVER,
-) -> tuple[SessionSummary, ...]:
+def recent_sessions(unit: Unit, limit: int, **bounds: int) -> tuple[SessionSummary, ...]:
     """Tell of sessions within some bounds, the latest active first."""
-    bounds = {"seen_from": seen_from, "started_from": started_from, "started_until": started_until}
-    return summaries(unit, [session_from(row) for row in unit.all("kernel.session_recent", **bounds, limit=limit)])
+    rows = unit.all("kernel.session_recent", **{**ANYTIME, **bounds}, limit=limit)
+    return summaries(unit, [session_from(row) for row in rows])
 
 
 def summaries(unit: Unit, sessions: Sequence[Session]) -> tuple[SessionSummary, ...]:

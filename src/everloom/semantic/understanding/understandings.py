@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import cast, get_args
 
 from everloom.clock import to_micros
-from everloom.errors import Conflict, Rejected
+from everloom.errors import Rejected
 from everloom.kernel.journal import Session
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared, Standing
@@ -21,8 +21,14 @@ from everloom.semantic import arguments
 from everloom.semantic.arguments import UnderstandingKind, WrittenKind
 from everloom.semantic.evidence.identity import Region, check_names, labels_of, need, need_ids, need_one, region_from
 from everloom.semantic.evidence.observations import subject_set
-from everloom.semantic.evidence.records import ancestors_of, need_active, need_items, understandings_of
-from everloom.semantic.evidence.subjects import expect_version
+from everloom.semantic.evidence.records import (
+    ancestors_of,
+    need_active,
+    need_items,
+    understanding_at,
+    understandings_of,
+)
+from everloom.semantic.evidence.subjects import expect_subject
 from everloom.semantic.results import (
     CreatedUnderstanding,
     DescribedSession,
@@ -30,7 +36,7 @@ from everloom.semantic.results import (
     Understanding,
     UpdatedUnderstanding,
 )
-from everloom.semantic.state import activity, clock_id, session_named, signed, state_for_writing, tick
+from everloom.semantic.state import activity, clock_id, expect_version, session_named, signed, state_for_writing, tick
 from everloom.store import Row, Unit
 
 _DOCUMENT_KINDS = ("soul", "protocol", "orientation")
@@ -210,13 +216,8 @@ def active_of(unit: Unit, kind: str, regions: Sequence[Region]) -> list[Row]:
 
 def _expect_active(unit: Unit, rows: Sequence[Row], version: int | None) -> None:
     """Refuse to take the place of another version than the caller knows; 0 stands for none."""
-    current = max((row["version"] for row in rows), default=0)
-    if version is not None and version != current:
-        raise Conflict(
-            f"the active understanding is at version {current}, not {version}",
-            hint="somebody changed it after you read it; read it again, then decide",
-            current=understandings_of(unit, [row["id"] for row in rows]).get(rows[-1]["id"]) if rows else None,
-        )
+    current, latest = max((row["version"] for row in rows), default=0), rows[-1]["id"] if rows else None
+    expect_version(version, current, "the active understanding", lambda: understanding_at(unit, latest))
 
 
 def set_structural(
@@ -228,7 +229,7 @@ def set_structural(
 
     def act(tx: Transaction) -> StructuralUnderstanding:
         region = need_one(tx.unit, subject_name)
-        expect_version(tx.unit, region, version)
+        expect_subject(tx.unit, region, version)
         fresh = write_structural(tx, region, text, prepared)
         tx.event(id=fresh, subject=region.name)
         return StructuralUnderstanding(
@@ -413,13 +414,8 @@ def _note_of(unit: Unit, session: Session, version: int | None) -> Row | None:
     (state,) = unit.all("semantic.session_get", session=session.id)
     pointer = state["understanding_id"]
     note = None if pointer is None else next(iter(unit.all("semantic.understanding_of", ids=[pointer])), None)
-    current = 0 if note is None else note["version"]
-    if version is not None and version != current:
-        raise Conflict(
-            f"the note of session {session.label!r} is at version {current}, not {version}",
-            hint="somebody changed it after you read it; read it again, then decide",
-            current=None if note is None else understandings_of(unit, [pointer])[pointer],
-        )
+    current, what = 0 if note is None else note["version"], f"the note of session {session.label!r}"
+    expect_version(version, current, what, lambda: understanding_at(unit, pointer))
     return note
 
 
