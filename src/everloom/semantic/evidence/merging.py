@@ -183,11 +183,9 @@ def _move_intersections(unit: Unit, twins: _Twins) -> None:
         kept = old if own is None else own
         text, reviewed = kept["understanding_id"] or old["understanding_id"], kept["reviewed_through"]
         # Two intersections that become one have changed for whoever wrote about either; one that only moves has not.
-        state = {
-            "changed": old["changed_through"] if own is None else twins.clock,
-            "reviewed": kept["reviewed_through"],
-        }
-        unit.run("semantic.intersection_put", a=a, b=b, count=0, understanding=text, **state)
+        changed = old["changed_through"] if own is None else twins.clock
+        values = {"understanding": text, "changed": changed, "reviewed": reviewed}
+        unit.run("semantic.intersection_put", a=a, b=b, count=0, **values)
     unit.run("semantic.intersection_clear", subject=other)
     for third in thirds:
         a, b = sorted((one, third))
