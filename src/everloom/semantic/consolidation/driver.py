@@ -27,7 +27,7 @@ from everloom.semantic.consolidation.plan import ORIENTATION, PlanStep, StepKind
 from everloom.semantic.consolidation.report import begin, finish, read_plan, review_pair, review_subjects, soul_drift
 from everloom.semantic.evidence.identity import check_names
 from everloom.semantic.parts import SoulHint
-from everloom.semantic.recall.sessions import recent_sessions
+from everloom.semantic.recall.sessions import ANYTIME
 from everloom.semantic.state import count, pending_count, reshape, state_of
 from everloom.semantic.understanding.understandings import NewText, create, describe_session, update
 from everloom.store import Unit
@@ -134,7 +134,7 @@ class ConsolidationTask:
         """Count what waits, once every session has been quiet for a while."""
         op = self.operation(workspace)
         with op.read() as unit:
-            if recent_sessions(unit, 1, seen_from=to_micros(op.now - QUIET)):
+            if unit.all("kernel.session_recent", **{**ANYTIME, "seen_from": to_micros(op.now - QUIET)}, limit=1):
                 return 0
             waiting = pending_count(unit) + count(unit, "consolidation.session_waiting_count")
             return waiting + (1 if state_of(unit).is_open else 0)
