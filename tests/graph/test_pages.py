@@ -18,7 +18,7 @@ from everloom.graph.operations.suggestions import suggest_tags, tag_pairs, tags_
 from everloom.graph.pages.core import BUDGET, PageEntry, render_core
 from everloom.graph.pages.episodes import count_merges
 from everloom.graph.pages.insights import InsightReply, groups
-from everloom.graph.pages.reflection import ReflectionHistory, render_reflection
+from everloom.graph.pages.reflection import render_reflection
 from everloom.loom import Loom, Workspace
 from everloom.settings import Settings
 from tests.graph.ground import NOW, assert_two_sided, commits, git, keep, open_with, text_of
@@ -106,7 +106,7 @@ def test_reflection_has_its_five_sections() -> None:
         told("Three", tags=("fix", "major-domo"), accesses=7),
         told("Deep", kind="insight", text="word " * 40),
     ]
-    page = render_reflection(memories, ["major-domo", "paper-dynasty"], ReflectionHistory(NOW, None, 0, 2))
+    page = render_reflection(memories, ["major-domo", "paper-dynasty"], NOW, None, 0, 2)
     assert page == (
         "# Reflection Summary (auto-generated)\n"
         "> Last updated: 2026-11-15 | Last reflection: never | Total reflections: 0\n"

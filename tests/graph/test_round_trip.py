@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
@@ -81,7 +82,7 @@ def test_reading_and_writing_without_a_change_gives_the_same_bytes(
     file = split_file(data)
     assert file.data == data
     fields = load_fields(file.yaml)
-    assert file.with_yaml(rewrite(file.yaml, {"title": fields["title"]}, file.newline)).data == data
+    assert replace(file, yaml=rewrite(file.yaml, {"title": fields["title"]}, file.newline)).data == data
 
 
 @pytest.mark.promise("graph.1-round-trip")

@@ -36,10 +36,6 @@ class GraphPlaces:
     home: Path
     default: Path | None = None
 
-    def of(self, workspace: str, graph: str) -> Path:
-        """Choose the directory of a new graph."""
-        return self.home / slug(workspace) / slug(graph)
-
 
 # Two threads that open a graph for the first time follow it one after the other.
 _turn = Lock()
@@ -70,9 +66,8 @@ class Graphs:
         row = self._row(wanted)
         if row is None and name is not None and name_key(wanted) != _DEFAULT:
             known = ", ".join(info.name for info in self.list()) or "none yet"
-            raise NotFound(
-                f"there is no graph {wanted!r}", hint=f"there are: {known}; `everloom graph import` creates one"
-            )
+            hint = f"there are: {known}; `everloom graph import` creates one"
+            raise NotFound(f"there is no graph {wanted!r}", hint=hint)
         if row is None:
             return self.create(wanted, self._places.default)
         return self._open_row(row, follow=follow)
@@ -93,7 +88,8 @@ class Graphs:
         """Make a graph, or attach one that lies in a directory already."""
         wanted = checked_name(name, "the graph's name")
         known = self._row(wanted)
-        place = Path(directory or self._places.of(self._op.workspace.name, wanted)).expanduser().absolute()
+        usual = self._places.home / slug(self._op.workspace.name) / slug(wanted)
+        place = (directory or usual).expanduser().absolute()
         if known is not None:
             if Disk(Path(known["directory"])).root != Disk(place).root:
                 raise Conflict(f"the graph {wanted!r} is in {known['directory']}", hint="choose another name")

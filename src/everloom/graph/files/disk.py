@@ -163,9 +163,8 @@ class Disk:
     def must_exist(self) -> None:
         """Refuse to go on when the directory is gone: a missing disk is not a deletion of everything."""
         if not self.root.is_dir():
-            raise NotFound(
-                f"the graph's directory {self.root} is not there", hint="mount it, or choose another directory"
-            )
+            hint = "mount it, or choose another directory"
+            raise NotFound(f"the graph's directory {self.root} is not there", hint=hint)
 
 
 def machine_micros() -> int:

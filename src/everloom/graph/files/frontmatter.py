@@ -81,10 +81,6 @@ class MarkdownFile:
         tail = self.tail if self.tail.endswith("\n") else self.tail + self.newline
         return MarkdownFile(self.head, self.yaml, tail, body)
 
-    def with_yaml(self, yaml: str) -> MarkdownFile:
-        """Put other front matter in place."""
-        return MarkdownFile(self.head, yaml, self.tail, self.body)
-
 
 def split_file(data: bytes) -> MarkdownFile:
     """Cut a file at its first two `---` lines."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,7 +30,7 @@ def revise_file(file: MarkdownFile, old: Memory | Edge, new: Memory | Edge) -> b
     if "relations" in changes and isinstance(old, Memory) and isinstance(new, Memory):
         known = load_fields(file.yaml).get("relations")
         changes["relations"] = _revised_relations(known, old.relations, new.relations)
-    result = file.with_yaml(rewrite(file.yaml, changes, file.newline))
+    result = replace(file, yaml=rewrite(file.yaml, changes, file.newline))
     is_same_text = _text(new).strip() == _text(old).strip()
     return (result if is_same_text else result.with_content(_text(new))).data
 
@@ -46,12 +47,9 @@ def _fields(content: Memory | Edge) -> dict[str, FieldValue | None]:
         return {**{name: getattr(content, name) for name in names}, "strength": _number(content.strength), **times}
     return {
         **{name: list(getattr(content, name)) or None for name in LISTS},
-        "id": content.id,
-        "type": content.type,
-        "title": content.title,
+        **{name: getattr(content, name) for name in ("id", "type", "title")},
         "tags": list(content.tags),
-        "importance": _number(content.importance),
-        "confidence": _number(content.confidence),
+        **{name: _number(getattr(content, name)) for name in ("importance", "confidence")},
         **times,
         "relations": [relation_fields(each) for each in content.relations] or None,
     }
@@ -59,15 +57,8 @@ def _fields(content: Memory | Edge) -> dict[str, FieldValue | None]:
 
 def relation_fields(relation: Relation) -> dict[str, str]:
     """Write one side of a relation."""
-    fields = {
-        "target": relation.target,
-        "type": relation.type,
-        "direction": relation.direction,
-        "strength": None if relation.strength is None else _number(relation.strength),
-        "context": relation.context,
-        "edge_id": relation.edge_id,
-    }
-    return {name: text for name, text in fields.items() if text is not None}
+    fields = {name: value for name, value in asdict(relation).items() if value is not None}
+    return {name: _number(value) if name == "strength" else value for name, value in fields.items()}
 
 
 def _revised_relations(raw: Any, old: Iterable[Relation], new: Iterable[Relation]) -> list[Mapping[str, str]] | None:

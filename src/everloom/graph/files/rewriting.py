@@ -251,16 +251,13 @@ def _round_trip(text: str, _before: Mapping[str, Any], changes: Mapping[str, Fie
     return result.replace("\n", newline) if newline != "\n" else result
 
 
-def _style(key: str, value: FieldValue) -> Any:
+def _style(key: str, value: FieldValue | Mapping[str, str]) -> Any:
     """Dress a value so that ruamel writes it as we would."""
     if isinstance(value, str):
         return DoubleQuotedScalarString(value)
-    items = CommentedSeq(
-        CommentedMap({name: DoubleQuotedScalarString(text) for name, text in item.items()})
-        if isinstance(item, Mapping)
-        else DoubleQuotedScalarString(item)
-        for item in value
-    )
+    if isinstance(value, Mapping):
+        return CommentedMap({name: _style(name, text) for name, text in value.items()})
+    items = CommentedSeq(_style("", item) for item in value)
     if key == "tags":
         items.fa.set_flow_style()
     return items

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -85,7 +85,8 @@ def choose_links(
         if other.type == new_type or not _is_close(other, tags, threshold):
             continue
         kind, outgoing = _relation_between(new_type, other.type)
-        found.append(ChosenLink(other, kind, outgoing, _strength(other)))
+        strength = 0.5 if other.similarity is None else round(min(1.0, max(0.0, other.similarity)), 2)
+        found.append(ChosenLink(other, kind, outgoing, strength))
     return found[:_MOST]
 
 
@@ -94,11 +95,6 @@ def _is_close(other: MemoryBrief, tags: Sequence[str], threshold: float) -> bool
     if other.similarity is None:
         return bool(set(tags) & set(other.tags))
     return other.similarity >= threshold
-
-
-def _strength(other: MemoryBrief) -> float:
-    """Turn a similarity into a strength."""
-    return round(min(1.0, max(0.0, 0.5 if other.similarity is None else other.similarity)), 2)
 
 
 def _relation_between(new: str, old: str) -> tuple[str, bool]:
@@ -116,7 +112,10 @@ def _relation_between(new: str, old: str) -> tuple[str, bool]:
 
 def _count_tags(tagged: _Tagged) -> list[TagCount]:
     """Count each tag, commonest first."""
-    counts = Counter(tag for tags in tagged for tag in set(tags))
+    return _ranked(Counter(tag for tags in tagged for tag in set(tags)))
+
+
+def _ranked(counts: Mapping[str, int]) -> list[TagCount]:
     return [TagCount(tag, count) for tag, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
 
 
@@ -139,10 +138,7 @@ def tags_across(tagged: _Tagged, projects: Iterable[str]) -> list[tuple[str, lis
                 spans.setdefault(tag, Counter())[project] += 1
     wide = [(tag, counts) for tag, counts in spans.items() if len(counts) > 1]
     wide.sort(key=lambda each: (-len(each[1]), -each[1].total(), each[0]))
-    return [
-        (tag, [TagCount(name, count) for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))])
-        for tag, counts in wide
-    ]
+    return [(tag, _ranked(counts)) for tag, counts in wide]
 
 
 def suggest_tags(

@@ -105,16 +105,14 @@ def _strongest(alive: Sequence[PageEntry], types: Sequence[str]) -> list[PageEnt
 
 def _render(head: str, chosen: dict[str, list[PageEntry]]) -> str:
     """Write the sections under their head."""
-    parts = [head]
-    for title, kept in chosen.items():
-        parts.append(f"\n## {title}\n" + "".join(f"- {_entry(each)}\n" for each in kept))
-    return "".join(parts)
+    sections = (f"\n## {title}\n" + "".join(_line(each) for each in kept) for title, kept in chosen.items())
+    return head + "".join(sections)
 
 
-def _entry(each: PageEntry) -> str:
+def _line(each: PageEntry) -> str:
     """Write one line: the title as a link, and the tags."""
     tags = f" ({', '.join(each.tags)})" if each.tags else ""
-    return f"{link(each.title, each.path)}{tags}"
+    return f"- {link(each.title, each.path)}{tags}\n"
 
 
 def link(title: str, path: str) -> str:

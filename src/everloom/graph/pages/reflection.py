@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from everloom.clock import from_micros
@@ -19,16 +18,6 @@ _THEMES, _EXAMPLES, _TOP, _INSIGHTS, _PATTERNS = 8, 3, 10, 10, 15
 _PREVIEW, _TITLE = 80, 40
 
 
-@dataclass(frozen=True, slots=True)
-class ReflectionHistory:
-    """What happened to the graph itself."""
-
-    today: datetime
-    last_reflection: datetime | None
-    reflections: int
-    merges: int
-
-
 def write_reflection(graph: OpenGraph) -> Page:
     """Write REFLECTION.md."""
     op, now = graph.op, graph.op.now
@@ -37,28 +26,31 @@ def write_reflection(graph: OpenGraph) -> Page:
         (known,) = unit.all("graph.graph_get", id=graph.id)
         texts = op.index.texts(unit, [row["id"] for row in rows if row["type"] == "insight"])
     last = None if known["reflected_at"] is None else op.local(from_micros(known["reflected_at"]))
-    history = ReflectionHistory(op.local(now), last, known["reflections"], merges_so_far(graph))
+    history = (op.local(now), last, known["reflections"], merges_so_far(graph))
     entries = [entry_from(row, now, texts.get(row["id"], "")) for row in rows]
-    page = render_reflection(entries, graph.options.known_projects, history)
+    page = render_reflection(entries, graph.options.known_projects, *history)
     return write_page(graph, REFLECTION, page, "reflection", "graph.graph_mirrored")
 
 
-def render_reflection(memories: Sequence[PageEntry], projects: Sequence[str], history: ReflectionHistory) -> str:
+def render_reflection(
+    memories: Sequence[PageEntry],
+    projects: Sequence[str],
+    today: datetime,
+    last_reflection: datetime | None,
+    reflections: int,
+    merges: int,
+) -> str:
     """Write the page with its five sections."""
-    last = "never" if history.last_reflection is None else f"{history.last_reflection:%Y-%m-%d}"
+    last = "never" if last_reflection is None else f"{last_reflection:%Y-%m-%d}"
+    head = f"> Last updated: {today:%Y-%m-%d} | Last reflection: {last} | Total reflections: {reflections}"
     sections = [
         ("Themes", "Top tag co-occurrences revealing recurring themes:", _themes(memories)),
         ("Cross-Project Patterns", "Tags that span multiple projects:", _patterns(memories, projects)),
         ("Most Accessed", "Top 10 memories by access count:", _most_accessed(memories)),
         ("Recent Insights", "Insight-type memories:", _insights(memories)),
-        ("Consolidation History", "", [f"- Total merges performed: {history.merges}"]),
+        ("Consolidation History", "", [f"- Total merges performed: {merges}"]),
     ]
-    head = (
-        "# Reflection Summary (auto-generated)\n"
-        f"> Last updated: {history.today:%Y-%m-%d} | Last reflection: {last}"
-        f" | Total reflections: {history.reflections}\n"
-    )
-    return head + "".join(_section(*each) for each in sections)
+    return f"# Reflection Summary (auto-generated)\n{head}\n" + "".join(_section(*each) for each in sections)
 
 
 def _section(title: str, intro: str, lines: Sequence[str]) -> str:
