@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from everloom.semantic.consolidation.results import (
     IntersectionNeed,
@@ -21,7 +21,6 @@ from everloom.semantic.consolidation.results import (
     SubjectNeed,
 )
 from everloom.semantic.parts import BriefUnderstanding
-from everloom.semantic.state import reshape
 
 # A subject that this many passes did not get to is neglected.
 _NEGLECTED_GENERATIONS = 3
@@ -82,14 +81,16 @@ def make_plan(
     for each in sorted(subjects, key=lambda each: (-each.value, each.name)):
         # How many passes did not get to it.
         waited = max(0, generation - each.oldest_generation)
+        named: dict[str, Any] = {"name": each.name, "observation_count": each.observation_count}
+        due: dict[str, Any] = {"new_observation_count": each.new_observation_count, "value": each.value}
+        due["generations_waiting"] = waited
         if each.understanding is None:
-            missing.append(reshape(SubjectNeed, each, generations_waiting=waited))
+            missing.append(SubjectNeed(**named, generation=each.generation, **due))
         else:
-            known = asdict(each.understanding)
-            names = {"subject_names": (each.name,), "last_updated": each.last_updated}
-            stale.append(reshape(StaleUnderstanding, each, **known, **names, generations_waiting=waited))
+            due |= {"last_updated": each.last_updated, "linked_observation_ids": each.linked_observation_ids}
+            stale.append(StaleUnderstanding(**asdict(each.understanding), subject_names=(each.name,), **due))
         if waited >= _NEGLECTED_GENERATIONS:
-            neglected.append(reshape(NeglectedSubject, each, generations_waiting=waited))
+            neglected.append(NeglectedSubject(**named, generations_waiting=waited))
     return ConsolidationPlan(
         sessions=tuple(sorted(sessions, key=lambda each: each.started_at)),
         missing=tuple(missing),
