@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import to_micros
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, value_from
 from everloom.store.contract import Value
 
 # The kind of document that an entry of each target is.
@@ -110,16 +110,7 @@ def write_diary(tx: Transaction, key: str, text: str) -> MemoryEntry:
 
 
 def _entry_from(row: Row) -> MemoryEntry:
-    return MemoryEntry(
-        id=row["id"],
-        target=row["target"],
-        key=row["entry_key"],
-        title=row["title"],
-        content=row["content"],
-        detail=json.loads(row["detail"]),
-        created_at=from_micros(row["created_at"]),
-        updated_at=from_micros(row["updated_at"]),
-    )
+    return value_from(MemoryEntry, row, key=row["entry_key"], detail=json.loads(row["detail"]))
 
 
 def _document(entry: MemoryEntry, now: datetime) -> Document:

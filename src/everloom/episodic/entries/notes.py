@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from datetime import date, datetime
 from typing import Any, Literal
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import to_micros
 from everloom.episodic.being import Being
 from everloom.episodic.scenes.parser import ParsedScene, UnreadableScene, parse_scene
 from everloom.errors import Conflict, NotFound, Rejected
@@ -19,7 +19,7 @@ from everloom.kernel.journal import register
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document
 from everloom.kernel.texts import LONGEST_TEXT, UNSTORABLE, checked
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, value_from
 
 _PARSE_FAILED = "[PARSE_FAILED]"
 # They all go into a prompt; older ones come first, for they have waited longest.
@@ -262,10 +262,4 @@ def pending(unit: Unit) -> int:
 
 
 def _note_from(row: Row) -> BeingNote:
-    return BeingNote(
-        id=row["id"],
-        type=row["kind"],
-        content=row["content"],
-        problem=row["problem"],
-        created_at=from_micros(row["created_at"]),
-    )
+    return value_from(BeingNote, row, type=row["kind"])

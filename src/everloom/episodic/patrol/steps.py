@@ -13,7 +13,6 @@ from datetime import datetime
 
 import numpy as np
 
-from everloom.clock import from_micros
 from everloom.episodic.being import Being
 from everloom.episodic.scenes.clusters import refresh
 from everloom.kernel.embedding import Made
@@ -143,27 +142,3 @@ def passage_of(rows: Iterable[object]) -> tuple[Passage, ...]:
 def clean_text(text: str, most: int) -> str:
     """Make a model's text one that can be kept."""
     return UNSTORABLE.sub("", text).strip()[:most]
-
-
-def report_from(row: Row, steps: Iterable[Row]) -> PatrolReport:
-    """Read a patrol from its rows."""
-    return PatrolReport(
-        id=row["id"],
-        number=row["number"],
-        reason=row["reason"],
-        began_at=from_micros(row["began_at"]),
-        ended_at=None if row["ended_at"] is None else from_micros(row["ended_at"]),
-        steps=tuple(_step_from(step) for step in steps if step["patrol_id"] == row["id"]),
-    )
-
-
-def _step_from(row: Row) -> StepReport:
-    kept = json.loads(row["report"])
-    return StepReport(
-        step=row["step"],
-        counts=kept["counts"],
-        milliseconds=row["milliseconds"],
-        skipped=kept["skipped"],
-        remarks=tuple(kept["remarks"]),
-        at=from_micros(row["at"]),
-    )

@@ -8,6 +8,7 @@ first step that has no row, and nothing is aged twice.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,14 +22,14 @@ from everloom.episodic.patrol.clustering import gather, split
 from everloom.episodic.patrol.consolidation import consolidate
 from everloom.episodic.patrol.intake import take_in
 from everloom.episodic.patrol.reflection import feel, reflect
-from everloom.episodic.patrol.steps import PatrolReport, PatrolRun, Step, age, flag_dying, report_from, revive
+from everloom.episodic.patrol.steps import PatrolReport, PatrolRun, Step, StepReport, age, flag_dying, revive
 from everloom.episodic.scenes.clusters import roots_of
 from everloom.errors import Rejected
 from everloom.kernel.journal import register
 from everloom.kernel.lease import Lease
 from everloom.kernel.tasks import Progress, Report, Work
 from everloom.kernel.workspaces import WorkspaceInfo
-from everloom.store import Unit
+from everloom.store import Unit, value_from
 from everloom.store.contract import FOREVER
 
 _TASK = "patrol"
@@ -192,7 +193,11 @@ def patrol_report(being: Being, limit: int) -> tuple[PatrolReport, ...]:
     with being.op.read() as unit:
         rows = unit.all("episodic.patrol_recent", limit=limit)
         steps = unit.all("episodic.step_of", ids=[row["id"] for row in rows])
-    return tuple(report_from(row, steps) for row in rows)
+    by_patrol: dict[int, list[StepReport]] = {row["id"]: [] for row in rows}
+    for step in steps:
+        kept = json.loads(step["report"])
+        by_patrol[step["patrol_id"]].append(value_from(StepReport, step, **kept | {"remarks": tuple(kept["remarks"])}))
+    return tuple(value_from(PatrolReport, row, steps=tuple(by_patrol[row["id"]])) for row in rows)
 
 
 def census(being: Being) -> dict[str, int]:

@@ -15,7 +15,7 @@ from everloom.episodic.scenes.geometry import Floats, mean_of, pack_vector, unpa
 from everloom.errors import NotFound
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import register
-from everloom.store import Row, Unit
+from everloom.store import Unit, value_from
 
 _ROOTS = {
     "Business": "Work: projects, tasks, decisions, tools, customers.",
@@ -77,12 +77,7 @@ def short(name: str) -> str:
 
 def clusters_of(unit: Unit) -> list[Cluster]:
     """List every cluster with how many scenes it holds."""
-    return [_cluster_from(row) for row in unit.all("episodic.cluster_counts")]
-
-
-def _cluster_from(row: Row) -> Cluster:
-    plain = ("id", "parent_id", "name", "digest", "nodes", "active", "dying")
-    return Cluster(is_root=bool(row["is_root"]), **{name: row[name] for name in plain})
+    return [value_from(Cluster, row) for row in unit.all("episodic.cluster_counts")]
 
 
 def find_cluster(unit: Unit, cluster_id: int) -> Cluster:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import to_micros
 from everloom.episodic.scenes.scene import (
     AXES,
     Emotion,
@@ -26,15 +26,10 @@ from everloom.episodic.scenes.scene import (
 from everloom.kernel.lifecycle import strength_after_patrols
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document, Prepared
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, value_from
 from everloom.store.contract import Value
 
 KIND = "scene"
-# The columns that a node shows as they are.
-_PLAIN = (
-    *("id", "feeling", "importance", "cluster_id", "session_count", "status", "reactivation_count", "death"),
-    *("absorbed_into", "dying_since", "patrol_id"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,13 +168,10 @@ def nodes_of(unit: Unit, ids: Sequence[int]) -> dict[int, Node]:
 
 
 def _node_from(row: Row) -> Node:
-    return Node(
+    return value_from(
+        Node,
+        row,
         scene=scene_from(row["action"], row["body"]),
         themes=tuple(json.loads(row["themes"])),
         emotion=None if row["valence"] is None else Emotion(*(row[axis] for axis in AXES)),
-        fresh=bool(row["fresh"]),
-        pinned=bool(row["pinned"]),
-        last_activated=from_micros(row["last_activated"]),
-        created_at=from_micros(row["created_at"]),
-        **{name: row[name] for name in _PLAIN},
     )

@@ -15,7 +15,7 @@ from everloom.kernel.journal import register
 from everloom.mind.conversation.blocks import decode_blocks, encode_blocks, render_turns, without_thoughts
 from everloom.models.talk import Turn
 from everloom.models.usage import TokenUsage
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, columns_of, value_from
 
 # The store counts money in millionths of a dollar: whole numbers add up exactly on both engines.
 MICRO = 1_000_000
@@ -54,21 +54,16 @@ def keep_exchange(unit: Unit, exchange: Exchange) -> Exchange:
     """Write a new exchange, whose facts wait to be learnt; the answer is what was kept."""
     (fresh,) = register(unit, "exchange", exchange.ended_at)
     micro_dollars = None if exchange.dollars is None else round(exchange.dollars * MICRO)
+    usage = exchange.usage
     unit.run(
         "mind.exchange_add",
         id=fresh,
-        cause=exchange.cause,
-        began_at=to_micros(exchange.began_at),
-        ended_at=to_micros(exchange.ended_at),
-        model=exchange.model,
-        rounds=exchange.rounds,
-        input=exchange.usage.input,
-        output=exchange.usage.output,
-        cache_read=exchange.usage.cached_read,
-        cache_write=exchange.usage.cached_written,
+        **columns_of(exchange, "cause", "began_at", "ended_at", "model", "rounds", "context_tokens", "context_window"),
+        input=usage.input,
+        output=usage.output,
+        cache_read=usage.cached_read,
+        cache_write=usage.cached_written,
         micro_dollars=micro_dollars,
-        context_tokens=exchange.context_tokens,
-        context_window=exchange.context_window,
         facts_state="waiting",
     )
     return replace(exchange, id=fresh, dollars=None if micro_dollars is None else micro_dollars / MICRO)
@@ -88,22 +83,14 @@ def exchanges_from(unit: Unit, rows: Sequence[Row]) -> list[Exchange]:
 
 
 def _exchange_from(row: Row, said: dict[tuple[int, str], list[str]]) -> Exchange:
-    return Exchange(
-        id=row["id"],
-        cause=row["cause"],
-        began_at=from_micros(row["began_at"]),
-        ended_at=from_micros(row["ended_at"]),
-        model=row["model"],
-        usage=TokenUsage(
-            row["input_tokens"], row["output_tokens"], row["cache_read_tokens"], row["cache_write_tokens"]
-        ),
+    tokens = (row[f"{name}_tokens"] for name in ("input", "output", "cache_read", "cache_write"))
+    return value_from(
+        Exchange,
+        row,
+        usage=TokenUsage(*tokens),
         dollars=None if row["micro_dollars"] is None else row["micro_dollars"] / MICRO,
-        context_tokens=row["context_tokens"],
-        context_window=row["context_window"],
-        rounds=row["rounds"],
         heard="\n\n".join(said.get((row["id"], "in"), ())),
         reply="\n\n".join(said.get((row["id"], "out"), ())),
-        withdrawn_at=None if row["withdrawn_at"] is None else from_micros(row["withdrawn_at"]),
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import to_micros
 from everloom.errors import EverloomError, MalformedReply, ProviderError
 from everloom.kernel.journal import register
 from everloom.kernel.operation import Operation
@@ -34,7 +34,7 @@ from everloom.models.talk import (
     Turn,
 )
 from everloom.models.text import DATA_NOTICE, estimate, quoted, shortened, trimmed
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, columns_of, value_from
 
 log = logging.getLogger(__name__)
 
@@ -262,17 +262,9 @@ class CompactionCost:
 def keep_compaction(unit: Unit, position: int, at: datetime, cost: CompactionCost) -> Compaction:
     """Let the array begin anew at an entry that holds a compaction, and record what it took."""
     (fresh,) = register(unit, "compaction", at)
-    unit.run(
-        "mind.compaction_add",
-        id=fresh,
-        position=position,
-        at=to_micros(at),
-        way=cost.way,
-        model=cost.model,
-        tokens_before=cost.tokens_before,
-        tokens_after=cost.tokens_after,
-        micro_dollars=None if cost.dollars is None else round(cost.dollars * MICRO),
-    )
+    micro_dollars = None if cost.dollars is None else round(cost.dollars * MICRO)
+    own = columns_of(cost, "way", "model", "tokens_before", "tokens_after")
+    unit.run("mind.compaction_add", id=fresh, position=position, at=to_micros(at), micro_dollars=micro_dollars, **own)
     return compactions_in(unit, 1)[0]
 
 
@@ -282,17 +274,9 @@ def compactions_in(unit: Unit, limit: int) -> list[Compaction]:
 
 
 def _compaction_from(row: Row) -> Compaction:
-    return Compaction(
-        id=row["id"],
-        at=from_micros(row["at"]),
-        way=row["way"],
-        model=row["model"],
-        tokens_before=row["tokens_before"],
-        tokens_after=row["tokens_after"],
-        dollars=None if row["micro_dollars"] is None else row["micro_dollars"] / MICRO,
-        position=row["position"],
-        text="".join(block.text for block in decode_blocks(row["blocks"]) if isinstance(block, Compacted)),
-    )
+    dollars = None if row["micro_dollars"] is None else row["micro_dollars"] / MICRO
+    text = "".join(block.text for block in decode_blocks(row["blocks"]) if isinstance(block, Compacted))
+    return value_from(Compaction, row, dollars=dollars, text=text)
 
 
 def outline(turns: Sequence[Turn], budget: int) -> str:

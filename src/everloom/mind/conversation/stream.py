@@ -14,12 +14,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import to_micros
 from everloom.errors import Conflict, NotFound, ProviderBusy, ProviderError, Rejected
 from everloom.kernel.journal import register
 from everloom.kernel.texts import checked, checked_name, storable
 from everloom.mind.ports import MindSetup
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, columns_of, value_from
 from everloom.store.contract import FOREVER
 
 _LONGEST_PAGE = 1_000
@@ -169,20 +169,9 @@ class Stream:
 def _add_message(unit: Unit, message: StreamMessage, key: str | None = None) -> int:
     """Write a new message into the log; the answer is its id."""
     (fresh,) = register(unit, "message", message.at)
-    unit.run(
-        "mind.message_add",
-        id=fresh,
-        direction=message.direction,
-        channel=message.channel,
-        address=message.address,
-        key=key,
-        text=message.text,
-        haystack=_normalise(message.text),
-        at=to_micros(message.at),
-        state=message.state,
-        is_whole=int(message.is_whole),
-        exchange=message.exchange_id,
-    )
+    own = columns_of(message, "direction", "channel", "address", "text", "at", "state", "is_whole")
+    links = {"id": fresh, "key": key, "exchange": message.exchange_id}
+    unit.run("mind.message_add", haystack=_normalise(message.text), **own, **links)
     return fresh
 
 
@@ -209,21 +198,7 @@ def _get_message(unit: Unit, message_id: int) -> StreamMessage:
 
 
 def _message_from(row: Row) -> StreamMessage:
-    return StreamMessage(
-        id=row["id"],
-        direction=row["direction"],
-        channel=row["channel"],
-        address=row["address"],
-        text=row["text"],
-        at=from_micros(row["at"]),
-        state=row["state"],
-        is_whole=bool(row["is_whole"]),
-        exchange_id=row["exchange_id"],
-        attempts=row["attempts"],
-        not_before=from_micros(row["not_before"]) if row["not_before"] else None,
-        last_error=row["last_error"],
-        refusals=row["refusals"],
-    )
+    return value_from(StreamMessage, row)
 
 
 def _holding(unit: Unit, pieces: Sequence[str], limit: int, before: int) -> list[StreamMessage]:

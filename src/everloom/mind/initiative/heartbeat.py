@@ -23,7 +23,7 @@ from everloom.mind.ports import MindSetup
 from everloom.mind.prompts import prompt_named
 from everloom.models.ask import Passage, Question, Thinker
 from everloom.models.text import shortened
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, value_from
 from everloom.store.contract import FOREVER
 
 if TYPE_CHECKING:
@@ -88,11 +88,7 @@ class Heartbeats:
     def recent(self, limit: int = 20) -> list[Heartbeat]:
         """List heartbeats, newest first."""
         with self._op.read() as unit:
-            rows = unit.all("archive.heartbeat_recent", limit=limit)
-        return [
-            Heartbeat(row["id"], from_micros(row["at"]), row["outcome"], row["reason"], row["exchange_id"])
-            for row in rows
-        ]
+            return [value_from(Heartbeat, row) for row in unit.all("archive.heartbeat_recent", limit=limit)]
 
     def is_due(self) -> bool:
         """Say whether a slot has passed without a heartbeat; however many passed, one is due."""
