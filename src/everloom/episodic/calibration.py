@@ -204,11 +204,7 @@ def _embed_cues(embedding: Embedding, cues: Sequence[str]) -> Floats:
 
 def _compare_memory(rows: Floats, strange: Floats) -> tuple[Floats, Floats]:
     """Compare each text with the nearest other one, and cues about anything with the text that is nearest to them."""
-    right = []
-    for number, row in enumerate(rows):
-        near = rows @ row
-        near[number] = -1.0
-        right.append(near.max())
+    right = [np.delete(rows @ row, number).max() for number, row in enumerate(rows)]
     return np.array(right, np.float32), (strange @ rows.T).max(axis=1)
 
 

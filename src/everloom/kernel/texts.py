@@ -89,6 +89,14 @@ def checked_name(name: object, what: str) -> str:
     return folded
 
 
+def checked_limit(limit: int, most: int, what: str = "hits") -> int:
+    """Accept how many answers are wanted at most."""
+    if not 1 <= limit <= most:
+        message = f"the limit must be between 1 and {most:,}, not {limit:,}"
+        raise Rejected(message, hint=f"ask for fewer {what}, or for at least one")
+    return limit
+
+
 def name_key(name: str) -> str:
     """Fold a name to the key under which it is found: case, and runs of space, `_` and `-`, do not matter."""
     return _NAME_BREAKS.sub(" ", unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())).strip()

@@ -64,24 +64,15 @@ class _SubCluster:
     digest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _ClusterSplit:
-    """What is to be born of one cluster."""
-
-    cluster: Cluster
-    groups: tuple[_SubCluster, ...]
-
-
 def split(run: PatrolRun) -> Change:
     """❻ Let crowded clusters give birth."""
-    splits: list[_ClusterSplit] = []
+    splits: list[tuple[Cluster, Sequence[_SubCluster]]] = []
     remarks: list[str] = []
     with run.op.read() as unit:
         crowded = [cluster for cluster in clusters_of(unit) if cluster.active > _TOO_MANY]
     for cluster in crowded:
-        found = (_ask(run, cluster, remarks) if run.thinker is not None else None) or _cut(run, cluster)
-        if found is not None and found.groups:
-            splits.append(found)
+        asked = None if run.thinker is None else _ask(run, cluster, remarks)
+        splits.append((cluster, _cut(run, cluster) if asked is None else asked))
     reason = f"{NO_MODEL}: split by vectors" if run.thinker is None and crowded else None
 
     def change(tx: Transaction) -> StepOutcome:
@@ -92,9 +83,7 @@ def split(run: PatrolRun) -> Change:
     return change
 
 
-def _plan_by_vectors(
-    cluster: Cluster, vectors: Mapping[int, Floats], active: int, threshold: float
-) -> _ClusterSplit | None:
+def _plan_by_vectors(cluster: Cluster, vectors: Mapping[int, Floats], threshold: float) -> Sequence[_SubCluster]:
     """Decide which groups leave a cluster, from their vectors alone. Touches nothing.
 
     A root lets go what holds together; of a sub-cluster, all but the largest part leaves. At least one part does.
@@ -102,21 +91,21 @@ def _plan_by_vectors(
     ids, rows = stack_vectors(vectors)
     parts = leaves(rows, _TOO_MANY, _LEAST_BY_VECTORS) if len(ids) >= 2 * _LEAST_BY_VECTORS else []
     if len(parts) < 2:
-        return None
+        return ()
     if cluster.is_root:
         ranked = sorted(parts, key=lambda part: -coherence(rows[part]))
         going = [part for part in ranked if coherence(rows[part]) >= threshold] or ranked[:1]
     else:
         going = sorted(parts, key=len)[:-1]
     groups = [_SubCluster(tuple(by_centrality([ids[place] for place in part], rows[part]))) for part in going]
-    return _ClusterSplit(cluster, _keep_back(groups, active))
+    return _keep_back(groups, cluster.active)
 
 
-def plan_by_model(
-    cluster: Cluster, ids: Sequence[int], active: int, answer: SplitAnswer
-) -> tuple[_ClusterSplit, list[str]]:
-    """Decide what of a model's answer to believe. Touches nothing."""
-    free, groups, remarks = set(ids), [], []
+def _plan_by_model(
+    cluster: Cluster, ids: Sequence[int], answer: SplitAnswer, remarks: list[str]
+) -> Sequence[_SubCluster]:
+    """Decide what of a model's answer to believe, and remark on the rest. Touches nothing else."""
+    free, groups = set(ids), []
     for part in answer.parts:
         members = [item for item in dict.fromkeys(part.node_ids) if item in free]
         if ignored := len(set(part.node_ids)) - len(members):
@@ -126,10 +115,10 @@ def plan_by_model(
             continue
         free -= set(members)
         groups.append(_SubCluster(tuple(members), _one_line(part.name), _one_line(part.digest)))
-    kept = _keep_back(groups, active)
+    kept = _keep_back(groups, cluster.active)
     if len(kept) < len(groups):
         remarks.append(f"kept a part in cluster {cluster.id}, so that {_LEAST} scenes remain")
-    return _ClusterSplit(cluster, kept), remarks
+    return kept
 
 
 def _one_line(text: str) -> str:
@@ -144,7 +133,7 @@ def _keep_back(groups: Sequence[_SubCluster], active: int) -> tuple[_SubCluster,
     return tuple(kept)
 
 
-def _ask(run: PatrolRun, cluster: Cluster, remarks: list[str]) -> _ClusterSplit | None:
+def _ask(run: PatrolRun, cluster: Cluster, remarks: list[str]) -> Sequence[_SubCluster] | None:
     """Ask the model for topics; None when it fails, so that the vectors decide."""
     with run.op.read() as unit:
         ids = _active_in(unit, cluster.id)[-_MOST_SHOWN:]
@@ -162,17 +151,15 @@ def _ask(run: PatrolRun, cluster: Cluster, remarks: list[str]) -> _ClusterSplit 
     except ProviderError as error:
         remarks.append(f"cluster {cluster.id}: {error.message}; split by vectors instead")
         return None
-    found, ignored = plan_by_model(cluster, ids, cluster.active, answer)
-    remarks += ignored
-    return found
+    return _plan_by_model(cluster, ids, answer, remarks)
 
 
-def _cut(run: PatrolRun, cluster: Cluster) -> _ClusterSplit | None:
+def _cut(run: PatrolRun, cluster: Cluster) -> Sequence[_SubCluster]:
     """Let the vectors decide."""
     with run.op.read() as unit:
         vectors = run.op.embedding.held(unit, _active_in(unit, cluster.id)[-_AT_ONCE:])
         threshold = thresholds_of(run.being, unit).cluster
-    return _plan_by_vectors(cluster, dict(sorted(vectors.items())), cluster.active, threshold)
+    return _plan_by_vectors(cluster, dict(sorted(vectors.items())), threshold)
 
 
 def _active_in(unit: Unit, cluster_id: int) -> list[int]:
@@ -181,17 +168,17 @@ def _active_in(unit: Unit, cluster_id: int) -> list[int]:
     return sorted(row["id"] for row in rows if row["status"] == "active")
 
 
-def _write_splits(tx: Transaction, splits: Iterable[_ClusterSplit]) -> tuple[int, int]:
+def _write_splits(tx: Transaction, splits: Iterable[tuple[Cluster, Sequence[_SubCluster]]]) -> tuple[int, int]:
     """Make the new clusters and move what is still active and still there; both sides keep at least two."""
     born = moved = 0
     touched: set[int] = set()
-    for each in splits:
-        here = set(_active_in(tx.unit, each.cluster.id))
-        for group in each.groups:
+    for cluster, groups in splits:
+        here = set(_active_in(tx.unit, cluster.id))
+        for group in groups:
             members = [item for item in group.members if item in here]
             if len(members) < _LEAST or len(here) - len(members) < _LEAST:
                 continue
-            touched |= {each.cluster.id, _give_birth(tx, each.cluster, group, members)}
+            touched |= {cluster.id, _give_birth(tx, cluster, group, members)}
             here -= set(members)
             born, moved = born + 1, moved + len(members)
     refresh(tx.unit, tx.op.embedding, touched)

@@ -117,16 +117,14 @@ def _why_not(item: int, nodes: Mapping[int, Node], spent: set[int]) -> str | Non
 def consolidate(run: PatrolRun) -> Change:
     """❹ Merge what is one, and let go what is spent."""
     if run.thinker is None:
-        return lambda tx: _fade_only(tx, run)
+        # The dying fade that nobody recalled, and nothing is fresh any more.
+        return lambda tx: StepOutcome(
+            counts={"faded": _fade(tx, run), "settled": tx.unit.run("episodic.unfresh_all")},
+            skipped=f"{NO_MODEL}: nothing was merged",
+        )
     plan, now = _ask(run), run.op.now
     ready = run.prepare([scene_document(merge.content, now) for merge in plan.merges])
     return lambda tx: _write(tx, run, plan, ready)
-
-
-def _fade_only(tx: Transaction, run: PatrolRun) -> StepOutcome:
-    """Let the dying fade that nobody recalled; nothing is fresh any more."""
-    counts = {"faded": _fade(tx, run), "settled": tx.unit.run("episodic.unfresh_all")}
-    return StepOutcome(counts=counts, skipped=f"{NO_MODEL}: nothing was merged")
 
 
 def _fade(tx: Transaction, run: PatrolRun) -> int:

@@ -24,10 +24,10 @@ from everloom.episodic.patrol.intake import take_in
 from everloom.episodic.patrol.reflection import feel, reflect
 from everloom.episodic.patrol.steps import PatrolReport, PatrolRun, Step, StepReport, age, flag_dying, revive
 from everloom.episodic.scenes.clusters import roots_of
-from everloom.errors import Rejected
 from everloom.kernel.journal import register
 from everloom.kernel.lease import Lease
 from everloom.kernel.tasks import Progress, Report, Work
+from everloom.kernel.texts import checked_limit
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.store import Unit, value_from
 from everloom.store.contract import FOREVER
@@ -121,14 +121,7 @@ def _begin(being: Being, lease: Lease) -> tuple[PatrolRun, list[str]]:
             unit.run("episodic.patrol_add", id=fresh, reason=reason, at=to_micros(tx.at))
             (row,) = unit.all("episodic.patrol_open")
         done = {step["step"] for step in unit.all("episodic.step_of", ids=[row["id"]])}
-    run = PatrolRun(
-        being=being,
-        op=op,
-        id=row["id"],
-        number=row["number"],
-        began_at=from_micros(row["began_at"]),
-        thinker=being.thinker(),
-    )
+    run = value_from(PatrolRun, row, being=being, op=op, thinker=being.thinker())
     return run, [name for name in STEPS if name not in done]
 
 
@@ -186,10 +179,7 @@ def patrol_if_many_wait(being: Being, work: Work, kept: NotesUpdated) -> NotesUp
 
 def patrol_report(being: Being, limit: int) -> tuple[PatrolReport, ...]:
     """Read the newest patrols with their steps."""
-    if not 1 <= limit <= 1000:
-        raise Rejected(
-            f"the limit must be between 1 and 1000, not {limit}", hint="ask for fewer patrols, or for at least one"
-        )
+    checked_limit(limit, 1_000, "patrols")
     with being.op.read() as unit:
         rows = unit.all("episodic.patrol_recent", limit=limit)
         steps = unit.all("episodic.step_of", ids=[row["id"] for row in rows])

@@ -22,6 +22,7 @@ from everloom.episodic.scenes.scene import AXES, Emotion, fold_text
 from everloom.errors import Rejected
 from everloom.kernel.journal import count_access
 from everloom.kernel.search import Nearest, Scope
+from everloom.kernel.texts import checked_limit
 from everloom.store import Unit
 
 _SCENES = Scope(kinds=frozenset({KIND}))
@@ -132,16 +133,9 @@ def _living(unit: Unit, ids: Sequence[int]) -> AbstractSet[int]:
 
 def _mix(texts: Iterable[str], chance: random.Random) -> tuple[str, ...]:
     """Mix actions and feelings so that the borders between scenes blur; none of them may close the tag."""
-    harmless = (_TAG.sub("‹", text) for text in texts)
-    return fisher_yates([text for text in harmless if text], chance)
-
-
-def fisher_yates(items: Sequence[str], chance: random.Random) -> tuple[str, ...]:
-    """Shuffle so that every order is equally likely."""
-    mixed = list(items)
-    for last in range(len(mixed) - 1, 0, -1):
-        other = chance.randint(0, last)
-        mixed[last], mixed[other] = mixed[other], mixed[last]
+    mixed = [harmless for text in texts if (harmless := _TAG.sub("‹", text))]
+    # The contract's Fisher-Yates: every order is equally likely.
+    chance.shuffle(mixed)
     return tuple(mixed)
 
 
@@ -161,10 +155,7 @@ def recall_memory(
     being: Being, cluster_id: int | None, limit: int, query: str | None, *, no_nodes: bool = False
 ) -> ClusterMemory:
     """List the clusters, or bring back one cluster's scenes."""
-    if not 1 <= limit <= 100:
-        raise Rejected(
-            f"the limit must be between 1 and 100, not {limit}", hint="ask for fewer scenes, or for at least one"
-        )
+    checked_limit(limit, 100, "scenes")
     if cluster_id is None:
         return _list_clusters(being, query)
     with being.op.read() as unit:

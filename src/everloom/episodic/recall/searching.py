@@ -14,7 +14,7 @@ from everloom.episodic.scenes.node import Node, nodes_of
 from everloom.episodic.scenes.scene import fold_text
 from everloom.errors import Rejected
 from everloom.kernel.search import Scope
-from everloom.kernel.texts import checked
+from everloom.kernel.texts import checked, checked_limit
 from everloom.store import Unit
 from everloom.store.contract import FOREVER
 
@@ -69,10 +69,7 @@ def search_memory(being: Being, query: str, mode: SearchMode, limit: int) -> Fou
     """Find scenes by meaning and by literal words; a scene counts once a call."""
     if mode not in ("or", "and"):
         raise Rejected(f"there is no mode {mode!r}", hint="use 'or' or 'and'")
-    if not 1 <= limit <= _MOST_HITS:
-        raise Rejected(
-            f"the limit must be between 1 and {_MOST_HITS}, not {limit}", hint="ask for fewer hits, or for at least one"
-        )
+    checked_limit(limit, _MOST_HITS)
     terms = list(dict.fromkeys(checked(query, "the query", _LONGEST_QUERY).split()))[:_MOST_TERMS]
     with being.op.read() as unit:
         held = _find_literally(unit, terms, mode)
@@ -120,11 +117,7 @@ def search_history(
     being: Being, query: str | None, begin: datetime | None, end: datetime | None, limit: int
 ) -> tuple[SaidMessage, ...]:
     """Find pieces of conversations by what they say and when they were said."""
-    if not 1 <= limit <= _MOST_HISTORY:
-        raise Rejected(
-            f"the limit must be between 1 and {_MOST_HISTORY}, not {limit}",
-            hint="ask for fewer messages, or for at least one",
-        )
+    checked_limit(limit, _MOST_HISTORY, "messages")
     kinds = being.policy.history_kinds
     if query is not None and query.strip():
         scope = Scope(kinds=frozenset(kinds), happened_from=begin, happened_until=end)

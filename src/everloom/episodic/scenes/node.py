@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -78,13 +78,7 @@ class Node:
     @property
     def content(self) -> SceneContent:
         """Take what was told of it, without its life."""
-        return SceneContent(
-            scene=self.scene,
-            feeling=self.feeling,
-            themes=self.themes,
-            importance=self.importance,
-            emotion=self.emotion,
-        )
+        return SceneContent(**{each.name: getattr(self, each.name) for each in fields(SceneContent)})
 
 
 def scene_document(content: SceneContent, at: datetime, session_id: int | None = None) -> Document:

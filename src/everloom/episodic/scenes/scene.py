@@ -89,14 +89,7 @@ class Scene:
 
     def as_json(self) -> dict[str, Any]:
         """Write the scene as the contract's object."""
-        return {
-            "action": self.action,
-            "actors": list(self.actors),
-            "when": [each.as_json() for each in self.when],
-            "setting": self.setting,
-            "dialogue": list(self.dialogue),
-            "sensory": list(self.sensory),
-        }
+        return {**asdict(self), "when": [each.as_json() for each in self.when]}
 
     @property
     def day(self) -> dt.date | None:
@@ -130,9 +123,7 @@ class SceneContent:
             "themes": "\n".join(self.themes),
             "when": "\n".join(f"{each.date} {each.action} {each.feeling}".strip() for each in scene.when),
             "setting": scene.setting,
-            "actors": "\n".join(scene.actors),
-            "dialogue": "\n".join(scene.dialogue),
-            "sensory": "\n".join(scene.sensory),
+            **{name: "\n".join(getattr(scene, name)) for name in ("actors", "dialogue", "sensory")},
         }
 
     @property

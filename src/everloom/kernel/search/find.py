@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from everloom.clock import Clock, from_micros, to_micros, zone_named
-from everloom.errors import Rejected
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.search.bias import Claims, applied, at
 from everloom.kernel.search.diversity import Candidate, fold
@@ -25,7 +24,7 @@ from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
 from everloom.kernel.search.recipe import DEFAULT, Recipe
 from everloom.kernel.search.score import Asked, Scores, scored
 from everloom.kernel.search.when import Span, anchor_in, mentions_time, timed
-from everloom.kernel.texts import analyse, checked, spellings
+from everloom.kernel.texts import analyse, checked, checked_limit, spellings
 from everloom.store import Row, Store, Unit
 
 LONGEST_CUE = 20_000
@@ -98,11 +97,7 @@ class Finder:
         `among` ranks exactly these documents, which a search over everything might not get to. `where` is asked, inside
         the unit of work, which of some candidates may be answered.
         """
-        if not 1 <= limit <= _MOST_HITS:
-            raise Rejected(
-                f"the limit must be between 1 and {_MOST_HITS:,}, not {limit:,}",
-                hint="ask for fewer hits, or for at least one",
-            )
+        checked_limit(limit, _MOST_HITS)
         question = checked(cue, "the question", LONGEST_CUE)
         now = within.as_of or self._clock.now()
         vectors = self._embedding.probe(question, workspace) if recipe.vectors else None
