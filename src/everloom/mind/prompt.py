@@ -24,12 +24,6 @@ from everloom.models.text import quoted
 LONGEST_PAGE = 20_000
 _LONGEST_STATUS = 10_000
 LONGEST_DAY = 4_000
-_NOW = "# Now"
-_IDENTITY_HEADING = "# Notes: who you are, and with whom"
-_DURABLE_HEADING = "# Notes: what is kept"
-_DAILY_HEADING = "# Notes: yesterday and today"
-_STATUS_HEADING = "# Notes: the status, each field with the time it changed"
-_MEMORY_HEADING = "# Your memory"
 
 LANDSCAPE = prompt_named("landscape") + "\n"
 
@@ -90,17 +84,17 @@ class Prompt:
         today = self._op.today
         days = (daily_name(today - timedelta(days=1)), daily_name(today))
         return (
-            PromptSection(_IDENTITY_HEADING, IDENTITY, LONGEST_PAGE),
-            PromptSection(_DURABLE_HEADING, DURABLE, LONGEST_PAGE),
-            PromptSection(_DAILY_HEADING, days, LONGEST_DAY, keeps_end=True),
-            PromptSection(_STATUS_HEADING, (STATUS,), _LONGEST_STATUS),
+            PromptSection("# Notes: who you are, and with whom", IDENTITY, LONGEST_PAGE),
+            PromptSection("# Notes: what is kept", DURABLE, LONGEST_PAGE),
+            PromptSection("# Notes: yesterday and today", days, LONGEST_DAY, keeps_end=True),
+            PromptSection("# Notes: the status, each field with the time it changed", (STATUS,), _LONGEST_STATUS),
         )
 
     def _build(self, sections: Sequence[PromptSection], now: datetime) -> str:
         place = self._op.workspace
-        time = f"{_NOW}\n\n{shown(now, self._op.zone)} ({place.time_zone})\nWorkspace: {place.name}"
+        time = f"# Now\n\n{shown(now, self._op.zone)} ({place.time_zone})\nWorkspace: {place.name}"
         written = [self._write(section) for section in sections]
-        return "\n\n".join([time, *filter(None, written), f"{_MEMORY_HEADING}\n\n{LANDSCAPE}"])
+        return "\n\n".join([time, *filter(None, written), f"# Your memory\n\n{LANDSCAPE}"])
 
     def _write(self, section: PromptSection) -> str:
         pages = [page(name, body, section) for name in section.names if (body := self._notes.show(name))]

@@ -108,7 +108,7 @@ def mind_tasks(setups: _Setups) -> Sequence[MindTask]:
     """Make all tasks of the mind, in the order in which they run."""
     return [
         MindTask("facts", setups, _count_facts, _learn_facts),
-        MindTask("schedule", setups, lambda setup: Schedule(setup).due_count(), _send_scheduled),
+        MindTask("schedule", setups, lambda setup: len(Schedule(setup).due()), _send_scheduled),
         MindTask("heartbeat", setups, lambda setup: int(Heartbeats(setup).is_due()), _beat),
         MindTask("self_awareness", setups, lambda setup: int(SelfAwareness(setup, Notes(setup)).is_due()), _look_back),
     ]

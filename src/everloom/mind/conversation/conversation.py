@@ -129,10 +129,9 @@ class Conversation(Stream):
             exchange = Exchange(id=0, cause=cause, began_at=now, ended_at=now, reply=said)
             # Outside the transaction: vectors take time, and the store must not wait for them.
             prepared = self._prepare([SpokenLine("agent", place, said, now)])
-            to = StreamMessage(id=0, direction="in", channel=place, address=address, text="", at=now, state="answered")
             with op.write("speak") as writing:
                 kept, _ = self._keep(writing.unit, exchange, [Turn("assistant", (TextBlock(said),))], prepared)
-                add_reply(writing.unit, said, to, now, kept.id)
+                add_reply(writing.unit, said, now, channel=place, address=address, exchange=kept.id)
                 also(writing.unit, kept.id)
         return kept
 
@@ -265,7 +264,8 @@ class Conversation(Stream):
             # The mark is conditional on each message still waiting: whoever was answered elsewhere undoes this turn.
             if unit.run("mind.message_answered", ids=ids, exchange=kept.id) != len(ids):
                 raise Conflict("a message of this turn was answered or withdrawn in the meantime")
-            add_reply(unit, answered.reply, newest, now, kept.id)
+            to = {"channel": newest.channel, "address": newest.address}
+            add_reply(unit, answered.reply, now, **to, exchange=kept.id)
         return kept
 
     def _keep(
@@ -306,7 +306,7 @@ class Conversation(Stream):
         if stream.is_given_up(messages, error):
             unit.run("mind.message_refused", **noted)
             text = _REFUSED.format(stream.printable(getattr(error, "message", str(error))))
-            add_reply(unit, text, messages[0], now)
+            add_reply(unit, text, now, channel=messages[0].channel, address=messages[0].address)
             return
         until = to_micros(now + stream.pause_after(max(each.attempts for each in messages), error))
         unit.run("mind.message_postponed", not_before=until, **noted)

@@ -19,7 +19,7 @@ from everloom.errors import Conflict, NotFound, ProviderBusy, ProviderError, Rej
 from everloom.kernel.journal import register
 from everloom.kernel.texts import checked, checked_name, storable
 from everloom.mind.ports import MindSetup
-from everloom.store import Row, Unit, columns_of, value_from
+from everloom.store import Row, Unit, value_from
 from everloom.store.contract import FOREVER
 
 _LONGEST_PAGE = 1_000
@@ -68,23 +68,15 @@ class Stream:
         """Take a message in for good; one that comes again under the same key of its channel is kept once."""
         kept, place = checked(text, "the message"), checked_name(channel, "the channel")
         sender_key = None if key is None else checked_name(key, "the message's key")
-        message = StreamMessage(
-            id=0,
-            direction="in",
-            channel=place,
-            address=storable(address, "the address"),
-            text=kept,
-            at=self._op.now,
-            state="waiting",
-            is_whole=is_whole,
-        )
+        to = storable(address, "the address")
         with self._op.write("receive") as writing:
             unit = writing.unit
             # Inside the transaction, so that a channel that hands the same message in twice at once makes one of it.
             known = None if key is None else unit.one("mind.message_by_key", channel=place, key=sender_key)
             if known is not None:
                 return _message_from(known)
-            return _get_message(unit, _add_message(unit, message, sender_key))
+            own = {"direction": "in", "channel": place, "address": to, "key": sender_key, "is_whole": int(is_whole)}
+            return _get_message(unit, _add_message(unit, kept, writing.at, state="waiting", exchange=None, **own))
 
     def waiting(self) -> list[StreamMessage]:
         """List what came in and is not answered, oldest first."""
@@ -166,28 +158,17 @@ class Stream:
                 raise Conflict(f"message {message_id} is {found.state} and cannot become {to}", current=found.state)
 
 
-def _add_message(unit: Unit, message: StreamMessage, key: str | None = None) -> int:
+def _add_message(unit: Unit, text: str, at: datetime, **columns: str | int | None) -> int:
     """Write a new message into the log; the answer is its id."""
-    (fresh,) = register(unit, "message", message.at)
-    own = columns_of(message, "direction", "channel", "address", "text", "at", "state", "is_whole")
-    links = {"id": fresh, "key": key, "exchange": message.exchange_id}
-    unit.run("mind.message_add", haystack=_normalise(message.text), **own, **links)
+    (fresh,) = register(unit, "message", at)
+    unit.run("mind.message_add", id=fresh, text=text, haystack=_normalise(text), at=to_micros(at), **columns)
     return fresh
 
 
-def add_reply(unit: Unit, text: str, to: StreamMessage, at: datetime, exchange: int | None = None) -> None:
-    """Write a message that the channel of another one has to deliver."""
-    message = StreamMessage(
-        id=0,
-        direction="out",
-        channel=to.channel,
-        address=to.address,
-        text=text,
-        at=at,
-        state="unsent",
-        exchange_id=exchange,
-    )
-    _add_message(unit, message)
+def add_reply(unit: Unit, text: str, at: datetime, *, channel: str, address: str, exchange: int | None = None) -> None:
+    """Write a message that a channel has to deliver."""
+    to = {"channel": channel, "address": address, "exchange": exchange}
+    _add_message(unit, text, at, direction="out", state="unsent", is_whole=0, key=None, **to)
 
 
 def _get_message(unit: Unit, message_id: int) -> StreamMessage:

@@ -6,6 +6,7 @@ through the same lease, array, log and outbox as every answer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -69,15 +70,6 @@ class Heartbeat:
     exchange_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _LogView:
-    """What a heartbeat sees of the log: its end, and who wrote last."""
-
-    said: tuple[SpokenLine, ...]
-    last: Row | None
-    is_waiting: bool
-
-
 class Heartbeats:
     """The heartbeats of one workspace."""
 
@@ -103,16 +95,19 @@ class Heartbeats:
 
     def beat(self, conversation: Conversation, notes: Notes) -> Heartbeat:
         """Wonder once whether to speak first, and record what came of it."""
-        view, policy = self._view(), self._setup.policy
-        stand = read_awareness(view.said, self._op.now, self._op.zone)
-        thinker, to = self._setup.thinker(), view.last
+        thinker, policy = self._setup.thinker(), self._setup.policy
+        with self._op.read() as unit:
+            said = said_before(unit, FOREVER, _READ)[::-1]
+            is_waiting = bool(unit.all("mind.message_in_state", state="waiting"))
+            to = unit.one("archive.written_last")
+        stand = read_awareness(said, self._op.now, self._op.zone)
         forbidden = reason_to_be_silent(stand, policy.quiet_from, policy.quiet_until)
         if forbidden is not None:
             return self._record("suppressed", forbidden)
-        if to is None or thinker is None or view.is_waiting:
+        if to is None or thinker is None or is_waiting:
             return self._record("silent", _obstacle(to, thinker))
         try:
-            wish = self._wish(thinker, notes, stand, view)
+            wish = self._wish(thinker, notes, stand, said[-_SHOWN:])
         except ProviderError as error:
             return self._record("failed", shortened(error.message))
         reason = shortened(wish.reason) or "no reason given"
@@ -136,25 +131,19 @@ class Heartbeats:
             return self._record("silent", error.message)
         return made[-1]
 
-    def _wish(self, thinker: Thinker, notes: Notes, stand: Awareness, view: _LogView) -> Wish:
+    def _wish(self, thinker: Thinker, notes: Notes, stand: Awareness, said: Sequence[SpokenLine]) -> Wish:
         parts = [f"{name}:\n{text[:_LONGEST_NOTE]}" for name in _NOTES if (text := notes.read(name))]
         parts.append(f"{STATUS}:\n{notes.show(STATUS) or '{}'}")
         parts.append(f"How it stands:\n{stand.describe()}")
-        said = "\n".join(
+        lines = "\n".join(
             f"[{self._op.local(each.at):%Y-%m-%d %H:%M}] {'you' if each.speaker == 'agent' else 'person'}: "
             f"{shortened(each.text, _LONGEST_SHOWN)}"
-            for each in view.said[-_SHOWN:]
+            for each in said
         )
-        parts.append(f"The last messages:\n{said}")
+        parts.append(f"The last messages:\n{lines}")
         material = (Passage("\n\n".join(parts)),)
         question = Question(purpose="heartbeat", task=_TASK, passages=material, max_tokens=600, is_routine=True)
         return thinker.answer(question, Wish)
-
-    def _view(self) -> _LogView:
-        with self._op.read() as unit:
-            said = tuple(said_before(unit, FOREVER, _READ)[::-1])
-            is_waiting = bool(unit.all("mind.message_in_state", state="waiting"))
-            return _LogView(said, unit.one("archive.written_last"), is_waiting)
 
     def _record(self, outcome: _Result, reason: str) -> Heartbeat:
         with self._op.write("heartbeat") as writing:

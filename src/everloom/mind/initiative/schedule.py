@@ -96,16 +96,10 @@ class Schedule:
                 raise NotFound(f"no message {scheduled_id} is scheduled", hint="list_scheduled prints the ids")
             writing.event(id=scheduled_id)
 
-    def due_count(self) -> int:
-        """Count the messages whose time has come."""
-        with self._op.read() as unit:
-            row = unit.one("archive.scheduled_due_count", now=to_micros(self._op.now))
-        return 0 if row is None else int(row["count"])
-
-    def due(self, limit: int = _MOST_WAITING) -> list[Scheduled]:
+    def due(self) -> list[Scheduled]:
         """List the messages whose time has come."""
         with self._op.read() as unit:
-            rows = unit.all("archive.scheduled_due", now=to_micros(self._op.now), limit=limit)
+            rows = unit.all("archive.scheduled_due", now=to_micros(self._op.now), limit=_MOST_WAITING)
         return [self._scheduled(row) for row in rows]
 
     def deliver(self, each: Scheduled, conversation: Conversation) -> None:

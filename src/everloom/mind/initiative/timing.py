@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import takewhile
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -67,15 +68,10 @@ class Awareness:
 
 def read_awareness(said: Sequence[SpokenLine], now: datetime, zone: ZoneInfo) -> Awareness:
     """Read how the conversation stands from its messages, oldest first."""
-    unanswered = 0
-    for each in reversed(said):
-        if each.speaker != "agent":
-            break
-        unanswered += 1
     own = next((each.at for each in reversed(said) if each.speaker == "agent"), None)
     return Awareness(
         local=now.astimezone(zone),
-        unanswered=unanswered,
+        unanswered=sum(1 for _ in takewhile(lambda each: each.speaker == "agent", reversed(said))),
         since_own=None if own is None else now - own,
         since_any=now - said[-1].at if said else None,
         lively=_count_lively(said),
@@ -102,20 +98,16 @@ def is_quiet(hour: int, quiet_from: int, quiet_until: int) -> bool:
 
 def reason_to_be_silent(aware: Awareness, quiet_from: int, quiet_until: int) -> str | None:
     """Say why the agent must not speak first now, by the first rule that holds; None when it may."""
-    rules: list[tuple[Callable[[], bool], str]] = [
-        (lambda: aware.unanswered >= _MOST_UNANSWERED, f"{aware.unanswered} messages are unanswered"),
-        (lambda: aware.since_own is not None and aware.since_own < _SILENCE, "spoke less than 30 minutes ago"),
-        (
-            lambda: aware.is_weekend and aware.unanswered >= _MOST_UNANSWERED_ON_WEEKENDS,
-            f"it is the weekend and {aware.unanswered} messages are unanswered",
-        ),
-        (
-            lambda: is_quiet(aware.local.hour, quiet_from, quiet_until),
-            f"quiet hours ({quiet_from}:00 to {quiet_until}:00)",
-        ),
-        (lambda: aware.is_active, "a conversation is going on"),
-    ]
-    return next((reason for holds, reason in rules if holds()), None)
+    unanswered = f"{aware.unanswered} messages are unanswered"
+    rests = is_quiet(aware.local.hour, quiet_from, quiet_until)
+    rules = {
+        unanswered: aware.unanswered >= _MOST_UNANSWERED,
+        "spoke less than 30 minutes ago": aware.since_own is not None and aware.since_own < _SILENCE,
+        f"it is the weekend and {unanswered}": aware.is_weekend and aware.unanswered >= _MOST_UNANSWERED_ON_WEEKENDS,
+        f"quiet hours ({quiet_from}:00 to {quiet_until}:00)": rests,
+        "a conversation is going on": aware.is_active,
+    }
+    return next((reason for reason, holds in rules.items() if holds), None)
 
 
 def first_moment(at: str, now: datetime, zone: ZoneInfo) -> datetime:
@@ -172,11 +164,8 @@ def slot_before(now: datetime, hours: float, workspace: int) -> datetime | None:
     # Counted from 1970 in absolute time, so that every process finds the same slots without asking the others.
     period = timedelta(hours=hours)
     number = (now - EPOCH) // period
-    start = EPOCH + number * period + _jitter(workspace, number, period)
-    if start > now:
-        number -= 1
-        start = EPOCH + number * period + _jitter(workspace, number, period)
-    return start
+    starts = (EPOCH + each * period + _jitter(workspace, each, period) for each in (number, number - 1))
+    return next(start for start in starts if start <= now)
 
 
 def _jitter(workspace: int, number: int, period: timedelta) -> timedelta:
@@ -200,9 +189,7 @@ class Night:
 
 def night_before(now: datetime, hour: int, zone: ZoneInfo) -> Night:
     """Find the latest pass whose hour has come where the workspace is."""
-    day = now.astimezone(zone).date()
-    moment = datetime.combine(day, time(hour), tzinfo=zone).astimezone(UTC)
-    if moment > now:
-        day -= timedelta(days=1)
-        moment = datetime.combine(day, time(hour), tzinfo=zone).astimezone(UTC)
-    return Night(day, moment)
+    today = now.astimezone(zone).date()
+    days = (today, today - timedelta(days=1))
+    nights = (Night(day, datetime.combine(day, time(hour), tzinfo=zone).astimezone(UTC)) for day in days)
+    return next(night for night in nights if night.moment <= now)

@@ -69,14 +69,12 @@ class Archive:
         wanted = checked(query, "the query", _LONGEST_QUERY)
         if search_type not in get_args(SearchType):
             raise Rejected(f"there is no search type {search_type!r}", hint=f"say {', '.join(get_args(SearchType))}")
-        parts = []
+        parts: list[str] = []
         if search_type != "facts":
             scope = Scope(kinds=frozenset({_KIND}))
-            parts += [
-                self._tell_exchange(hit) for hit in self._op.search(wanted, limit=_MOST_EXCHANGES, within=scope).hits
-            ]
+            parts += map(self._tell_exchange, self._op.search(wanted, limit=_MOST_EXCHANGES, within=scope).hits)
         if search_type != "conversations":
-            parts += [self._tell_fact(fact) for fact in self._facts.nearest(wanted, _MOST_FACTS)]
+            parts += map(self._tell_fact, self._facts.nearest(wanted, _MOST_FACTS))
         if not parts:
             places = {"both": "past conversations and facts", "conversations": "past conversations", "facts": "facts"}
             return f"Nothing found in {places[search_type]}."

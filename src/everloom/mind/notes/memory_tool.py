@@ -6,6 +6,7 @@ takes the file away and keeps its versions; the notes that every mind has can be
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -23,6 +24,7 @@ _AROUND = 2
 
 _COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 _TEXT = {"type": "string"}
+_NUMBERS = {"type": "array", "items": {"type": "integer"}}
 _MEMORY = ToolSpec(
     "memory",
     "Your notes as files under /memories.",
@@ -31,11 +33,7 @@ _MEMORY = ToolSpec(
         "properties": {
             "command": {"type": "string", "enum": list(_COMMANDS)},
             "path": {**_TEXT, "description": "Such as /memories or /memories/projects/boat.md; rename has two others."},
-            "view_range": {
-                "type": "array",
-                "items": {"type": "integer"},
-                "description": "First and last line; -1: end.",
-            },
+            "view_range": {**_NUMBERS, "description": "First and last line; -1: end."},
             "file_text": {**_TEXT, "description": "For create."},
             "old_str": {**_TEXT, "description": "For str_replace: what is there exactly once."},
             "new_str": {**_TEXT, "description": "For str_replace."},
@@ -210,21 +208,13 @@ def _replace_once(path: str, body: str, old: str, new: str) -> str:
     if count == 0:
         raise Rejected(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
     if count > 1:
-        lines = [str(body[:at].count("\n") + 1) for at in _places_of(body, old)]
+        # Looked for without being consumed, so that occurrences which overlap count, too.
+        lines = [str(body[: each.start()].count("\n") + 1) for each in re.finditer(f"(?={re.escape(old)})", body)]
         raise Rejected(
             f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {', '.join(lines)}. "
             "Please ensure it is unique"
         )
     return body.replace(old, new)
-
-
-def _places_of(body: str, text: str) -> list[int]:
-    """List where a text begins in another."""
-    found, at = [], body.find(text)
-    while at != -1:
-        found.append(at)
-        at = body.find(text, at + 1)
-    return found
 
 
 def _insert_after(body: str, line: object, text: str) -> str:

@@ -68,10 +68,6 @@ WHERE workspace_id = :workspace AND state = 'waiting' ORDER BY due_at, id LIMIT 
 SELECT id, text, channel, address, due_at, every FROM scheduled
 WHERE workspace_id = :workspace AND state = 'waiting' AND due_at <= :now ORDER BY due_at, id LIMIT :limit;
 
--- name: scheduled_due_count
--- Count the messages whose time has come.
-SELECT COUNT(*) AS count FROM scheduled WHERE workspace_id = :workspace AND state = 'waiting' AND due_at <= :now;
-
 -- name: scheduled_sent
 -- Note that a message was said; only one worker finds it waiting.
 UPDATE scheduled SET state = 'sent' WHERE workspace_id = :workspace AND id = :id AND state = 'waiting' AND due_at = :due_at;
