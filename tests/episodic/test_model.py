@@ -301,9 +301,9 @@ def test_a_split_by_a_model_leaves_two_whatever_it_wants(sizes: list[int], left:
     for size in sizes:
         parts.append(ProposedPart(name="part", digest="", node_ids=ids[start : start + size]))
         start += size
-    birth, _ = plan_by_model(cluster, ids, 12, SplitAnswer(parts=parts))
-    assert all(len(group.members) >= 2 for group in birth.groups)
-    assert 12 - sum(len(group.members) for group in birth.groups) == left >= 2
+    groups = plan_by_model(cluster, ids, SplitAnswer(parts=parts), [])
+    assert all(len(group.members) >= 2 for group in groups)
+    assert 12 - sum(len(group.members) for group in groups) == left >= 2
 
 
 @pytest.mark.promise("episodic.emotion")

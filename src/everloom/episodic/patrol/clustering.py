@@ -101,7 +101,7 @@ def _plan_by_vectors(cluster: Cluster, vectors: Mapping[int, Floats], threshold:
     return _keep_back(groups, cluster.active)
 
 
-def _plan_by_model(
+def plan_by_model(
     cluster: Cluster, ids: Sequence[int], answer: SplitAnswer, remarks: list[str]
 ) -> Sequence[_SubCluster]:
     """Decide what of a model's answer to believe, and remark on the rest. Touches nothing else."""
@@ -151,7 +151,7 @@ def _ask(run: PatrolRun, cluster: Cluster, remarks: list[str]) -> Sequence[_SubC
     except ProviderError as error:
         remarks.append(f"cluster {cluster.id}: {error.message}; split by vectors instead")
         return None
-    return _plan_by_model(cluster, ids, answer, remarks)
+    return plan_by_model(cluster, ids, answer, remarks)
 
 
 def _cut(run: PatrolRun, cluster: Cluster) -> Sequence[_SubCluster]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -115,6 +115,13 @@ class Stream:
     def sent(self, message_id: int) -> None:
         """Note that a message arrived."""
         self._move(message_id, "sent", "mind.message_sent")
+
+    def fetched(self, messages: Iterable[StreamMessage]) -> None:
+        """Note that messages arrived with whoever came for them; those that are past waiting are left alone."""
+        for each in messages:
+            if each.state == "unsent":
+                self.sending(each.id)
+                self.sent(each.id)
 
     def not_sent(self, message_id: int, error: str, retry_at: datetime | None = None) -> None:
         """Note that a message did not arrive: it is tried again from `retry_at` on, or given up."""

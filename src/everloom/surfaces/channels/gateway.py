@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import uvicorn
 
     from everloom.loom import Loom, Workspace
-    from everloom.mind import Exchange
     from everloom.surfaces.channels.http import Callback
     from everloom.surfaces.web.serving import Address
 
@@ -65,8 +64,8 @@ class Gateway:
         self._plan = plan
         self._stop = stop
         self._conversation = place.mind.conversation
-        self._queue = Queue(self._conversation, answered=self._answered)
         self._replies = Event()
+        self._queue = Queue(self._conversation, answered=lambda _: self._replies.set())
         self._threads: list[Thread] = []
         self._outboxes: list[Outbox] = []
         self._server: uvicorn.Server | None = None
@@ -124,9 +123,6 @@ class Gateway:
             if self._stop.wait(1.0):
                 return
 
-    def _answered(self, _: Exchange) -> None:
-        self._replies.set()
-
     def _deliver(self) -> None:
         """Carry replies out as they come."""
         while not self._stop.is_set():
@@ -172,12 +168,9 @@ class Gateway:
         if known.callback is not None and secret is not None:
             self._callback = http.Callback(known.callback, secret.get_secret_value(), self._place.name)
             self._outboxes.append(Outbox(self._conversation, http.CHANNEL, self._callback.send, self._loom.clock))
+        own = None if secret is None else secret.get_secret_value()
         channel = http.HttpChannel(
-            self._conversation,
-            self._place.name,
-            None if secret is None else secret.get_secret_value(),
-            self._queue.wake,
-            known.callback is not None,
+            self._conversation, self._place.name, own, self._queue.wake, has_callback=known.callback is not None
         )
         self.running.channels[http.CHANNEL] = self._plan.address.url
         tokens = Tokens(self._loom.store, self._loom.clock)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +25,7 @@ from everloom.kernel.texts import LONGEST_TEXT, checked
 from everloom.surfaces.channels.delivery import Undelivered
 from everloom.surfaces.channels.signing import HEADER, is_signed, signature
 from everloom.surfaces.web.admission import PASS_KEY, Pass
-from everloom.surfaces.web.gate import OPEN_PATHS, Gate, health_route, verify_by
+from everloom.surfaces.web.gate import OPEN_PATHS, Gate, RefusedRequest, health_route, verify_by
 from everloom.surfaces.web.serving import make_server, require_token, rules_for
 
 if TYPE_CHECKING:
@@ -52,14 +52,6 @@ class _HandedIn(BaseModel):
     key: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     address: Annotated[str, Field(max_length=200)] = ""
     wait: Annotated[float, Field(ge=0, le=_LONGEST_WAIT)] = 0.0
-
-
-class _EarlyAnswer(Exception):
-    """A request that ends before it is carried out."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.response = JSONResponse({"error": message}, status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +97,10 @@ class HttpChannel:
     async def _post_signed(self, request: Request) -> JSONResponse:
         """Take a message from whoever knows the secret."""
         if self.secret is None:
-            raise _EarlyAnswer(403, "there is no webhook here; set EVERLOOM_WEBHOOK_SECRET to open one")
+            raise RefusedRequest(403, "there is no webhook here; set EVERLOOM_WEBHOOK_SECRET to open one")
         body, header = await request.body(), request.headers.get(HEADER)
         if not is_signed(self.secret, body, header, int(time.time())):
-            raise _EarlyAnswer(401, f"the signature is missing, wrong or too old; send {HEADER}: t=SECONDS,v1=HEX")
+            raise RefusedRequest(401, f"the signature is missing, wrong or too old; send {HEADER}: t=SECONDS,v1=HEX")
         # Sent once more within the window it is the same message.
         return await self._take(body, header)
 
@@ -119,7 +111,7 @@ class HttpChannel:
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(step) for step in first["loc"])
-            raise _EarlyAnswer(422, f"{place}: {first['msg']}" if place else first["msg"]) from None
+            raise RefusedRequest(422, f"{place}: {first['msg']}" if place else first["msg"]) from None
         text, key = checked(handed.text, "the text", LONGEST_TEXT), handed.key or usual_key
 
         def receive() -> StreamMessage:
@@ -129,7 +121,7 @@ class HttpChannel:
         self.wake()
         reply = await _wait_for(lambda: self.conversation.reply_to(message.id), handed.wait)
         if reply is not None and not self.has_callback:
-            await run_sync(self._note_fetched, [reply])
+            await run_sync(self.conversation.fetched, [reply])
         answer = {"id": message.id, "reply": None if reply is None else _write_reply(reply)}
         return JSONResponse(answer, 200 if reply else 202)
 
@@ -140,7 +132,7 @@ class HttpChannel:
         address = request.query_params.get("address")
         found = await _wait_for(lambda: self._replies(after, address), wait) or []
         if not (self.has_callback or only_reads):
-            await run_sync(self._note_fetched, found)
+            await run_sync(self.conversation.fetched, found)
         return JSONResponse({"messages": [_write_reply(each) for each in found]})
 
     def _check_pass(self, request: Request, *, writes: bool) -> bool:
@@ -149,9 +141,9 @@ class HttpChannel:
         if found is None:
             return False
         if found.workspace not in {None, self.workspace}:
-            raise _EarlyAnswer(403, "this token is for another workspace")
+            raise RefusedRequest(403, "this token is for another workspace")
         if writes and found.read_only:
-            raise _EarlyAnswer(403, "this token may only read")
+            raise RefusedRequest(403, "this token may only read")
         return found.read_only
 
     def _replies(self, after: int, address: str | None) -> list[StreamMessage]:
@@ -167,19 +159,13 @@ class HttpChannel:
         kept = [each for each in found if address is None or each.address == address]
         return sorted(kept, key=lambda each: each.id)[:_MOST_REPLIES]
 
-    def _note_fetched(self, found: Sequence[StreamMessage]) -> None:
-        for each in found:
-            if each.state == "unsent":
-                self.conversation.sending(each.id)
-                self.conversation.sent(each.id)
-
 
 async def _guard(request: Request, act: Callable[[Request], Awaitable[JSONResponse]]) -> JSONResponse:
     """Carry a request out; whatever is wrong with it becomes its answer."""
     try:
         return await act(request)
-    except _EarlyAnswer as early:
-        return early.response
+    except RefusedRequest as refused:
+        return refused.response
     except EverloomError as error:
         return JSONResponse({"error": error.message, "hint": error.hint}, meaning_of(error).http_status)
 
@@ -187,7 +173,7 @@ async def _guard(request: Request, act: Callable[[Request], Awaitable[JSONRespon
 def _number_in(request: Request, name: str, most: int) -> int:
     text = request.query_params.get(name, "0")
     if not (text.isascii() and text.isdecimal() and int(text) <= most):
-        raise _EarlyAnswer(422, f"{name} is a number from 0 to {most}")
+        raise RefusedRequest(422, f"{name} is a number from 0 to {most}")
     return int(text)
 
 

@@ -163,7 +163,8 @@ class Telegram:
                 failures += 1
                 log.log(logging.ERROR if failures == 1 else logging.WARNING, "telegram: %s", error)
                 self._stop.wait(pause_after(error, failures))
-        self._confirm()
+        if self._offset is not None:
+            self._attempt(logging.INFO, self._bot.updates, self._offset, 0)
 
     def fetch(self, seconds: int) -> int:
         """Wait once for messages and store them; says how many were taken."""
@@ -195,7 +196,7 @@ class Telegram:
             raise
         except EverloomError as error:
             log.warning("telegram: a message of chat %d was not taken: %s", chat, type(error).__name__)
-            self._tell(chat, _TEXT_ONLY)
+            self._attempt(logging.WARNING, self._bot.send, str(chat), _TEXT_ONLY)
             return False
         return True
 
@@ -204,11 +205,12 @@ class Telegram:
             log.warning("telegram: chat %d is not on the list telegram.chats and was refused", chat)
             self._strangers.add(chat)
 
-    def _tell(self, chat: int, text: str) -> None:
+    def _attempt(self, level: int, act: Callable[..., object], *given: object) -> None:
+        """Ask Telegram for something that nobody waits for; a failure is only logged."""
         try:
-            self._bot.send(str(chat), text)
+            act(*given)
         except EverloomError as error:
-            log.warning("telegram: %s", error)
+            log.log(level, "telegram: %s", error)
 
     def send(self, message: StreamMessage) -> None:
         """Send a reply, in parts if it is long; once a part may have arrived, nobody sends it again."""
@@ -247,26 +249,13 @@ class Telegram:
             for chat in self._answering():
                 if now - shown.get(chat, -_TYPING_SECONDS) >= _TYPING_SECONDS:
                     shown[chat] = now
-                    self._type(chat)
+                    self._attempt(logging.INFO, self._bot.type, chat)
 
     def _answering(self) -> set[str]:
         # One that rests after a failure is not being answered.
         now = datetime.now(UTC)
         waiting = (each for each in self._conversation.waiting() if each.channel == CHANNEL)
         return {each.address for each in waiting if each.not_before is None or each.not_before <= now}
-
-    def _type(self, chat: str) -> None:
-        try:
-            self._bot.type(chat)
-        except EverloomError as error:
-            log.info("telegram: %s", error)
-
-    def _confirm(self) -> None:
-        if self._offset is not None:
-            try:
-                self._bot.updates(self._offset, 0)
-            except EverloomError as error:
-                log.info("telegram: %s", error)
 
 
 def _is_number(text: str) -> bool:

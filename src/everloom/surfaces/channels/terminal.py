@@ -77,15 +77,24 @@ class Terminal:
 
     def hear(self, message: StreamMessage, seconds: float = _LONGEST_WAIT) -> Heard:
         """Have a message answered here, or wait for whoever has the turn; words are said as they arrive."""
-        deadline, words = time.monotonic() + seconds, _SpokenWords(self._say)
-        exchange: Exchange | None = None
+        deadline, exchange = time.monotonic() + seconds, None
+        spoken: list[str] = []
+
+        def say(words: str) -> None:
+            spoken.append(words)
+            self._say(words)
+
         while True:
             try:
-                exchange = self._conversation.step(words, wait=False) or exchange
+                exchange = self._conversation.step(say) or exchange
             except EverloomError as error:
-                return Heard(message, error=error, has_begun=words.has_spoken)
+                return Heard(message, error=error, has_begun=any(spoken))
             if reply := self._conversation.reply_to(message.id):
-                return self._shown(message, reply, exchange, words)
+                # Another process has answered, or the model did not stream: nothing of the reply was seen yet.
+                if not any(spoken):
+                    self._say(reply.text)
+                self._conversation.fetched([reply])
+                return Heard(message, reply, exchange, has_begun=True)
             if failure := self._failure(message):
                 return Heard(message, error=failure)
             if time.monotonic() >= deadline:
@@ -101,35 +110,8 @@ class Terminal:
             return None
         return EverloomError(now.last_error or "the turn failed", hint="the message is kept")
 
-    def _shown(
-        self, message: StreamMessage, reply: StreamMessage, exchange: Exchange | None, words: _SpokenWords
-    ) -> Heard:
-        # Another process has answered, or the model did not stream: nothing of the reply was seen yet.
-        if not words.has_spoken:
-            self._say(reply.text)
-        self._note(reply)
-        return Heard(message, reply, exchange, has_begun=True)
-
     def arrived(self) -> list[StreamMessage]:
         """Take the messages that came to the terminal without being asked for."""
         found = self._conversation.outbox(CHANNEL)
-        for message in found:
-            self._note(message)
+        self._conversation.fetched(found)
         return found
-
-    def _note(self, message: StreamMessage) -> None:
-        if message.state == "unsent":
-            self._conversation.sending(message.id)
-            self._conversation.sent(message.id)
-
-
-class _SpokenWords:
-    """What is said, and whether anything was."""
-
-    def __init__(self, say: Say) -> None:
-        self._say = say
-        self.has_spoken = False
-
-    def __call__(self, text: str) -> None:
-        self.has_spoken = self.has_spoken or bool(text)
-        self._say(text)

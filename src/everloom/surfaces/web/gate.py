@@ -31,7 +31,7 @@ _BEARER = "bearer "
 Verify = Callable[[str], Pass | None]
 
 
-class _RefusedRequest(Exception):
+class RefusedRequest(Exception):
     """A request that goes no further."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
@@ -61,7 +61,7 @@ class Gate:
             return
         try:
             body = await self._admit(scope, receive)
-        except _RefusedRequest as refused:
+        except RefusedRequest as refused:
             await refused.response(scope, receive, send)
             return
         except EverloomError as error:
@@ -75,11 +75,11 @@ class Gate:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not is_welcome_host(host, self._rules):
-            raise _RefusedRequest(
+            raise RefusedRequest(
                 421, "this server does not answer to that name; `everloom serve --allow-host NAME` allows a name"
             )
         if not is_welcome_origin(headers.get("origin"), host, self._rules):
-            raise _RefusedRequest(
+            raise RefusedRequest(
                 403, "this page may not call this server; `everloom serve --allow-origin URL` allows it"
             )
         # Proxies are not believed: whoever can set a header could pretend to be anybody.
@@ -93,7 +93,7 @@ class Gate:
         if authorization is None:
             if self._rules.needs_token and path not in self._open_paths:
                 message = "a bearer token is needed; `everloom token create` makes one"
-                raise _RefusedRequest(401, message, www_authenticate="Bearer")
+                raise RefusedRequest(401, message, www_authenticate="Bearer")
             return None
         found = None
         if authorization.lower().startswith(_BEARER):
@@ -102,7 +102,7 @@ class Gate:
             # Counted apart: a client with an old token keeps nobody else at its address out.
             self._spend(f"wrong {address}", self._rules.wrong_token_cost)
             challenge = 'Bearer error="invalid_token"'
-            raise _RefusedRequest(
+            raise RefusedRequest(
                 401, "this token is wrong, expired or revoked; create a new one", www_authenticate=challenge
             )
         return found
@@ -110,23 +110,23 @@ class Gate:
     def _spend(self, caller: str, cost: float = 1.0) -> None:
         wait = self._budget.spend(caller, time.monotonic(), cost)
         if wait > 0:
-            raise _RefusedRequest(429, "too many requests", retry_after=str(ceil(wait)))
+            raise RefusedRequest(429, "too many requests", retry_after=str(ceil(wait)))
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         most = self._rules.most_bytes
         declared = headers.get("content-length", "0")
         if declared.isdecimal() and int(declared) > most:
-            raise _RefusedRequest(413, f"a request may have at most {most:,} bytes", connection="close")
+            raise RefusedRequest(413, f"a request may have at most {most:,} bytes", connection="close")
         body = bytearray()
         with anyio.move_on_after(self._rules.body_seconds):
             while True:
                 message = await receive()
                 body += message.get("body", b"")
                 if len(body) > most:
-                    raise _RefusedRequest(413, f"a request may have at most {most:,} bytes", connection="close")
+                    raise RefusedRequest(413, f"a request may have at most {most:,} bytes", connection="close")
                 if message["type"] != "http.request" or not message.get("more_body", False):
                     return bytes(body)
-        raise _RefusedRequest(408, "the request did not arrive in time", connection="close")
+        raise RefusedRequest(408, "the request did not arrive in time", connection="close")
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
