@@ -69,7 +69,9 @@ def recall(being: Being, message: str, felt: object = None) -> Recall:
     if not nodes:
         return Recall(text="", fragments=(), node_ids=(), reason="no scene is near enough")
     reactivate(being, ids)
-    fragments = _mix((text for item in ids for text in (nodes[item].scene.action, nodes[item].feeling)), being.chance)
+    fragments = mix_fragments(
+        (text for item in ids for text in (nodes[item].scene.action, nodes[item].feeling)), being.chance
+    )
     return Recall(text=f"{_OPENING}\n{' / '.join(fragments)}\n{_CLOSING}", fragments=fragments, node_ids=tuple(ids))
 
 
@@ -131,7 +133,7 @@ def _living(unit: Unit, ids: Sequence[int]) -> AbstractSet[int]:
     return {row["id"] for row in unit.all("episodic.status_of", ids=ids) if row["status"] != "dead"}
 
 
-def _mix(texts: Iterable[str], chance: random.Random) -> tuple[str, ...]:
+def mix_fragments(texts: Iterable[str], chance: random.Random) -> tuple[str, ...]:
     """Mix actions and feelings so that the borders between scenes blur; none of them may close the tag."""
     mixed = [harmless for text in texts if (harmless := _TAG.sub("‹", text))]
     # The contract's Fisher-Yates: every order is equally likely.
