@@ -13,19 +13,11 @@ if TYPE_CHECKING:
     from everloom.mind.conversation import Conversation, Exchange, Queue, StreamMessage
     from everloom.mind.verbs import Mind
 
-_HOME_OF = {
-    "Conversation": "conversation",
-    "Exchange": "conversation",
-    "Mind": "verbs",
-    "Queue": "conversation",
-    "StreamMessage": "conversation",
-}
-
 __all__ = ["Conversation", "Exchange", "Mind", "Queue", "StreamMessage"]
 
 
 def __getattr__(name: str) -> object:
     """Load a public name from its home on first use."""
-    if name not in _HOME_OF:
+    if name not in __all__:
         raise AttributeError(f"module 'everloom.mind' has no attribute {name!r}")
-    return getattr(import_module(f"everloom.mind.{_HOME_OF[name]}"), name)
+    return getattr(import_module("everloom.mind.verbs" if name == "Mind" else "everloom.mind.conversation"), name)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from everloom.errors import Forbidden
+from everloom.kernel.tokens import Token
 from everloom.surfaces.mcp.identity import (
     CallClues,
     Caller,
@@ -17,7 +18,12 @@ from everloom.surfaces.mcp.identity import (
     is_read_only,
     workspace_of,
 )
-from everloom.surfaces.web.admission import Pass
+from tests.store.ground import NOW
+
+
+def _token(name: str, workspace: str, *, read_only: bool = False) -> Token:
+    return Token(name, workspace, read_only, created_at=NOW, expires_at=None, state="valid")
+
 
 PROCESS = Process("process 1", "default")
 CLAUDE = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "from-environment"}
@@ -25,7 +31,7 @@ EVERY_CLUE = CallClues(
     argument="from-argument",
     meta={"vscode.conversationId": "from-meta"},
     headers={"x-memory-session-id": "from-header"},
-    token=Pass("from-token", "default"),
+    token=_token("from-token", "default"),
 )
 
 
@@ -105,7 +111,7 @@ def test_a_flag_or_a_token_allows_no_other_workspace(flag: str | None, header: s
 
 def clues_for(header: str | None, token: str | None) -> CallClues:
     headers = {} if header is None else {"x-memory-workspace": header}
-    return CallClues(headers=headers, token=None if token is None else Pass("t", token))
+    return CallClues(headers=headers, token=None if token is None else _token("t", token))
 
 
 @pytest.mark.parametrize("value", ["1", "true", "yes", "anything"])
@@ -121,7 +127,7 @@ def test_a_client_that_declines_may_write(value: str) -> None:
 def test_no_header_gives_back_a_right_that_flag_or_token_took() -> None:
     asks = {"x-memory-readonly": "0"}
     assert is_read_only(CallClues(headers=asks), replace(PROCESS, read_only=True))
-    assert is_read_only(CallClues(headers=asks, token=Pass("t", "default", read_only=True)), PROCESS)
+    assert is_read_only(CallClues(headers=asks, token=_token("t", "default", read_only=True)), PROCESS)
 
 
 def test_a_caller_is_all_of_it_together() -> None:

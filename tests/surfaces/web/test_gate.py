@@ -11,8 +11,10 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from everloom.errors import StoreBusy
-from everloom.surfaces.web.admission import PASS_KEY, Pass, Rules
+from everloom.kernel.tokens import Token
+from everloom.surfaces.web.admission import PASS_KEY, Rules
 from everloom.surfaces.web.gate import Gate
+from tests.store.ground import NOW
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.anyio
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     message = await receive()
     token = scope.get(PASS_KEY)
-    body = json.dumps({"bytes": len(message["body"]), "subject": None if token is None else token.subject}).encode()
+    body = json.dumps({"bytes": len(message["body"]), "subject": None if token is None else token.name}).encode()
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": body})
 
@@ -55,7 +57,7 @@ def part(body: bytes, more: bool = False) -> Message:
     return {"type": "http.request", "body": body, "more_body": more}
 
 
-def gate(app: Any = echo, verify: Callable[[str], Pass | None] = lambda _: None, **rules: Any) -> Gate:
+def gate(app: Any = echo, verify: Callable[[str], Token | None] = lambda _: None, **rules: Any) -> Gate:
     return Gate(app, Rules(**rules), verify)
 
 
@@ -88,7 +90,7 @@ async def test_a_size_that_lies_is_found_out() -> None:
 
 
 async def test_a_token_that_cannot_be_looked_up_lets_nobody_in() -> None:
-    def fail(_secret: str) -> Pass | None:
+    def fail(_secret: str) -> Token | None:
         raise StoreBusy("it is busy", hint="wait")
 
     sent = await ask(gate(verify=fail), part(b""), authorization="Bearer x")
@@ -97,7 +99,8 @@ async def test_a_token_that_cannot_be_looked_up_lets_nobody_in() -> None:
 
 
 async def test_the_accepted_token_is_known_behind_the_gate() -> None:
-    known = gate(verify=lambda secret: Pass("laptop", "james") if secret == "right" else None, needs_token=True)
+    laptop = Token("laptop", "james", read_only=False, created_at=NOW, expires_at=None, state="valid")
+    known = gate(verify=lambda secret: laptop if secret == "right" else None, needs_token=True)
     sent = await ask(known, part(b""), authorization="bearer  right ")
     assert json.loads(sent[1]["body"])["subject"] == "laptop"
     assert (await ask(known, part(b"")))[0]["status"] == 401

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict, Rejected
@@ -41,7 +41,6 @@ log = logging.getLogger(__name__)
 TURN = "turn"
 TURN_LEASE = timedelta(minutes=1)
 # How long one waits for another process to end its turn.
-_PATIENCE = 600.0
 _SHORT_PATIENCE = 5.0
 # How many messages before an exchange are told with it.
 _AROUND = 4
@@ -49,6 +48,8 @@ _NO_MODEL = (
     "set llm.large, for example EVERLOOM_LLM_LARGE=ollama:llama3.2 for a model on this machine, or "
     "anthropic:claude-sonnet-5-5 with ANTHROPIC_API_KEY; the message is kept and answered then"
 )
+# What an exchange keeps of a turn that was answered.
+_OUTCOME = ("model", "usage", "dollars", "context_tokens", "context_window", "rounds", "reply")
 _REFUSED = "(I could not answer this: {}. It is kept in the log; send it again to have it tried once more.)"
 
 
@@ -65,10 +66,8 @@ class Conversation(Stream):
         at = stream.ripe_at(self.waiting(), self._setup.policy.gather_seconds)
         return None if at is None else max(0.0, (at - self._op.now).total_seconds())
 
-    def step(
-        self, say: Say = lambda _: None, *, wait: bool = False, is_stopping: Callable[[], bool] = lambda: False
-    ) -> Exchange | None:
-        """Answer what is ripe now; None when nothing is, or when another process is at it (`wait` waits for that one).
+    def step(self, say: Say = lambda _: None, *, is_stopping: Callable[[], bool] = lambda: False) -> Exchange | None:
+        """Answer what is ripe now; None when nothing is, or when another process is at it.
 
         A failure is noted on the messages, which are tried again after a pause, and raised. A message that the model
         refuses is given up after the third time: it is marked, and a reply on its channel says why.
@@ -78,7 +77,7 @@ class Conversation(Stream):
         talker = self._setup.talker()
         if talker is None:
             raise Rejected("no language model is configured", hint=_NO_MODEL)
-        with self._turn(_PATIENCE if wait else 0.0) as op:
+        with self._turn() as op:
             # Another process may have answered in the meantime.
             if op is None or self.ripe_in() != 0.0:
                 return None
@@ -111,7 +110,7 @@ class Conversation(Stream):
         self,
         text: str,
         *,
-        cause: str,
+        cause: Literal["heartbeat", "schedule"],
         channel: str,
         address: str = "",
         also: Callable[[Unit, int], None] = lambda *_: None,
@@ -122,8 +121,6 @@ class Conversation(Stream):
         """
         said, place = checked(text, "the message"), checked_name(channel, "the channel")
         storable(address, "the address")
-        if cause not in ("heartbeat", "schedule"):
-            raise Rejected(f"there is no cause {cause!r}", hint="say heartbeat or schedule")
         with self._turn_soon() as op:
             now = op.now
             exchange = Exchange(id=0, cause=cause, began_at=now, ended_at=now, reply=said)
@@ -239,20 +236,9 @@ class Conversation(Stream):
         the store is held.
         """
         now, newest = op.now, messages[-1]
-        exchange = Exchange(
-            id=0,
-            cause="message",
-            began_at=began,
-            ended_at=now,
-            model=answered.model,
-            usage=answered.usage,
-            dollars=answered.dollars,
-            context_tokens=answered.context_tokens,
-            context_window=answered.context_window,
-            rounds=answered.rounds,
-            heard="\n\n".join(each.text for each in messages),
-            reply=answered.reply,
-        )
+        heard = "\n\n".join(each.text for each in messages)
+        outcome = {name: getattr(answered, name) for name in _OUTCOME}
+        exchange = Exchange(id=0, cause="message", began_at=began, ended_at=now, heard=heard, **outcome)
         lines = [SpokenLine("person", each.channel, each.text, each.at) for each in messages]
         prepared = self._prepare([*lines, SpokenLine("agent", newest.channel, answered.reply, now)], messages[0].id)
         ids = [each.id for each in messages]

@@ -13,7 +13,6 @@ from threading import Event
 from everloom.errors import EverloomError, ProviderError, Rejected
 from everloom.mind.conversation.array import Exchange
 from everloom.mind.conversation.conversation import Conversation
-from everloom.models.talk import Say
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +29,10 @@ class Queue:
         self,
         conversation: Conversation,
         *,
-        say: Say = lambda _: None,
         answered: Callable[[Exchange], None] = lambda _: None,
         failed: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._conversation = conversation
-        self._say = say
         self._answered = answered
         self._failed = failed
         self._news = Event()
@@ -57,7 +54,7 @@ class Queue:
         """Do what is ripe, and say how long nothing will be."""
         try:
             # The reply is announced before folding, which may take a model a while.
-            exchange = self._conversation.step(self._say, is_stopping=stop.is_set)
+            exchange = self._conversation.step(is_stopping=stop.is_set)
             if exchange is not None:
                 self._trouble = ""
                 self._answered(exchange)

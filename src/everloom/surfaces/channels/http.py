@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
@@ -24,14 +25,14 @@ from everloom.errors import EverloomError, meaning_of
 from everloom.kernel.texts import LONGEST_TEXT, checked
 from everloom.surfaces.channels.delivery import Undelivered
 from everloom.surfaces.channels.signing import HEADER, is_signed, signature
-from everloom.surfaces.web.admission import PASS_KEY, Pass
-from everloom.surfaces.web.gate import OPEN_PATHS, Gate, RefusedRequest, health_route, verify_by
+from everloom.surfaces.web.admission import PASS_KEY
+from everloom.surfaces.web.gate import HEALTH, OPEN_PATHS, Gate, RefusedRequest
 from everloom.surfaces.web.serving import make_server, require_token, rules_for
 
 if TYPE_CHECKING:
     import uvicorn
 
-    from everloom.kernel.tokens import Tokens
+    from everloom.kernel.tokens import Token, Tokens
     from everloom.mind import Conversation, StreamMessage
 
 CHANNEL = "http"
@@ -71,14 +72,14 @@ class HttpChannel:
         if rules.needs_token:
             require_token(tokens, host, self.workspace)
         routes = [
-            health_route(),
+            HEALTH,
             Route("/messages", self._messages, methods=["GET", "POST"]),
             Route("/webhook", self._webhook, methods=["POST"]),
         ]
         app = Gate(
             Starlette(routes=routes),
             replace(rules, most_bytes=_MOST_BYTES),
-            verify_by(tokens),
+            tokens.verify,
             open_paths=OPEN_PATHS | {"/webhook"},
         )
         return make_server(app, lifespan="off")
@@ -113,10 +114,7 @@ class HttpChannel:
             place = ".".join(str(step) for step in first["loc"])
             raise RefusedRequest(422, f"{place}: {first['msg']}" if place else first["msg"]) from None
         text, key = checked(handed.text, "the text", LONGEST_TEXT), handed.key or usual_key
-
-        def receive() -> StreamMessage:
-            return self.conversation.receive(text, channel=CHANNEL, address=handed.address, key=key)
-
+        receive = partial(self.conversation.receive, text, channel=CHANNEL, address=handed.address, key=key)
         message = await run_sync(receive)
         self.wake()
         reply = await _wait_for(lambda: self.conversation.reply_to(message.id), handed.wait)
@@ -137,7 +135,7 @@ class HttpChannel:
 
     def _check_pass(self, request: Request, *, writes: bool) -> bool:
         """Refuse a token of another workspace, or one that may only read; says whether it only reads."""
-        found: Pass | None = request.scope.get(PASS_KEY)
+        found: Token | None = request.scope.get(PASS_KEY)
         if found is None:
             return False
         if found.workspace not in {None, self.workspace}:

@@ -19,12 +19,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from everloom.errors import EverloomError
-from everloom.kernel.tokens import Tokens
+from everloom.kernel.tokens import Token, Tokens
 from everloom.surfaces.mcp.identity import Process
 from everloom.surfaces.mcp.lazy import LazyLoom
 from everloom.surfaces.mcp.server import LoomServer
-from everloom.surfaces.web.admission import Pass, Rules
-from everloom.surfaces.web.gate import Gate, health_route, verify_by
+from everloom.surfaces.web.admission import Rules
+from everloom.surfaces.web.gate import HEALTH, Gate
 
 log = logging.getLogger(__name__)
 
@@ -46,12 +46,12 @@ def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules) ->
     async def ready(_request: Request) -> JSONResponse:
         return await run_sync(_readiness, opening)
 
-    def verify(secret: str) -> Pass | None:
+    def verify(secret: str) -> Token | None:
         loom = opening.take()
-        return verify_by(Tokens(loom.store, loom.clock))(secret)
+        return Tokens(loom.store, loom.clock).verify(secret)
 
     routes = [
-        health_route(),
+        HEALTH,
         Route("/ready", ready, methods=["GET"]),
         Route("/mcp", _Protocol(server), methods=["POST"]),
     ]

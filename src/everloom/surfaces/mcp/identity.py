@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 from urllib.parse import unquote
 
 from everloom.errors import Forbidden
 from everloom.kernel.texts import LONGEST_NAME, name_key
-from everloom.surfaces.web.admission import Pass
+
+if TYPE_CHECKING:
+    from everloom.kernel.tokens import Token
 
 _SESSION_HEADER = "x-memory-session-id"
 _WORKSPACE_HEADER = "x-memory-workspace"
@@ -50,7 +52,7 @@ class CallClues:
     argument: str | None = None
     meta: Mapping[str, object] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
-    token: Pass | None = None
+    token: Token | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def conversation_of(clues: CallClues, process: Process) -> str:
     if process.environ.get(CLAUDE_MARK) == "1":
         found.append(process.environ.get(CLAUDE_SESSION))
     found.append(clues.headers.get(_SESSION_HEADER))
-    found.append(None if clues.token is None else f"token {clues.token.subject}")
+    found.append(None if clues.token is None else f"token {clues.token.name}")
     return next((label for label in found if _is_label(label)), process.label)
 
 
@@ -110,6 +112,6 @@ def refuse_write(name: str, clues: CallClues, process: Process) -> Forbidden:
         return Forbidden(f"{name} writes, and this server is read-only", hint="start it without --read-only")
     if clues.token is not None and clues.token.read_only:
         hint = "`everloom token create` makes one that may write"
-        return Forbidden(f"{name} writes, and the token {clues.token.subject!r} may only read", hint=hint)
+        return Forbidden(f"{name} writes, and the token {clues.token.name!r} may only read", hint=hint)
     hint = f"remove its {_READONLY_HEADER} header"
     return Forbidden(f"{name} writes, and this client asked to be read-only", hint=hint)

@@ -27,9 +27,10 @@ from everloom.surfaces.mcp.documents import offer_documents
 from everloom.surfaces.mcp.identity import CallClues, Caller, Process, caller_of, refuse_write
 from everloom.surfaces.mcp.lazy import LazyLoom
 from everloom.surfaces.mcp.tools import DEFAULT, VerbTool, tools_of
-from everloom.surfaces.web.admission import PASS_KEY, Pass
+from everloom.surfaces.web.admission import PASS_KEY
 
 if TYPE_CHECKING:
+    from everloom.kernel.tokens import Token
     from everloom.loom import Workspace
 
 log = logging.getLogger(__name__)
@@ -133,7 +134,7 @@ def _clues_of(context: Context[Any, Any] | None, session: str | None = None) -> 
     if context is None:
         return CallClues(session)
     request = context.request_context.request
-    token = cast("Pass | None", getattr(request, "scope", {}).get(PASS_KEY))
+    token = cast("Token | None", getattr(request, "scope", {}).get(PASS_KEY))
     meta = cast("dict[str, object]", context.request_context.meta or {})
     headers = {name.lower(): value for name, value in (context.headers or {}).items()}
     return CallClues(session, meta, headers, token)

@@ -19,15 +19,6 @@ PASS_KEY = "everloom.pass"
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
-    """What a bearer token allows: one workspace, perhaps only to read."""
-
-    subject: str
-    workspace: str
-    read_only: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Rules:
     """What the gate checks: names and origins that are welcome, whether a token is needed, and every limit."""
 

@@ -19,8 +19,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from everloom.errors import EverloomError, meaning_of
-from everloom.kernel.tokens import Tokens
-from everloom.surfaces.web.admission import PASS_KEY, CallerBudget, Pass, Rules, is_welcome_host, is_welcome_origin
+from everloom.kernel.tokens import Token
+from everloom.surfaces.web.admission import PASS_KEY, CallerBudget, Rules, is_welcome_host, is_welcome_origin
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 OPEN_PATHS = frozenset({"/health", "/ready"})
 _BEARER = "bearer "
 
-Verify = Callable[[str], Pass | None]
+Verify = Callable[[str], Token | None]
 
 
 class RefusedRequest(Exception):
@@ -85,11 +85,11 @@ class Gate:
         # Proxies are not believed: whoever can set a header could pretend to be anybody.
         address = scope["client"][0] if scope.get("client") else "unknown"
         token = await self._token(headers.get("authorization"), scope["path"], address)
-        self._spend(address if token is None else f"token {token.subject}")
+        self._spend(address if token is None else f"token {token.name}")
         scope[PASS_KEY] = token
         return await self._body(headers, receive)
 
-    async def _token(self, authorization: str | None, path: str, address: str) -> Pass | None:
+    async def _token(self, authorization: str | None, path: str, address: str) -> Token | None:
         if authorization is None:
             if self._rules.needs_token and path not in self._open_paths:
                 message = "a bearer token is needed; `everloom token create` makes one"
@@ -153,20 +153,9 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return read
 
 
-def verify_by(tokens: Tokens) -> Verify:
-    """Look secrets up among the tokens of a store."""
-
-    def verify(secret: str) -> Pass | None:
-        token = tokens.verify(secret)
-        return None if token is None else Pass(token.name, token.workspace, token.read_only)
-
-    return verify
+async def _health(_request: Request) -> JSONResponse:
+    return JSONResponse({"status": "up"})
 
 
-def health_route() -> Route:
-    """Make the route that says that the process is up."""
-
-    async def health(_request: Request) -> JSONResponse:
-        return JSONResponse({"status": "up"})
-
-    return Route("/health", health, methods=["GET"])
+# Says that the process is up.
+HEALTH = Route("/health", _health, methods=["GET"])
