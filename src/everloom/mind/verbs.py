@@ -15,7 +15,6 @@ from everloom.mind import results
 
 if TYPE_CHECKING:
     from everloom.mind.conversation import Conversation
-    from everloom.mind.initiative import Heartbeats
     from everloom.mind.initiative.schedule import Schedule, Scheduled
     from everloom.mind.learning import Archive
     from everloom.mind.notes import Notes
@@ -138,7 +137,9 @@ class Mind:
     @verb("List heartbeats", READS)
     def heartbeats(self, *, limit: Limit = 20) -> results.HeartbeatList:
         """Show when the agent considered speaking first, and why it did or did not."""
-        return results.HeartbeatList(tuple(self.pulse.recent(limit)))
+        from everloom.mind.initiative import Heartbeats
+
+        return results.HeartbeatList(tuple(Heartbeats(self.setup).recent(limit)))
 
     @verb("List the versions of a note", READS, cli=False)
     def note_history(self, name: NoteName) -> results.NoteHistory:
@@ -177,13 +178,6 @@ class Mind:
         from everloom.mind.initiative import Schedule
 
         return Schedule(self.setup)
-
-    @cached_property
-    def pulse(self) -> Heartbeats:
-        """Reach the times the agent wondered whether to speak first."""
-        from everloom.mind.initiative import Heartbeats
-
-        return Heartbeats(self.setup)
 
     @cached_property
     def conversation(self) -> Conversation:

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from everloom.clock import from_micros, shown, to_micros
 from everloom.episodic.being import Being
 from everloom.episodic.entries.entry import MemoryEntry, entries_of, recent_diary
-from everloom.episodic.entries.notes import BeingNote, open_notes
+from everloom.episodic.entries.notes import open_notes
 from everloom.episodic.scenes.node import nodes_of
 from everloom.store import Unit
 
@@ -107,7 +107,8 @@ def _snapshot(unit: Unit, being: Being) -> Iterator[str]:
     """Write block 1-B, part by part."""
     notes = open_notes(unit)
     yield from _section("Notes", (f"- [{note.id}] {note.content}" for note in notes if note.type == "note"))
-    yield from _section("To be mended", _repairs(note for note in notes if note.problem))
+    mend = [f"- [{note.id}] {note.text[:500]} (problem: {note.problem})" for note in notes if note.problem]
+    yield from _section("To be mended", [_REPAIR, *mend] if mend else [])
     yield from _section("Knowledge", map(_entry_line, entries_of(unit, "knowledge")))
     received = [entry for entry in entries_of(unit, "party_message") if not entry.detail.get("is_sent")]
     yield from _section("Messages", (f"- from {each.detail.get('from')}: {each.content}" for each in received))
@@ -127,15 +128,6 @@ def _entry_line(entry: MemoryEntry) -> str:
     about = f" ({', '.join(facts)})" if facts else ""
     key = "" if entry.content.startswith(entry.key) else f"{entry.key}{about}: "
     return f"- {key}{entry.content}"
-
-
-def _repairs(notes: Iterable[BeingNote]) -> Iterator[str]:
-    """List the scenes that could not be read, and why."""
-    failed = list(notes)
-    if failed:
-        yield _REPAIR
-    for note in failed:
-        yield f"- [{note.id}] {note.text[:500]} (problem: {note.problem})"
 
 
 def _recent_nodes(unit: Unit) -> str:

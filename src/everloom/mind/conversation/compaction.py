@@ -94,7 +94,10 @@ def cut_at(entries: Sequence[ArrayEntry], sizes: Sequence[int], bound: int) -> i
 
     An exchange is never divided, so that no use of a tool loses its result.
     """
-    starts = [place for place, entry in enumerate(entries) if not place or _begins(entries[place - 1], entry)]
+    exchanges = [entry.exchange_id for entry in entries]
+    starts = [
+        place for place, each in enumerate(exchanges) if not place or each is None or each != exchanges[place - 1]
+    ]
     cut = len(entries)
     # From the newest back: as much as fits into the share that is kept, and rather a few turns more than none.
     for start in reversed(starts):
@@ -104,10 +107,6 @@ def cut_at(entries: Sequence[ArrayEntry], sizes: Sequence[int], bound: int) -> i
             break
         cut = start
     return cut if any(not is_folded(entry.turn) for entry in entries[:cut]) else 0
-
-
-def _begins(before: ArrayEntry, entry: ArrayEntry) -> bool:
-    return entry.exchange_id is None or entry.exchange_id != before.exchange_id
 
 
 class Compactor:

@@ -116,10 +116,9 @@ class SelfAwareness:
             mark = "Looking back: "
             name = daily_name(night.day)
             # A pass that was killed after this line and is made again does not write a second one.
-            page = self._notes.read(name)
-            if mark not in (page or ""):
-                begun = "" if page else f"{daily_heading(night.day)}\n"
-                self._notes.append(name, f"{begun}{mark}{shortened(review.line, _LONGEST_LINE)}")
+            if mark not in (self._notes.read(name) or ""):
+                line = f"{mark}{shortened(review.line, _LONGEST_LINE)}"
+                self._notes.append(name, line, heading=f"{daily_heading(night.day)}\n")
         return outcome
 
     def _material(self, night: Night) -> str:

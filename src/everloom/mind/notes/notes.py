@@ -82,25 +82,21 @@ class Notes:
         with self._sync.alone():
             return self._sync.change(self._named(name), author, checked)
 
-    def append(self, name: str, text: str, *, author: Author = "agent") -> NoteVersion:
-        """Add to the end of a note, making it on first use."""
-        with self._sync.alone():
-            return self._sync.change(self._named(name), author, lambda note: _whole(note.name, _join(note, text)))
+    def append(self, name: str, text: str, *, author: Author = "agent", heading: str = "") -> NoteVersion:
+        """Add to the end of a note, making it on first use; one that is made begins with the heading."""
 
-    def append_today(self, text: str, *, author: Author = "agent") -> NoteVersion:
+        def joined(note: OpenNote) -> str:
+            return _whole(note.name, _join(note, text, heading))
+
+        with self._sync.alone():
+            return self._sync.change(self._named(name), author, joined)
+
+    def append_today(self, text: str) -> NoteVersion:
         """Add to the note of the day it is for the workspace."""
         day = self._op.today
-        if not text.strip():
-            raise Rejected("there is nothing to add", hint="give it some words")
+        return self.append(daily_name(day), text, heading=daily_heading(day))
 
-        def dated(note: OpenNote) -> str:
-            begun = note if note.body else OpenNote(note.name, daily_heading(day), note.version)
-            return _whole(note.name, _join(begun, text))
-
-        with self._sync.alone():
-            return self._sync.change(daily_name(day), author, dated)
-
-    def edit(self, name: str, change: Callable[[str], str], *, author: Author = "agent") -> NoteVersion:
+    def edit(self, name: str, change: Callable[[str], str]) -> NoteVersion:
         """Change a note that is there by a function of its body; called again if the person was quicker."""
 
         def edited(note: OpenNote) -> str:
@@ -109,9 +105,9 @@ class Notes:
             return _whole(note.name, change(note.body))
 
         with self._sync.alone():
-            return self._sync.change(self._named(name), author, edited)
+            return self._sync.change(self._named(name), "agent", edited)
 
-    def remove(self, name: str, *, author: Author = "agent") -> NoteVersion:
+    def remove(self, name: str) -> NoteVersion:
         """Take a note's file away; its versions stay, and `restore` brings it back. Those every mind has stay."""
         with self._sync.alone():
             wanted = self._named(name)
@@ -121,9 +117,9 @@ class Notes:
                 )
             if not self._sync.open(wanted).body:
                 raise NotFound(f"there is no note {wanted}", hint="names() lists the notes")
-            return self._sync.change(wanted, author, lambda _: "")
+            return self._sync.change(wanted, "agent", lambda _: "")
 
-    def rename(self, name: str, to: str, *, author: Author = "agent") -> NoteVersion:
+    def rename(self, name: str, to: str) -> NoteVersion:
         """Give a note another name; what it was stays in the history of the old one."""
         with self._sync.alone():
             old, new = self._named(name), self._named(to)
@@ -137,8 +133,8 @@ class Notes:
             if self._sync.open(new).body:
                 raise Conflict(f"there is already a note {new}", hint="choose another name")
             # New first: whoever dies in between leaves the text twice rather than nowhere.
-            moved = self._sync.change(new, author, lambda note: _whole(note.name, body))
-            self._sync.change(old, author, lambda _: "")
+            moved = self._sync.change(new, "agent", lambda note: _whole(note.name, body))
+            self._sync.change(old, "agent", lambda _: "")
             return moved
 
     def history(self, name: str, limit: int = _MOST_VERSIONS) -> list[NoteVersion]:
@@ -149,7 +145,7 @@ class Notes:
         with self._op.read() as unit:
             return [version_from(wanted, row) for row in unit.all("notes.version_of", name=wanted, limit=limit)]
 
-    def restore(self, name: str, number: int, *, author: Author = "person") -> NoteVersion:
+    def restore(self, name: str, number: int) -> NoteVersion:
         """Make an earlier version the newest one."""
         with self._sync.alone():
             wanted = self._named(name)
@@ -158,7 +154,7 @@ class Notes:
             if row is None or not row["body"]:
                 raise NotFound(f"{wanted} has no version {number} with a text", hint="history lists them")
             body = str(row["body"])
-            return self._sync.change(wanted, author, lambda note: _whole(note.name, body))
+            return self._sync.change(wanted, "person", lambda note: _whole(note.name, body))
 
     def status(self) -> dict[str, Any]:
         """Read status.json; a text that is no JSON object is a Conflict, and stays as it is."""
@@ -221,11 +217,12 @@ def _refuse_cut(note: OpenNote, body: str) -> None:
         raise Rejected(message, hint="append, or give the whole text; use replace: true to drop the rest")
 
 
-def _join(note: OpenNote, text: object) -> str:
+def _join(note: OpenNote, text: object, heading: str) -> str:
     """Write a note with something added at its end, on a line of its own."""
     if note.name == STATUS:
         raise Rejected(f"{STATUS} is an object, not a list of lines", hint="change it with update_status")
     if not isinstance(text, str) or not text.strip():
         raise Rejected("there is nothing to add", hint="give it some words")
-    gap = "" if not note.body or note.body.endswith("\n") else "\n"
-    return f"{note.body}{gap}{text.rstrip()}\n"
+    before = note.body or heading
+    gap = "" if not before or before.endswith("\n") else "\n"
+    return f"{before}{gap}{text.rstrip()}\n"
