@@ -79,19 +79,17 @@ def exchanges_from(unit: Unit, rows: Sequence[Row]) -> list[Exchange]:
     said: dict[tuple[int, str], list[str]] = {}
     for row in unit.all("mind.message_of_exchange", ids=[row["id"] for row in rows]):
         said.setdefault((row["exchange_id"], row["direction"]), []).append(row["text"])
-    return [_exchange_from(row, said) for row in rows]
-
-
-def _exchange_from(row: Row, said: dict[tuple[int, str], list[str]]) -> Exchange:
-    tokens = (row[f"{name}_tokens"] for name in ("input", "output", "cache_read", "cache_write"))
-    return value_from(
-        Exchange,
-        row,
-        usage=TokenUsage(*tokens),
-        dollars=None if row["micro_dollars"] is None else row["micro_dollars"] / MICRO,
-        heard="\n\n".join(said.get((row["id"], "in"), ())),
-        reply="\n\n".join(said.get((row["id"], "out"), ())),
-    )
+    return [
+        value_from(
+            Exchange,
+            row,
+            usage=TokenUsage(*(row[f"{name}_tokens"] for name in ("input", "output", "cache_read", "cache_write"))),
+            dollars=None if row["micro_dollars"] is None else row["micro_dollars"] / MICRO,
+            heard="\n\n".join(said.get((row["id"], "in"), ())),
+            reply="\n\n".join(said.get((row["id"], "out"), ())),
+        )
+        for row in rows
+    ]
 
 
 def entries_of(unit: Unit) -> tuple[ArrayEntry, ...]:

@@ -214,7 +214,7 @@ class Telegram:
 
     def send(self, message: StreamMessage) -> None:
         """Send a reply, in parts if it is long; once a part may have arrived, nobody sends it again."""
-        if not _is_number(message.address) or int(message.address) not in self._chats:
+        if message.address not in map(str, self._chats):
             raise Undelivered("the chat is not listed in telegram.chats", is_final=True)
         begun = False
         for part in split_reply(message.text):
@@ -258,11 +258,6 @@ class Telegram:
         return {each.address for each in waiting if each.not_before is None or each.not_before <= now}
 
 
-def _is_number(text: str) -> bool:
-    """Say whether a text is a chat's id."""
-    return text.removeprefix("-").isdecimal() and text.isascii()
-
-
 def pause_after(error: EverloomError, failures: int) -> float:
     """Say how long to rest: what Telegram asks for, long when somebody else polls, longer after each failure."""
     if isinstance(error, TelegramBusy) and error.retry_after is not None:
@@ -270,11 +265,6 @@ def pause_after(error: EverloomError, failures: int) -> float:
     if isinstance(error, Conflict | Forbidden):
         return _CONFLICT_PAUSE
     return min(float(1 << min(failures - 1, 6)), _LONGEST_PAUSE)
-
-
-def units(text: str) -> int:
-    """Count a text as Telegram does."""
-    return len(text) + sum(1 for char in text if ord(char) >= _ASTRAL)
 
 
 def split_reply(text: str, most: int = MOST_UNITS) -> Iterator[str]:
