@@ -22,7 +22,7 @@ from everloom.clock import ManualClock
 from everloom.loom import Loom, open_loom
 from everloom.mind import Exchange, Mind, StreamMessage
 from everloom.mind.conversation.compaction import Compaction
-from everloom.mind.initiative.heartbeat import Heartbeat
+from everloom.mind.initiative.heartbeat import Heartbeat, Heartbeats
 from everloom.mind.ports import MindPolicy
 from everloom.settings import Settings
 from tests.mind.thinking import Answers, thinking, worker
@@ -149,7 +149,7 @@ class Fortnight:
     @property
     def heartbeats(self) -> list[Heartbeat]:
         """Every heartbeat, oldest first."""
-        return self.mind.pulse.recent(10_000)[::-1]
+        return Heartbeats(self.mind.setup).recent(10_000)[::-1]
 
 
 def hours(start: datetime, end: datetime) -> Iterator[datetime]:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict, Rejected
@@ -41,6 +41,7 @@ log = logging.getLogger(__name__)
 TURN = "turn"
 TURN_LEASE = timedelta(minutes=1)
 # How long one waits for another process to end its turn.
+_PATIENCE = 600.0
 _SHORT_PATIENCE = 5.0
 # How many messages before an exchange are told with it.
 _AROUND = 4
@@ -66,8 +67,10 @@ class Conversation(Stream):
         at = stream.ripe_at(self.waiting(), self._setup.policy.gather_seconds)
         return None if at is None else max(0.0, (at - self._op.now).total_seconds())
 
-    def step(self, say: Say = lambda _: None, *, is_stopping: Callable[[], bool] = lambda: False) -> Exchange | None:
-        """Answer what is ripe now; None when nothing is, or when another process is at it.
+    def step(
+        self, say: Say = lambda _: None, *, wait: bool = False, is_stopping: Callable[[], bool] = lambda: False
+    ) -> Exchange | None:
+        """Answer what is ripe now; None when nothing is, or when another process is at it (`wait` waits for that one).
 
         A failure is noted on the messages, which are tried again after a pause, and raised. A message that the model
         refuses is given up after the third time: it is marked, and a reply on its channel says why.
@@ -77,7 +80,7 @@ class Conversation(Stream):
         talker = self._setup.talker()
         if talker is None:
             raise Rejected("no language model is configured", hint=_NO_MODEL)
-        with self._turn() as op:
+        with self._turn(_PATIENCE if wait else 0.0) as op:
             # Another process may have answered in the meantime.
             if op is None or self.ripe_in() != 0.0:
                 return None
@@ -110,7 +113,7 @@ class Conversation(Stream):
         self,
         text: str,
         *,
-        cause: Literal["heartbeat", "schedule"],
+        cause: str,
         channel: str,
         address: str = "",
         also: Callable[[Unit, int], None] = lambda *_: None,
@@ -121,6 +124,8 @@ class Conversation(Stream):
         """
         said, place = checked(text, "the message"), checked_name(channel, "the channel")
         storable(address, "the address")
+        if cause not in ("heartbeat", "schedule"):
+            raise Rejected(f"there is no cause {cause!r}", hint="say heartbeat or schedule")
         with self._turn_soon() as op:
             now = op.now
             exchange = Exchange(id=0, cause=cause, began_at=now, ended_at=now, reply=said)
