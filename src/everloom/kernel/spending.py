@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from everloom.clock import from_micros, to_micros
 from everloom.kernel.journal import register
 from everloom.models.usage import UsageRecord
-from everloom.store import Row, Store
+from everloom.store import Row, Store, value_from
 
 _MICRO = 1_000_000
 # Every zone's midnight falls on one.
@@ -101,20 +101,10 @@ class Ledger:
 
 
 def _spent_from(row: Row) -> Expense:
-    """Read a sum."""
-    return Expense(
-        row["model"],
-        row["role"],
-        row["purpose"],
-        row["calls"],
-        row["failures"],
-        int(row["input_tokens"]),
-        int(row["output_tokens"]),
-        int(row["cache_read_tokens"]),
-        int(row["cache_write_tokens"]),
-        None if row["micro_dollars"] is None else float(row["micro_dollars"]) / _MICRO,
-        row["unpriced"],
-    )
+    """Read a sum; an engine may give sums as decimal numbers."""
+    tokens = {f"{name}_tokens": int(row[f"{name}_tokens"]) for name in ("input", "output", "cache_read", "cache_write")}
+    dollars = None if row["micro_dollars"] is None else float(row["micro_dollars"]) / _MICRO
+    return value_from(Expense, row, dollars=dollars, **tokens)
 
 
 def added(parts: Iterable[Expense]) -> Expense:

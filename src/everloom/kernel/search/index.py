@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import to_micros
 from everloom.errors import NotFound
 from everloom.kernel.embedding import Embedding, Made, situated
 from everloom.kernel.journal import register
 from everloom.kernel.texts import analyse, storable
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, columns_of, value_from
 from everloom.store.contract import Value
 
 # So many documents are read and written at a time when labels change.
@@ -206,34 +206,16 @@ def _dumped(labels: Sequence[str]) -> str:
 
 
 def _document_from(row: Row) -> Document:
-    return Document(
-        kind=row["kind"],
-        title=row["title"],
-        text=row["text"],
-        context=row["context"],
-        details=row["details"],
-        labels=tuple(json.loads(row["labels"])),
-        standing=Standing(row["standing"]),
-        confidence=row["confidence"],
-        model_tier=row["model_tier"],
-        session_id=row["session_id"],
-        happened_at=from_micros(row["happened_at"]),
-    )
+    return value_from(Document, row, labels=tuple(json.loads(row["labels"])), standing=Standing(row["standing"]))
 
 
 def _columns(document: Document, words: tuple[str, str], model_id: int) -> dict[str, Value]:
     """Write a document as the values of its row."""
     return {
-        "title": document.title,
-        "text": document.text,
-        "context": document.context,
-        "details": document.details,
+        **columns_of(document, "title", "text", "context", "details", "confidence", "model_tier", "happened_at"),
         "labels": _dumped(document.labels),
         "standing": document.standing.value,
-        "confidence": document.confidence,
-        "model_tier": document.model_tier,
         "session": document.session_id,
-        "happened_at": to_micros(document.happened_at),
         "words": words[0],
         "context_words": words[1],
         "embedded_by": model_id,
