@@ -20,7 +20,8 @@ from everloom.kernel.search import DEFAULT, Finder, Index, Recipe, Scope
 from everloom.kernel.search.fusion import SPREAD
 from everloom.kernel.search.hits import REASONS
 from everloom.loom import Loom, Workspace
-from everloom.models.embed import EmbedderChain, EmbeddingTask, TextVectors, Traits
+from everloom.models.catalog import Traits
+from everloom.models.embed import EmbedderChain, EmbeddingTask, TextVectors
 from tests.store.ground import NOW, cover, days_ago, insight, note, open_at, retire
 
 OPERATORS = (

@@ -21,7 +21,8 @@ from everloom.kernel.search import Finder, Index
 from everloom.kernel.tasks import FIRST_PAUSE, LONGEST_PAUSE, Progress, Report, Work, pause_after
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.loom import Loom, Workspace
-from everloom.models.embed import Embedder, EmbedderChain, EmbeddingTask, TextVectors, Traits, unit
+from everloom.models.catalog import Traits
+from everloom.models.embed import Embedder, EmbedderChain, EmbeddingTask, TextVectors, unit
 from everloom.models.static import embed as static
 from tests.patience import PATIENCE
 from tests.store.ground import NOW, Child, assert_agreement, note, open_at, retire, revise, rows_of

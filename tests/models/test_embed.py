@@ -10,7 +10,7 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.errors import NotFound, ProviderBusy, Rejected
-from everloom.models.catalog import card_of
+from everloom.models.catalog import traits_of
 from everloom.models.embed import BATCH, CoolDown, EmbedderChain, EmbeddingTask
 from everloom.models.providers import ProviderAccess, make_embedder
 from everloom.models.text import estimate
@@ -100,10 +100,10 @@ def test_known_models_get_their_prefixes(chain_of: Chains, server: ScriptedServe
 
 
 def test_a_model_is_known_whatever_its_namespace_and_tag() -> None:
-    assert card_of("nomic-ai/nomic-embed-text-v1.5") is card_of("nomic-embed-text:latest")
-    assert card_of("snowflake-arctic-embed2").query == "query: "
-    assert card_of("text-embedding-3-small@512").recall == 0.35
-    assert card_of("never-heard-of").recall is None
+    assert traits_of("nomic-ai/nomic-embed-text-v1.5") is traits_of("nomic-embed-text:latest")
+    assert traits_of("snowflake-arctic-embed2").query_prefix == "query: "
+    assert traits_of("text-embedding-3-small@512").recall_threshold == 0.35
+    assert traits_of("never-heard-of").recall_threshold is None
 
 
 def test_dimensions_are_sent_only_when_configured(chain_of: Chains, server: ScriptedServer) -> None:

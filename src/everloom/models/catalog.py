@@ -36,37 +36,44 @@ _PRICES = {  # November 2026
 
 
 @dataclass(frozen=True, slots=True)
-class ModelCard:
-    """The facts about one family of embedding models; `context` is in tokens, thresholds are cosines."""
+class Traits:
+    """What is known of an embedder without asking it to embed.
 
-    document: str = ""
-    query: str = ""
+    `dim` is None until a provider's first reply has shown it; `context` is in tokens. From `near` on, two texts say the
+    same. Thresholds are cosines too; None means that nobody has calibrated them for this model.
+    """
+
+    name: str = ""
+    dim: int | None = None
     follows_instructions: bool = False
+    is_fast: bool = False
+    document_prefix: str = ""
+    query_prefix: str = ""
     context: int = 2_000
-    recall: float | None = None
-    cluster: float | None = None
+    near: float = 0.95
+    recall_threshold: float | None = None
+    cluster_threshold: float | None = None
 
 
-_UNKNOWN = ModelCard()
-_CARDS = {
+_PASSAGES = "Represent this sentence for searching relevant passages: "
+_MEMORIES = "Instruct: Given a question, find the memories that answer it\nQuery: "
+# By the beginning of a model's name; none of these is fast, as they are all behind a wire.
+_EMBEDDERS = {
     # Episodic memory's original thresholds, 0.35 and 0.45, were tuned on this model.
-    "text-embedding-3-small": ModelCard(context=8_000, recall=0.35, cluster=0.45),
-    "text-embedding-3-large": ModelCard(context=8_000),
-    "nomic-embed-text": ModelCard("search_document: ", "search_query: ", follows_instructions=True),
-    "mxbai-embed-large": ModelCard("", "Represent this sentence for searching relevant passages: ", context=500),
-    "snowflake-arctic-embed": ModelCard("", "Represent this sentence for searching relevant passages: ", context=500),
-    "snowflake-arctic-embed2": ModelCard("", "query: ", context=8_000),
-    "embeddinggemma": ModelCard("title: none | text: ", "task: search result | query: "),
-    "qwen3-embedding": ModelCard(
-        "",
-        "Instruct: Given a question, find the memories that answer it\nQuery: ",
-        follows_instructions=True,
-        context=8_000,
+    "text-embedding-3-small": Traits(context=8_000, recall_threshold=0.35, cluster_threshold=0.45),
+    "text-embedding-3-large": Traits(context=8_000),
+    "nomic-embed-text": Traits(
+        follows_instructions=True, document_prefix="search_document: ", query_prefix="search_query: "
     ),
-    "multilingual-e5": ModelCard("passage: ", "query: ", context=500),
-    "e5": ModelCard("passage: ", "query: ", context=500),
-    "bge-m3": ModelCard(context=8_000),
-    "all-minilm": ModelCard(context=250),
+    "mxbai-embed-large": Traits(query_prefix=_PASSAGES, context=500),
+    "snowflake-arctic-embed": Traits(query_prefix=_PASSAGES, context=500),
+    "snowflake-arctic-embed2": Traits(query_prefix="query: ", context=8_000),
+    "embeddinggemma": Traits(document_prefix="title: none | text: ", query_prefix="task: search result | query: "),
+    "qwen3-embedding": Traits(follows_instructions=True, query_prefix=_MEMORIES, context=8_000),
+    "multilingual-e5": Traits(document_prefix="passage: ", query_prefix="query: ", context=500),
+    "e5": Traits(document_prefix="passage: ", query_prefix="query: ", context=500),
+    "bge-m3": Traits(context=8_000),
+    "all-minilm": Traits(context=250),
 }
 _OPENAI_WINDOWS = {  # tokens, November 2026
     "gpt-4o": 128_000,
@@ -88,9 +95,9 @@ def price_of(model: str) -> Price | None:
     return _PRICES.get(family)
 
 
-def card_of(model: str) -> ModelCard:
-    """Find the facts about an embedding model, whatever namespace or tag its name carries."""
-    return _find(_CARDS, model.rpartition("/")[2].partition(":")[0].lower()) or _UNKNOWN
+def traits_of(model: str) -> Traits:
+    """Find what is known of an embedding model, whatever namespace or tag its name carries."""
+    return _find(_EMBEDDERS, model.rpartition("/")[2].partition(":")[0].lower()) or Traits()
 
 
 def openai_window(model: str) -> int:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from everloom.clock import Clock
 from everloom.errors import MalformedReply, NotFound, ProviderBusy, ProviderError, Rejected
-from everloom.models.catalog import card_of
+from everloom.models.catalog import Traits, traits_of
 from everloom.models.text import trimmed
 
 Rows = npt.NDArray[np.float32]
@@ -31,29 +31,6 @@ class EmbeddingTask(StrEnum):
 
     DOCUMENT = "document"
     QUERY = "query"
-
-
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """What an embedder tells about itself without being asked to embed.
-
-    `dim` is None until a provider's first reply has shown it. From `near` on, two texts say the same. Thresholds are
-    cosines too; None means that nobody has calibrated them for this model.
-    """
-
-    name: str
-    dim: int | None
-    follows_instructions: bool = False
-    is_fast: bool = False
-    document_prefix: str = ""
-    query_prefix: str = ""
-    near: float = 0.95
-    recall_threshold: float | None = None
-    cluster_threshold: float | None = None
-
-    def prefix(self, task: EmbeddingTask) -> str:
-        """Say what this model wants to read before a text of that task."""
-        return self.document_prefix if task is EmbeddingTask.DOCUMENT else self.query_prefix
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,17 +71,7 @@ class RemoteEmbedder:
     """A model behind a wire: prefixes, trimming, batches. Its dimension is what its first reply shows, and stays."""
 
     def __init__(self, name: str, fetch: _Fetch, *, dim: int | None = None) -> None:
-        card = card_of(name.partition(":")[2])
-        self._traits = Traits(
-            name,
-            dim,
-            follows_instructions=card.follows_instructions,
-            document_prefix=card.document,
-            query_prefix=card.query,
-            recall_threshold=card.recall,
-            cluster_threshold=card.cluster,
-        )
-        self._context = card.context
+        self._traits = replace(traits_of(name.partition(":")[2]), name=name, dim=dim)
         self._fetch = fetch
         self._lock = Lock()
 
@@ -115,9 +82,10 @@ class RemoteEmbedder:
 
     def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
         """Make one unit row for each text; blank ones are not sent and give zeros."""
-        prefix = self._traits.prefix(task)
+        known = self._traits
+        prefix = known.document_prefix if task is EmbeddingTask.DOCUMENT else known.query_prefix
         spoken = [place for place, text in enumerate(texts) if text and not text.isspace()]
-        inputs = [trimmed(prefix + texts[place], self._context) for place in spoken]
+        inputs = [trimmed(prefix + texts[place], known.context) for place in spoken]
         made = [self._batch(inputs[start : start + BATCH]) for start in range(0, len(inputs), BATCH)]
         # Rows of zeros have a length too: when every text is blank, one that is not tells the dimension.
         dim = self._traits.dim or self._batch([_PROBE]).shape[1]

@@ -65,12 +65,12 @@ def make_embedder(specs: Sequence[str], *, access: ProviderAccess, clock: Clock)
 
 def make_llm(spec: str, *, access: ProviderAccess, role: str = "large", meter: Meter | None = None) -> LLM:
     """Build a language model from its name."""
-    return LLM(_ask_wire(*_parse(spec, _LANGUAGE_MODELS), access), role=role, meter=meter)
+    return LLM(_wires(*_parse(spec, _LANGUAGE_MODELS), access)[0], role=role, meter=meter)
 
 
 def make_talker(spec: str, *, access: ProviderAccess, role: str = "large", meter: Meter | None = None) -> Talker:
     """Build a model that converses from its name."""
-    return Talker(_talk_wire(*_parse(spec, _LANGUAGE_MODELS), access), role=role, meter=meter)
+    return Talker(_wires(*_parse(spec, _LANGUAGE_MODELS), access)[1], role=role, meter=meter)
 
 
 def _parse(spec: str, kinds: Sequence[str]) -> tuple[str, str]:
@@ -99,42 +99,30 @@ def _embedder(kind: str, model: str, access: ProviderAccess) -> Embedder:
     return StaticEmbedder()
 
 
-def _ask_wire(kind: str, model: str, access: ProviderAccess) -> AskWire:
+def _wires(kind: str, model: str, access: ProviderAccess) -> tuple[AskWire, TalkWire]:
     match kind:
         case "anthropic":
             from everloom.models.anthropic.ask import AnthropicAsk
-
-            return AnthropicAsk(access.anthropic(), model, access.chat)
-        case "ollama":
-            from everloom.models.ollama.ask import OllamaAsk
-
-            return OllamaAsk(Transport(access.ollama(), access.chat), model)
-        case "openai":
-            from everloom.models.openai.ask import OpenAIAsk
-
-            return OpenAIAsk(Transport(access.openai(), access.chat), model)
-    from everloom.models.scripted.ask import ScriptedAsk
-
-    return ScriptedAsk(model)
-
-
-def _talk_wire(kind: str, model: str, access: ProviderAccess) -> TalkWire:
-    match kind:
-        case "anthropic":
             from everloom.models.anthropic.talk import AnthropicTalk
 
-            return AnthropicTalk(access.anthropic(), model, access.chat)
+            reached = (access.anthropic(), model, access.chat)
+            return AnthropicAsk(*reached), AnthropicTalk(*reached)
         case "ollama":
+            from everloom.models.ollama.ask import OllamaAsk
             from everloom.models.ollama.talk import OllamaTalk
 
-            return OllamaTalk(Transport(access.ollama(), access.chat), model)
+            transport = Transport(access.ollama(), access.chat)
+            return OllamaAsk(transport, model), OllamaTalk(transport, model)
         case "openai":
+            from everloom.models.openai.ask import OpenAIAsk
             from everloom.models.openai.talk import OpenAITalk
 
-            return OpenAITalk(Transport(access.openai(), access.chat), model)
+            transport = Transport(access.openai(), access.chat)
+            return OpenAIAsk(transport, model), OpenAITalk(transport, model)
+    from everloom.models.scripted.ask import ScriptedAsk
     from everloom.models.scripted.talk import ScriptedTalk
 
-    return ScriptedTalk(model)
+    return ScriptedAsk(model), ScriptedTalk(model)
 
 
 class Role(StrEnum):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -161,6 +162,26 @@ def _seconds_until(header: str, now: datetime) -> float | None:
     return max(0.0, (aware - now).total_seconds())
 
 
+class OptionalFeature:
+    """Something that not every server knows: asked for until a request is rejected because of it, then never again."""
+
+    def __init__(self, complaint: str) -> None:
+        self._complaint = re.compile(complaint)
+        self._is_known = True
+
+    def attempt(self, with_it: Callable[[], _T], without: Callable[[], _T]) -> _T:
+        """Try with it while it may be known, and without it as soon as it is not."""
+        if self._is_known:
+            try:
+                return with_it()
+            except ProviderError as error:
+                # Only a plain rejection is about the request; busy, refused or malformed is another matter.
+                if type(error) is not ProviderError or not self._complaint.search(error.message):
+                    raise
+            self._is_known = False
+        return without()
+
+
 class Transport:
     """JSON over HTTP to one endpoint; safe to share between threads, and closed when nobody holds it any more."""
 
@@ -172,17 +193,13 @@ class Transport:
 
     def post(self, path: str, body: _Body, shape: type[_ReplyT]) -> _ReplyT:
         """Send a body and read the reply as `shape`, trying again as the policy allows."""
-        content = _encoded(body)
+        return read_reply(self.stream(path, body, b"".join), shape, self.endpoint)
 
-        def attempt(timeout: float) -> bytes:
-            with self._sent(path, content, timeout) as response:
-                return response.read()
-
-        return read_reply(persist(attempt, self._policy), shape, self.endpoint)
-
-    def stream(self, path: str, body: _Body, read: Callable[[Iterator[bytes]], _T], may_retry: _MayRetry) -> _T:
+    def stream(
+        self, path: str, body: _Body, read: Callable[[Iterator[bytes]], _T], may_retry: _MayRetry = lambda: True
+    ) -> _T:
         """Send a body and hand what arrives to `read`, trying again as the policy and `may_retry` allow."""
-        content = _encoded(body)
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
         def attempt(timeout: float) -> _T:
             with self._sent(path, content, timeout) as response:
@@ -206,12 +223,9 @@ class Transport:
         ):
             if not response.is_success:
                 response.read()
-                raise self._fault(response)
+                retry_after = read_retry_after(response.headers.get("retry-after"), SystemClock().now())
+                raise self.endpoint.fault(response.status_code, _message_in(response.text), retry_after)
             yield response
-
-    def _fault(self, response: httpx2.Response) -> ProviderError:
-        retry_after = read_retry_after(response.headers.get("retry-after"), SystemClock().now())
-        return self.endpoint.fault(response.status_code, _message_in(response.text), retry_after)
 
     def _open(self) -> httpx2.Client:
         import httpx2  # noqa: PLC0415 - slow to import
@@ -221,10 +235,6 @@ class Transport:
                 self._client = httpx2.Client(verify=trusted_certificates())
                 weakref.finalize(self, self._client.close)
             return self._client
-
-
-def _encoded(body: _Body) -> bytes:
-    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
 @cache

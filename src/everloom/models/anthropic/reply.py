@@ -128,7 +128,8 @@ class MessageReader:
             case "message_start" if event.message:
                 self._tokens = event.message.usage
             case "content_block_start":
-                self._start(event.index, raw["content_block"])
+                block = self._blocks[event.index] = dict(raw["content_block"])
+                self._say(str(block.get("text") or "") if block["type"] == "text" else "")
             case "content_block_delta":
                 self._extend(self._blocks[event.index], event.index, raw["delta"])
             case "message_delta":
@@ -138,10 +139,6 @@ class MessageReader:
                 fault = event.error or _ClaudeFault()
                 raise self._endpoint.fault(_STATUSES.get(fault.type, 500), f"{fault.type}: {fault.message}")
         return event.type == "message_stop"  # events of other types, pings among them, mean nothing to us
-
-    def _start(self, index: int, block: Json) -> None:
-        self._blocks[index] = dict(block)
-        self._say(str(block.get("text") or "") if block["type"] == "text" else "")
 
     def _extend(self, block: Json, index: int, raw: Json) -> None:
         delta = _ClaudeDelta.model_validate(raw)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel
 
 from everloom.models.ask import MESSAGE_OVERHEAD, AskReply, AskRequest, StopReason
@@ -11,19 +13,39 @@ from everloom.models.transport import Transport
 from everloom.models.usage import TokenUsage
 
 PATH = "/api/chat"
-STOPS = {"stop": StopReason.END, "length": StopReason.CUT}
+_STOPS = {"stop": StopReason.END, "length": StopReason.CUT}
 _LEAST_CONTEXT = 4_096
 
 
-class _OllamaMessage(BaseModel):
-    content: str = ""
+class _OllamaFunction(BaseModel):
+    name: str = ""
+    arguments: Any = None
 
 
-class _OllamaReply(BaseModel):
-    message: _OllamaMessage
+class _OllamaCall(BaseModel):
+    id: str = ""
+    function: _OllamaFunction
+
+
+class OllamaWords(BaseModel):
+    """What a model said, and the tools that it wants used."""
+
+    content: str | None = None
+    tool_calls: list[_OllamaCall] | None = None
+
+
+class OllamaReply(BaseModel):
+    """A reply that came in one piece."""
+
+    message: OllamaWords
     done_reason: str | None = None
     prompt_eval_count: int = 0
     eval_count: int = 0
+
+    @property
+    def stop(self) -> StopReason:
+        """Say why it ended."""
+        return _STOPS.get(self.done_reason or "", StopReason.OTHER)
 
 
 class OllamaAsk:
@@ -46,9 +68,9 @@ class OllamaAsk:
         }
         if schema is not None:
             body["format"] = schema
-        reply = self._transport.post(PATH, body, _OllamaReply)
+        reply = self._transport.post(PATH, body, OllamaReply)
         usage = TokenUsage(reply.prompt_eval_count, reply.eval_count)
-        return AskReply(reply.message.content, usage, self.name, STOPS.get(reply.done_reason or "", StopReason.OTHER))
+        return AskReply(reply.message.content or "", usage, self.name, reply.stop)
 
 
 def context_for(needed: int) -> int:

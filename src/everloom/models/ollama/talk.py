@@ -11,41 +11,21 @@ from pydantic import BaseModel, Field, ValidationError
 
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError
 from everloom.models import wire
-from everloom.models.ask import StopReason
-from everloom.models.ollama.ask import PATH, STOPS, context_for
+from everloom.models.ollama.ask import PATH, OllamaReply, OllamaWords, context_for
 from everloom.models.talk import Say, TalkReply, TalkRequest, ToolUse, WithoutCompaction
 from everloom.models.text import estimate, shortened
-from everloom.models.transport import Transport
+from everloom.models.transport import OptionalFeature, Transport
 from everloom.models.usage import TokenUsage
 from everloom.models.wire import Json, ReasoningFilter, TextSink
 
 # Tokens that are asked for when the model's file does not say another number: more takes memory that may be missing.
 WINDOW = 8_192
-_NO_TOOLS = re.compile("does not support tools")  # what is said of a model that can only speak
 _CONTEXT = re.compile(r"^num_ctx\s+(\d+)", re.MULTILINE)
 
 
-class _OllamaFunction(BaseModel):
-    name: str = ""
-    arguments: Any = None
-
-
-class _OllamaCall(BaseModel):
-    id: str = ""
-    function: _OllamaFunction
-
-
-class _OllamaWords(BaseModel):
-    content: str | None = None
-    tool_calls: list[_OllamaCall] | None = None
-
-
-class _OllamaLine(BaseModel):
-    message: _OllamaWords = Field(default_factory=_OllamaWords)
+class _OllamaLine(OllamaReply):
+    message: OllamaWords = Field(default_factory=OllamaWords)
     done: bool = False
-    done_reason: str | None = None
-    prompt_eval_count: int = 0
-    eval_count: int = 0
     error: str | None = None
 
 
@@ -62,7 +42,7 @@ class OllamaTalk(WithoutCompaction):
         self._transport = transport
         self._model = model
         self._window: int | None = None
-        self._has_tools = True
+        self._tools = OptionalFeature("does not support tools")
 
     @property
     def window(self) -> int:
@@ -80,15 +60,8 @@ class OllamaTalk(WithoutCompaction):
     def talk(self, request: TalkRequest, say: Say) -> TalkReply:
         """Carry one round; it is tried again only while no word was said."""
         # Nothing was said yet when a model turns out to know no tools: the request is refused before it is answered.
-        sink = TextSink(say)
-        if self._has_tools:
-            try:
-                return self._stream(request, sink)
-            except ProviderError as error:
-                if type(error) is not ProviderError or not _NO_TOOLS.search(error.message):
-                    raise
-                self._has_tools = False
-        return self._stream(replace(request, tools=()), sink)
+        sink, mute = TextSink(say), replace(request, tools=())
+        return self._tools.attempt(lambda: self._stream(request, sink), lambda: self._stream(mute, sink))
 
     def _stream(self, request: TalkRequest, sink: TextSink) -> TalkReply:
         def read(chunks: Iterator[bytes]) -> TalkReply:
@@ -120,12 +93,9 @@ class OllamaTalk(WithoutCompaction):
                 uses.append(wire.read_tool_use(call.id, call.function.name, given))
             if line.done:
                 say(spoken.end())
-                return self._reply(spoken.text, uses, line, request)
+                given, taken = line.prompt_eval_count or request.estimate(), line.eval_count or estimate(spoken.text)
+                return wire.reply_of(self.name, spoken.text, uses, line.stop, TokenUsage(given, taken))
         raise self._transport.endpoint.unreachable("its stream broke off")
-
-    def _reply(self, text: str, uses: list[ToolUse], last: _OllamaLine, request: TalkRequest) -> TalkReply:
-        usage = TokenUsage(last.prompt_eval_count or request.estimate(), last.eval_count or estimate(text))
-        return wire.reply_of(self.name, text, uses, STOPS.get(last.done_reason or "", StopReason.OTHER), usage)
 
     def _line(self, event: Json) -> _OllamaLine:
         try:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
+from functools import partial
 
 from pydantic import BaseModel, Field
 
-from everloom.errors import ProviderError, ProviderRefused
+from everloom.errors import ProviderRefused
 from everloom.models.ask import AskReply, AskRequest, StopReason
 from everloom.models.shape import Schema
 from everloom.models.text import shortened
-from everloom.models.transport import Endpoint, Transport
+from everloom.models.transport import Endpoint, OptionalFeature, Transport
 from everloom.models.usage import TokenUsage
 
 PATH = "/chat/completions"
-_STRICT_MODE = re.compile("response_format|json_schema")  # what a server that lacks it complains about
 _STOPS = {"stop": StopReason.END, "length": StopReason.CUT}
 
 
@@ -36,13 +35,15 @@ class OpenAITokens(BaseModel):
         return TokenUsage(max(0, self.prompt_tokens - cached), self.completion_tokens, cached_read=cached)
 
 
-class _CompletionMessage(BaseModel):
+class CompletionWords(BaseModel):
+    """What a model said, or why it declined."""
+
     content: str | None = None
     refusal: str | None = None
 
 
 class _CompletionChoice(BaseModel):
-    message: _CompletionMessage
+    message: CompletionWords
     finish_reason: str | None = None
 
 
@@ -68,7 +69,7 @@ class OpenAIAsk:
         self.name = f"openai:{model}"
         self._transport = transport
         self._model = model
-        self._has_strict_mode = True
+        self._strict_mode = OptionalFeature("response_format|json_schema")
 
     def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
         """Carry one request to the server."""
@@ -77,16 +78,11 @@ class OpenAIAsk:
             "messages": request.chat_messages(schema),
             length_limit(self._transport.endpoint): request.max_tokens,
         }
-        if schema is None or not self._has_strict_mode:
+        if schema is None:
             return self._post(body)
         strict = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
-        try:
-            return self._post({**body, "response_format": strict})
-        except ProviderError as error:
-            if type(error) is not ProviderError or not _STRICT_MODE.search(error.message):
-                raise
-            self._has_strict_mode = False  # for as long as this process lives
-        return self._post(body)
+        in_words = partial(self._post, body)
+        return self._strict_mode.attempt(lambda: self._post({**body, "response_format": strict}), in_words)
 
     def _post(self, body: dict[str, object]) -> AskReply:
         completion = self._transport.post(PATH, body, _Completion)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +13,10 @@ from everloom.errors import MalformedReply, ProviderError
 from everloom.models import wire
 from everloom.models.ask import StopReason
 from everloom.models.catalog import openai_window
-from everloom.models.openai.ask import PATH, OpenAITokens, length_limit, refused
+from everloom.models.openai.ask import PATH, CompletionWords, OpenAITokens, length_limit, refused
 from everloom.models.talk import Say, TalkReply, TalkRequest, ToolUse, WithoutCompaction
 from everloom.models.text import estimate, shortened
-from everloom.models.transport import Endpoint, Transport
+from everloom.models.transport import Endpoint, OptionalFeature, Transport
 from everloom.models.usage import TokenUsage
 from everloom.models.wire import Json, ReasoningFilter, TextSink
 
@@ -27,7 +26,6 @@ _STOPS = {
     "tool_calls": StopReason.TOOLS,
     "function_call": StopReason.TOOLS,
 }
-_NO_COUNTS = re.compile("stream_options|include_usage")  # what a server that does not count complains about
 
 
 class _FunctionDelta(BaseModel):
@@ -41,9 +39,7 @@ class _CallDelta(BaseModel):
     function: _FunctionDelta = Field(default_factory=_FunctionDelta)
 
 
-class _CompletionDelta(BaseModel):
-    content: str | None = None
-    refusal: str | None = None
+class _CompletionDelta(CompletionWords):
     tool_calls: list[_CallDelta] | None = None
 
 
@@ -65,7 +61,7 @@ class OpenAITalk(WithoutCompaction):
         self.name = f"openai:{model}"
         self._transport = transport
         self._model = model
-        self._has_counts = True
+        self._counts = OptionalFeature("stream_options|include_usage")
 
     @property
     def window(self) -> int:
@@ -75,14 +71,10 @@ class OpenAITalk(WithoutCompaction):
     def talk(self, request: TalkRequest, say: Say) -> TalkReply:
         """Carry one round; it is tried again only while no word was said."""
         sink, body = TextSink(say), self._body(request)
-        if self._has_counts:
-            try:
-                return self._stream(request, {**body, "stream_options": {"include_usage": True}}, sink)
-            except ProviderError as error:
-                if type(error) is not ProviderError or not _NO_COUNTS.search(error.message):
-                    raise
-                self._has_counts = False
-        return self._stream(request, body, sink)
+        counted = {**body, "stream_options": {"include_usage": True}}
+        return self._counts.attempt(
+            lambda: self._stream(request, counted, sink), lambda: self._stream(request, body, sink)
+        )
 
     def _body(self, request: TalkRequest) -> Json:
         messages = wire.chat_messages(request, _call)

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from everloom.errors import ProviderError
-from everloom.models.embed import EmbeddingTask, Rows, TextVectors, Traits, unit
+from everloom.models.catalog import Traits
+from everloom.models.embed import EmbeddingTask, Rows, TextVectors, unit
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
