@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -25,15 +24,7 @@ from everloom.kernel.embedding import (
     perspective_from,
     perspectives_of,
 )
-from everloom.kernel.journal import (
-    Event,
-    Verdict,
-    count_access,
-    event_from,
-    judge,
-    kind_of,
-    pin,
-)
+from everloom.kernel.journal import Event, Verdict, count_access, event_from, judge, kind_of, pin
 from everloom.kernel.lease import Leases
 from everloom.kernel.maintenance import Backfill, Upkeep
 from everloom.kernel.operation import Operation
@@ -48,7 +39,7 @@ from everloom.models.usage import DayBudget
 from everloom.settings import Settings, data_directory, load
 from everloom.store import Store, open_store
 from everloom.store.contract import FOREVER
-from everloom.wiring.policies import MIND_TASKS, access, later, mind_policy, notes_directory
+from everloom.wiring.policies import MIND_TASKS, Later, access, notes_directory, policy_of
 from everloom.wiring.ports import Neighbours, OneSoul
 
 if TYPE_CHECKING:
@@ -85,19 +76,22 @@ class Loom:
         self.finder = Finder(self.store, self.embedding, clock)
         self.holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
         self.work = Work(self.store, clock, holder=self.holder)
-        for task in daily_tasks(self.graphs, self.store, clock):
-            self.work.add(task)
-        self.work.add(Backfill(self.store, self.embedding, clock))
-        self.work.add(Upkeep(self.store))
         self._budget = Budget(dollars=settings.llm.dollars)
         self._talking: dict[int, Roles] = {}
         self._followed: set[tuple[int, int]] = set()
         self._watchers: dict[Path, Watcher] = {}
-        self.work.add(self.patrol())
-        if settings.semantic.consolidate == "auto" and (settings.llm.large or settings.llm.small):
-            self.work.add(self.consolidation())
-        for lazy in later(MIND_TASKS, self._mind_tasks):
-            self.work.add(lazy)
+        for task in self._tasks():
+            self.work.add(task)
+
+    def _tasks(self) -> Iterator[Task]:
+        """Make all background work, in the order in which it runs."""
+        yield from daily_tasks(self.graphs, self.store, self.clock)
+        yield Backfill(self.store, self.embedding, self.clock)
+        yield Upkeep(self.store)
+        yield self.patrol()
+        if self.settings.semantic.consolidate == "auto" and (self.settings.llm.large or self.settings.llm.small):
+            yield self.consolidation()
+        yield from (Later(name, self._mind_tasks) for name in MIND_TASKS)
 
     def workspace(
         self, name: str | None = None, *, session: str | None = None, model_tier: str | None = None
@@ -154,13 +148,7 @@ class Loom:
             op=workspace.op,
             soul=self.soul(workspace),
             party=Neighbours(lambda name: self.workspace(self.workspaces.get(name).name).episodic),
-            policy=EpisodicPolicy(
-                patrol_at=known.patrol_at,
-                patrol_hours=known.patrol_hours,
-                starts_here=known.patrol == "here",
-                recall_threshold=known.recall_threshold,
-                cluster_threshold=known.cluster_threshold,
-            ),
+            policy=policy_of(EpisodicPolicy, known, starts_here=known.patrol == "here"),
             thinker=lambda: self.thinker(workspace.info),
         )
 
@@ -170,7 +158,7 @@ class Loom:
 
     def mind_setup(self, workspace: WorkspaceInfo) -> MindSetup:
         """Bring together what the mind of a workspace works with."""
-        from everloom.mind.ports import MindSetup  # noqa: PLC0415  a search alone does not need it
+        from everloom.mind.ports import MindPolicy, MindSetup  # noqa: PLC0415  a search alone does not need it
         from everloom.wiring.ports import ConversationFacts  # noqa: PLC0415
         from everloom.wiring.tools import faculty_tools, verb_tools  # noqa: PLC0415
 
@@ -182,7 +170,7 @@ class Loom:
             notes=notes_directory(self.settings, workspace),
             soul=self.soul(place),
             facts=ConversationFacts(self.operation(workspace, place.session)),
-            policy=mind_policy(self.settings),
+            policy=policy_of(MindPolicy, self.settings.mind),
             talker=lambda: self.talker(workspace),
             thinker=lambda: self.thinker(workspace),
             tools=lambda mind: (*verb_tools(mind, op.zone), *faculty_tools(self.settings.mind.faculties, place)),
@@ -213,9 +201,7 @@ class Loom:
         return Graphs(
             self.operation(workspace, session, model_tier),
             GraphPlaces(data_directory() / "graphs", known.directory if is_usual else None),
-            GraphOptions(
-                known_projects=known.known_projects, auto_commit=known.auto_commit, auto_edges=known.auto_edges
-            ),
+            policy_of(GraphOptions, known),
             thinker=lambda: self.thinker(workspace),
             followed=self._followed,
         )
@@ -237,9 +223,7 @@ class Loom:
     def __enter__(self) -> Loom:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -8,18 +8,21 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from everloom.kernel.lease import Lease
 from everloom.kernel.tasks import Progress, Report, Task
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.models.providers import ProviderAccess
-from everloom.settings import Settings, data_directory
+from everloom.settings import Section, Settings, data_directory
 
 if TYPE_CHECKING:
-    from everloom.mind.ports import MindPolicy
+    from _typeshed import DataclassInstance
+
+_PolicyT = TypeVar("_PolicyT", bound="DataclassInstance")
 
 UNSAFE = re.compile(r"[^a-z0-9]+")
 # In the order in which they run.
@@ -28,33 +31,19 @@ MIND_TASKS = ("facts", "schedule", "heartbeat", "self_awareness")
 
 def access(settings: Settings) -> ProviderAccess:
     """Write addresses and keys as the models take them."""
-    secrets = settings.secrets
-    return ProviderAccess(
-        openai_key=None if secrets.openai_api_key is None else secrets.openai_api_key.get_secret_value(),
-        openai_base=settings.provider.openai_base,
-        ollama_base=settings.provider.ollama_base,
-        anthropic_key=None if secrets.anthropic_api_key is None else secrets.anthropic_api_key.get_secret_value(),
-        anthropic_base=settings.provider.anthropic_base,
+    openai, anthropic = settings.secrets.openai_api_key, settings.secrets.anthropic_api_key
+    return policy_of(
+        ProviderAccess,
+        settings.provider,
+        openai_key=openai and openai.get_secret_value(),
+        anthropic_key=anthropic and anthropic.get_secret_value(),
     )
 
 
-def mind_policy(settings: Settings) -> MindPolicy:
-    """Write the rules of the conversation as the mind takes them."""
-    from everloom.mind.ports import MindPolicy  # noqa: PLC0415  a search alone does not need it
-
-    known = settings.mind
-    return MindPolicy(
-        gather_seconds=known.gather_seconds,
-        compact_at=known.compact_at,
-        tool_rounds=known.tool_rounds,
-        reply_tokens=known.reply_tokens,
-        prompt_minutes=known.prompt_minutes,
-        heartbeat_hours=known.heartbeat_hours,
-        quiet_from=known.quiet_from,
-        quiet_until=known.quiet_until,
-        self_awareness_hour=known.self_awareness_hour,
-        memory_tool=known.memory_tool,
-    )
+def policy_of(kind: type[_PolicyT], section: Section, **more: Any) -> _PolicyT:
+    """Make the policy of a faculty: a section of settings has its fields by the same names, `more` the others."""
+    names = type(section).model_fields.keys() & {field.name for field in fields(kind)}
+    return kind(**{name: getattr(section, name) for name in names}, **more)
 
 
 def notes_directory(settings: Settings, workspace: WorkspaceInfo) -> Path:
@@ -89,8 +78,3 @@ class Later:
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
         """Do what waits."""
         return self._task.run(workspace, lease, progress)
-
-
-def later(names: Sequence[str], load: Callable[[], Sequence[Task]]) -> list[Later]:
-    """Make tasks that are loaded when they are first needed."""
-    return [Later(name, load) for name in names]
