@@ -11,12 +11,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from anyio.to_thread import run_sync
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from everloom.errors import EverloomError
 from everloom.kernel.tokens import Token, Tokens
@@ -53,20 +54,9 @@ def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules) ->
     routes = [
         HEALTH,
         Route("/ready", ready, methods=["GET"]),
-        Route("/mcp", _Protocol(server), methods=["POST"]),
+        Route("/mcp", StreamableHTTPASGIApp(server.session_manager), methods=["POST"]),
     ]
     return Gate(Starlette(routes=routes, lifespan=lifespan), rules, verify)
-
-
-class _Protocol:
-    """The endpoint of the protocol, as the plain ASGI app that the SDK makes of it."""
-
-    def __init__(self, server: LoomServer) -> None:
-        self._server = server
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request of either era."""
-        await self._server.session_manager.handle_request(scope, receive, send)
 
 
 def _readiness(opening: LazyLoom) -> JSONResponse:

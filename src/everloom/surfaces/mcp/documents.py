@@ -6,10 +6,10 @@ Reading one belongs to no session: nothing counts as seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver.resources import FunctionResource
 
 from everloom.clock import shown
 from everloom.surfaces.mcp.prompts import add_prompts
@@ -19,63 +19,31 @@ if TYPE_CHECKING:
     from everloom.semantic.parts import BriefObservation
     from everloom.semantic.results import Orientation, SubjectRecall
 
-_MARKDOWN = "text/markdown"
-
 
 def offer_documents(server: MCPServer[Any], workspace: Callable[[], Workspace], faculties: Set[str]) -> None:
     """Offer what these faculties have to read, and the prompts; `workspace` finds the one of whoever reads."""
-    if "semantic" in faculties:
-        _offer_orientation(server, workspace)
-        _offer_subjects(server, workspace)
-        add_prompts(server)
-    if "graph" in faculties:
-        _offer_core(server, workspace)
 
-
-def _offer_orientation(server: MCPServer[Any], workspace: Callable[[], Workspace]) -> None:
     def orientation() -> str:
         return _written_orientation(workspace().semantic.orient())
 
-    server.add_resource(
-        FunctionResource(
-            uri="memory://orientation",
-            name="orientation",
-            title="Orientation",
-            description="Soul, protocol and orientation of the workspace.",
-            mime_type=_MARKDOWN,
-            fn=orientation,
-        )
-    )
-
-
-def _offer_subjects(server: MCPServer[Any], workspace: Callable[[], Workspace]) -> None:
     def subject(name: str) -> str:
         taken = workspace()
         (known,) = taken.semantic.get_subjects([name])
         return _written_subject(cast("SubjectRecall", taken.semantic.recall(known.name)), taken)
 
-    server.resource(
-        "memory://subject/{name}",
-        title="Subject",
-        description="What is understood of a subject, and its latest observations.",
-        mime_type=_MARKDOWN,
-    )(subject)
-
-
-def _offer_core(server: MCPServer[Any], workspace: Callable[[], Workspace]) -> None:
     def core() -> str:
         return workspace().graph.core(refresh=False).text
 
-    server.add_resource(
-        FunctionResource(
-            uri="memory://core",
-            name="core",
-            title="Memory core",
-            description="The memories that are most alive, on one page.",
-            mime_type=_MARKDOWN,
-            fn=core,
-        )
-    )
+    offer = partial(server.resource, mime_type="text/markdown")
+    if "semantic" in faculties:
+        told = "Soul, protocol and orientation of the workspace."
+        offer("memory://orientation", title="Orientation", description=told)(orientation)
+        told = "What is understood of a subject, and its latest observations."
+        offer("memory://subject/{name}", title="Subject", description=told)(subject)
+        add_prompts(server)
+    if "graph" in faculties:
+        told = "The memories that are most alive, on one page."
+        offer("memory://core", title="Memory core", description=told)(core)
 
 
 def _written_orientation(found: Orientation) -> str:
