@@ -24,7 +24,6 @@ def bench() -> None:
 @click.option(
     "--queries", type=click.IntRange(10, 100_000), default=200, show_default=True, help="The number of questions."
 )
-@click.pass_obj
 def search(invocation: Invocation, /, items: int, queries: int) -> Answer:
     """Time searches in a workspace of generated texts, compared with plain words and plain vectors.
 
@@ -62,21 +61,13 @@ def search(invocation: Invocation, /, items: int, queries: int) -> Answer:
     default=1,
     help="Join every N consecutive turns into one document.",
 )
-def retrieval(path: Path, is_ablated: bool, count: int) -> Answer:
+def retrieval(_invocation: Invocation, path: Path, is_ablated: bool, count: int) -> Answer:
     """Measure retrieval on conversations in LoCoMo's format, compared with plain words and vectors."""
     from everloom.bench.conversations import joined, read_conversations  # noqa: PLC0415  loads numpy
     from everloom.bench.retrieval import ablate, evaluate  # noqa: PLC0415
 
     conversations = [joined(each, count) for each in read_conversations(path)]
     systems = ablate(conversations) if is_ablated else evaluate(conversations)
-    columns = (
-        "system",
-        "recall@5",
-        "recall@10",
-        "recall@20",
-        "mrr",
-        "ndcg@10",
-        "docs_per_second",
-        "queries_per_second",
-    )
+    quality = ("recall@5", "recall@10", "recall@20", "mrr", "ndcg@10")
+    columns = ("system", *quality, "docs_per_second", "queries_per_second")
     return Answer({"systems": systems}, [Table([[row[name] for name in columns] for row in systems], columns)])

@@ -106,7 +106,12 @@ def timed(system: str, asked: Sequence[SampleMemory], ask: Callable[[str], Itera
         walls.append((time.perf_counter() - start) * 1000)
         hits += memory.text in found
     spent = (time.process_time() - cpu) * 1000 / len(asked)
-    return _Timing(system, statistics.median(walls), percentile(walls, 95), spent, hits / len(asked))
+    return _timing(system, walls, spent, hits / len(asked))
+
+
+def _timing(system: str, walls: Sequence[float], cpu: float = 0, hit_rate: float | None = None) -> _Timing:
+    """Sum up how long each repetition took."""
+    return _Timing(system, statistics.median(walls), percentile(walls, 95), cpu, hit_rate)
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
@@ -117,29 +122,23 @@ def percentile(values: Sequence[float], percent: int) -> float:
 def _durable_writes(loom: Loom, workspace: Workspace) -> tuple[_Timing, _Timing]:
     """Write one item a transaction, and beside it one bare row a transaction in a plain SQLite file, taking turns."""
     now = datetime.now(UTC)
+
+    def write(memory: SampleMemory) -> float:
+        return _clocked(lambda: workspace.add([Document(kind="note", text=memory.text, happened_at=now)]))
+
+    ours, bare = "everloom: one durable write", "bare SQLite commit"
     if loom.store.engine != "sqlite":
-        none = _Timing("bare SQLite commit", 0, 0, 0, None)
-        return _write_timing([_write_one(workspace, memory, now) for memory in memories(_WRITES, seed=23)]), none
+        return _timing(ours, [write(memory) for memory in memories(_WRITES, seed=23)]), _Timing(bare, 0, 0, 0, None)
     plain = sqlite3.connect(Path(loom.store.address).with_name("bare.db"), isolation_level=None)
     plain.execute("PRAGMA journal_mode = WAL")
     plain.execute("PRAGMA synchronous = FULL")
     plain.execute("CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT)")
-    ours, bare = [], []
+    walls = []
     for memory in memories(_WRITES, seed=23):
-        ours.append(_write_one(workspace, memory, now))
-        bare.append(_clocked(partial(plain.execute, "INSERT INTO note (text) VALUES (?)", (memory.text,))))
+        insert = partial(plain.execute, "INSERT INTO note (text) VALUES (?)", (memory.text,))
+        walls.append((write(memory), _clocked(insert)))
     plain.close()
-    return _write_timing(ours), _Timing("bare SQLite commit", statistics.median(bare), percentile(bare, 95), 0, None)
-
-
-def _write_one(workspace: Workspace, memory: SampleMemory, now: datetime) -> float:
-    """Write one item, embedded and searchable, and say how many milliseconds it took."""
-    return _clocked(lambda: workspace.add([Document(kind="note", text=memory.text, happened_at=now)]))
-
-
-def _write_timing(walls: Sequence[float]) -> _Timing:
-    """Sum up single writes."""
-    return _Timing("everloom: one durable write", statistics.median(walls), percentile(walls, 95), 0, None)
+    return _timing(ours, [one for one, _ in walls]), _timing(bare, [other for _, other in walls])
 
 
 def _clocked(work: Callable[[], object]) -> float:

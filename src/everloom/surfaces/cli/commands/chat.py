@@ -15,7 +15,7 @@ from everloom.surfaces.cli.runtime.output import Answer, json_text, printable
 from everloom.surfaces.cli.runtime.turns import stopping
 
 if TYPE_CHECKING:
-    from everloom.loom import Loom, Workspace
+    from everloom.loom import Workspace
     from everloom.settings import Settings
     from everloom.surfaces.channels.gateway import RunningParts
     from everloom.surfaces.channels.terminal import Heard
@@ -31,7 +31,6 @@ _HOW = (
 @click.option(
     "--once", "text", metavar="TEXT", help="Send this message, print the reply and exit; - reads standard input."
 )
-@click.pass_obj
 def chat(invocation: Invocation, text: str | None) -> Answer:
     r"""Talk with the agent in one continuous conversation.
 
@@ -48,9 +47,13 @@ def chat(invocation: Invocation, text: str | None) -> Answer:
     with invocation.open(settings) as loom:
         place = invocation.take(loom)
         if text is not None or is_piped:
-            said = sys.stdin.read() if is_piped or text == "-" else text
-            return _answer_once(place, said or "", as_json=invocation.as_json)
-        return converse(loom, place)
+            heard = sys.stdin.read() if is_piped or text == "-" else text
+            return _answer_once(place, heard or "", as_json=invocation.as_json)
+        from everloom.surfaces.cli.commands.terminal import TerminalChat  # noqa: PLC0415  a script needs none of it
+
+        turns = TerminalChat(loom, place, write).run()
+    said = f"{turns:,} turn{'' if turns == 1 else 's'}; continue the conversation any time"
+    return Answer({"turns": turns}, [said])
 
 
 def _require_model(settings: Settings) -> None:
@@ -60,13 +63,10 @@ def _require_model(settings: Settings) -> None:
     model = settings.llm.large or settings.llm.small
     if model is None:
         raise EverloomError(_NO_MODEL, hint=_HOW)
-    known = access(settings)
+    kind, known = model.partition(":")[0], access(settings)
     try:
-        match model.partition(":")[0]:
-            case "anthropic":
-                known.anthropic().credential()
-            case "openai":
-                known.openai().credential()
+        if kind in ("anthropic", "openai"):
+            (known.anthropic() if kind == "anthropic" else known.openai()).credential()
     except ProviderError as error:
         raise EverloomError(f"{model} cannot be used: {error.message}", hint=f"{error.hint}; or {_HOW}") from error
 
@@ -89,16 +89,9 @@ def _answer_once(place: Workspace, text: str, *, as_json: bool) -> Answer:
 def _result_of(heard: Heard) -> dict[str, Any]:
     """Write how a message fared as programs get it."""
     found: dict[str, Any] = {"message": heard.message.id, "reply": heard.reply and heard.reply.text}
-    if heard.exchange is not None:
-        turn = heard.exchange
-        found |= {
-            "exchange": turn.id,
-            "model": turn.model,
-            "usage": turn.usage,
-            "dollars": turn.dollars,
-            "context_tokens": turn.context_tokens,
-            "context_window": turn.context_window,
-        }
+    if (turn := heard.exchange) is not None:
+        names = ("model", "usage", "dollars", "context_tokens", "context_window")
+        found |= {"exchange": turn.id, **{name: getattr(turn, name) for name in names}}
     return found
 
 
@@ -106,15 +99,6 @@ def write(text: str) -> None:
     """Write words as they arrive; nothing in them may command the terminal."""
     click.echo(printable(text), nl=False)
     sys.stdout.flush()
-
-
-def converse(loom: Loom, place: Workspace) -> Answer:
-    """Talk until the person leaves."""
-    from everloom.surfaces.cli.commands.terminal import TerminalChat  # noqa: PLC0415  a script needs none of it
-
-    talking = TerminalChat(loom, place, write)
-    turns = talking.run()
-    return Answer({"turns": turns}, [f"{turns:,} turn{'' if turns == 1 else 's'}; continue the conversation any time"])
 
 
 log = logging.getLogger("everloom.gateway")
@@ -132,7 +116,6 @@ log = logging.getLogger("everloom.gateway")
 )
 @click.option("--no-http", is_flag=True, help="Do not open a port.")
 @click.option("--no-tasks", is_flag=True, help="Leave background work to `everloom worker`.")
-@click.pass_obj
 def gateway(
     invocation: Invocation, host: str, port: int, names: tuple[str, ...], no_http: bool, no_tasks: bool
 ) -> Answer:

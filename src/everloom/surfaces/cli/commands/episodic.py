@@ -35,7 +35,6 @@ episodic = group_of(_FACULTY, {"search_history": "messages", "patrol_report": "p
     "--replace", "replaced", multiple=True, type=ItemId, metavar="ID", help="Take a waiting scene back first."
 )
 @click.option("--idempotency-key", metavar="KEY", help="Makes the call safe to repeat.")
-@click.pass_obj
 def update_notes(invocation: Invocation, /, scenes: tuple[str, ...], file: Path | None, **given: Any) -> Answer:
     """Write down scenes and notes; ten waiting scenes start a patrol."""
     notes = [*given["noted"], *({"content": text, "type": "someday"} for text in given["someday"])]
@@ -65,15 +64,12 @@ def _read_scenes(file: Path | None) -> list[object]:
 
 
 @click.command(cls=Command)
-@click.pass_obj
 def patrol(invocation: Invocation) -> Answer:
     """Take in waiting scenes, age the others, and let them fade or revive."""
     from everloom.episodic.patrol.task import STEPS  # noqa: PLC0415  loads numpy
 
-    with invocation.open() as loom:
-        workspace = invocation.take(loom)
-        with progress(len(STEPS), "patrol") as advance:
-            done = workspace.episodic.run_patrol(progress=advance)
+    with invocation.enter() as workspace, progress(len(STEPS), "patrol") as advance:
+        done = workspace.episodic.run_patrol(progress=advance)
     return Answer(done, rendered(_FACULTY, done, workspace.info.zone), _failure_of(done))
 
 

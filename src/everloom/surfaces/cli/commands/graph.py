@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from everloom.errors import NotFound
 from everloom.kernel.verbs import Parameter, Says
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
@@ -46,13 +47,11 @@ def _graph_option(command: Callable[..., Answer]) -> Callable[..., Answer]:
 
 @graph.command
 @_graph_option
-@click.pass_obj
 def embed(invocation: Invocation, name: str | None) -> Answer:
     """Follow the files, and make the vectors that are missing."""
-    with invocation.open() as loom:
-        workspace = invocation.take(loom)
+    with invocation.enter() as workspace:
         followed = _open(workspace, {"graph": name}).follow()
-        loom.work.run_due([workspace.info], tasks=["embed"])
+        workspace.loom.work.run_due([workspace.info], tasks=["embed"])
         coverage = workspace.coverage()
     rows = [("model", coverage.model), ("with vectors", coverage.embedded), ("waiting", coverage.waiting)]
     return Answer({"followed": followed, "coverage": coverage}, [Table(rows)])
@@ -62,13 +61,9 @@ def embed(invocation: Invocation, name: str | None) -> Answer:
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option("--in-place", is_flag=True, help="Attach the directory itself instead of copying its files.")
 @_graph_option
-@click.pass_obj
 def import_directory(invocation: Invocation, source: Path, in_place: bool, name: str | None) -> Answer:
     """Bring in an existing directory: files as they are, accesses, vectors of the same model."""
-    from everloom.errors import NotFound  # noqa: PLC0415
-
-    with invocation.open() as loom:
-        workspace = invocation.take(loom)
+    with invocation.enter() as workspace:
         if not source.is_dir():
             raise NotFound(f"there is no directory {source}", hint="name the directory that holds `graph/`")
         if in_place:
@@ -82,33 +77,24 @@ def import_directory(invocation: Invocation, source: Path, in_place: bool, name:
 @graph.command
 @click.option("--directory", type=click.Path(path_type=Path), help="The graph was moved here.")
 @_graph_option
-@click.pass_obj
 def config(invocation: Invocation, directory: Path | None, name: str | None) -> Answer:
     """Show where a graph is and how it behaves, or say that it was moved."""
-    with invocation.open() as loom:
-        workspace = invocation.take(loom)
+    with invocation.enter() as workspace:
         if directory is not None:
             workspace.graphs.move(name or "default", directory)
         opened = _open(workspace, {"graph": name})
-        chosen = loom.settings.graph
-        result = {
-            "graph": opened.name,
-            "directory": str(opened.directory),
-            "git": opened.is_git,
-            "auto_commit": chosen.auto_commit,
-            "auto_edges": chosen.auto_edges,
-            "known_projects": chosen.known_projects,
-            "embed_models": loom.settings.embed.models,
-        }
+        settings = workspace.loom.settings
+        chosen = settings.graph.model_dump(include={"auto_commit", "auto_edges", "known_projects"})
+        found = {"graph": opened.name, "directory": str(opened.directory), "git": opened.is_git}
+    result = {**found, **chosen, "embed_models": settings.embed.models}
     return Answer(result, [Table([*result.items()])])
 
 
 @graph.command
 @_graph_option
-@click.pass_obj
 def graphs(invocation: Invocation, name: str | None) -> Answer:
     """List the graphs of the workspace."""
-    with invocation.open() as loom:
-        found = [info for info in invocation.take(loom).graphs.list() if name in (None, info.name)]
+    with invocation.enter() as workspace:
+        found = [info for info in workspace.graphs.list() if name in (None, info.name)]
     rows = [(info.name, info.memories, info.edges, info.is_git, info.directory) for info in found]
     return Answer({"graphs": found}, [Table(rows, ("name", "memories", "edges", "git", "directory"))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -36,7 +36,6 @@ schedule.add_command(command_of(_FACULTY, _FACULTY.verb("cancel_scheduled"), nam
 @click.argument("at")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--every", type=click.Choice(["daily", "weekdays", "weekly"]), help="Repeat it this often.")
-@click.pass_obj
 def add_scheduled(invocation: Invocation, at: str, words: tuple[str, ...], every: str | None) -> Answer:
     """Schedule a message: everloom mind schedule add 09:30 "Good morning."."""
     written = {"at": at, "text": " ".join(words), "every": every}
@@ -54,25 +53,23 @@ notes.add_command(command_of(_FACULTY, _FACULTY.verb("restore_note"), name="rest
 
 
 @notes.command(name="list")
-@click.pass_obj
 def list_notes(invocation: Invocation) -> Answer:
     """List the notes and their directory."""
-    with invocation.open() as loom:
-        found = invocation.take(loom).mind
-        found.notes.sync()
-        names, problems = found.notes.names(), found.notes.problems
-    directory = str(found.setup.notes)
+    with invocation.enter() as workspace:
+        mind = workspace.mind
+        mind.notes.sync()
+        names, problems = mind.notes.names(), list(mind.notes.problems)
+    directory = str(mind.setup.notes)
     lines = [directory, *(f"  {name}" for name in names), *(f"Note: {each}" for each in problems)]
-    return Answer({"directory": directory, "notes": names, "problems": list(problems)}, lines)
+    return Answer({"directory": directory, "notes": names, "problems": problems}, lines)
 
 
 @notes.command
 @click.argument("name")
-@click.pass_obj
 def read(invocation: Invocation, name: str) -> Answer:
     """Read a note."""
-    with invocation.open() as loom:
-        found = invocation.take(loom).mind.read_note(name)
+    with invocation.enter() as workspace:
+        found = workspace.mind.read_note(name)
     if found.body is None:
         raise NotFound(f"there is no note {name}", hint="`everloom notes list` shows what there is")
     return Answer(found, [found.body.rstrip("\n")])
@@ -83,12 +80,11 @@ def read(invocation: Invocation, name: str) -> Answer:
 @click.argument("words", nargs=-1)
 @click.option("--append", is_flag=True, help="Append to the note.")
 @click.option("--replace", is_flag=True, help="Allow the text to become less than half as long.")
-@click.pass_obj
 def write(invocation: Invocation, name: str, words: tuple[str, ...], append: bool, replace: bool) -> Answer:
     """Write a note from the words after its name or from standard input."""
     body = " ".join(words) if words else sys.stdin.read()
-    with invocation.open() as loom:
-        kept = invocation.take(loom).mind.notes
+    with invocation.enter() as workspace:
+        kept = workspace.mind.notes
         # The verbs write for the agent; here it is a person who writes.
         if append:
             return _written(kept.append(name, body, author="person"))
@@ -98,11 +94,10 @@ def write(invocation: Invocation, name: str, words: tuple[str, ...], append: boo
 @notes.command
 @click.argument("name")
 @click.option("--editor", metavar="COMMAND", help="The editor to use; by default $VISUAL or $EDITOR.")
-@click.pass_obj
 def edit(invocation: Invocation, name: str, editor: str | None) -> Answer:
     """Edit a note in an editor; if it changed in the meantime, nothing is written and your text is shown."""
-    with invocation.open() as loom:
-        kept = invocation.take(loom).mind.notes
+    with invocation.enter() as workspace:
+        kept = workspace.mind.notes
         before = kept.version(name)
         text = click.edit(before.body if before else "", editor=editor, extension=".md")
         if text is None or (before is not None and text == before.body):
@@ -115,11 +110,10 @@ def edit(invocation: Invocation, name: str, editor: str | None) -> Answer:
 
 
 @notes.command
-@click.pass_obj
 def status(invocation: Invocation) -> Answer:
     """Show status.json, the agent's record of how things stand."""
-    with invocation.open() as loom:
-        found: dict[str, Any] = invocation.take(loom).mind.notes.status()
+    with invocation.enter() as workspace:
+        found = workspace.mind.notes.status()
     return Answer({"status": found}, ["status.json", json.dumps(found, ensure_ascii=False, indent=2)])
 
 

@@ -15,14 +15,11 @@ from everloom.errors import EverloomError, Rejected
 from everloom.surfaces.cli.runtime.command import Command
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, progress
-from everloom.surfaces.cli.runtime.turns import Shift, stopping, take_turns
+from everloom.surfaces.cli.runtime.turns import stopping, take_turns
 
 if TYPE_CHECKING:
     from everloom.episodic.calibration import Calibrated, CalibrationText
-    from everloom.kernel.embedding import Coverage
     from everloom.kernel.tasks import Outcome
-    from everloom.kernel.workspaces import WorkspaceInfo
-    from everloom.loom import Loom
 
 TASK = "embed"
 
@@ -31,7 +28,6 @@ TASK = "embed"
 @click.option("--all", "everywhere", is_flag=True, help="All workspaces.")
 @click.option("--retry", is_flag=True, help="Also try again where it failed recently.")
 @click.option("--seconds", type=click.FloatRange(min=0.1), default=86_400.0, help="Stop after this many seconds.")
-@click.pass_obj
 def embed(invocation: Invocation, everywhere: bool, retry: bool, seconds: float) -> Answer:
     """Make missing vectors."""
     with invocation.open() as loom:
@@ -40,35 +36,18 @@ def embed(invocation: Invocation, everywhere: bool, retry: bool, seconds: float)
             for place in places:
                 loom.work.retry_now(place, TASK)
         before = [loom.embedding.coverage(place.id) for place in places]
-        outcomes, is_stopped = _caught_up(loom, places, sum(each.waiting for each in before), seconds)
+        with progress(sum(each.waiting for each in before), "embedding") as advance, stopping() as stop:
+            turns = [(place, TASK) for place in places]
+            steps = take_turns(loom.work, turns, seconds, stop, lambda *step: advance(step[2]))
+            # The last turn of each workspace says how it ended.
+            outcomes = {outcome.workspace: outcome for outcome in steps}
         after = [loom.embedding.coverage(place.id) for place in places]
-    if is_stopped:
+    if stop.is_set():
         raise KeyboardInterrupt
-    return _embed_answer(places, before, after, outcomes)
-
-
-def _caught_up(
-    loom: Loom, places: Sequence[WorkspaceInfo], total: int, seconds: float
-) -> tuple[dict[str, Outcome], bool]:
-    """Embed in turns; say how the last turn of each workspace ended, and whether somebody stopped it."""
-    with progress(total, "embedding") as advance, stopping() as stop:
-        turns = take_turns(loom.work, Shift(places, [TASK], seconds), stop, lambda *step: advance(step[2]))
-        outcomes = {outcome.workspace: outcome for outcome in turns}
-        return outcomes, stop.is_set()
-
-
-def _embed_answer(
-    places: Sequence[WorkspaceInfo],
-    before: Sequence[Coverage],
-    after: Sequence[Coverage],
-    outcomes: dict[str, Outcome],
-) -> Answer:
-    """Tell for each workspace what waited before, what has vectors now, and what stood in the way."""
     result, rows = [], []
     for place, old, new in zip(places, before, after, strict=True):
         outcome = outcomes.get(place.name)
-        state = outcome.state if outcome else "done"
-        error = outcome.error if outcome else None
+        state, error = (outcome.state, outcome.error) if outcome else ("done", None)
         result.append({"workspace": place.name, "state": state, "error": error, "before": old, "after": new})
         rows.append((place.name, new.model, old.waiting, new.embedded, new.waiting, new.refused, state))
     headings = ("workspace", "model", "waited", "embedded", "waiting", "refused", "state")
@@ -94,12 +73,11 @@ DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only measure; store nothing.")
-@click.pass_obj
 def calibrate(invocation: Invocation, files: tuple[Path, ...], dry_run: bool) -> Answer:
     """Find the embedder's similarity thresholds on real texts."""
     passages = [passage for file in files for passage in _read_passages(file)] if files else None
-    with invocation.open() as loom:
-        found = invocation.take(loom).episodic.calibrate(passages, keep=not dry_run)
+    with invocation.enter() as workspace:
+        found = workspace.episodic.calibrate(passages, keep=not dry_run)
     return Answer(found, [*_calibrated_lines(found)])
 
 

@@ -66,7 +66,6 @@ def schedule() -> None:
 @click.option(
     "--at", "moment", default="03:30", show_default=True, metavar="HH:MM", help="Time of day on this machine's clock."
 )
-@click.pass_obj
 def print_unit(invocation: Invocation, system: str, moment: str) -> Answer:
     """Print units for systemd or launchd, or a line for cron."""
     hour, minute = _time_of(moment)

@@ -27,11 +27,9 @@ if TYPE_CHECKING:
 @click.option("--until", "end", metavar="DATE", help="Only what happened on or before this date.")
 @click.option("--as-of", metavar="DATE", help="Search what was current at this time.")
 @click.option("--explain", is_flag=True, help="Explain why each hit ranked where it did.")
-@click.pass_obj
 def search(invocation: Invocation, /, cue: tuple[str, ...], limit: int, explain: bool, **within: Any) -> Answer:
     """Search all memories, best match first."""
-    with invocation.open() as loom:
-        workspace = invocation.take(loom)
+    with invocation.enter() as workspace:
         zone = workspace.info.zone
         findings = workspace.find(" ".join(cue), limit=limit, within=_scope_of(zone, **within))
     if findings.degraded:
@@ -81,11 +79,9 @@ def _hit_lines(hit: Hit, zone: ZoneInfo, explain: bool) -> Iterator[str]:
 
 @click.command(cls=Command)
 @click.argument("item_id", metavar="ID", type=ItemId)
-@click.pass_obj
 def show(invocation: Invocation, item_id: int) -> Answer:
     """Show everything that is known about an item."""
-    with invocation.open() as loom:
-        workspace = invocation.take(loom)
+    with invocation.enter() as workspace:
         item = workspace.show(item_id)
     text = [f"\n{item.text}"] if item.text else []
     return Answer(item, [Table([*facts(item, workspace.info.zone)]), *text])
@@ -118,11 +114,9 @@ def facts(item: Shown, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
 
 @click.command(cls=Command)
 @click.argument("item_id", metavar="ID", type=ItemId)
-@click.pass_obj
 def why(invocation: Invocation, item_id: int) -> Answer:
     """Trace an item back to its evidence."""
-    with invocation.open() as loom:
-        workspace = invocation.take(loom)
+    with invocation.enter() as workspace:
         reason = workspace.why(item_id)
     return Answer(reason, [*_branches(reason, workspace.info.zone)])
 
@@ -145,11 +139,9 @@ def _branches(reason: Reason, zone: ZoneInfo, indent: str = "") -> Iterator[str]
     "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number of results."
 )
 @click.option("--before", metavar="ID", type=ItemId, help="Only events before this one.")
-@click.pass_obj
 def events(invocation: Invocation, limit: int, before: int | None) -> Answer:
     """List what was done in a workspace, newest first."""
-    with invocation.open() as loom:
-        workspace = invocation.take(loom)
+    with invocation.enter() as workspace:
         found = workspace.events(limit=limit, before=before)
     zone = workspace.info.zone
     rows = [

@@ -16,8 +16,7 @@ from everloom.wiring.faculties import FACULTIES
 
 if TYPE_CHECKING:
     from everloom.kernel.tasks import Outcome
-    from everloom.loom import Loom, Workspace
-    from everloom.semantic.consolidation import ConsolidationTask, PassBounds, PassReport, PlannedStep
+    from everloom.semantic.consolidation import PassReport, PlannedStep
 
 _FACULTY = FACULTIES["semantic"]
 
@@ -32,7 +31,6 @@ orient = command_of(_FACULTY, _FACULTY.verb("orient"))
 @click.option("--summary", help="What they are, in a line.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag; may be repeated.")
 @click.option("--idempotency-key", metavar="KEY", help="Makes the call safe to repeat.")
-@click.pass_obj
 def create_subjects(
     invocation: Invocation, names: tuple[str, ...], summary: str | None, tags: tuple[str, ...], idempotency_key: str
 ) -> Answer:
@@ -57,32 +55,24 @@ _BUSY = "wait for it; if it was killed, its lease expires within two minutes; `e
 )
 @click.option("--tokens", type=click.IntRange(min=1), help="Stop after this many tokens; the rest stays due.")
 @click.option("--seconds", type=click.FloatRange(min=0.1), default=86_400.0, help="Stop after this many seconds.")
-@click.pass_obj
 def consolidate(invocation: Invocation, dry_run: bool, limit: int | None, tokens: int | None, seconds: float) -> Answer:
     """Let a language model turn new observations into understandings."""
-    with invocation.open() as loom:
-        workspace = invocation.take(loom)
+    with invocation.enter() as workspace:
         if dry_run:
             return _plan_answer(workspace.plan_consolidation(), limit)
-        if not loom.llms(workspace.info).is_configured:
+        if workspace.loom.thinker(workspace.info) is None:
             raise Rejected("no language model is configured", hint=_NO_MODEL)
-        from everloom.semantic.consolidation import PassBounds  # noqa: PLC0415  loads the faculty
+        from everloom.semantic.consolidation import PassBounds, count_steps  # noqa: PLC0415  loads the faculty
         from everloom.surfaces.cli.runtime.turns import stopping  # noqa: PLC0415  loads logging
 
         with stopping() as stop:
-            bounds = PassBounds(steps=limit, tokens=tokens, stop=stop.is_set)
-            task, outcome = _run(loom, workspace, bounds, seconds)
+            loom = workspace.loom
+            work, task = loom.work, loom.consolidation(PassBounds(steps=limit, tokens=tokens, stop=stop.is_set))
+            # A rest after an earlier failure is over when somebody asks.
+            work.retry_now(workspace.info, task.name)
+            with progress(count_steps(workspace.op), "consolidating") as advance:
+                outcome = work.run_one(workspace.info, task, seconds, advance)
     return _pass_answer(workspace.name, task.passed, outcome)
-
-
-def _run(loom: Loom, workspace: Workspace, bounds: PassBounds, seconds: float) -> tuple[ConsolidationTask, Outcome]:
-    """Run the task under its lease; a rest after an earlier failure is over when somebody asks."""
-    from everloom.semantic.consolidation import count_steps  # noqa: PLC0415  loads the faculty
-
-    task = loom.consolidation(bounds)
-    loom.work.retry_now(workspace.info, task.name)
-    with progress(count_steps(workspace.op), "consolidating") as advance:
-        return task, loom.work.run_one(workspace.info, task, seconds, advance)
 
 
 def _plan_answer(planned: tuple[PlannedStep, ...], limit: int | None) -> Answer:
@@ -93,18 +83,10 @@ def _plan_answer(planned: tuple[PlannedStep, ...], limit: int | None) -> Answer:
     result = {"steps": steps, "left": len(planned) - len(steps), "estimated_tokens": tokens}
     if not steps:
         return Answer(result, ["nothing is waiting for consolidation"])
-    rows = [
-        (
-            number,
-            each.kind,
-            " × ".join(each.names) or None,
-            each.observations,
-            each.questions,
-            f"~{each.estimated_tokens:,}",
-            "revise" if each.existing_understanding_id else "write",
-        )
-        for number, each in enumerate(steps, 1)
-    ]
+    rows = []
+    for number, each in enumerate(steps, 1):
+        of, to_do = " × ".join(each.names) or None, "revise" if each.existing_understanding_id else "write"
+        rows.append((number, each.kind, of, each.observations, each.questions, f"~{each.estimated_tokens:,}", to_do))
     headings = ("", "step", "of", "new observations", "questions", "tokens", "to do")
     left = f", {result['left']} left for another pass" if result["left"] else ""
     return Answer(
@@ -134,11 +116,10 @@ def _pass_lines(passed: PassReport) -> Iterator[str | Table]:
     if not passed.taken and not passed.stopped and not passed.finished:
         yield "nothing is waiting for consolidation"
         return
-    rows = [
-        (each.kind, " × ".join(each.names) or None, each.outcome, each.understanding_id and str(each.understanding_id),
-         shortened(each.reason, 80))
-        for each in passed.taken
-    ]  # fmt: skip
+    rows = []
+    for each in passed.taken:
+        of, written = " × ".join(each.names) or None, each.understanding_id and str(each.understanding_id)
+        rows.append((each.kind, of, each.outcome, written, shortened(each.reason, 80)))
     if rows:
         yield Table(rows, ("step", "of", "outcome", "id", "why"))
     made_up = [str(item) for each in passed.taken for item in each.dropped_ids]

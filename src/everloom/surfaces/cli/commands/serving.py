@@ -50,10 +50,8 @@ def _process_of(
 @_tools_option
 @click.option("--graph", "directory", metavar="DIR", help="The directory of the memory graph (for --tools graph).")
 @click.option("--read-only", is_flag=True, help="Reject every tool that writes.")
-@click.pass_context
-def mcp(context: click.Context, tools: str, directory: str | None, read_only: bool) -> None:
+def mcp(invocation: Invocation, tools: str, directory: str | None, read_only: bool) -> None:
     """Serve the memory to the AI client that starts this command (MCP over stdio)."""
-    invocation: Invocation = context.obj
     invocation.graph = directory
     from everloom.surfaces.mcp.lazy import LazyLoom  # noqa: PLC0415  the SDK takes a second to load
     from everloom.surfaces.mcp.server import LoomServer  # noqa: PLC0415
@@ -68,7 +66,7 @@ def mcp(context: click.Context, tools: str, directory: str | None, read_only: bo
     finally:
         opening.close()
     # Standard output belongs to the protocol: there is no answer to write.
-    context.exit(0)
+    click.get_current_context().exit(0)
 
 
 @click.command(cls=Command)
@@ -90,7 +88,6 @@ def mcp(context: click.Context, tools: str, directory: str | None, read_only: bo
     metavar="URL",
     help="Allow requests from this web page; may be repeated.",
 )
-@click.pass_obj
 def serve(
     invocation: Invocation,
     host: str,
@@ -157,7 +154,6 @@ def token() -> None:
 @click.argument("name")
 @click.option("--read-only", is_flag=True, help="Allow reading only.")
 @click.option("--days", type=click.IntRange(min=1), metavar="N", help="Let it expire after this many days.")
-@click.pass_obj
 def create(invocation: Invocation, name: str, read_only: bool, days: int | None) -> Answer:
     """Create a token for one workspace and print its secret, which is shown only once."""
     with invocation.open() as loom:
@@ -173,7 +169,6 @@ def create(invocation: Invocation, name: str, read_only: bool, days: int | None)
 
 
 @token.command(name="list")
-@click.pass_obj
 def list_all(invocation: Invocation) -> Answer:
     """List every token, oldest first."""
     with invocation.open() as loom:
@@ -187,7 +182,6 @@ def list_all(invocation: Invocation) -> Answer:
 
 @token.command
 @click.argument("name")
-@click.pass_obj
 def revoke(invocation: Invocation, name: str) -> Answer:
     """Revoke a token, effective immediately."""
     with invocation.open() as loom:

@@ -73,7 +73,6 @@ def _file_version(path: Path) -> int:
 
 @click.command(cls=Command)
 @click.option("--check", is_flag=True, help="Only show what would be done.")
-@click.pass_obj
 def migrate(invocation: Invocation, check: bool) -> Answer:
     """Migrate the store to this version's schema."""
     settings, _ = invocation.settings()
@@ -88,7 +87,6 @@ def migrate(invocation: Invocation, check: bool) -> Answer:
 
 @click.command(cls=Command)
 @click.argument("target", type=_File)
-@click.pass_obj
 def backup(invocation: Invocation, target: Path) -> Answer:
     """Copy the store to a new file."""
     settings, _ = invocation.settings()
@@ -107,7 +105,6 @@ def backup(invocation: Invocation, target: Path) -> Answer:
 @click.command(cls=Command)
 @click.argument("source", type=_File)
 @click.option("--force", is_flag=True, help="Also replace a store that is not empty.")
-@click.pass_obj
 def restore(invocation: Invocation, source: Path, force: bool) -> Answer:
     """Restore the store from a backup."""
     from everloom.clock import SystemClock  # noqa: PLC0415  loads the store

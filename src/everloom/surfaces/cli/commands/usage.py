@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from everloom.mind import Exchange
 
 _WAYS = ("day", "purpose", "model", "turn")
+_FIGURES = (
+    *("calls", "failures", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
+    *("prompt_tokens", "cached_share", "dollars", "unpriced"),
+)
 _MOST_TURNS = 10_000
 # A plot of more is a wall; the table has them all.
 _MOST_BARS = 60
@@ -29,11 +33,9 @@ _MOST_BARS = 60
 @click.command(cls=Command)
 @click.option("--days", default=7, show_default=True, type=click.IntRange(1, 3660), help="The number of days to show.")
 @click.option("--by", default="day", show_default=True, type=click.Choice(_WAYS), help="How to group the figures.")
-@click.pass_obj
 def usage(invocation: Invocation, days: int, by: str) -> Answer:
     """Show what language models used: tokens, cache, dollars, context."""
-    with invocation.open() as loom:
-        place = invocation.take(loom)
+    with invocation.enter() as place:
         rows, total = by_turn(place, days) if by == "turn" else by_sum(place, days, by)
         today = money_of(place)
     result = {"by": by, "days": days, "time_zone": place.info.time_zone, "rows": rows, "total": total, "today": today}
@@ -53,14 +55,9 @@ def by_sum(place: Workspace, days: int, by: str) -> tuple[list[dict[str, Any]], 
     calendar, zone = span(place, days), place.info.zone
     until = begins(calendar[-1] + timedelta(days=1), zone)
     found = Ledger(place.loom.store, place.info.id).daily(begins(calendar[0], zone), until, zone)
-    names: dict[str, Callable[[date, Expense], str]] = {
-        "day": lambda day, _: day.isoformat(),
-        "purpose": lambda _, spent: spent.purpose,
-        "model": lambda _, spent: spent.model,
-    }
     groups: dict[str, list[Expense]] = {each.isoformat(): [] for each in calendar} if by == "day" else {}
     for day, spent in found:
-        groups.setdefault(names[by](day, spent), []).append(spent)
+        groups.setdefault(day.isoformat() if by == "day" else getattr(spent, by), []).append(spent)
     return [_fields(name, parts) for name, parts in groups.items()], _fields("total", [spent for _, spent in found])
 
 
@@ -69,37 +66,21 @@ def _fields(name: str, parts: Iterable[Expense]) -> dict[str, Any]:
     from everloom.kernel.spending import added  # noqa: PLC0415
 
     whole = added(parts)
-    return {
-        "name": name,
-        "calls": whole.calls,
-        "failures": whole.failures,
-        "input_tokens": whole.input_tokens,
-        "output_tokens": whole.output_tokens,
-        "cache_read_tokens": whole.cache_read_tokens,
-        "cache_write_tokens": whole.cache_write_tokens,
-        "prompt_tokens": whole.prompt_tokens,
-        "cached_share": whole.cached_share,
-        "dollars": whole.dollars,
-        "unpriced": whole.unpriced,
-    }
+    return {"name": name, **{figure: getattr(whole, figure) for figure in _FIGURES}}
 
 
 def by_turn(place: Workspace, days: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """List the turns of the conversation, oldest first."""
     from everloom.kernel.spending import begins  # noqa: PLC0415
 
-    since = begins(span(place, days)[0], place.info.zone)
+    zone = place.info.zone
+    since = begins(span(place, days)[0], zone)
     turns = [each for each in place.mind.conversation.exchanges(_MOST_TURNS) if each.began_at >= since]
     parts = [(each, _spent_in(each)) for each in sorted(turns, key=lambda each: each.id)]
-    zone = place.info.zone
     rows = [
         {
             **_fields(f"{each.began_at.astimezone(zone):%Y-%m-%d %H:%M}", [spent]),
-            "id": each.id,
-            "cause": each.cause,
-            "model": each.model,
-            "context_tokens": each.context_tokens,
-            "context_window": each.context_window,
+            **{name: getattr(each, name) for name in ("id", "cause", "model", "context_tokens", "context_window")},
             "context_share": each.context_tokens / each.context_window if each.context_window else None,
         }
         for each, spent in parts
@@ -138,9 +119,7 @@ def usage_lines(rows: list[dict[str, Any]], by: str) -> list[str | Table]:
 def line(row: dict[str, Any], by: str) -> tuple[object, ...]:
     """Write a row for people."""
     shown = (row["name"], row["calls"], row["prompt_tokens"], row["output_tokens"])
-    context: tuple[str, ...] = ()
-    if by == "turn":
-        context = (f"{row['context_share'] or 0.0:.1%} of {row['context_window']:,}",)
+    context = [f"{row['context_share'] or 0.0:.1%} of {row['context_window']:,}"] if by == "turn" else []
     return (*shown, share(row["cached_share"]), money(row), *context)
 
 

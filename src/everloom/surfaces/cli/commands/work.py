@@ -20,7 +20,7 @@ from everloom.errors import EverloomError, NotFound
 from everloom.surfaces.cli.runtime.command import Command, Group
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, progress
-from everloom.surfaces.cli.runtime.turns import Shift, log_failure, stopping, take_turns
+from everloom.surfaces.cli.runtime.turns import log_failure, stopping, take_turns
 
 if TYPE_CHECKING:
     from everloom.kernel.tasks import Job, Outcome
@@ -57,7 +57,6 @@ def row(job: Job, zone: ZoneInfo) -> tuple[object, ...]:
 
 @jobs.command
 @click.argument("task")
-@click.pass_obj
 def retry(invocation: Invocation, task: str) -> Answer:
     """Run a task that failed again at the next opportunity."""
     with invocation.open() as loom:
@@ -78,9 +77,6 @@ def _known_tasks(loom: Loom, names: Iterable[str]) -> Iterator[str]:
 
 log = logging.getLogger(__name__)
 
-# Workers that were started together do not ask the store together.
-_JITTER = 0.2
-
 
 @click.command(cls=Command)
 @click.option("--once", is_flag=True, help="Do what is due now, then exit.")
@@ -95,7 +91,6 @@ _JITTER = 0.2
     help="The most seconds that one round may take.",
 )
 @click.option("--tasks", "--task", "names", multiple=True, metavar="TASK", help="Only this task; may be repeated.")
-@click.pass_obj
 def worker(invocation: Invocation, once: bool, every: float, seconds: float, names: tuple[str, ...]) -> Answer:
     """Run the background work of every workspace until stopped."""
     log.setLevel(logging.INFO)
@@ -108,7 +103,8 @@ def worker(invocation: Invocation, once: bool, every: float, seconds: float, nam
             look(loom, tasks, seconds, stop, counts)
             if once:
                 break
-            stop.wait(every * random.uniform(1 - _JITTER, 1 + _JITTER))
+            # Workers that were started together do not ask the store together.
+            stop.wait(every * random.uniform(0.8, 1.2))
         log.info("stopped")
     return _worker_answer(counts, once)
 
@@ -116,19 +112,15 @@ def worker(invocation: Invocation, once: bool, every: float, seconds: float, nam
 def look(loom: Loom, tasks: list[str], seconds: float, stop: Event, counts: Counter[str]) -> None:
     """Do what is due now; whatever goes wrong is logged and others go on."""
     try:
-        for outcome in take_turns(loom.work, Shift(loom.workspaces.list(), tasks, seconds), stop):
+        turns = [(place, task) for place in loom.workspaces.list() for task in tasks]
+        for outcome in take_turns(loom.work, turns, seconds, stop):
             counts[outcome.state] += 1
             counts["items"] += outcome.report.done if outcome.report else 0
-            log.info("%s", _turn_line(outcome))
+            what = outcome.error or (f"{outcome.report.done} items" if outcome.report else "")
+            log.info("%s", f"{outcome.workspace} {outcome.task} {outcome.state} {what}".rstrip())
     except EverloomError as error:
         log_failure(loom.store.address, error)
         counts["failed"] += 1
-
-
-def _turn_line(outcome: Outcome) -> str:
-    """Write how one turn ended on one line."""
-    what = outcome.error or (f"{outcome.report.done} items" if outcome.report else "")
-    return f"{outcome.workspace} {outcome.task} {outcome.state} {what}".rstrip()
 
 
 def _worker_answer(counts: Counter[str], once: bool) -> Answer:
@@ -141,6 +133,8 @@ def _worker_answer(counts: Counter[str], once: bool) -> Answer:
     return Answer(result, [", ".join(f"{name} {value:,}" for name, value in result.items())], failure)
 
 
+# What was due before anything was done, by workspace and task.
+_Waited = Mapping[tuple[str, str], int]
 _HEADINGS = ("workspace", "task", "due", "done", "left", "state", "why")
 # In the order in which the last line counts them.
 _STATES = {
@@ -178,18 +172,18 @@ class _Slept:
 )
 @click.option("--dollars", type=click.FloatRange(min=0.0), help="The most that language models may cost.")
 @click.option("--dry-run", is_flag=True, help="Only show what is due.")
-@click.pass_obj
 def sleep(invocation: Invocation, /, everywhere: bool, names: tuple[str, ...], **how: Any) -> Answer:
     """Run all background work that is due, once."""
     with invocation.open(_afforded(invocation, how["dollars"])) as loom:
         places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
         tasks = [*_known_tasks(loom, names)] or [task.name for task in loom.work.tasks]
-        shift = Shift(places, tasks, how["seconds"])
-        before = _due_of(loom, shift)
+        before = [(job, place) for place in places for job in loom.work.jobs(place) if job.due and job.task in tasks]
         if how["dry_run"]:
             return _sleep_answer([planned(job, place) for job, place in before], is_dry=True)
-        outcomes, is_stopped = slept(loom, shift, [job for job, _ in before])
-        report = [*reported(loom, before, outcomes, shift)]
+        waited = {(job.workspace, job.task): job.due for job, _ in before}
+        turns = [(place, task) for place in places for task in tasks]
+        outcomes, is_stopped = slept(loom, turns, how["seconds"], waited)
+        report = [*reported(loom, places, waited, outcomes)]
     return _sleep_answer(report, is_stopped=is_stopped)
 
 
@@ -201,16 +195,11 @@ def _afforded(invocation: Invocation, dollars: float | None) -> Settings:
     return settings.model_copy(update={"llm": settings.llm.model_copy(update={"dollars": dollars})})
 
 
-def _due_of(loom: Loom, shift: Shift) -> list[tuple[Job, WorkspaceInfo]]:
-    """List what waits before anything is done."""
-    return [
-        (job, place) for place in shift.places for job in loom.work.jobs(place) if job.due and job.task in shift.tasks
-    ]
-
-
-def slept(loom: Loom, shift: Shift, before: Sequence[Job]) -> tuple[list[Outcome], bool]:
+def slept(
+    loom: Loom, turns: Sequence[tuple[WorkspaceInfo, str]], seconds: float, waited: _Waited
+) -> tuple[list[Outcome], bool]:
     """Take turns until nothing moves or time is up; say how each ended, and whether somebody stopped it."""
-    ahead = Counter({(job.workspace, job.task): job.due for job in before})
+    ahead = Counter(waited)
     with progress(ahead.total(), "sleeping") as advance, stopping() as stop:
 
         def step(place: str, task: str, count: int) -> None:
@@ -220,7 +209,7 @@ def slept(loom: Loom, shift: Shift, before: Sequence[Job]) -> tuple[list[Outcome
             advance(moved)
 
         outcomes = []
-        for outcome in take_turns(loom.work, shift, stop, step):
+        for outcome in take_turns(loom.work, turns, seconds, stop, step):
             outcomes.append(outcome)
             if outcome.state != "done" or not (outcome.report and outcome.report.done):
                 step(outcome.workspace, outcome.task, ahead[outcome.workspace, outcome.task])
@@ -229,43 +218,41 @@ def slept(loom: Loom, shift: Shift, before: Sequence[Job]) -> tuple[list[Outcome
 
 
 def reported(
-    loom: Loom, before: Iterable[tuple[Job, WorkspaceInfo]], outcomes: Iterable[Outcome], shift: Shift
+    loom: Loom, places: Iterable[WorkspaceInfo], waited: _Waited, outcomes: Iterable[Outcome]
 ) -> Iterator[_Slept]:
     """Join what was due, what was done and what is left, for every task that had anything to do."""
-    waited = {(job.workspace, job.task): job.due for job, _ in before}
-    turns: dict[tuple[str, str], list[Outcome]] = {}
+    turns: dict[tuple[str, str], list[Outcome]] = {key: [] for key in waited}
     for outcome in outcomes:
         turns.setdefault((outcome.workspace, outcome.task), []).append(outcome)
-    for place in shift.places:
-        if any(name == place.name for name, _ in {**waited, **turns}):
-            for job in loom.work.jobs(place):
-                key = (place.name, job.task)
-                if key in waited or key in turns:
-                    yield ended(replace(planned(job, place), due=waited.get(key, 0)), turns.get(key, []), job.due)
+    busy = {workspace for workspace, _ in turns}
+    for place in places:
+        for job in loom.work.jobs(place) if place.name in busy else ():
+            if (key := (place.name, job.task)) in turns:
+                yield ended(replace(planned(job, place), due=waited.get(key, 0)), turns[key], job.due)
 
 
 def ended(known: _Slept, turns: Sequence[Outcome], left: int) -> _Slept:
     """Sum up the turns of one task; what failed says so even if later turns found it resting."""
-    done = sum(turn.report.done for turn in turns if turn.report)
-    detail = next((turn.report.detail for turn in reversed(turns) if turn.report and turn.report.detail), None)
+    reports = [turn.report for turn in turns if turn.report]
+    detail = next((report.detail for report in reversed(reports) if report.detail), None)
+    known = replace(known, done=sum(report.done for report in reports), left=left, detail=detail)
     bad = next((turn for turn in turns if turn.state == "failed"), None)
     if bad is not None:
-        return replace(known, state="failed", done=done, left=left, why=bad.error, detail=detail)
+        return replace(known, state="failed", why=bad.error)
     last = turns[-1].state if turns else "done" if not left else known.state
     if last == "done":
-        return replace(known, state="partly" if left else "done", done=done, left=left, why=None, detail=detail)
-    return replace(known, state=last, done=done, left=left, detail=detail)
+        return replace(known, state="partly" if left else "done", why=None)
+    return replace(known, state=last)
 
 
 def planned(job: Job, place: WorkspaceInfo) -> _Slept:
     """Say of a task that is due what stands in its way, if anything does."""
+    state, why = "waiting", None
     if job.holder and job.held_until:
-        why = f"held by {job.holder}, until {shown(job.held_until, place.zone)} if it died"
-        return _Slept(job.workspace, job.task, "busy", job.due, left=job.due, why=why)
-    if job.resting_until:
-        why = f"paused until {shown(job.resting_until, place.zone)}: {job.last_error}"
-        return _Slept(job.workspace, job.task, "resting", job.due, left=job.due, why=why)
-    return _Slept(job.workspace, job.task, "waiting", job.due, left=job.due)
+        state, why = "busy", f"held by {job.holder}, until {shown(job.held_until, place.zone)} if it died"
+    elif job.resting_until:
+        state, why = "resting", f"paused until {shown(job.resting_until, place.zone)}: {job.last_error}"
+    return _Slept(job.workspace, job.task, state, job.due, left=job.due, why=why)
 
 
 def _sleep_answer(report: Sequence[_Slept], *, is_dry: bool = False, is_stopped: bool = False) -> Answer:
@@ -277,10 +264,6 @@ def _sleep_answer(report: Sequence[_Slept], *, is_dry: bool = False, is_stopped:
     rows = [(each.workspace, each.task, each.due, each.done, each.left, each.state, each.why) for each in report]
     said = ", ".join(f"{counts[state]:,} {text}" for state, text in _STATES.items() if counts[state])
     end = " (stopped; what is left is still due)" if is_stopped else ""
-    failure = None
-    if counts["failed"]:
-        hint = (
-            "they are tried again after a pause; `everloom jobs` shows when, `everloom jobs retry TASK` ends the pause"
-        )
-        failure = EverloomError(f"{counts['failed']} tasks failed", hint=hint)
+    hint = "they are tried again after a pause; `everloom jobs` shows when, `everloom jobs retry TASK` ends the pause"
+    failure = EverloomError(f"{counts['failed']} tasks failed", hint=hint) if counts["failed"] else None
     return Answer(result, [Table(rows, _HEADINGS), said + end], failure)

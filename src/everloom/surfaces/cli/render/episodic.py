@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from everloom.clock import shown
@@ -12,33 +11,8 @@ from everloom.episodic.entries import MemoryEntry, MemoryUpdated, NotesUpdated
 from everloom.episodic.patrol import Patrolled, PatrolReport
 from everloom.episodic.recall import ClusterMemory, ContextBlocks, FoundScenes, Recall, SaidMessage
 from everloom.episodic.scenes import MergedNodes, Node
-from everloom.surfaces.cli.render.parts import Part, Renderer, render_with
+from everloom.surfaces.cli.render.parts import Part, Renderer
 from everloom.surfaces.cli.runtime.output import Table
-
-
-def render(value: Any, zone: ZoneInfo) -> list[Part]:
-    """Write an answer of episodic memory."""
-    return render_with(_RENDERERS, value, zone)
-
-
-def _context(value: ContextBlocks, _zone: ZoneInfo) -> Iterator[Part]:
-    yield from (value.system_prompt, "", value.snapshot, "", "# Recent scenes", value.recent_nodes)
-
-
-def _recall(value: Recall, _zone: ZoneInfo) -> Iterator[Part]:
-    yield value.text or f"nothing: {value.reason}"
-
-
-def _clusters(value: ClusterMemory, _zone: ZoneInfo) -> Iterator[Part]:
-    yield value.text or "there are no clusters yet: the first patrol creates them"
-
-
-def _found(value: FoundScenes, _zone: ZoneInfo) -> Iterator[Part]:
-    yield value.text
-
-
-def _said(value: SaidMessage, _zone: ZoneInfo) -> Iterator[Part]:
-    yield f"[{value.id}] {value.text}"
 
 
 def _notes(value: NotesUpdated, _zone: ZoneInfo) -> Iterator[Part]:
@@ -58,14 +32,6 @@ def _memory(value: MemoryUpdated, _zone: ZoneInfo) -> Iterator[Part]:
             yield f"{name}: {entry.content}"
 
 
-def _entry(value: MemoryEntry, _zone: ZoneInfo) -> Iterator[Part]:
-    yield f"{value.key}: {value.content}"
-
-
-def _merged(value: MergedNodes, _zone: ZoneInfo) -> Iterator[Part]:
-    yield f"scene {value.node.id} stands for {', '.join(map(str, value.absorbed_ids))}"
-
-
 def _node(value: Node, _zone: ZoneInfo) -> Iterator[Part]:
     facts = [
         ("id", str(value.id)),
@@ -82,38 +48,28 @@ def _node(value: Node, _zone: ZoneInfo) -> Iterator[Part]:
     yield Table([(name, each) for name, each in facts if each not in ("", ())])
 
 
-def _patrolled(value: Patrolled, zone: ZoneInfo) -> Iterator[Part]:
-    if value.report:
-        yield from _report(value.report, zone)
-
-
 def _report(value: PatrolReport, zone: ZoneInfo) -> Iterator[Part]:
     ended = "not finished yet" if value.ended_at is None else f"ended {shown(value.ended_at, zone)}"
     yield f"patrol {value.number} ({value.reason}) began {shown(value.began_at, zone)}, {ended}"
-    rows = [
-        (
-            each.step,
-            f"{each.milliseconds} ms",
-            ", ".join(f"{name} {count}" for name, count in each.counts.items()),
-            each.skipped,
-        )
-        for each in value.steps
-    ]
+    rows = []
+    for each in value.steps:
+        did = ", ".join(f"{name} {count}" for name, count in each.counts.items())
+        rows.append((each.step, f"{each.milliseconds} ms", did, each.skipped))
     yield Table(rows, ("step", "time", "did", "skipped"))
     yield from (f"{each.step}: {remark}" for each in value.steps for remark in each.remarks)
 
 
-_RENDERERS: dict[type, Renderer] = {
-    ClusterMemory: _clusters,
-    ContextBlocks: _context,
-    MemoryEntry: _entry,
-    FoundScenes: _found,
+RENDERERS: dict[type, Renderer] = {
+    ClusterMemory: lambda it, _: [it.text or "there are no clusters yet: the first patrol creates them"],
+    ContextBlocks: lambda it, _: [it.system_prompt, "", it.snapshot, "", "# Recent scenes", it.recent_nodes],
+    FoundScenes: lambda it, _: [it.text],
+    MemoryEntry: lambda it, _: [f"{it.key}: {it.content}"],
     MemoryUpdated: _memory,
-    MergedNodes: _merged,
+    MergedNodes: lambda it, _: [f"scene {it.node.id} stands for {', '.join(map(str, it.absorbed_ids))}"],
     Node: _node,
     NotesUpdated: _notes,
     PatrolReport: _report,
-    Patrolled: _patrolled,
-    Recall: _recall,
-    SaidMessage: _said,
+    Patrolled: lambda it, zone: _report(it.report, zone) if it.report else (),
+    Recall: lambda it, _: [it.text or f"nothing: {it.reason}"],
+    SaidMessage: lambda it, _: [f"[{it.id}] {it.text}"],
 }

@@ -8,13 +8,8 @@ from zoneinfo import ZoneInfo
 
 from everloom.clock import shown
 from everloom.graph import results
-from everloom.surfaces.cli.render.parts import Part, Renderer, render_fields, render_with
+from everloom.surfaces.cli.render.parts import Part, Renderer, render_fields
 from everloom.surfaces.cli.runtime.output import Table, fields_of, shortened
-
-
-def render(value: Any, zone: ZoneInfo) -> list[Part]:
-    """Write an answer of the memory graph."""
-    return render_with(_RENDERERS, value, zone)
 
 
 def _brief(value: results.MemoryBrief, _zone: ZoneInfo) -> Iterator[Part]:
@@ -61,22 +56,9 @@ def _edge(value: results.Edge, _zone: ZoneInfo) -> Iterator[Part]:
         yield f"    {shortened(value.description)}"
 
 
-def _drawn(value: results.DrawnEdge, zone: ZoneInfo) -> Iterator[Part]:
-    yield "drawn" if value.created else "changed"
-    yield from _edge(value.edge, zone)
-
-
 def _neighbor(value: results.RelatedMemory, _zone: ZoneInfo) -> Iterator[Part]:
     arrow = "→" if value.direction == "outgoing" else "←"
     yield f"{value.hops}  {arrow} {value.type}  {value.memory.id[:8]}  {value.memory.type}  {value.memory.title}"
-
-
-def _page(value: results.Page, _zone: ZoneInfo) -> Iterator[Part]:
-    yield value.text
-
-
-def _tag(value: results.TagCount, _zone: ZoneInfo) -> Iterator[Part]:
-    yield f"{value.count:>5}  {value.tag}"
 
 
 def _stored(value: results.Stored, _zone: ZoneInfo) -> Iterator[Part]:
@@ -94,31 +76,27 @@ def _reflected(value: results.Reflected, _zone: ZoneInfo) -> Iterator[Part]:
     yield from (f"relation? {one[:8]} – {other[:8]} ({alike:.2f})" for one, other, alike in value.edge_suggestions)
 
 
-def _problem(value: results.FileProblem, _zone: ZoneInfo) -> Iterator[Part]:
-    yield f"{value.path}{'' if value.line is None else f':{value.line}'}: {value.reason}"
-
-
 def _with_problems(value: Any, zone: ZoneInfo) -> Iterator[Part]:
     known = fields_of(value)
     troubles = known.pop("problems", ()) or known.pop("skipped", ())
     followed = known.pop("followed", None)
     yield from render_fields(known, zone)
     for each in (*troubles, *(followed.problems if followed else ())):
-        yield from _problem(each, zone)
+        yield f"{each.path}{'' if each.line is None else f':{each.line}'}: {each.reason}"
 
 
-_RENDERERS: dict[type, Renderer] = {
+RENDERERS: dict[type, Renderer] = {
     results.MemoryBrief: _brief,
-    results.DrawnEdge: _drawn,
+    results.DrawnEdge: lambda it, zone: ["drawn" if it.created else "changed", *_edge(it.edge, zone)],
     results.Edge: _edge,
     results.Imported: _with_problems,
     results.Memory: _memory,
     results.RelatedMemory: _neighbor,
-    results.Page: _page,
+    results.Page: lambda it, _: [it.text],
     results.Recalled: _recalled,
     results.Reflected: _reflected,
     results.Reindexed: _with_problems,
     results.GraphStats: _with_problems,
     results.Stored: _stored,
-    results.TagCount: _tag,
+    results.TagCount: lambda it, _: [f"{it.count:>5}  {it.tag}"],
 }

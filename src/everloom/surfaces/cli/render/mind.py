@@ -19,30 +19,15 @@ from everloom.mind.results import (
     NoteHistory,
     NoteWritten,
 )
-from everloom.surfaces.cli.render.parts import Part, Renderer, render_with
+from everloom.surfaces.cli.render.parts import Part, Renderer
 from everloom.surfaces.cli.runtime.output import Table, shortened
 
 
-def render(value: Any, zone: ZoneInfo) -> list[Part]:
-    """Write an answer of the mind."""
-    return render_with(_RENDERERS, value, zone)
-
-
-def _found(value: FoundInArchive, _zone: ZoneInfo) -> Iterator[Part]:
-    yield value.found
-
-
 def _log(value: ConversationLog, zone: ZoneInfo) -> Iterator[Part]:
-    rows = [
-        (
-            each.id,
-            f"{each.at.astimezone(zone):%Y-%m-%d %H:%M}",
-            f"{'>' if each.direction == 'in' else '<'} {each.channel}",
-            each.state,
-            each.text,
-        )
-        for each in value.messages
-    ]
+    rows = []
+    for each in value.messages:
+        at, arrow = f"{each.at.astimezone(zone):%Y-%m-%d %H:%M}", ">" if each.direction == "in" else "<"
+        rows.append((each.id, at, f"{arrow} {each.channel}", each.state, each.text))
     yield Table(rows, ("id", "at", "channel", "state", "text"))
 
 
@@ -64,18 +49,11 @@ def _block(block: Mapping[str, Any]) -> str:
 
 
 def _compactions(value: CompactionList, zone: ZoneInfo) -> Iterator[Part]:
-    rows = [
-        (
-            each.id,
-            shown(each.at, zone),
-            each.way,
-            each.model,
-            each.tokens_before,
-            each.tokens_after,
-            None if each.dollars is None else f"${each.dollars:.4f}",
-        )
-        for each in value.compactions
-    ]
+    rows = []
+    for each in value.compactions:
+        dollars = None if each.dollars is None else f"${each.dollars:.4f}"
+        sizes = (each.tokens_before, each.tokens_after)
+        rows.append((each.id, shown(each.at, zone), each.way, each.model, *sizes, dollars))
     yield Table(rows, ("id", "at", "way", "model", "before", "after", "dollars"))
 
 
@@ -89,27 +67,19 @@ def _history(value: NoteHistory, zone: ZoneInfo) -> Iterator[Part]:
     yield Table(rows, ("version", "at", "by", "text"))
 
 
-def _written(value: NoteWritten, _zone: ZoneInfo) -> Iterator[Part]:
-    yield f"{value.name} is at version {value.version}"
-
-
-def _cancelled(value: Cancelled, _zone: ZoneInfo) -> Iterator[Part]:
-    yield f"{value.id} will not be sent"
-
-
 def _scheduled(value: Scheduled, zone: ZoneInfo) -> Iterator[Part]:
     every = f" {value.every}" if value.every else ""
     yield f"{value.id}: {shown(value.due_at, zone)}{every} on {value.channel}: {shortened(value.text)}"
 
 
-_RENDERERS: dict[type, Renderer] = {
+RENDERERS: dict[type, Renderer] = {
     ArrayView: _array,
-    Cancelled: _cancelled,
+    Cancelled: lambda it, _: [f"{it.id} will not be sent"],
     CompactionList: _compactions,
     ConversationLog: _log,
-    FoundInArchive: _found,
+    FoundInArchive: lambda it, _: [it.found],
     HeartbeatList: _heartbeats,
     NoteHistory: _history,
-    NoteWritten: _written,
+    NoteWritten: lambda it, _: [f"{it.name} is at version {it.version}"],
     Scheduled: _scheduled,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,14 +12,14 @@ from everloom.clock import shown
 from everloom.surfaces.cli.runtime.output import Table, fields_of
 
 Part = str | Table
-Renderer = Callable[[Any, ZoneInfo], Iterator[Part]]
+Renderer = Callable[[Any, ZoneInfo], Iterable[Part]]
 
 # Told after the answer itself, or not at all.
 _ASIDE = frozenset({"workspace_activity", "compaction_note", "notices"})
 _EMPTY: tuple[object, ...] = (None, "", (), {}, [])
 
 
-def render_with(renderers: Mapping[type, Renderer], value: Any, zone: ZoneInfo) -> list[Part]:
+def render(renderers: Mapping[type, Renderer], value: Any, zone: ZoneInfo) -> list[Part]:
     """Write an answer with the renderer of its type, or as its fields; then news of others, and notices."""
     if isinstance(value, list | tuple):
         parts = list(_render_all(renderers, value, zone))

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from everloom.clock import shown
 from everloom.semantic import results
 from everloom.semantic.consolidation import results as consolidated
-from everloom.surfaces.cli.render.parts import Part, Renderer, render_with
+from everloom.surfaces.cli.render.parts import Part, Renderer
 from everloom.surfaces.cli.runtime.output import Table, shortened
 
 if TYPE_CHECKING:
     from everloom.semantic.parts import BriefObservation
-
-
-def render(value: Any, zone: ZoneInfo) -> list[Part]:
-    """Write an answer of semantic memory."""
-    return render_with(_RENDERERS, value, zone)
 
 
 def _names(subject_names: Sequence[str]) -> str:
@@ -78,15 +73,10 @@ def _observed(values: Sequence[BriefObservation], zone: ZoneInfo) -> Iterator[st
 
 
 def _neighborhood(value: results.Neighborhood, _zone: ZoneInfo) -> Iterator[Part]:
-    rows = [
-        (
-            each.subject.name,
-            each.intersection_size,
-            f"{each.similarity_score:.2f}",
-            each.intersection_understanding and each.intersection_understanding.summary,
-        )
-        for each in value.neighbors
-    ]
+    rows = []
+    for each in value.neighbors:
+        relationship = each.intersection_understanding and each.intersection_understanding.summary
+        rows.append((each.subject.name, each.intersection_size, f"{each.similarity_score:.2f}", relationship))
     yield Table(rows, ("neighbour", "shared", "alike", "relationship"))
 
 
@@ -145,35 +135,21 @@ def _session(value: results.SessionSummary, zone: ZoneInfo) -> Iterator[Part]:
 def _report(value: consolidated.ConsolidationReport, _zone: ZoneInfo) -> Iterator[Part]:
     state = "open" if value.consolidation_open else "closed"
     yield f"generation {value.current_generation} ({state}), {value.pending_count} waiting"
-    sections: list[tuple[str, list[str]]] = [
-        ("Sessions without a note", [each.session_id for each in value.sessions_needing_description]),
-        (
-            "Subjects without an understanding",
-            [f"{each.name} ({each.observation_count})" for each in value.subjects_needing_understanding],
-        ),
-        (
-            "Stale understandings",
-            [
-                f"{_names(each.subject_names).strip()} +{each.new_observation_count}"
-                for each in value.stale_understandings
-            ],
-        ),
-        (
-            "Intersections",
-            [
-                f"{each.subject_a} × {each.subject_b} ({each.intersection_size})"
-                for each in value.intersections_needing_synthesis
-            ],
-        ),
-        (
-            "Dense, but without an understanding",
-            [f"{each.subject_a} × {each.subject_b}" for each in value.semantically_dense_intersections],
-        ),
-        ("Questionable", [f"{each.id}: {each.reason or 'no reason'}" for each in value.questionable_items]),
-        ("Neglected", [f"{each.name} ({each.generations_waiting} passes)" for each in value.neglected_subjects]),
-        ("Signs that the soul is drifting", [each.message for each in value.soul_hints]),
-    ]
-    for title, lines in sections:
+    needing, stale = value.subjects_needing_understanding, value.stale_understandings
+    pairs, dense = value.intersections_needing_synthesis, value.semantically_dense_intersections
+    sections = {
+        "Sessions without a note": [each.session_id for each in value.sessions_needing_description],
+        "Subjects without an understanding": [f"{each.name} ({each.observation_count})" for each in needing],
+        "Stale understandings": [
+            f"{_names(each.subject_names).strip()} +{each.new_observation_count}" for each in stale
+        ],
+        "Intersections": [f"{each.subject_a} × {each.subject_b} ({each.intersection_size})" for each in pairs],
+        "Dense, but without an understanding": [f"{each.subject_a} × {each.subject_b}" for each in dense],
+        "Questionable": [f"{each.id}: {each.reason or 'no reason'}" for each in value.questionable_items],
+        "Neglected": [f"{each.name} ({each.generations_waiting} passes)" for each in value.neglected_subjects],
+        "Signs that the soul is drifting": [each.message for each in value.soul_hints],
+    }
+    for title, lines in sections.items():
         if lines:
             yield f"\n{title}:"
             yield from (f"  {line}" for line in lines)
@@ -184,7 +160,7 @@ def _begun(value: consolidated.BegunConsolidation, zone: ZoneInfo) -> Iterator[P
     yield from _report(value.report, zone)
 
 
-_RENDERERS: dict[type, Renderer] = {
+RENDERERS: dict[type, Renderer] = {
     results.Added: _kept,
     consolidated.BegunConsolidation: _begun,
     results.BroughtToMind: _brought,

@@ -6,6 +6,7 @@ A command is a function that returns an `Answer`; writing it, as text or as JSON
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,10 @@ def _write_options(ctx: click.Context, formatter: click.HelpFormatter, title: st
 
 
 class Command(Shared):
-    """A command that answers; one that forgets to is a mistake in the program."""
+    """A command whose function is handed the invocation and answers; to forget that is a mistake in the program."""
+
+    def __init__(self, *args: Any, callback: Callable[..., Answer | None] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, callback=callback and click.pass_obj(callback), **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and write its answer."""

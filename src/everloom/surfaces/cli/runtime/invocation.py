@@ -6,6 +6,8 @@ Turns flags into settings, an open loom and a workspace. Loads them only when a 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,3 +59,9 @@ class Invocation:
         if self.workspace is not None:
             loom.workspaces.get(self.workspace)
         return loom.workspace(session=self.session)
+
+    @contextmanager
+    def enter(self) -> Iterator[Workspace]:
+        """Open the memory for as long as a command uses the workspace that is meant."""
+        with self.open() as loom:
+            yield self.take(loom)

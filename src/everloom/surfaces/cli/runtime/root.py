@@ -17,85 +17,43 @@ from everloom.surfaces.cli.runtime.command import Group, set_up_log
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, deliver
 
-# Name: where it is (a module of `commands`, or behind a slash one of the package), and the first line of its own help.
+# Name: the module that has it (of `commands`, or behind a slash of the package), and the first line of its help.
 COMMANDS = {
-    "init": ("setup.init:init", "Write the settings file and create the store and the workspace."),
-    "config": ("setup.config:config", "Show each setting and where it came from, or change one."),
-    "doctor": (
-        "setup.doctor:doctor",
-        "Check that everything works, and say how to fix what does not.",
-    ),
-    "workspace": ("setup.workspace:workspace", "List, create, change and remove workspaces."),
-    "remember": (
-        "semantic:remember",
-        "Store one observation; subjects that do not exist yet are created.",
-    ),
-    "recall": (
-        "semantic:recall",
-        "Answer a question, or show what is known about a subject.",
-    ),
-    "orient": ("semantic:orient", "Show who you are, how you work and where things stand."),
-    "search": ("search:search", "Search all memories, best match first."),
-    "show": ("search:show", "Show everything that is known about an item."),
-    "why": ("search:why", "Trace an item back to its evidence."),
-    "events": ("search:events", "List what was done in a workspace, newest first."),
-    "semantic": (
-        "semantic:semantic",
-        "Work with semantic memory: subjects, observations, understandings.",
-    ),
-    "consolidate": (
-        "semantic:consolidate",
-        "Let a language model turn new observations into understandings.",
-    ),
-    "episodic": ("episodic:episodic", "Work with episodic memory: scenes, notes, diary, patrols."),
-    "patrol": (
-        "episodic:patrol",
-        "Take in waiting scenes, age the others, and let them fade or revive.",
-    ),
-    "calibrate": ("models:calibrate", "Find the embedder's similarity thresholds on real texts."),
-    "embed": ("models:embed", "Make missing vectors."),
-    "graph": (
-        "graph:graph",
-        "Work with the memory graph: typed markdown files in a directory, optionally under git.",
-    ),
-    "chat": ("chat:chat", "Talk with the agent in one continuous conversation."),
-    "gateway": ("chat:gateway", "Run the conversation on every channel until stopped."),
-    "mind": (
-        "mind:mind",
-        "Inspect the conversation: log, array, compactions, heartbeats, scheduled messages.",
-    ),
-    "notes": ("mind:notes", "Read and write the notes that you share with the agent."),
-    "usage": (
-        "usage:usage",
-        "Show what language models used: tokens, cache, dollars, context.",
-    ),
-    "schedule": (
-        "schedule:schedule",
-        "Print what a system's scheduler needs to maintain the memory every day.",
-    ),
-    "jobs": ("work:jobs", "Show background work: what is due, what is running, what failed."),
-    "sleep": (
-        "work:sleep",
-        "Run all background work that is due, once.",
-    ),
-    "worker": ("work:worker", "Run the background work of every workspace until stopped."),
-    "mcp": (
-        "serving:mcp",
-        "Serve the memory to the AI client that starts this command (MCP over stdio).",
-    ),
-    "serve": ("serving:serve", "Serve the memory over HTTP until stopped."),
-    "token": (
-        "serving:token",
-        "Create, list and revoke tokens for clients on the network.",
-    ),
-    "migrate": ("store:migrate", "Migrate the store to this version's schema."),
-    "backup": ("store:backup", "Copy the store to a new file."),
-    "restore": ("store:restore", "Restore the store from a backup."),
-    "bench": ("/bench.command:bench", "Measure speed and size on this machine."),
-    "completion": (
-        "setup.completion:completion",
-        "Print the completion script for a shell.",
-    ),
+    "init": ("setup.init", "Write the settings file and create the store and the workspace."),
+    "config": ("setup.config", "Show each setting and where it came from, or change one."),
+    "doctor": ("setup.doctor", "Check that everything works, and say how to fix what does not."),
+    "workspace": ("setup.workspace", "List, create, change and remove workspaces."),
+    "remember": ("semantic", "Store one observation; subjects that do not exist yet are created."),
+    "recall": ("semantic", "Answer a question, or show what is known about a subject."),
+    "orient": ("semantic", "Show who you are, how you work and where things stand."),
+    "search": ("search", "Search all memories, best match first."),
+    "show": ("search", "Show everything that is known about an item."),
+    "why": ("search", "Trace an item back to its evidence."),
+    "events": ("search", "List what was done in a workspace, newest first."),
+    "semantic": ("semantic", "Work with semantic memory: subjects, observations, understandings."),
+    "consolidate": ("semantic", "Let a language model turn new observations into understandings."),
+    "episodic": ("episodic", "Work with episodic memory: scenes, notes, diary, patrols."),
+    "patrol": ("episodic", "Take in waiting scenes, age the others, and let them fade or revive."),
+    "calibrate": ("models", "Find the embedder's similarity thresholds on real texts."),
+    "embed": ("models", "Make missing vectors."),
+    "graph": ("graph", "Work with the memory graph: typed markdown files in a directory, optionally under git."),
+    "chat": ("chat", "Talk with the agent in one continuous conversation."),
+    "gateway": ("chat", "Run the conversation on every channel until stopped."),
+    "mind": ("mind", "Inspect the conversation: log, array, compactions, heartbeats, scheduled messages."),
+    "notes": ("mind", "Read and write the notes that you share with the agent."),
+    "usage": ("usage", "Show what language models used: tokens, cache, dollars, context."),
+    "schedule": ("schedule", "Print what a system's scheduler needs to maintain the memory every day."),
+    "jobs": ("work", "Show background work: what is due, what is running, what failed."),
+    "sleep": ("work", "Run all background work that is due, once."),
+    "worker": ("work", "Run the background work of every workspace until stopped."),
+    "mcp": ("serving", "Serve the memory to the AI client that starts this command (MCP over stdio)."),
+    "serve": ("serving", "Serve the memory over HTTP until stopped."),
+    "token": ("serving", "Create, list and revoke tokens for clients on the network."),
+    "migrate": ("store", "Migrate the store to this version's schema."),
+    "backup": ("store", "Copy the store to a new file."),
+    "restore": ("store", "Restore the store from a backup."),
+    "bench": ("/bench.command", "Measure speed and size on this machine."),
+    "completion": ("setup.completion", "Print the completion script for a shell."),
 }
 
 # Packages that a plain install leaves out, and the extra that brings each.
@@ -113,9 +71,9 @@ class _Root(Group):
         """Load one command."""
         if cmd_name not in COMMANDS:
             return None
-        place, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        place = COMMANDS[cmd_name][0]
         module = f"everloom.{place[1:]}" if place.startswith("/") else f"everloom.surfaces.cli.commands.{place}"
-        found: click.Command = getattr(import_module(module), attribute)
+        found: click.Command = getattr(import_module(module), cmd_name)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -10,7 +10,6 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -27,6 +26,7 @@ log = logging.getLogger(__name__)
 _TURN_SECONDS = 2.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+_Turn = tuple["WorkspaceInfo", str]
 _Advance = Callable[[str, str, int], None]
 
 
@@ -52,21 +52,11 @@ def stopping() -> Iterator[Event]:
         restore()
 
 
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """What is to be done in turns: these tasks, in these workspaces, for so long."""
-
-    places: Sequence[WorkspaceInfo]
-    tasks: Sequence[str]
-    seconds: float
-
-
 def take_turns(
-    work: Work, shift: Shift, stop: Event, advance: _Advance = lambda _place, _task, _count: None
+    work: Work, waiting: Sequence[_Turn], seconds: float, stop: Event, advance: _Advance = lambda *_: None
 ) -> Iterator[Outcome]:
     """Give each task of each workspace a turn while it is due, and again as long as it gets anywhere."""
-    deadline = time.monotonic() + shift.seconds
-    waiting = [(place, task) for place in shift.places for task in shift.tasks]
+    deadline = time.monotonic() + seconds
     while waiting:
         moving = []
         for place, task in waiting:

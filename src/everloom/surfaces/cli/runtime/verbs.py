@@ -49,7 +49,6 @@ def group_of(faculty: Faculty, lists: Mapping[str, str] | None = None) -> Group:
 def command_of(faculty: Faculty, verb: Verb, *, name: str | None = None, listed_as: str | None = None) -> Command:
     """Make the command of one verb; `name` is its name where that is not the verb's, for `listed_as` see above."""
 
-    @click.pass_obj
     def run(invocation: Invocation, /, **given: Any) -> Answer:
         answer = call(invocation, faculty, verb, given)
         return answer if listed_as is None else replace(answer, result={listed_as: answer.result})
@@ -91,8 +90,7 @@ def call(invocation: Invocation, faculty: Faculty, verb: Verb, given: Mapping[st
         for name, value in given.items()
         if value is not None and (value != () or known[name].is_required)
     }
-    with invocation.open() as loom:
-        workspace = invocation.take(loom)
+    with invocation.enter() as workspace:
         read = Arguments(verb.name, tuple(known.values())).read(written, workspace.info.zone)
         chosen = {each.name: read.pop(each.name, None) for each in faculty.selectors}
         value = getattr(faculty.reach(workspace, chosen), verb.name)(**read)
@@ -100,9 +98,10 @@ def call(invocation: Invocation, faculty: Faculty, verb: Verb, given: Mapping[st
 
 
 def rendered(faculty: Faculty, value: object, zone: ZoneInfo) -> Sequence[str | Table]:
-    """Write an answer for a person, as the faculty's own module of `render` does."""
-    parts: Sequence[str | Table] = import_module(f"everloom.surfaces.cli.render.{faculty.name}").render(value, zone)
-    return parts
+    """Write an answer for a person, as the faculty's own module of `render` has it."""
+    from everloom.surfaces.cli.render.parts import render
+
+    return render(import_module(f"everloom.surfaces.cli.render.{faculty.name}").RENDERERS, value, zone)
 
 
 def _is_argument(each: Parameter) -> bool:

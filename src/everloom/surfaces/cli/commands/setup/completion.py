@@ -6,6 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from everloom.surfaces.cli.runtime.command import Command
+from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -13,11 +14,10 @@ _SHELLS = ("bash", "zsh", "fish")
 
 @click.command(cls=Command)
 @click.argument("shell", type=click.Choice(_SHELLS))
-@click.pass_context
-def completion(context: click.Context, shell: str) -> Answer:
+def completion(_invocation: Invocation, shell: str) -> Answer:
     """Print the completion script for a shell."""
     kind = get_completion_class(shell)
     if kind is None:
         raise LookupError(f"click does not know {shell}")
-    script = kind(context.find_root().command, {}, "everloom", "_EVERLOOM_COMPLETE").source()
+    script = kind(click.get_current_context().find_root().command, {}, "everloom", "_EVERLOOM_COMPLETE").source()
     return Answer({"shell": shell, "script": script}, [script])

@@ -38,7 +38,6 @@ def _without_secret(origin: Origin) -> dict[str, object]:
 
 
 @config.command
-@click.pass_obj
 def path(invocation: Invocation) -> Answer:
     """Print the path of the settings file."""
     file = invocation.file
@@ -48,7 +47,6 @@ def path(invocation: Invocation) -> Answer:
 @config.command(name="set")
 @click.argument("name", metavar="SECTION.KEY")
 @click.argument("value")
-@click.pass_obj
 def set_value(invocation: Invocation, name: str, value: str) -> Answer:
     """Set one value in the settings file, keeping its comments."""
     from everloom.settings import from_file  # noqa: PLC0415

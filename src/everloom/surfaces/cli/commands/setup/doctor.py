@@ -45,7 +45,6 @@ class Check:
 @click.option(
     "--llm", "ask_llm", is_flag=True, help="Also send a request to the language models, which may cost money."
 )
-@click.pass_obj
 def doctor(invocation: Invocation, ask_llm: bool) -> Answer:
     """Check that everything works, and say how to fix what does not."""
     checks = list(_examine(invocation, ask_llm))

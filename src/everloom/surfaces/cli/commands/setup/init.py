@@ -38,7 +38,6 @@ _TRY = [
 @click.option(
     "--sample", is_flag=True, help="Also create a workspace called sample with invented memories to try things on."
 )
-@click.pass_obj
 def init(
     invocation: Invocation, force: bool, only_print: bool, client: str | None, write: bool, sample: bool
 ) -> Answer:

@@ -19,7 +19,6 @@ def workspace() -> None:
 
 
 @workspace.command(name="list")
-@click.pass_obj
 def list_all(invocation: Invocation) -> Answer:
     """List every workspace, oldest first."""
     with invocation.open() as loom:
@@ -32,7 +31,6 @@ def list_all(invocation: Invocation) -> Answer:
 @click.argument("name")
 @click.option("--description", default="", help="What it is for.")
 @click.option("--time-zone", help="IANA name, such as Europe/Paris.")
-@click.pass_obj
 def create(invocation: Invocation, name: str, description: str, time_zone: str | None) -> Answer:
     """Create a workspace."""
     with invocation.open() as loom:
@@ -42,7 +40,6 @@ def create(invocation: Invocation, name: str, description: str, time_zone: str |
 
 @workspace.command
 @click.argument("name", required=False)
-@click.pass_obj
 def show(invocation: Invocation, name: str | None) -> Answer:
     """Show a workspace and how much it contains."""
     with invocation.open() as loom:
@@ -67,7 +64,6 @@ def show(invocation: Invocation, name: str | None) -> Answer:
 @click.option("--name", "new_name", help="The new name.")
 @click.option("--description", help="What it is for.")
 @click.option("--time-zone", help="IANA name, such as Europe/Paris.")
-@click.pass_obj
 def change(
     invocation: Invocation, name: str, new_name: str | None, description: str | None, time_zone: str | None
 ) -> Answer:
@@ -82,7 +78,6 @@ def change(
 @workspace.command
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.pass_obj
 def remove(invocation: Invocation, name: str, yes: bool) -> Answer:
     """Remove a workspace and everything in it, permanently."""
     with invocation.open() as loom:
