@@ -36,6 +36,14 @@ def data_directory() -> Path:
     return Path(platformdirs.user_data_dir("everloom"))
 
 
+def _parted(value: object) -> object:
+    """Take a list as one text, parted by commas."""
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+_Parted = Annotated[tuple[str, ...], BeforeValidator(_parted)]
+
+
 class Section(BaseModel):
     """A group of settings; an unknown name in it is an error, not a silence."""
 
@@ -63,7 +71,7 @@ class WorkspaceSettings(Section):
 class EmbedSettings(Section):
     """What turns text into vectors."""
 
-    models: tuple[str, ...] = Field(
+    models: _Parted = Field(
         default=("static:wordllama-256",),
         description="embedders in order of preference: static:wordllama-256, ollama:MODEL, openai:MODEL",
         min_length=1,
@@ -107,18 +115,13 @@ class EpisodicSettings(Section):
     )
 
 
-def _parted(value: object) -> object:
-    """Take a list as one text, parted by commas."""
-    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
-
-
 class GraphSettings(Section):
     """Where and how the memory graph keeps its files."""
 
     directory: Path | None = Field(
         default=None, description="directory of the default graph; if empty, one per workspace in the data directory"
     )
-    known_projects: Annotated[tuple[str, ...], BeforeValidator(_parted)] = Field(
+    known_projects: _Parted = Field(
         default=(), description="tags that name projects; reflection looks for patterns across them"
     )
     auto_commit: bool = Field(default=True, description="commit each operation if the directory is a git repository")
@@ -284,7 +287,7 @@ def from_environment(env: Mapping[str, str]) -> dict[str, Any]:
         section, key = name.split(".", 1)
         variable = key.upper() if section == "secrets" else f"{PREFIX}{section}_{key}".upper()
         if env.get(variable):
-            found[name] = tuple(env[variable].split(",")) if name == "embed.models" else env[variable]
+            found[name] = env[variable]
     return found
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from everloom.bench.conversations import SampleConversation, SampleTurn
 from everloom.kernel.search import DEFAULT, Document, Recipe
 from everloom.kernel.texts import STOP_WORDS
-from everloom.loom import Workspace, open_loom
+from everloom.loom import open_loom
 from everloom.models.embed import EmbeddingTask
 from everloom.settings import Settings
 
@@ -140,14 +140,13 @@ def _with_everloom(recipe: Recipe, around: int = _AROUND) -> Callable[[SampleCon
         ids = workspace.add(documents)
         seconds = time.perf_counter() - start
         names = dict(zip(ids, (turn.id for turn in conversation.turns), strict=True))
-        return Timed(lambda question: asked(workspace, question, names, recipe), seconds)
+
+        def ask(question: str) -> list[str]:
+            return [names[hit.id] for hit in workspace.search(question, limit=DEPTH, recipe=recipe)]
+
+        return Timed(ask, seconds)
 
     return read
-
-
-def asked(workspace: Workspace, question: str, names: Mapping[int, str], recipe: Recipe) -> list[str]:
-    """Search, and name the turns that were found."""
-    return [names[hit.id] for hit in workspace.search(question, limit=DEPTH, recipe=recipe)]
 
 
 def in_context(session: Sequence[SampleTurn], reach: int = _AROUND) -> list[Document]:

@@ -59,25 +59,20 @@ class Thinker(Protocol):
     @property
     def name(self) -> str:
         """Say `"kind:model"` of the model that thinks."""
-        ...
 
     @property
     def tier(self) -> str:
         """Say how strong it is, as search understands it."""
-        ...
 
     @property
     def spent(self) -> Spent:
         """Say what it took since it was made, failures included."""
-        ...
 
     def refusal(self) -> ProviderError | None:
         """Say why nothing may be asked now, because the budget is spent, say; None when it may."""
-        ...
 
     def answer(self, question: Question, shape: type[ShapeT]) -> ShapeT:
         """Answer a question with a value of `shape`, or raise a ProviderError."""
-        ...
 
 
 class StopReason(StrEnum):
@@ -138,7 +133,6 @@ class AskWire(Protocol):
 
     def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
         """Carry one request there and its reply back; with a schema, ask for JSON that follows it."""
-        ...
 
 
 class LLM(MeteredModel):

@@ -52,11 +52,9 @@ class Embedder(Protocol):
     @property
     def traits(self) -> Traits:
         """Tell about itself, without loading or asking anything."""
-        ...
 
     def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
         """Make one unit row for each text; a text with nothing in it gives a row of zeros."""
-        ...
 
 
 def unit(rows: npt.NDArray[np.floating]) -> Rows:

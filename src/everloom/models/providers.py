@@ -5,10 +5,10 @@ Keys and addresses come in as a `ProviderAccess`; neither settings nor the envir
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 
 from everloom.clock import Clock
@@ -65,12 +65,14 @@ def make_embedder(specs: Sequence[str], *, access: ProviderAccess, clock: Clock)
 
 def make_llm(spec: str, *, access: ProviderAccess, role: str = "large", meter: Meter | None = None) -> LLM:
     """Build a language model from its name."""
-    return LLM(_wires(*_parse(spec, _LANGUAGE_MODELS), access)[0], role=role, meter=meter)
+    ask, _ = _wires(*_parse(spec, _LANGUAGE_MODELS), access)
+    return LLM(ask(), role=role, meter=meter)
 
 
 def make_talker(spec: str, *, access: ProviderAccess, role: str = "large", meter: Meter | None = None) -> Talker:
     """Build a model that converses from its name."""
-    return Talker(_wires(*_parse(spec, _LANGUAGE_MODELS), access)[1], role=role, meter=meter)
+    _, talk = _wires(*_parse(spec, _LANGUAGE_MODELS), access)
+    return Talker(talk(), role=role, meter=meter)
 
 
 def _parse(spec: str, kinds: Sequence[str]) -> tuple[str, str]:
@@ -99,30 +101,30 @@ def _embedder(kind: str, model: str, access: ProviderAccess) -> Embedder:
     return StaticEmbedder()
 
 
-def _wires(kind: str, model: str, access: ProviderAccess) -> tuple[AskWire, TalkWire]:
+def _wires(kind: str, model: str, access: ProviderAccess) -> tuple[Callable[[], AskWire], Callable[[], TalkWire]]:
     match kind:
         case "anthropic":
             from everloom.models.anthropic.ask import AnthropicAsk
             from everloom.models.anthropic.talk import AnthropicTalk
 
             reached = (access.anthropic(), model, access.chat)
-            return AnthropicAsk(*reached), AnthropicTalk(*reached)
+            return partial(AnthropicAsk, *reached), partial(AnthropicTalk, *reached)
         case "ollama":
             from everloom.models.ollama.ask import OllamaAsk
             from everloom.models.ollama.talk import OllamaTalk
 
             transport = Transport(access.ollama(), access.chat)
-            return OllamaAsk(transport, model), OllamaTalk(transport, model)
+            return partial(OllamaAsk, transport, model), partial(OllamaTalk, transport, model)
         case "openai":
             from everloom.models.openai.ask import OpenAIAsk
             from everloom.models.openai.talk import OpenAITalk
 
             transport = Transport(access.openai(), access.chat)
-            return OpenAIAsk(transport, model), OpenAITalk(transport, model)
+            return partial(OpenAIAsk, transport, model), partial(OpenAITalk, transport, model)
     from everloom.models.scripted.ask import ScriptedAsk
     from everloom.models.scripted.talk import ScriptedTalk
 
-    return ScriptedAsk(model), ScriptedTalk(model)
+    return partial(ScriptedAsk, model), partial(ScriptedTalk, model)
 
 
 class Role(StrEnum):

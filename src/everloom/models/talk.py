@@ -166,20 +166,16 @@ class TalkWire(Protocol):
     @property
     def compacts(self) -> CompactionMode:
         """Say what it can do about a long conversation; may ask the provider once."""
-        ...
 
     @property
     def window(self) -> int:
         """Say how many tokens its context holds."""
-        ...
 
     def talk(self, request: TalkRequest, say: Say) -> TalkReply:
         """Carry one round there and back; `say` hears words as they arrive. Nothing is said twice, also on a retry."""
-        ...
 
     def compact(self, request: TalkRequest, instructions: str) -> TalkReply:
         """Ask for a compaction of all turns; the reply's turn holds one `Compacted`. Only where it is on demand."""
-        ...
 
 
 class WithoutCompaction:

@@ -93,7 +93,6 @@ class Recorder(Protocol):
 
     def record(self, record: UsageRecord) -> None:
         """Keep one record."""
-        ...
 
 
 class Budget:

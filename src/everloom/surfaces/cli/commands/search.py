@@ -143,20 +143,9 @@ def events(invocation: Invocation, limit: int, before: int | None) -> Answer:
     """List what was done in a workspace, newest first."""
     with invocation.enter() as workspace:
         found = workspace.events(limit=limit, before=before)
-    zone = workspace.info.zone
-    rows = [
-        (
-            str(each.id),
-            shown(each.at, zone),
-            each.operation,
-            each.session_id and str(each.session_id),
-            detail(each.detail),
-        )
-        for each in found
-    ]
+    rows = []
+    for each in found:
+        at, session = shown(each.at, workspace.info.zone), each.session_id and str(each.session_id)
+        detail = json.dumps(each.detail, ensure_ascii=False, default=str)
+        rows.append((str(each.id), at, each.operation, session, detail))
     return Answer({"events": found}, [Table(rows, ("id", "at", "operation", "session", "detail"))])
-
-
-def detail(value: object) -> str:
-    """Write what an event holds on one line."""
-    return json.dumps(value, ensure_ascii=False, default=str)

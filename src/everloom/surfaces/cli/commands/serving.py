@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -18,8 +20,8 @@ from everloom.surfaces.cli.runtime.output import Answer, Table, fields_of, json_
 if TYPE_CHECKING:
     from everloom.kernel.tokens import Tokens
     from everloom.loom import Loom
-    from everloom.settings import Settings
     from everloom.surfaces.mcp.identity import Process
+    from everloom.surfaces.mcp.lazy import LazyLoom
     from everloom.surfaces.web.serving import Address
 
 _tools_option = click.option(
@@ -31,19 +33,21 @@ _tools_option = click.option(
 )
 
 
-def _process_of(
-    invocation: Invocation, settings: Settings, label: str, read_only: bool, environ: Mapping[str, str]
-) -> Process:
-    """Gather what the flags say for the whole process; `environ` is that of the client, where there is one."""
-    from everloom.surfaces.mcp.identity import Process  # noqa: PLC0415  loads the SDK's neighbours
+@contextmanager
+def _prepared(
+    invocation: Invocation, read_only: bool, environ: Mapping[str, str]
+) -> Iterator[tuple[LazyLoom, Process]]:
+    """Give a server its memory, opened when it is needed, and what flags say; `environ` is that of the client."""
+    from everloom.surfaces.mcp.identity import Process  # noqa: PLC0415  the SDK takes a second to load
+    from everloom.surfaces.mcp.lazy import LazyLoom  # noqa: PLC0415
 
-    return Process(
-        label=invocation.session or label,
-        default_workspace=settings.workspace.name,
-        workspace=invocation.workspace,
-        read_only=read_only,
-        environ=environ,
-    )
+    # The SDK gives the root log a handler of its own: what this program logs would be written twice.
+    logging.getLogger("everloom").propagate = False
+    settings, _ = invocation.settings()
+    label = invocation.session or f"process {uuid4().hex[:12]}"
+    process = Process(label, settings.workspace.name, invocation.workspace, read_only, environ)
+    with closing(LazyLoom(lambda: invocation.open(settings))) as opening:
+        yield opening, process
 
 
 @click.command(cls=Command)
@@ -53,18 +57,10 @@ def _process_of(
 def mcp(invocation: Invocation, tools: str, directory: str | None, read_only: bool) -> None:
     """Serve the memory to the AI client that starts this command (MCP over stdio)."""
     invocation.graph = directory
-    from everloom.surfaces.mcp.lazy import LazyLoom  # noqa: PLC0415  the SDK takes a second to load
-    from everloom.surfaces.mcp.server import LoomServer  # noqa: PLC0415
+    from everloom.surfaces.mcp.server import LoomServer  # noqa: PLC0415  the SDK takes a second to load
 
-    # The SDK gives the root log a handler of its own: what this program logs would be written twice.
-    logging.getLogger("everloom").propagate = False
-    settings, _ = invocation.settings()
-    process = _process_of(invocation, settings, f"process {uuid4().hex[:12]}", read_only, os.environ)
-    opening = LazyLoom(lambda: invocation.open(settings))
-    try:
+    with _prepared(invocation, read_only, os.environ) as (opening, process):
         LoomServer(opening, process, tools).run("stdio")
-    finally:
-        opening.close()
     # Standard output belongs to the protocol: there is no answer to write.
     click.get_current_context().exit(0)
 
@@ -101,32 +97,19 @@ def serve(
 
     MCP is at /mcp; /health and /ready report the state of the process.
     """
-    from everloom.kernel.tokens import Tokens  # noqa: PLC0415  the SDK takes a second to load
-    from everloom.surfaces.mcp import app  # noqa: PLC0415
-    from everloom.surfaces.mcp.lazy import LazyLoom  # noqa: PLC0415
+    from everloom.surfaces.mcp import app  # noqa: PLC0415  the SDK takes a second to load
     from everloom.surfaces.web import serving  # noqa: PLC0415
 
-    # The SDK gives the root log a handler of its own: what this program logs would be written twice.
-    logging.getLogger("everloom").propagate = False
-    settings, _ = invocation.settings()
-    # No environment: the clients are others' processes.
-    process = _process_of(invocation, settings, f"process {uuid4().hex[:12]}", read_only, {})
-    opening = LazyLoom(lambda: invocation.open(settings))
     rules = serving.rules_for(host, hosts, origins)
-    try:
+    # No environment: the clients are others' processes.
+    with _prepared(invocation, read_only, {}) as (opening, process):
         if rules.needs_token:
-            loom = opening.take()
-            serving.require_token(Tokens(loom.store, loom.clock), host)
+            serving.require_token(_tokens_of(opening.take()), host)
         behind_the_gate = app.make_app(opening, process, tools, rules)
         listener, address = serving.bind(host, port)
+        announce = partial(_announce_server, address, needs_token=rules.needs_token, as_json=invocation.as_json)
         with listener:
-            serving.serve(
-                behind_the_gate,
-                listener,
-                lambda: _announce_server(address, needs_token=rules.needs_token, as_json=invocation.as_json),
-            )
-    finally:
-        opening.close()
+            serving.serve(behind_the_gate, listener, announce)
     return Answer({"address": address.url}, ["stopped"])
 
 

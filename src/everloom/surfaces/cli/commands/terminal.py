@@ -9,11 +9,13 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from everloom.errors import EverloomError
 from everloom.kernel.texts import checked
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from everloom.surfaces.channels.terminal import Heard, Say
 
 log = logging.getLogger(__name__)
+# Not on every system.
+_readline: Any = import_module("readline") if find_spec("readline") else None
 
 _HELP = """/help            this list
 /status          what is written in status.json, and how full the context is
@@ -74,7 +78,7 @@ class TerminalChat:
         self._line(f"{self._place.name}, with {model.name if model else 'no model'}. /help lists commands.")
         stop = Event()
         beside = Thread(target=self._attend, args=(stop,), name="beside the prompt", daemon=True)
-        with _TypedLines(data_directory() / "chat_history"):
+        with _typed_lines(data_directory() / "chat_history"):
             beside.start()
             try:
                 self._loop()
@@ -212,32 +216,24 @@ def _footer(heard: Heard) -> str:
 
 def typed() -> str:
     """Say what stands behind the prompt already."""
+    return _readline.get_line_buffer() if _readline else ""
+
+
+@contextmanager
+def _typed_lines(file: Path) -> Iterator[None]:
+    """Keep the lines that are typed between sittings, in a file that only its owner reads."""
+    if not _readline:
+        yield
+        return
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_CREAT | os.O_APPEND, 0o600))
+        file.chmod(0o600)
+        _readline.read_history_file(file)
+        _readline.set_history_length(_MOST_LINES)
     try:
-        import readline  # noqa: PLC0415  not on every system
-    except ImportError:
-        return ""
-    return readline.get_line_buffer()
-
-
-class _TypedLines:
-    """Lines that were typed, kept between sittings in a file that only its owner reads."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-
-    def __enter__(self) -> None:
-        with suppress(ImportError, OSError):
-            import readline  # noqa: PLC0415  not on every system
-
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(self._file, os.O_CREAT | os.O_APPEND, 0o600))
-            self._file.chmod(0o600)
-            readline.read_history_file(self._file)
-            readline.set_history_length(_MOST_LINES)
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(ImportError, OSError):
-            import readline  # noqa: PLC0415  not on every system
-
-            readline.write_history_file(self._file)
-            self._file.chmod(0o600)
+        yield
+    finally:
+        with suppress(OSError):
+            _readline.write_history_file(file)
+            file.chmod(0o600)

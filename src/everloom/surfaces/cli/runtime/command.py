@@ -15,7 +15,20 @@ import click
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, deliver
 
-ItemId = click.IntRange(1, 2**63 - 1)
+_Id = click.IntRange(1, 2**63 - 1)
+
+
+class _ItemId(click.ParamType[int]):
+    """The id of an item; its bounds are the store's, and say nothing to a person who reads the help."""
+
+    name = _Id.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read an id."""
+        return int(_Id.convert(value, param, ctx))
+
+
+ItemId = _ItemId()
 
 
 def note(context: click.Context, option: click.Parameter, value: Any) -> None:

@@ -99,9 +99,11 @@ def call(invocation: Invocation, faculty: Faculty, verb: Verb, given: Mapping[st
 
 def rendered(faculty: Faculty, value: object, zone: ZoneInfo) -> Sequence[str | Table]:
     """Write an answer for a person, as the faculty's own module of `render` has it."""
-    from everloom.surfaces.cli.render.parts import render
-
-    return render(import_module(f"everloom.surfaces.cli.render.{faculty.name}").RENDERERS, value, zone)
+    # Rendering stands above the runtime and is reached by name.
+    room = "everloom.surfaces.cli.render"
+    renderers = import_module(f"{room}.{faculty.name}").RENDERERS
+    parts: Sequence[str | Table] = import_module(f"{room}.parts").render(renderers, value, zone)
+    return parts
 
 
 def _is_argument(each: Parameter) -> bool:
@@ -158,8 +160,9 @@ def _help(each: Parameter) -> str:
     repeated = "; may be repeated" if each.list_kind is not None and str not in each.kinds else ""
     if not text:
         return ""
-    # A name such as heartbeat_token keeps its own letters.
-    begin = text[:1] if "_" in text.split()[0] else text[:1].upper()
+    # A name such as heartbeat_token keeps its own letters, and so does the first of several values.
+    first = text.split()[0]
+    begin = text[:1] if "_" in first or first.endswith(",") else text[:1].upper()
     return f"{begin}{text[1:]}{repeated}{'' if text.endswith('…') else '.'}"
 
 

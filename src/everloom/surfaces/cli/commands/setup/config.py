@@ -68,7 +68,6 @@ def understood(name: str, text: str) -> object:
     section, _, key = name.partition(".")
     if section == "secrets" or (name == "store.url" and redact(text) != text):
         raise Rejected("a secret does not belong in a file", hint="set it in the environment instead")
-    raw = tuple(text.split(",")) if name == "embed.models" else text
-    settings = validated({name: raw}, {name: "the command line"})
+    settings = validated({name: text}, {name: "the command line"})
     value: object = getattr(getattr(settings, section), key)
     return value

@@ -195,9 +195,7 @@ def _check_answers(loom: Loom) -> Iterator[Check]:
     ask = AskRequest("", (AskMessage("user", "Say: ready"),), max_tokens=16, purpose="doctor")
     for role in ("large", "small"):
         try:
-            model = roles.large if role == "large" else roles.small
-            model.complete(ask)
+            answered = getattr(roles, role).complete(ask)
+            yield Check(f"llm {role}", "ok", f"{answered.model} answers")
         except EverloomError as error:
             yield Check(f"llm {role}", "fail", error.message, error.hint or "check its name, address and key")
-        else:
-            yield Check(f"llm {role}", "ok", f"{model.name} answers")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import click
@@ -11,10 +10,6 @@ import click
 from everloom.surfaces.cli.runtime.command import Command
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
-
-if TYPE_CHECKING:
-    from everloom.settings import Settings
-    from everloom.surfaces.cli.commands.setup.sample import Sample
 
 _NEXT = [
     ("everloom doctor", "check that everything works"),
@@ -63,7 +58,11 @@ def init(
         workspace = loom.workspace()
         health = loom.store.health()
         address = loom.store.address
-    made = _sampled(settings) if sample else None
+    made = None
+    if sample:
+        from everloom.surfaces.cli.commands.setup.sample import make_sample  # noqa: PLC0415  loads numpy
+
+        made = make_sample(settings)
     result = {
         "settings": {"file": str(path), "written": is_new},
         "store": {"address": address, "engine": health.engine, "schema_version": health.schema_version},
@@ -81,13 +80,6 @@ def init(
         rows.append(("sample", f"{made.observations} observations, {made.understandings} understandings ({state})"))
     remark = [_PASSWORD_REMARK] if url and is_new and chosen["store.url"] != url else []
     return Answer(result, [Table(rows), *remark, "\nNext:", Table([*(_TRY if made else ()), *_NEXT])])
-
-
-def _sampled(settings: Settings) -> Sample:
-    """Make the sample workspace."""
-    from everloom.surfaces.cli.commands.setup.sample import make_sample  # noqa: PLC0415  loads numpy
-
-    return make_sample(settings)
 
 
 def _arguments_of(invocation: Invocation) -> list[str]:
