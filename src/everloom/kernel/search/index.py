@@ -17,7 +17,7 @@ from everloom.errors import NotFound
 from everloom.kernel.embedding import Embedding, Made, situated
 from everloom.kernel.journal import register
 from everloom.kernel.texts import analyse, storable
-from everloom.store import Row, Unit, columns_of, value_from
+from everloom.store import Row, Unit, value_from
 from everloom.store.contract import Value
 
 # So many documents are read and written at a time when labels change.
@@ -212,10 +212,16 @@ def _document_from(row: Row) -> Document:
 def _columns(document: Document, words: tuple[str, str], model_id: int) -> dict[str, Value]:
     """Write a document as the values of its row."""
     return {
-        **columns_of(document, "title", "text", "context", "details", "confidence", "model_tier", "happened_at"),
+        "title": document.title,
+        "text": document.text,
+        "context": document.context,
+        "details": document.details,
         "labels": _dumped(document.labels),
         "standing": document.standing.value,
+        "confidence": document.confidence,
+        "model_tier": document.model_tier,
         "session": document.session_id,
+        "happened_at": to_micros(document.happened_at),
         "words": words[0],
         "context_words": words[1],
         "embedded_by": model_id,
