@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import sys
 from xml.sax.saxutils import escape
 
 import click
 
 from everloom.surfaces.cli.runtime.command import Group
-from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.invocation import Invocation, own_command
 from everloom.surfaces.cli.runtime.output import Answer
 
 _SYSTEMS = ("systemd", "launchd", "cron")
-# Everything that is due: decay, CORE.md, REFLECTION.md, vectors, and what other faculties need.
-_TAIL = ("worker", "--once")
 
 _SYSTEMD = """# ~/.config/systemd/user/everloom.service
 [Unit]
@@ -83,13 +79,10 @@ def print_unit(invocation: Invocation, system: str, moment: str) -> Answer:
 
 def command_of(invocation: Invocation) -> list[str]:
     """Write the command that does what is due, with the options that this one was given."""
-    program = shutil.which("everloom")
-    words = [program] if program else [sys.executable, "-m", "everloom"]
-    words += _TAIL
-    for name, value in (("--config", invocation.config), ("--store", invocation.store)):
-        if value is not None:
-            words += [name, str(value)]
-    return words
+    flags = (("--config", invocation.config), ("--store", invocation.store))
+    given = [word for name, value in flags if value is not None for word in (name, str(value))]
+    # Everything that is due: decay, CORE.md, REFLECTION.md, vectors, and what other faculties need.
+    return [*own_command(), "worker", "--once", *given]
 
 
 def _time_of(text: str) -> tuple[int, int]:

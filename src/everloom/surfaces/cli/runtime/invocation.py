@@ -6,6 +6,8 @@ Turns flags into settings, an open loom and a workspace. Loads them only when a 
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from everloom.loom import Loom, Workspace
     from everloom.settings import Origin, Settings
+
+
+def own_command() -> list[str]:
+    """Say how this program is started from anywhere: desktop applications and schedulers know no shell's PATH."""
+    found = shutil.which("everloom")
+    return [found] if found else [sys.executable, "-m", "everloom"]
 
 
 class Invocation:

@@ -17,6 +17,7 @@ from typing import Any
 
 from everloom.errors import Rejected
 from everloom.surfaces.cli.commands.setup.toml import write_whole
+from everloom.surfaces.cli.runtime.invocation import own_command
 from everloom.surfaces.cli.runtime.output import Answer, fields_of
 
 NAME = "everloom"
@@ -84,7 +85,7 @@ def configure(
     if client not in CLIENTS:
         raise Rejected(f"there is no client {client!r}", hint=f"use one of {', '.join(CLIENTS)}")
     kind = CLIENTS[client]
-    words = [*(command or _own_command()), "mcp", *arguments]
+    words = [*(command or own_command()), "mcp", *arguments]
     path = kind.path(home or Path.home(), platform).resolve()
     snippet = _fresh(kind, words)
     if not write:
@@ -109,12 +110,6 @@ def connect(client: str, *, write: bool, arguments: Sequence[str]) -> Answer:
         kept = f"; the old file was kept as {done.backup}" if done.backup else ""
         lines = [f"added to {done.path}{kept}", f"Restart {title} to connect it."]
     return Answer({**fields_of(done), "path": str(done.path), "backup": done.backup and str(done.backup)}, lines)
-
-
-def _own_command() -> list[str]:
-    """Say how this program is started from anywhere: desktop applications know no shell's PATH."""
-    found = shutil.which(NAME)
-    return [found] if found else [sys.executable, "-m", NAME]
 
 
 def _entry(kind: Client, words: Sequence[str]) -> dict[str, Any]:
