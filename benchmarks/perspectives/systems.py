@@ -23,7 +23,8 @@ from everloom.kernel.search import DEFAULT, Document, Finder, Hit, Index, Recipe
 from everloom.kernel.search.fusion import z_scores
 from everloom.kernel.tasks import Work
 from everloom.kernel.workspaces import Workspaces
-from everloom.models.embed import Embedder, EmbedderChain, EmbeddingTask, Rows, TextVectors, Traits
+from everloom.models.catalog import Traits
+from everloom.models.embed import Embedder, EmbedderChain, EmbeddingTask, Rows, TextVectors
 from everloom.models.providers import make_embedder
 from everloom.settings import Settings
 from everloom.store import Unit, open_store
