@@ -16,7 +16,7 @@ from typing import Any
 
 from everloom.errors import Rejected
 
-SESSION = re.compile(r"session_(\d+)\Z")
+_SESSION = re.compile(r"session_(\d+)\Z")
 _SEPARATED = re.compile(r"[^\w:.#-]+")
 # How LoCoMo writes a date, and how data that was brought into its shape does, beside ISO 8601.
 _WHEN = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%d %B, %Y", "%B %d, %Y")
@@ -74,7 +74,7 @@ def read_conversations(path: Path) -> list[SampleConversation]:
 def conversation(sample: Mapping[str, Any], name: str) -> SampleConversation:
     """Read one conversation, which may have a name of its own."""
     talk = sample["conversation"]
-    numbers = sorted(int(match[1]) for key in talk if (match := SESSION.match(key)) and talk[key])
+    numbers = sorted(int(match[1]) for key in talk if (match := _SESSION.match(key)) and talk[key])
     sessions = tuple(tuple(turns(talk, number)) for number in numbers)
     known = {turn.id for session in sessions for turn in session}
     return SampleConversation(str(sample.get("sample_id", name)), sessions, tuple(questions(sample["qa"], known)))

@@ -44,10 +44,10 @@ class Timed:
 def evaluate(conversations: Iterable[SampleConversation], recipe: Recipe = DEFAULT) -> list[dict[str, object]]:
     """Run every system over every conversation and sum up."""
     systems = {"everloom": _with_everloom(recipe), "words (FTS5 porter)": _with_words, "vectors only": _with_vectors}
-    return run(systems, conversations)
+    return _run(systems, conversations)
 
 
-def run(
+def _run(
     systems: Mapping[str, Callable[[SampleConversation, Path], Timed]], conversations: Iterable[SampleConversation]
 ) -> list[dict[str, object]]:
     """Let each system read every conversation and answer its questions."""
@@ -75,7 +75,7 @@ def ablate(conversations: Sequence[SampleConversation], recipe: Recipe = DEFAULT
     recipes = {"everloom": recipe, **{name: replace(recipe, **change) for name, change in MEANS.items()}}
     systems = {name: _with_everloom(each) for name, each in recipes.items()}
     systems[ALONE] = _with_everloom(recipe, around=0)
-    return run(systems, conversations)
+    return _run(systems, conversations)
 
 
 class Book:

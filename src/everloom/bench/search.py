@@ -28,7 +28,7 @@ from everloom.models.embed import EmbeddingTask
 from everloom.models.static.embed import StaticEmbedder
 from everloom.settings import Settings
 
-BATCH = 1000
+_BATCH = 1000
 LIMIT = 10
 _WRITES = 200
 
@@ -82,7 +82,7 @@ def fill(workspace: Workspace, items: int, progress: Callable[[int], None]) -> f
     """Import the texts in batches, embedded and searchable; the answer is items a second."""
     now, texts = datetime.now(UTC), memories(items)
     spent = 0.0
-    while batch := [Document(kind="note", text=each.text, happened_at=now) for each in islice(texts, BATCH)]:
+    while batch := [Document(kind="note", text=each.text, happened_at=now) for each in islice(texts, _BATCH)]:
         start = time.perf_counter()
         workspace.add(batch)
         spent += time.perf_counter() - start
@@ -156,7 +156,7 @@ def _baselines(items: int, asked: Sequence[SampleMemory]) -> list[_Timing]:
     words.executemany("INSERT INTO words VALUES (?)", ((text,) for text in texts))
     embedder = StaticEmbedder()
     rows = np.concatenate(
-        [embedder.embed(texts[at : at + BATCH], EmbeddingTask.DOCUMENT).rows for at in range(0, items, BATCH)]
+        [embedder.embed(texts[at : at + _BATCH], EmbeddingTask.DOCUMENT).rows for at in range(0, items, _BATCH)]
     )
 
     def by_words(question: str) -> list[str]:

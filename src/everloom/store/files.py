@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from everloom.errors import StoreBusy, StoreError
 
-PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 60.0
 _PAUSE_SECONDS = 0.01
 
 if os.name == "nt":
@@ -31,7 +31,7 @@ else:
 
 
 @contextmanager
-def locked(file: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
+def locked(file: Path, patience: float = _PATIENCE_SECONDS) -> Iterator[None]:
     """Hold the lock of a file for a block; wait for whoever has it."""
     try:
         handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)

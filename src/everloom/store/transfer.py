@@ -20,7 +20,7 @@ from everloom.store.migrations import tables, workspace_tables
 
 # Not copied: each engine makes these from the rest.
 _DERIVED = frozenset({"counter", "posting", "term", "tally"})
-NOWHERE = 0
+_NOWHERE = 0
 _PAGE = 1000
 
 
@@ -112,7 +112,7 @@ def _make_empty(target: Store, source: Path, clock: Clock, *, force: bool) -> Pa
 
 def _workspaces(store: Store) -> list[Row]:
     """List the workspaces of a store."""
-    with store.read(NOWHERE) as unit:
+    with store.read(_NOWHERE) as unit:
         return unit.all("kernel.workspace_all")
 
 
@@ -120,7 +120,7 @@ def _copy_all(source: Store, target: Store) -> int:
     """Copy every row of every workspace, and what they share; the answer is how many rows."""
     shared = [name for name, belongs in tables(source.engine).items() if not belongs and name not in _DERIVED]
     count = 0
-    with source.read(NOWHERE) as reading, target.write(NOWHERE) as writing:
+    with source.read(_NOWHERE) as reading, target.write(_NOWHERE) as writing:
         present = {table: {tuple(row.values()) for row in writing.rows_of(table)} for table in shared}
         for table in shared:
             missing = [row for row in reading.rows_of(table) if tuple(row.values()) not in present[table]]
@@ -158,9 +158,9 @@ def _documents(unit: Unit) -> Iterator[list[int]]:
 def _advance_counters(source: Store, target: Store) -> None:
     """See that fresh ids of the copy are larger than every id that was copied."""
     for counter in ("item", "revision"):
-        with source.write(NOWHERE) as reading:
+        with source.write(_NOWHERE) as reading:
             (row,) = reading.all("kernel.counter_read", counter=counter)
-        with target.write(NOWHERE) as writing:
+        with target.write(_NOWHERE) as writing:
             writing.run("kernel.counter_advance", counter=counter, last=row["last"])
 
 

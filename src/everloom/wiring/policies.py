@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _PolicyT = TypeVar("_PolicyT", bound="DataclassInstance")
 
-UNSAFE = re.compile(r"[^a-z0-9]+")
+_UNSAFE = re.compile(r"[^a-z0-9]+")
 # In the order in which they run.
 MIND_TASKS = ("facts", "schedule", "heartbeat", "self_awareness")
 
@@ -50,13 +50,13 @@ def notes_directory(settings: Settings, workspace: WorkspaceInfo) -> Path:
     """Say where a workspace's notes are; the usual workspace may have been given a place of its own."""
     if settings.mind.notes is not None and workspace.name == settings.workspace.name:
         return settings.mind.notes
-    return data_directory() / "notes" / folder_of(workspace)
+    return data_directory() / "notes" / _folder_of(workspace)
 
 
-def folder_of(workspace: WorkspaceInfo) -> str:
+def _folder_of(workspace: WorkspaceInfo) -> str:
     """Name a folder after a workspace; a name that every file system takes is kept, any other gets its number."""
     folded = "".join(char for char in unicodedata.normalize("NFKD", workspace.name) if not unicodedata.combining(char))
-    plain = UNSAFE.sub("-", folded.lower()).strip("-")[:60].rstrip("-")
+    plain = _UNSAFE.sub("-", folded.lower()).strip("-")[:60].rstrip("-")
     return plain if plain == workspace.name else f"{plain}_{workspace.id}"
 
 

@@ -27,7 +27,7 @@ from everloom.kernel.search.when import Span, anchor_in, mentions_time, timed
 from everloom.kernel.texts import analyse, checked, checked_limit, spellings
 from everloom.store import Row, Store, Unit
 
-LONGEST_CUE = 20_000
+_LONGEST_CUE = 20_000
 _MOST_HITS = 1_000
 # What stands further down than this many times the page is not looked at for folding.
 _FOLDING_DEPTH = 4
@@ -98,7 +98,7 @@ class Finder:
         the unit of work, which of some candidates may be answered.
         """
         checked_limit(limit, _MOST_HITS)
-        question = checked(cue, "the question", LONGEST_CUE)
+        question = checked(cue, "the question", _LONGEST_CUE)
         now = within.as_of or self._clock.now()
         vectors = self._embedding.probe(question, workspace) if recipe.vectors else None
         depth = limit + len(leaving_out)
@@ -111,11 +111,11 @@ class Finder:
                 else:
                     gathered = gather(unit, asked.terms, probe, within.reach, depth, recipe, asked.spans)
                 barred = leaving_out | _refused(unit, gathered, where)
-                ranking = ranked(gathered, asked, limit, recipe, barred)
+                ranking = _ranked(gathered, asked, limit, recipe, barred)
                 if len(ranking.kept) == limit or gathered.is_all:
                     break
                 depth = max(depth, recipe.word_candidates) * _WIDENING
-            hits = described(unit, ranking, question)
+            hits = _described(unit, ranking, question)
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
         return Findings(hits, probe is not None, degraded, ranking.kinds(barred))
 
@@ -135,7 +135,7 @@ class Finder:
         Reads no words and weighs nothing, for callers that ask with every message. `nearer_than` says which cosine is
         demanded of the model that answers, by its name: two models' cosines are not comparable.
         """
-        vectors = self._embedding.probe(checked(cue, "the question", LONGEST_CUE), workspace)
+        vectors = self._embedding.probe(checked(cue, "the question", _LONGEST_CUE), workspace)
         if vectors is None:
             return Nearest({}, by_vectors=False, is_answered=False)
         with self._store.read(workspace) as unit:
@@ -162,7 +162,7 @@ class Finder:
         spans: tuple[Span, ...] = ()
         if recipe.time and mentions_time(question):
             spans, question = self._spans(unit, question, now, within, recipe)
-        return Asked(terms_of(question), to_micros(now), spans)
+        return Asked(_terms_of(question), to_micros(now), spans)
 
     def _spans(
         self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe
@@ -173,8 +173,8 @@ class Finder:
         if anchor is None:
             return spans, rest
         # The event is looked for by its words alone: a time that is told by it must not need a second embedding.
-        event = Asked(terms_of(anchor.phrase), to_micros(now))
-        found = ranked(gather(unit, event.terms, None, within.reach, 1, recipe), event, 1, recipe).kept
+        event = Asked(_terms_of(anchor.phrase), to_micros(now))
+        found = _ranked(gather(unit, event.terms, None, within.reach, 1, recipe), event, 1, recipe).kept
         return tuple(anchor.span(each.row["happened_at"]) for each in found), question
 
 
@@ -184,7 +184,7 @@ def _refused(unit: Unit, gathered: Gathered, where: _Where | None) -> AbstractSe
     return frozenset() if where is None else set(ids) - where(unit, ids)
 
 
-def ranked(
+def _ranked(
     gathered: Gathered, asked: Asked, limit: int, recipe: Recipe, leaving_out: AbstractSet[int] = frozenset()
 ) -> Ranking:
     """Rank the candidates, and keep a page."""
@@ -202,12 +202,12 @@ def ranked(
     )
 
 
-def terms_of(question: str) -> tuple[str, ...]:
+def _terms_of(question: str) -> tuple[str, ...]:
     """Read the words of a question, each once."""
     return tuple(dict.fromkeys(analyse(question)))
 
 
-def described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
+def _described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
     """Make hits of what was kept, with where each comes from; words are told as the question writes them."""
     gathered, scores = ranking.gathered, ranking.scores
     spelled = spellings(question)

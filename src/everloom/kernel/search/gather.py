@@ -42,7 +42,7 @@ def gather(
 
     A question about one time is also asked within it: what was then may be far down the list of all times.
     """
-    corpus = counted(unit, terms)
+    corpus = _counted(unit, terms)
     by_words, by_vectors = max(recipe.word_candidates, depth), max(recipe.vector_candidates, depth)
     # A recipe that gives words no weight does not look for them: reading postings is most of a search.
     chosen = rarest(terms, corpus, recipe.postings) if recipe.words or recipe.context else ()
@@ -69,7 +69,7 @@ def gather_among(unit: Unit, terms: Sequence[str], probe: Probe | None, reach: R
         for row in unit.all("words.scored_of", ids=list(among))
         if row["item_id"] in nearness or {*row["words"].split(), *row["context_words"].split()}.intersection(terms)
     ]
-    return _described(unit, rows, counted(unit, terms), nearness, reach, True)
+    return _described(unit, rows, _counted(unit, terms), nearness, reach, True)
 
 
 def _described(
@@ -95,7 +95,7 @@ def _within(reach: Reach, span: Span) -> Reach | None:
     return replace(reach, happened_from=begin, happened_until=end) if begin < end else None
 
 
-def counted(unit: Unit, terms: Sequence[str]) -> Corpus:
+def _counted(unit: Unit, terms: Sequence[str]) -> Corpus:
     """Read what the word index counted for these terms."""
     tally = unit.one("words.tally_get")
     if tally is None:

@@ -56,7 +56,7 @@ END $$
 """
 
 
-def connect(url: str, address: str) -> Connection:
+def _connect(url: str, address: str) -> Connection:
     """Make one connection with explicit transactions only."""
     try:
         connection = psycopg.connect(
@@ -69,7 +69,7 @@ def connect(url: str, address: str) -> Connection:
 
 def connect_for_units(url: str, address: str) -> Connection:
     """Make a connection that speaks vectors."""
-    connection = connect(url, address)
+    connection = _connect(url, address)
     try:
         register_vector(connection)
     except psycopg.Error as error:
@@ -80,7 +80,7 @@ def connect_for_units(url: str, address: str) -> Connection:
 
 def prepare(url: str, address: str, clock: Clock) -> None:
     """Make the database what this version expects, once, whoever comes first; or refuse it."""
-    with connect(url, address) as connection:
+    with _connect(url, address) as connection:
         if connection.info.server_version < _OLDEST_SERVER:
             raise StoreError(
                 f"{address} is PostgreSQL {connection.info.server_version // 10_000}",

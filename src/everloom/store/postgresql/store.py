@@ -30,7 +30,7 @@ from everloom.store.statements import statements
 _CONNECTIONS = 16
 # Up to so many vectors of a perspective, sorting them exactly is fast enough and loses nothing.
 _LARGE = 20_000
-PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 30.0
 # The upper half of the advisory lock of a workspace; the lower half is its id.
 _WRITER_LOCK = 0x6D696E64 << 32
 
@@ -199,7 +199,7 @@ class PostgresStore:
         self.address = redact(url)
         self._url = url
         prepare(url, self.address, clock)
-        self._pool = Pool(self._connect, Connection.close, size=_CONNECTIONS, patience=PATIENCE_SECONDS)
+        self._pool = Pool(self._connect, Connection.close, size=_CONNECTIONS, patience=_PATIENCE_SECONDS)
 
     def _connect(self) -> Connection:
         return connect_for_units(self._url, self.address)
@@ -232,7 +232,7 @@ class PostgresStore:
 
     def _begin(self, begin: str) -> Connection:
         """Begin on a living connection: one that died while idle is replaced, for as long as patience lasts."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
             connection = None
             try:

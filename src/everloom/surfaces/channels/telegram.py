@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-CHANNEL = "telegram"
+_CHANNEL = "telegram"
 _POLL_SECONDS = 50
 # Telegram takes the sign away after five.
 _TYPING_SECONDS = 4.0
@@ -124,7 +124,7 @@ class Bot:
 class Telegram:
     """The channel: polls for messages, sends replies, shows that it is writing."""
 
-    name = CHANNEL
+    name = _CHANNEL
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class Telegram:
         said = message.get("text") or message.get("caption")
         try:
             text = checked(said if isinstance(said, str) else "", "the message")
-            self._conversation.receive(text, channel=CHANNEL, address=str(chat), key=f"{self._own}:{number}")
+            self._conversation.receive(text, channel=_CHANNEL, address=str(chat), key=f"{self._own}:{number}")
         except StoreError:
             raise
         except EverloomError as error:
@@ -254,7 +254,7 @@ class Telegram:
     def _answering(self) -> set[str]:
         # One that rests after a failure is not being answered.
         now = datetime.now(UTC)
-        waiting = (each for each in self._conversation.waiting() if each.channel == CHANNEL)
+        waiting = (each for each in self._conversation.waiting() if each.channel == _CHANNEL)
         return {each.address for each in waiting if each.not_before is None or each.not_before <= now}
 
 

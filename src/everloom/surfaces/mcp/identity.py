@@ -30,7 +30,7 @@ _META_KEYS = {
 }
 # A server that Claude Code started finds the conversation here. Other programs may inherit the second variable, so it
 # counts only beside the first.
-CLAUDE_MARK, CLAUDE_SESSION = "CLAUDECODE", "CLAUDE_CODE_SESSION_ID"
+_CLAUDE_MARK, _CLAUDE_SESSION = "CLAUDECODE", "CLAUDE_CODE_SESSION_ID"
 _NO = frozenset({"", "0", "false", "no", "off"})
 
 
@@ -74,8 +74,8 @@ def conversation_of(clues: CallClues, process: Process) -> str:
     if clues.argument is not None:
         return clues.argument
     found = [clues.meta.get(key) for key in _META_KEYS.values()]
-    if process.environ.get(CLAUDE_MARK) == "1":
-        found.append(process.environ.get(CLAUDE_SESSION))
+    if process.environ.get(_CLAUDE_MARK) == "1":
+        found.append(process.environ.get(_CLAUDE_SESSION))
     found.append(clues.headers.get(_SESSION_HEADER))
     found.append(None if clues.token is None else f"token {clues.token.name}")
     return next((label for label in found if _is_label(label)), process.label)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from everloom.loom import Workspace
 
 DEFAULT = "semantic"
-EVERYTHING = "all"
+_EVERYTHING = "all"
 # Toolset: the faculties whose verbs it has. Only these are loaded.
 _TOOLSETS = {
     "semantic": ("semantic",),
@@ -30,7 +30,7 @@ _TOOLSETS = {
     "episodic": ("episodic",),
     "graph": ("graph", "graphs"),
     "mind": ("mind",),
-    EVERYTHING: tuple(FACULTIES),
+    _EVERYTHING: tuple(FACULTIES),
 }
 # Where two faculties use one name (recall, search_memory), this one's tool is told apart by its faculty's name.
 _YIELDING = "episodic"
@@ -105,7 +105,7 @@ def tools_of(toolset: str) -> list[VerbTool]:
         (faculty, verb)
         for faculty in map(_OFFERED.__getitem__, _TOOLSETS[toolset])
         for verb in faculty.verbs
-        if toolset in verb.tools or (toolset == EVERYTHING and verb.tools)
+        if toolset in verb.tools or (toolset == _EVERYTHING and verb.tools)
     ]
     count = Counter(verb.tool for _, verb in offered)
     return [

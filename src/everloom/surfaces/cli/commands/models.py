@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from everloom.episodic.calibration import Calibrated, CalibrationText
     from everloom.kernel.tasks import Outcome
 
-TASK = "embed"
+_TASK = "embed"
 
 
 @click.command(cls=Command)
@@ -34,10 +34,10 @@ def embed(invocation: Invocation, everywhere: bool, retry: bool, seconds: float)
         places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
         if retry:
             for place in places:
-                loom.work.retry_now(place, TASK)
+                loom.work.retry_now(place, _TASK)
         before = [loom.embedding.coverage(place.id) for place in places]
         with progress(sum(each.waiting for each in before), "embedding") as advance, stopping() as stop:
-            turns = [(place, TASK) for place in places]
+            turns = [(place, _TASK) for place in places]
             steps = take_turns(loom.work, turns, seconds, stop, lambda *step: advance(step[2]))
             # The last turn of each workspace says how it ended.
             outcomes = {outcome.workspace: outcome for outcome in steps}
@@ -67,7 +67,7 @@ def _failure_in(outcomes: Iterable[Outcome]) -> EverloomError | None:
 
 
 _ADVERSARIAL = 5
-DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
+_DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
 
 
 @click.command(cls=Command)
@@ -103,7 +103,7 @@ def _read_passages(file: Path) -> list[CalibrationText]:
     if file.suffix == ".json":
         try:
             samples = json.loads(text)
-            return [passage for number, sample in enumerate(samples) for passage in conversation(sample, str(number))]
+            return [passage for number, sample in enumerate(samples) for passage in _conversation(sample, str(number))]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             hint = "give text files, or JSON in LoCoMo's format: [{conversation, qa}]"
             raise Rejected(f"cannot read {file}: {error}", hint=hint) from error
@@ -111,7 +111,7 @@ def _read_passages(file: Path) -> list[CalibrationText]:
     return [CalibrationText(text=part, source=file.name) for part in paragraphs if part]
 
 
-def conversation(sample: dict[str, Any], source: str) -> list[CalibrationText]:
+def _conversation(sample: dict[str, Any], source: str) -> list[CalibrationText]:
     """Read the turns of one conversation as scenes are written, with the questions that each answers."""
     from everloom.episodic.calibration import CalibrationText  # noqa: PLC0415
 
@@ -126,21 +126,21 @@ def conversation(sample: dict[str, Any], source: str) -> list[CalibrationText]:
             source=source,
             cues=tuple(cues.get(turn.get("dia_id", ""), ())),
         )
-        for day, turns in sessions(sample["conversation"])
+        for day, turns in _sessions(sample["conversation"])
         for turn in turns
         if turn.get("text")
     ]
 
 
-def sessions(talk: dict[str, Any]) -> Iterator[tuple[str, Sequence[dict[str, Any]]]]:
+def _sessions(talk: dict[str, Any]) -> Iterator[tuple[str, Sequence[dict[str, Any]]]]:
     """Walk through the sessions of a conversation, each with its day as a scene's text begins."""
     for name, turns in talk.items():
         if isinstance(turns, list):
-            told = DAY.search(str(talk.get(f"{name}_date_time", "")))
-            yield written(" ".join(told.groups())) if told else "", turns
+            told = _DAY.search(str(talk.get(f"{name}_date_time", "")))
+            yield _written(" ".join(told.groups())) if told else "", turns
 
 
-def written(day: str) -> str:
+def _written(day: str) -> str:
     """Write "8 May 2023" as the beginning of a scene's text; nothing if it is no day."""
     try:
         return f"[{datetime.strptime(day, '%d %B %Y').date().isoformat()}] "  # noqa: DTZ007  a date, not an instant

@@ -65,7 +65,7 @@ def schedule() -> None:
 def print_unit(invocation: Invocation, system: str, moment: str) -> Answer:
     """Print units for systemd or launchd, or a line for cron."""
     hour, minute = _time_of(moment)
-    words = command_of(invocation)
+    words = _command_of(invocation)
     if system == "launchd":
         arguments = "\n".join(f"        <string>{escape(word)}</string>" for word in words)
         text = _LAUNCHD.format(arguments=arguments, hour=hour, minute=minute)
@@ -77,7 +77,7 @@ def print_unit(invocation: Invocation, system: str, moment: str) -> Answer:
     return Answer({"system": system, "text": text, "command": words}, [text])
 
 
-def command_of(invocation: Invocation) -> list[str]:
+def _command_of(invocation: Invocation) -> list[str]:
     """Write the command that does what is due, with the options that this one was given."""
     flags = (("--config", invocation.config), ("--store", invocation.store))
     given = [word for name, value in flags if value is not None for word in (name, str(value))]

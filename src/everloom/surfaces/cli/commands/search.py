@@ -84,10 +84,10 @@ def show(invocation: Invocation, item_id: int) -> Answer:
     with invocation.enter() as workspace:
         item = workspace.show(item_id)
     text = [f"\n{item.text}"] if item.text else []
-    return Answer(item, [Table([*facts(item, workspace.info.zone)]), *text])
+    return Answer(item, [Table([*_facts(item, workspace.info.zone)]), *text])
 
 
-def facts(item: Shown, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
+def _facts(item: Shown, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
     """List what is known of an item, leaving out what is not."""
     known = {
         "id": str(item.id),

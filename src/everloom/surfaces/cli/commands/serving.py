@@ -144,7 +144,7 @@ def create(invocation: Invocation, name: str, read_only: bool, days: int | None)
     made = issued.token
     rights = "read" if made.read_only else "read and write"
     lines = [
-        f"{made.name} may {rights} the workspace {made.workspace}, {until(made.expires_at)}.",
+        f"{made.name} may {rights} the workspace {made.workspace}, {_until(made.expires_at)}.",
         "Its secret is not stored and will not be shown again. Send it as `Authorization: Bearer …`:",
         issued.secret,
     ]
@@ -157,7 +157,7 @@ def list_all(invocation: Invocation) -> Answer:
     with invocation.open() as loom:
         found = _tokens_of(loom).list()
     rows = [
-        (each.name, each.workspace, "read" if each.read_only else "read and write", each.state, until(each.expires_at))
+        (each.name, each.workspace, "read" if each.read_only else "read and write", each.state, _until(each.expires_at))
         for each in found
     ]
     return Answer({"tokens": found}, [Table(rows, ("name", "workspace", "rights", "state", "expiry"))])
@@ -179,6 +179,6 @@ def _tokens_of(loom: Loom) -> Tokens:
     return Tokens(loom.store, loom.clock)
 
 
-def until(expiry: datetime | None) -> str:
+def _until(expiry: datetime | None) -> str:
     """Say how long a token lasts."""
     return "without expiry" if expiry is None else f"until {expiry:%Y-%m-%d %H:%M} UTC"

@@ -199,7 +199,7 @@ class TerminalChat:
                 clear = "\r\x1b[K" if self._is_asking and sys.stdout.isatty() else ""
                 sys.stdout.write(f"{clear}[{at}] {printable(message.text)}\n")
             if found and self._is_asking:
-                sys.stdout.write(self._prompt + typed())
+                sys.stdout.write(self._prompt + _typed())
             sys.stdout.flush()
 
 
@@ -214,7 +214,7 @@ def _footer(heard: Heard) -> str:
     return f"({turn.usage.prompt:,} tokens in{cached}, {turn.usage.output:,} out{price}{full})"
 
 
-def typed() -> str:
+def _typed() -> str:
     """Say what stands behind the prompt already."""
     return _readline.get_line_buffer() if _readline else ""
 

@@ -42,7 +42,7 @@ def usage(invocation: Invocation, days: int, by: str) -> Answer:
     return Answer(result, [*usage_lines(rows, by), *summary(total, today)])
 
 
-def span(place: Workspace, days: int) -> list[date]:
+def _span(place: Workspace, days: int) -> list[date]:
     """List the days to look at on the workspace's calendar, today last."""
     today = place.loom.clock.now().astimezone(place.info.zone).date()
     return [today - timedelta(days=back) for back in reversed(range(days))]
@@ -52,7 +52,7 @@ def by_sum(place: Workspace, days: int, by: str) -> tuple[list[dict[str, Any]], 
     """Sum up by day, purpose or model."""
     from everloom.kernel.spending import Ledger, begins  # noqa: PLC0415
 
-    calendar, zone = span(place, days), place.info.zone
+    calendar, zone = _span(place, days), place.info.zone
     until = begins(calendar[-1] + timedelta(days=1), zone)
     found = Ledger(place.loom.store, place.info.id).daily(begins(calendar[0], zone), until, zone)
     groups: dict[str, list[Expense]] = {each.isoformat(): [] for each in calendar} if by == "day" else {}
@@ -74,7 +74,7 @@ def by_turn(place: Workspace, days: int) -> tuple[list[dict[str, Any]], dict[str
     from everloom.kernel.spending import begins  # noqa: PLC0415
 
     zone = place.info.zone
-    since = begins(span(place, days)[0], zone)
+    since = begins(_span(place, days)[0], zone)
     turns = [each for each in place.mind.conversation.exchanges(_MOST_TURNS) if each.began_at >= since]
     parts = [(each, _spent_in(each)) for each in sorted(turns, key=lambda each: each.id)]
     rows = [
@@ -106,7 +106,7 @@ def money_of(place: Workspace) -> dict[str, float | None]:
 def usage_lines(rows: list[dict[str, Any]], by: str) -> list[str | Table]:
     """Tell the rows: a table, then a plot of dollars, or of tokens where no price is known."""
     headings = [by, "calls", "in", "out", "cached", "dollars"] + (["context"] if by == "turn" else [])
-    table = Table([line(row, by) for row in rows], headings)
+    table = Table([_line(row, by) for row in rows], headings)
     has_prices = any(row["dollars"] for row in rows)
     bars = [Bar(row["name"], *(_height(row, has_prices))) for row in rows[-_MOST_BARS:]]
     if not any(bar.value for bar in bars):
@@ -116,19 +116,19 @@ def usage_lines(rows: list[dict[str, Any]], by: str) -> list[str | Table]:
     return [table, f"\n{'dollars' if has_prices else 'tokens'} by {by}", *drawn]
 
 
-def line(row: dict[str, Any], by: str) -> tuple[object, ...]:
+def _line(row: dict[str, Any], by: str) -> tuple[object, ...]:
     """Write a row for people."""
     shown = (row["name"], row["calls"], row["prompt_tokens"], row["output_tokens"])
     context = [f"{row['context_share'] or 0.0:.1%} of {row['context_window']:,}"] if by == "turn" else []
-    return (*shown, share(row["cached_share"]), money(row), *context)
+    return (*shown, _share(row["cached_share"]), _money(row), *context)
 
 
-def share(value: float | None) -> str:
+def _share(value: float | None) -> str:
     """Write a share in percent."""
     return "-" if value is None else f"{value:.0%}"
 
 
-def money(row: dict[str, Any]) -> str:
+def _money(row: dict[str, Any]) -> str:
     """Write dollars, and say where a price is not known."""
     if row["dollars"] is None:
         return "price not known" if row["calls"] else "-"
@@ -138,15 +138,15 @@ def money(row: dict[str, Any]) -> str:
 def _height(row: dict[str, Any], has_prices: bool) -> tuple[float, str]:
     """Say how long a row's bar is, and what is written beside it."""
     if has_prices:
-        return (row["dollars"] or 0.0), money(row)
+        return (row["dollars"] or 0.0), _money(row)
     tokens = row["prompt_tokens"] + row["output_tokens"]
     return float(tokens), f"{tokens:,}"
 
 
 def summary(total: dict[str, Any], today: dict[str, float | None]) -> list[str]:
     """Tell the sum, and what today may still cost."""
-    taken = f"{total['prompt_tokens']:,} tokens in ({share(total['cached_share'])} from cache)"
-    lines = [f"\ntotal {taken}, {total['output_tokens']:,} out, {money(total)}"]
+    taken = f"{total['prompt_tokens']:,} tokens in ({_share(total['cached_share'])} from cache)"
+    lines = [f"\ntotal {taken}, {total['output_tokens']:,} out, {_money(total)}"]
     if total["unpriced"]:
         lines.append(f"the price of {total['unpriced']:,} calls is not known; they are not included in the dollars")
     if today["budget"] is None:

@@ -41,10 +41,10 @@ def jobs(context: click.Context, everywhere: bool) -> Answer | None:
         places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
         found = [(job, place.zone) for place in places for job in loom.work.jobs(place)]
     headings = ("workspace", "task", "due", "state", "last run", "last error")
-    return Answer({"jobs": [job for job, _ in found]}, [Table([row(*each) for each in found], headings)])
+    return Answer({"jobs": [job for job, _ in found]}, [Table([_row(*each) for each in found], headings)])
 
 
-def row(job: Job, zone: ZoneInfo) -> tuple[object, ...]:
+def _row(job: Job, zone: ZoneInfo) -> tuple[object, ...]:
     """Write a job for people."""
     state = "idle" if not job.due else "due"
     if job.holder:
@@ -100,7 +100,7 @@ def worker(invocation: Invocation, once: bool, every: float, seconds: float, nam
         log.info("working at %s: %s", loom.store.address, ", ".join(tasks))
         while not stop.is_set():
             counts["looks"] += 1
-            look(loom, tasks, seconds, stop, counts)
+            _look(loom, tasks, seconds, stop, counts)
             if once:
                 break
             # Workers that were started together do not ask the store together.
@@ -109,7 +109,7 @@ def worker(invocation: Invocation, once: bool, every: float, seconds: float, nam
     return _worker_answer(counts, once)
 
 
-def look(loom: Loom, tasks: list[str], seconds: float, stop: Event, counts: Counter[str]) -> None:
+def _look(loom: Loom, tasks: list[str], seconds: float, stop: Event, counts: Counter[str]) -> None:
     """Do what is due now; whatever goes wrong is logged and others go on."""
     try:
         turns = [(place, task) for place in loom.workspaces.list() for task in tasks]
@@ -179,11 +179,11 @@ def sleep(invocation: Invocation, /, everywhere: bool, names: tuple[str, ...], *
         tasks = [*_known_tasks(loom, names)] or [task.name for task in loom.work.tasks]
         before = [(job, place) for place in places for job in loom.work.jobs(place) if job.due and job.task in tasks]
         if how["dry_run"]:
-            return _sleep_answer([planned(job, place) for job, place in before], is_dry=True)
+            return _sleep_answer([_planned(job, place) for job, place in before], is_dry=True)
         waited = {(job.workspace, job.task): job.due for job, _ in before}
         turns = [(place, task) for place in places for task in tasks]
-        outcomes, is_stopped = slept(loom, turns, how["seconds"], waited)
-        report = [*reported(loom, places, waited, outcomes)]
+        outcomes, is_stopped = _slept(loom, turns, how["seconds"], waited)
+        report = [*_reported(loom, places, waited, outcomes)]
     return _sleep_answer(report, is_stopped=is_stopped)
 
 
@@ -195,7 +195,7 @@ def _afforded(invocation: Invocation, dollars: float | None) -> Settings:
     return settings.model_copy(update={"llm": settings.llm.model_copy(update={"dollars": dollars})})
 
 
-def slept(
+def _slept(
     loom: Loom, turns: Sequence[tuple[WorkspaceInfo, str]], seconds: float, waited: _Waited
 ) -> tuple[list[Outcome], bool]:
     """Take turns until nothing moves or time is up; say how each ended, and whether somebody stopped it."""
@@ -217,7 +217,7 @@ def slept(
         return outcomes, stop.is_set()
 
 
-def reported(
+def _reported(
     loom: Loom, places: Iterable[WorkspaceInfo], waited: _Waited, outcomes: Iterable[Outcome]
 ) -> Iterator[_Slept]:
     """Join what was due, what was done and what is left, for every task that had anything to do."""
@@ -228,10 +228,10 @@ def reported(
     for place in places:
         for job in loom.work.jobs(place) if place.name in busy else ():
             if (key := (place.name, job.task)) in turns:
-                yield ended(replace(planned(job, place), due=waited.get(key, 0)), turns[key], job.due)
+                yield _ended(replace(_planned(job, place), due=waited.get(key, 0)), turns[key], job.due)
 
 
-def ended(known: _Slept, turns: Sequence[Outcome], left: int) -> _Slept:
+def _ended(known: _Slept, turns: Sequence[Outcome], left: int) -> _Slept:
     """Sum up the turns of one task; what failed says so even if later turns found it resting."""
     reports = [turn.report for turn in turns if turn.report]
     detail = next((report.detail for report in reversed(reports) if report.detail), None)
@@ -245,7 +245,7 @@ def ended(known: _Slept, turns: Sequence[Outcome], left: int) -> _Slept:
     return replace(known, state=last)
 
 
-def planned(job: Job, place: WorkspaceInfo) -> _Slept:
+def _planned(job: Job, place: WorkspaceInfo) -> _Slept:
     """Say of a task that is due what stands in its way, if anything does."""
     state, why = "waiting", None
     if job.holder and job.held_until:

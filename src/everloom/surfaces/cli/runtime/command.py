@@ -31,7 +31,7 @@ class _ItemId(click.ParamType[int]):
 ItemId = _ItemId()
 
 
-def note(context: click.Context, option: click.Parameter, value: Any) -> None:
+def _note(context: click.Context, option: click.Parameter, value: Any) -> None:
     """Keep the value of a shared option, wherever on the line it stood."""
     if value and option.name:
         setattr(context.ensure_object(Invocation), option.name, value)
@@ -48,7 +48,7 @@ def _say_version(context: click.Context, _option: click.Parameter, value: bool) 
 
 def shared_options() -> list[click.Option]:
     """Make the options that every command takes, before or after its name."""
-    common: dict[str, Any] = {"expose_value": False, "callback": note}
+    common: dict[str, Any] = {"expose_value": False, "callback": _note}
     path = click.Path(dir_okay=False, path_type=Path)
     return [
         click.Option(["--config"], metavar="FILE", type=path, help="Read settings from this file.", **common),

@@ -47,7 +47,7 @@ class Answer:
 def deliver(answer: Answer, command: str, *, as_json: bool) -> int:
     """Write an answer where it belongs, and say with which code to exit."""
     if as_json:
-        click.echo(json_text(envelope(answer, command)))
+        click.echo(json_text(_envelope(answer, command)))
     else:
         for part in answer.text:
             if isinstance(part, Table):
@@ -61,7 +61,7 @@ def deliver(answer: Answer, command: str, *, as_json: bool) -> int:
     return meaning_of(answer.failure).exit_code if answer.failure else 0
 
 
-def envelope(answer: Answer, command: str) -> dict[str, Any]:
+def _envelope(answer: Answer, command: str) -> dict[str, Any]:
     """Write an answer in the one shape that programs can rely on."""
     whole: dict[str, Any] = {"ok": answer.failure is None, "command": command}
     if answer.failure is None or answer.result is not None:

@@ -57,7 +57,7 @@ COMMANDS = {
 }
 
 # Packages that a plain install leaves out, and the extra that brings each.
-EXTRAS = {"mcp": "mcp", "starlette": "mcp", "uvicorn": "mcp", "anthropic": "anthropic", "watchfiles": "watch"}
+_EXTRAS = {"mcp": "mcp", "starlette": "mcp", "uvicorn": "mcp", "anthropic": "anthropic", "watchfiles": "watch"}
 
 
 class _Root(Group):
@@ -114,7 +114,7 @@ def _misuse(error: click.ClickException) -> EverloomError:
 
 def _left_out(error: ModuleNotFoundError) -> EverloomError:
     """Say which extra brings a package that a plain install leaves out."""
-    extra = EXTRAS.get((error.name or "").partition(".")[0])
+    extra = _EXTRAS.get((error.name or "").partition(".")[0])
     if extra is None:
         return _surprise(error)
     return Rejected(f"this command needs the package {error.name}", hint=f"pip install 'everloom[{extra}]'")

@@ -1,6 +1,6 @@
 """The configuration of AI clients: which file each reads, and how this server is entered there without losing anything.
 
-Deciding is pure: `entered` makes the new text of a file from its old one. Refuses to touch a file that it cannot read.
+Deciding is pure: `_entered` makes the new text of a file from its old one. Refuses to touch a file that it cannot read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from everloom.surfaces.cli.commands.setup.toml import write_whole
 from everloom.surfaces.cli.runtime.invocation import own_command
 from everloom.surfaces.cli.runtime.output import Answer, fields_of
 
-NAME = "everloom"
+_NAME = "everloom"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,11 @@ def configure(
     snippet = _fresh(kind, words)
     if not write:
         return ClientConfig(client, path, snippet, "printed")
-    old = read(path)
-    new = entered(kind, old, words, path)
+    old = _read(path)
+    new = _entered(kind, old, words, path)
     if new == old:
         return ClientConfig(client, path, snippet, "unchanged")
-    backup = replace(path, new)
+    backup = _replace(path, new)
     return ClientConfig(client, path, snippet, "written", backup)
 
 
@@ -122,11 +122,11 @@ def _fresh(kind: Client, words: Sequence[str]) -> str:
     if kind.is_toml:
         # JSON's strings and lists of strings are TOML's too.
         lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in _entry(kind, words).items()]
-        return "\n".join([f"[{kind.key}.{NAME}]", *lines, ""])
-    return json.dumps({kind.key: {NAME: _entry(kind, words)}}, indent=2, ensure_ascii=False) + "\n"
+        return "\n".join([f"[{kind.key}.{_NAME}]", *lines, ""])
+    return json.dumps({kind.key: {_NAME: _entry(kind, words)}}, indent=2, ensure_ascii=False) + "\n"
 
 
-def entered(kind: Client, old: str | None, words: Sequence[str], path: Path) -> str:
+def _entered(kind: Client, old: str | None, words: Sequence[str], path: Path) -> str:
     """Make the new text of a client's file: everything that was there, and this server."""
     if not old or not old.strip():
         return _fresh(kind, words)
@@ -143,11 +143,11 @@ def _entered_json(kind: Client, old: str, words: Sequence[str], path: Path) -> s
     if not isinstance(servers, dict):
         raise _unreadable(path, kind, words, f"{kind.key} is not an object")
     # What a person added to the entry, such as an environment, stays.
-    known = servers.get(NAME)
+    known = servers.get(_NAME)
     wanted = {**(known if isinstance(known, dict) else {}), **_entry(kind, words)}
     if known == wanted:
         return old
-    servers[NAME] = wanted
+    servers[_NAME] = wanted
     return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -155,7 +155,7 @@ def _entered_toml(kind: Client, old: str, words: Sequence[str], path: Path) -> s
     """Append this server's section to a TOML file, unless there is one: a person may have shaped it."""
     try:
         servers = tomllib.loads(old).get(kind.key, {})
-        if NAME in servers:
+        if _NAME in servers:
             return old
         new = f"{old.rstrip()}\n\n{_fresh(kind, words)}"
         tomllib.loads(new)
@@ -169,7 +169,7 @@ def _unreadable(path: Path, kind: Client, words: Sequence[str], why: str) -> Rej
     return Rejected(f"{path} was not changed: {why}", hint=f"add this by hand:\n{_fresh(kind, words)}")
 
 
-def read(path: Path) -> str | None:
+def _read(path: Path) -> str | None:
     """Read a file that may not be there."""
     try:
         return path.read_text(encoding="utf-8")
@@ -179,7 +179,7 @@ def read(path: Path) -> str | None:
         raise Rejected(f"cannot read {path}: {error}", hint="fix it, or add the server by hand") from error
 
 
-def replace(path: Path, text: str) -> Path | None:
+def _replace(path: Path, text: str) -> Path | None:
     """Put a new text in a file's place, whole or not at all; say where the old one was copied to."""
     backup = None
     if path.exists():

@@ -53,14 +53,14 @@ def set_value(invocation: Invocation, name: str, value: str) -> Answer:
     from everloom.surfaces.cli.commands.setup.toml import edited, template, write_whole  # noqa: PLC0415  loads pydantic
 
     file = invocation.file
-    checked = understood(name, value)
+    checked = _understood(name, value)
     from_file(file, must_exist=False)
     before = file.read_text(encoding="utf-8") if file.exists() else template({})
     write_whole(file, edited(before, name, checked))
     return Answer({"file": str(file), "name": name, "value": checked}, [f"{name} = {value}  ({file})"])
 
 
-def understood(name: str, text: str) -> object:
+def _understood(name: str, text: str) -> object:
     """Read a value as its setting takes it; secrets are refused."""
     from everloom.settings import validated  # noqa: PLC0415  loads pydantic
     from everloom.store import redact  # noqa: PLC0415

@@ -64,7 +64,7 @@ def make_sample(settings: Settings, now: datetime | None = None) -> Sample:
                 clock.advance(max(timedelta(0), today - timedelta(days=session["days_ago"]) - clock.now()))
                 _live_through(loom, clock, session)
                 if number == _CONSOLIDATED:
-                    consolidate(mind, data)
+                    _consolidate(mind, data)
         stats = mind.get_stats()
     return Sample(_NAME, is_new, stats.observation_count, stats.understanding_count, len(data["sessions"]))
 
@@ -79,7 +79,7 @@ def _live_through(loom: Loom, clock: ManualClock, session: dict[str, Any]) -> No
         mind.describe_session(session["summary"], session["content"], idempotency_key=f"sample note {session['label']}")
 
 
-def consolidate(mind: Semantic, data: dict[str, Any]) -> None:
+def _consolidate(mind: Semantic, data: dict[str, Any]) -> None:
     """Write what was understood of the first sessions."""
     begun = mind.begin_consolidation(idempotency_key="sample begin")
     read = {text for session in data["sessions"][:_CONSOLIDATED] for _, text, _ in session["observations"]}
