@@ -51,21 +51,19 @@ class BriefObservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BriefUnderstanding:
-    """A pointer to an understanding."""
-
-    id: int
-    summary: str
-    generation: int
-    version: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StructuralPointer:
     """A pointer to a subject's structural understanding."""
 
     id: int
     summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BriefUnderstanding(StructuralPointer):
+    """A pointer to any understanding, and how old that is."""
+
+    generation: int
+    version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,11 +184,9 @@ class RelationshipUnderstanding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OtherUnderstanding:
+class OtherUnderstanding(StructuralPointer):
     """Another understanding that is about both subjects."""
 
-    id: int
-    summary: str
     kind: UnderstandingKind
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import combinations
-from typing import NamedTuple
 
 from pydantic import BaseModel, Field
 
@@ -53,28 +52,21 @@ class InsightReply(BaseModel):
     tags: list[str] = Field(default_factory=list, max_length=8)
 
 
-class _Joined(NamedTuple):
-    """Which memories are joined already, and what each insight builds on."""
-
-    pairs: AbstractSet[frozenset[str]]
-    insights: Sequence[AbstractSet[str]]
-
-
 def reflect(graph: OpenGraph, *, dry_run: bool = False) -> Reflected:
     """Look for groups among the newest memories, write or propose insights, and note it in the diary."""
     looked_at = [each for each in list_memories(graph, limit=_LOOKED_AT) if each.type != "insight"]
     similar = _similar(graph, looked_at)
     by_id = {each.id: each for each in looked_at}
     found = [[by_id[member] for member in group] for group in groups(list(by_id), similar, _LEAST_GROUP)]
-    joined = _joined(graph)
-    fresh = [group for group in found if not _is_covered(group, joined.insights)]
+    joined, covered = _joined(graph)
+    fresh = [group for group in found if not _is_covered(group, covered)]
     insights, notices = _insights(graph, fresh[:_MOST_INSIGHTS], None if dry_run else graph.thinker())
     result = Reflected(
         looked_at=len(looked_at),
         clusters=len(found),
         insights=tuple(insights),
         tag_suggestions=_missing_tags(found),
-        edge_suggestions=_missing_edges(found, similar, joined.pairs),
+        edge_suggestions=_missing_edges(found, similar, joined),
         notices=tuple(notices),
     )
     return result if dry_run else _noted(graph, result)
@@ -101,7 +93,8 @@ def _pair(one: MemoryBrief, other: MemoryBrief) -> _Pair:
     return min(one.id, other.id), max(one.id, other.id)
 
 
-def _joined(graph: OpenGraph) -> _Joined:
+def _joined(graph: OpenGraph) -> tuple[set[frozenset[str]], list[set[str]]]:
+    """Find which memories are joined already, and what each insight builds on."""
     with graph.op.read() as unit:
         sides = relation_rows(graph, unit)
         kinds = {row["uuid"]: row["type"] for row in memory_rows(graph, unit)}
@@ -109,7 +102,7 @@ def _joined(graph: OpenGraph) -> _Joined:
     for side in sides:
         if kinds.get(side["uuid"]) == "insight" and side["direction"] == "outgoing":
             sources.setdefault(side["uuid"], set()).add(side["target"])
-    return _Joined({frozenset((side["uuid"], side["target"])) for side in sides}, list(sources.values()))
+    return {frozenset((side["uuid"], side["target"])) for side in sides}, list(sources.values())
 
 
 def _insights(

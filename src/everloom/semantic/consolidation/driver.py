@@ -85,15 +85,8 @@ class PassReport:
     @property
     def as_job(self) -> dict[str, object]:
         """Write a run for the list of jobs."""
-        return {
-            **self.counts,
-            "generation": self.generation,
-            "finished": self.finished,
-            "stopped": self.stopped,
-            "left": self.left,
-            "tokens": self.spent.tokens,
-            "dollars": self.spent.dollars,
-        }
+        told = {name: getattr(self, name) for name in ("generation", "finished", "stopped", "left")}
+        return {**self.counts, **told, "tokens": self.spent.tokens, "dollars": self.spent.dollars}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,10 +132,14 @@ def of_session(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
     if state is None or state["observed_through"] <= state["settled_through"]:
         return None
     note = understanding_at(unit, state["understanding_id"])
-    # Beside a note only what came since is read; without one, all.
-    after = state["settled_through"] if note is not None else 0
-    ids = unit.all("consolidation.session_fresh", session=state["session_id"], after=after)
-    return Material(step=step, existing=note, evidence=evidence_of(unit, ids))
+    fresh = _fresh(unit, "consolidation.session_fresh", state, note, session=state["session_id"])
+    return Material(step=step, existing=note, evidence=fresh)
+
+
+def _fresh(unit: Unit, statement: str, row: Row, existing: Understanding | None, **of: int) -> tuple[Observation, ...]:
+    """Read what came since a text was settled; without a text, all: what was once too slight is read again."""
+    after = row["settled_through"] if existing is not None else 0
+    return evidence_of(unit, unit.all(statement, after=after, **of))
 
 
 def _of_subject(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
@@ -145,12 +149,10 @@ def _of_subject(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
         return None
     existing = understanding_at(unit, row["single_understanding_id"])
     structural = understanding_at(unit, row["structural_understanding_id"])
-    # What was once too slight for a text is read again when more comes.
-    after = row["settled_through"] if existing is not None else 0
-    ids = unit.all("consolidation.subject_fresh", subject=row["id"], after=after)
+    fresh = _fresh(unit, "consolidation.subject_fresh", row, existing, subject=row["id"])
     about = [] if structural is None else [Passage(structural.content, "structure")]
     context = [*about, *_linked(existing), *_doubts(unit, existing)]
-    return Material(step=step, existing=existing, context=tuple(context), evidence=evidence_of(unit, ids))
+    return Material(step=step, existing=existing, context=tuple(context), evidence=fresh)
 
 
 def _of_pair(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
@@ -161,12 +163,11 @@ def _of_pair(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
     if pair is None or pair["changed_through"] <= pair["settled_through"]:
         return None
     existing = understanding_at(unit, pair["understanding_id"])
-    after = pair["settled_through"] if existing is not None else 0
-    ids = unit.all("consolidation.pair_fresh", a=a, b=b, after=after)
+    fresh = _fresh(unit, "consolidation.pair_fresh", pair, existing, a=a, b=b)
     sides = [(row["name"], understanding_at(unit, row["single_understanding_id"])) for row in (one, other)]
     views = [Passage(f"{name}: {text.content}", "understanding") for name, text in sides if text is not None]
     context = [*views, *_linked(existing), *_doubts(unit, existing)]
-    return Material(step=step, existing=existing, context=tuple(context), evidence=evidence_of(unit, ids))
+    return Material(step=step, existing=existing, context=tuple(context), evidence=fresh)
 
 
 def _of_orientation(unit: Unit, op: Operation, step: PlanStep) -> Material | None:

@@ -111,20 +111,17 @@ def get_subjects_by_tag(op: Operation, tag: str, limit: int) -> tuple[Subject, .
         return tuple(subjects_of(unit, [row["subject_id"] for row in rows]))
 
 
-# The version that a caller expects, and the key under which it may repeat itself.
-_Guarded = tuple[int | None, str | None]
-
-
 def _change(
     op: Operation,
     name: str,
     subject_name: str,
     asked: Mapping[str, object],
-    guarded: _Guarded,
+    expected: int | None,
+    key: str | None,
     act: Callable[[Transaction, Region], None],
 ) -> Subject:
     """Change one subject, if it is at the version that the caller expects, and show it as it is then."""
-    version, key = arguments.version(guarded[0]), guarded[1]
+    version = arguments.version(expected)
 
     def change(tx: Transaction) -> Subject:
         region = need_one(tx.unit, subject_name)
@@ -154,7 +151,7 @@ def set_summary(op: Operation, subject_name: str, summary: str, expected: int | 
         op.index.remove(tx.unit, [region.id])
         op.index.publish(tx.unit, [region.id], op.index.complete(prepared, {0: document}), tx.at)
 
-    return _change(op, "set_subject_summary", subject_name, {"summary": text}, (expected, key), act)
+    return _change(op, "set_subject_summary", subject_name, {"summary": text}, expected, key, act)
 
 
 def set_tags(op: Operation, subject_name: str, tags: Sequence[str], expected: int | None, key: str | None) -> Subject:
@@ -166,7 +163,7 @@ def set_tags(op: Operation, subject_name: str, tags: Sequence[str], expected: in
         put_tags(tx.unit, region.id, wanted)
         tx.unit.run("semantic.subject_touch", ids=[region.id])
 
-    return _change(op, "set_subject_tags", subject_name, {"tags": wanted}, (expected, key), act)
+    return _change(op, "set_subject_tags", subject_name, {"tags": wanted}, expected, key, act)
 
 
 def add_alias(op: Operation, subject_name: str, alias: str, expected: int | None, key: str | None) -> Subject:
@@ -185,7 +182,7 @@ def add_alias(op: Operation, subject_name: str, alias: str, expected: int | None
             tx.unit.run("semantic.subject_touch", ids=[region.id])
             relabel_subject(tx, region)
 
-    return _change(op, "add_alias", subject_name, {"alias": wanted}, (expected, key), act)
+    return _change(op, "add_alias", subject_name, {"alias": wanted}, expected, key, act)
 
 
 def remove_alias(op: Operation, subject_name: str, alias: str, expected: int | None, key: str | None) -> Subject:
@@ -201,7 +198,7 @@ def remove_alias(op: Operation, subject_name: str, alias: str, expected: int | N
         tx.unit.run("semantic.subject_touch", ids=[region.id])
         relabel_subject(tx, region)
 
-    return _change(op, "remove_alias", subject_name, {"alias": wanted}, (expected, key), act)
+    return _change(op, "remove_alias", subject_name, {"alias": wanted}, expected, key, act)
 
 
 def _extra_labels(unit: Unit, region: Region) -> tuple[str, ...]:

@@ -53,14 +53,9 @@ def summaries(unit: Unit, sessions: Sequence[Session]) -> tuple[SessionSummary, 
 
 
 def _summary(session: Session, state: Row | None) -> SessionSummary:
-    return SessionSummary(
-        session_id=session.label,
-        started_at=session.started_at,
-        latest_activity=session.seen_at,
-        summary=None if state is None else state["title"],
-        observation_count=0 if state is None else state["observation_count"],
-        model_tier=session.model_tier,
-    )
+    summary, count = (None, 0) if state is None else (state["title"], state["observation_count"])
+    names = {"session_id": session.label, "latest_activity": session.seen_at}
+    return reshape(SessionSummary, session, **names, summary=summary, observation_count=count)
 
 
 def what_happened(op: Operation, session_id: str, limit: int) -> SessionStory:

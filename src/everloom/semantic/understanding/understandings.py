@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import cast, get_args
+from typing import NamedTuple, cast, get_args
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
@@ -111,20 +111,13 @@ def _kind_for(kind: object, count: int) -> UnderstandingKind:
     return cast("UnderstandingKind", kind)
 
 
-@dataclass(frozen=True, slots=True)
-class _CheckedText:
-    """A text that was checked, with its words and vector."""
+class _CheckedText(NamedTuple):
+    """A text that was checked, with its words and vector; equal requests have equal `request`s."""
 
     names: Mapping[str, str] | None
     synthesis: Synthesis
     version: int | None
-
-    @property
-    def request(self) -> tuple[object, ...]:
-        """Write it so that equal requests are equal."""
-        made = self.synthesis
-        names = None if self.names is None else list(self.names)
-        return (names, made.content, made.summary, made.sources, made.reason, self.version, made.seen_through_id)
+    request: tuple[object, ...]
 
 
 def _check(op: Operation, given: NewText, prefix: str = "") -> _CheckedText:
@@ -133,15 +126,12 @@ def _check(op: Operation, given: NewText, prefix: str = "") -> _CheckedText:
     named = given.subject_names
     names = None if named is None else check_names(named, most=arguments.MOST_SUBJECTS, least=0)
     version = arguments.version(given.expected_version)
-    synthesis = Synthesis(
-        content=content,
-        summary=summary,
-        sources=arguments.ids(given.source_observation_ids, "source_observation_ids"),
-        reason=arguments.optional(given.reason, "the reason"),
-        seen_through_id=given.seen_through_id,
-        prepared=prepare_text(op, content, summary),
-    )
-    return _CheckedText(names, synthesis, version)
+    sources = arguments.ids(given.source_observation_ids, "source_observation_ids")
+    reason, seen = arguments.optional(given.reason, "the reason"), given.seen_through_id
+    text = Synthesis(content=content, summary=summary, prepared=prepare_text(op, content, summary))
+    keys = None if names is None else list(names)
+    request = (keys, content, summary, sources, reason, version, seen)
+    return _CheckedText(names, replace(text, sources=sources, reason=reason, seen_through_id=seen), version, request)
 
 
 def create(op: Operation, kind: WrittenKind | None, given: NewText, key: str | None) -> CreatedUnderstanding:
