@@ -43,21 +43,20 @@ class OpenGraph:
     def row(self, identity: str | int) -> Row:
         """Find a memory's row."""
         with self.op.read() as unit:
-            return find_memory(self, unit, identity)
+            return self.find(unit, identity)
 
-
-def find_memory(graph: OpenGraph, unit: Unit, identity: str | int) -> Row:
-    """Find a memory by its uuid, by the beginning of it, or by the id that the whole loom knows."""
-    text = str(identity).strip()
-    rows = unit.all("graph.memory_by_uuid", graph=graph.id, uuids=[text])
-    found = [row for row in rows if row["gone_at"] is None]
-    # More digits than a 64-bit id has are the beginning of a uuid.
-    if not found and text.isdecimal() and len(text) < 19:
-        found = [row for row in unit.all("graph.memory_of", ids=[int(text)]) if row["graph_id"] == graph.id]
-    if not found:
-        uuids = _uuids_like(graph, unit, "graph.memory_by_prefix", text)
-        found = unit.all("graph.memory_by_uuid", graph=graph.id, uuids=uuids)
-    return _only(found, f"memory {text!r}")
+    def find(self, unit: Unit, identity: str | int) -> Row:
+        """Find a memory by its uuid, by the beginning of it, or by the id that the whole loom knows."""
+        text = str(identity).strip()
+        rows = unit.all("graph.memory_by_uuid", graph=self.id, uuids=[text])
+        found = [row for row in rows if row["gone_at"] is None]
+        # More digits than a 64-bit id has are the beginning of a uuid.
+        if not found and text.isdecimal() and len(text) < 19:
+            found = [row for row in unit.all("graph.memory_of", ids=[int(text)]) if row["graph_id"] == self.id]
+        if not found:
+            uuids = _uuids_like(self, unit, "graph.memory_by_prefix", text)
+            found = unit.all("graph.memory_by_uuid", graph=self.id, uuids=uuids)
+        return _only(found, f"memory {text!r}")
 
 
 def find_edge(graph: OpenGraph, identity: str) -> Row:
@@ -85,21 +84,6 @@ def _only(rows: Sequence[Row], what: str) -> Row:
     return rows[0]
 
 
-def memory_rows(graph: OpenGraph, unit: Unit) -> list[Row]:
-    """Read every memory with its accesses, newest change first."""
-    return unit.all("graph.memory_all", graph=graph.id)
-
-
-def edge_rows(graph: OpenGraph, unit: Unit) -> list[Row]:
-    """Read every edge, newest change first."""
-    return unit.all("graph.edge_all", graph=graph.id)
-
-
-def relation_rows(graph: OpenGraph, unit: Unit) -> list[Row]:
-    """Read every side of every relation."""
-    return unit.all("graph.relation_all", graph=graph.id)
-
-
 def attached_to(graph: OpenGraph, uuid: str) -> tuple[list[Row], list[Row]]:
     """Find the edges of a memory, and the memories that name it."""
     with graph.op.read() as unit:
@@ -118,8 +102,8 @@ def stats(graph: OpenGraph) -> GraphStats:
     """Count what there is."""
     now = graph.op.now
     with graph.op.read() as unit:
-        rows, edges = memory_rows(graph, unit), edge_rows(graph, unit)
-        relations = relation_rows(graph, unit)
+        rows, edges = unit.all("graph.memory_all", graph=graph.id), unit.all("graph.edge_all", graph=graph.id)
+        relations = unit.all("graph.relation_all", graph=graph.id)
         unreadable = problems(graph, unit)
         (known,) = unit.all("graph.graph_get", id=graph.id)
     return GraphStats(

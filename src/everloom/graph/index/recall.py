@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from everloom.errors import Rejected
 from everloom.graph.files.parser import checked_tags
-from everloom.graph.index.catalog import OpenGraph, brief_of, describe, memory_rows
+from everloom.graph.index.catalog import OpenGraph, brief_of, describe
 from everloom.graph.index.decay import is_archived
 from everloom.graph.kinds import checked_type
 from everloom.graph.results import MemoryBrief, Recalled
@@ -60,7 +60,7 @@ def list_memories(graph: OpenGraph, within: MemoryFilter = _ANY, limit: int = 20
     """List memories that a filter lets through, newest change first."""
     fits = _sieve(graph, within)
     with graph.op.read() as unit:
-        rows = [row for row in memory_rows(graph, unit) if fits(row)][: max(1, limit)]
+        rows = [row for row in unit.all("graph.memory_all", graph=graph.id) if fits(row)][: max(1, limit)]
         return describe(graph, unit, rows)
 
 

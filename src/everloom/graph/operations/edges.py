@@ -14,18 +14,7 @@ from everloom.errors import Conflict, NotFound, Rejected
 from everloom.graph.files.changeset import Changeset, FilePlan
 from everloom.graph.files.disk import edge_stem, free_name
 from everloom.graph.files.frontmatter import UnreadableFile
-from everloom.graph.index.catalog import (
-    OpenGraph,
-    attached_to,
-    describe,
-    edge_from,
-    edge_rows,
-    find_edge,
-    find_memory,
-    memory_rows,
-    relation_from,
-    relation_rows,
-)
+from everloom.graph.index.catalog import OpenGraph, attached_to, describe, edge_from, find_edge, relation_from
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, checked_relation, checked_share
 from everloom.graph.results import DrawnEdge, Edge, Memory, RelatedMemory, Relation
@@ -107,8 +96,8 @@ def search_edges(
     """Find edges by the words of their titles and description, by type, by a memory at one end."""
     relation = None if kind is None else checked_relation(kind)
     with graph.op.read() as unit:
-        end = None if memory is None else find_memory(graph, unit, memory)["uuid"]
-        rows = edge_rows(graph, unit)
+        end = None if memory is None else graph.find(unit, memory)["uuid"]
+        rows = unit.all("graph.edge_all", graph=graph.id)
     edges = [
         edge_from(row)
         for row in rows
@@ -192,7 +181,7 @@ def related(graph: OpenGraph, identity: str, *, hops: int = 1, kinds: Sequence[s
         raise Rejected(f"cannot follow {hops} hops", hint=f"use 1 to {_MOST_HOPS}")
     wanted = {checked_relation(kind) for kind in kinds}
     with graph.op.read() as unit:
-        start = find_memory(graph, unit, identity)
+        start = graph.find(unit, identity)
         met, border = {start["uuid"]}, [start]
         found: list[RelatedMemory] = []
         for distance in range(1, hops + 1):
@@ -219,9 +208,9 @@ def repair(graph: OpenGraph) -> tuple[list[str], list[str]]:
     """Complete relations that have one side only; the answer is what was mended, and what leads nowhere."""
     with sole_writer(graph):
         with graph.op.read() as unit:
-            sides = relation_rows(graph, unit)
-            edges = [edge_from(row) for row in edge_rows(graph, unit)]
-            paths = {row["uuid"]: row["path"] for row in memory_rows(graph, unit)}
+            sides = unit.all("graph.relation_all", graph=graph.id)
+            edges = [edge_from(row) for row in unit.all("graph.edge_all", graph=graph.id)]
+            paths = {row["uuid"]: row["path"] for row in unit.all("graph.memory_all", graph=graph.id)}
         missing, dangling = _incomplete(sides, edges, set(paths))
         files = Changeset(graph.disk)
         repaired = []

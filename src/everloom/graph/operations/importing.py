@@ -22,7 +22,7 @@ from everloom.graph.files.changeset import FileChange, FilePlan, Put
 from everloom.graph.files.disk import Disk, FileEntry
 from everloom.graph.files.parser import parse_number, read_file
 from everloom.graph.files.render import relation_fields, timestamp
-from everloom.graph.index.catalog import OpenGraph, edge_from, edge_rows, memory_rows, relation_from, relation_rows
+from everloom.graph.index.catalog import OpenGraph, edge_from, relation_from
 from everloom.graph.index.decay import strength_of
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.index.scan import scan
@@ -49,8 +49,8 @@ def import_directory(graph: OpenGraph, source: Path) -> Imported:
         notices = execute(graph, FilePlan("import", message, tuple(changes), detail, legacy.states))
     vectors, trouble = _take_vectors(graph, legacy)
     with graph.op.read() as unit:
-        here = {row["uuid"] for row in memory_rows(graph, unit)}
-        edges = len(edge_rows(graph, unit))
+        here = {row["uuid"] for row in unit.all("graph.memory_all", graph=graph.id)}
+        edges = len(unit.all("graph.edge_all", graph=graph.id))
     lost = len(legacy.indexed - here)
     missing = [f"{lost} memories of its index have no file"] if lost else []
     return Imported(
@@ -72,7 +72,8 @@ def reindex(graph: OpenGraph, *, as_json: bool = False) -> Reindexed:
     repaired, dangling = repair(graph)
     written = _write_json(graph) if as_json else ()
     with graph.op.read() as unit:
-        memories, edges = len(memory_rows(graph, unit)), len(edge_rows(graph, unit))
+        memories = len(unit.all("graph.memory_all", graph=graph.id))
+        edges = len(unit.all("graph.edge_all", graph=graph.id))
     mended = {"repaired": tuple(repaired), "dangling": tuple(dangling)}
     return Reindexed(followed=followed, memories=memories, edges=edges, **mended, written=written)
 
@@ -82,8 +83,8 @@ def _write_json(graph: OpenGraph) -> tuple[str, ...]:
     now = graph.op.now
     with sole_writer(graph):
         with graph.op.read() as unit:
-            rows, sides = memory_rows(graph, unit), relation_rows(graph, unit)
-            edges = [edge_from(row) for row in edge_rows(graph, unit)]
+            rows, sides = unit.all("graph.memory_all", graph=graph.id), unit.all("graph.relation_all", graph=graph.id)
+            edges = [edge_from(row) for row in unit.all("graph.edge_all", graph=graph.id)]
         pages = {_INDEX: _index_json(rows, sides, edges, now), _STATE: _state_json(rows, now)}
         puts = tuple(Put.of(path, graph.disk.read(path), data) for path, data in pages.items())
         execute(graph, FilePlan("reindex", "reindex", puts, is_committed=False))
@@ -97,7 +98,8 @@ def _changes(graph: OpenGraph, source: Disk) -> tuple[list[FileChange], list[Fil
     if source.root == graph.disk.root:
         return changes, skipped
     with graph.op.read() as unit:
-        ids = {row["uuid"] for row in [*memory_rows(graph, unit), *edge_rows(graph, unit)]}
+        known = (unit.all(statement, graph=graph.id) for statement in ("graph.memory_all", "graph.edge_all"))
+        ids = {row["uuid"] for rows in known for row in rows}
     for path in _files_of(source):
         if isinstance(path, FileProblem):
             skipped.append(path)

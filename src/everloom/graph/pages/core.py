@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from everloom.clock import from_micros, to_micros
 from everloom.graph.files.changeset import FilePlan, Put
-from everloom.graph.index.catalog import OpenGraph, memory_rows
+from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import strength_of
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.kinds import CORE
@@ -48,7 +48,7 @@ def write_core(graph: OpenGraph) -> Page:
     """Write CORE.md."""
     now = graph.op.now
     with graph.op.read() as unit:
-        rows = memory_rows(graph, unit)
+        rows = unit.all("graph.memory_all", graph=graph.id)
     entries = [entry_from(row, now) for row in rows]
     return write_page(graph, CORE, render_core(entries, graph.op.local(now)), "core", "graph.graph_cored")
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from everloom.clock import to_micros
 from everloom.errors import ProviderError
-from everloom.graph.index.catalog import OpenGraph, memory_rows, relation_rows
+from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.recall import list_memories
 from everloom.graph.operations.memories import MemoryFields, new_memory, store_linked
 from everloom.graph.operations.suggestions import ChosenLink
@@ -96,8 +96,8 @@ def _pair(one: MemoryBrief, other: MemoryBrief) -> _Pair:
 def _joined(graph: OpenGraph) -> tuple[set[frozenset[str]], list[set[str]]]:
     """Find which memories are joined already, and what each insight builds on."""
     with graph.op.read() as unit:
-        sides = relation_rows(graph, unit)
-        kinds = {row["uuid"]: row["type"] for row in memory_rows(graph, unit)}
+        sides = unit.all("graph.relation_all", graph=graph.id)
+        kinds = {row["uuid"]: row["type"] for row in unit.all("graph.memory_all", graph=graph.id)}
     sources: dict[str, set[str]] = {}
     for side in sides:
         if kinds.get(side["uuid"]) == "insight" and side["direction"] == "outgoing":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from everloom.clock import from_micros
-from everloom.graph.index.catalog import OpenGraph, memory_rows
+from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import is_archived
 from everloom.graph.kinds import REFLECTION
 from everloom.graph.operations.suggestions import tag_pairs, tags_across
@@ -22,7 +22,7 @@ def write_reflection(graph: OpenGraph) -> Page:
     """Write REFLECTION.md."""
     op, now = graph.op, graph.op.now
     with op.read() as unit:
-        rows = [row for row in memory_rows(graph, unit) if not is_archived(row, now)]
+        rows = [row for row in unit.all("graph.memory_all", graph=graph.id) if not is_archived(row, now)]
         (known,) = unit.all("graph.graph_get", id=graph.id)
         texts = op.index.texts(unit, [row["id"] for row in rows if row["type"] == "insight"])
     last = None if known["reflected_at"] is None else op.local(from_micros(known["reflected_at"]))

@@ -28,17 +28,12 @@ from everloom.store import Unit
 _LONGEST_KIND = 40
 
 
-@dataclass(frozen=True, slots=True)
-class _ObservationDraft:
-    """An observation that was checked and not yet written."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ObservationDraft(NewObservation):
+    """An observation that was checked and not yet written; `names` are those of its subjects, by their keys."""
 
     names: Mapping[str, str]
-    content: str
     hash: str
-    kind: str | None
-    confidence: float | None
-    observed_at: datetime | None
-    related_to: tuple[int, ...]
 
     @property
     def request(self) -> tuple[object, ...]:
@@ -64,7 +59,8 @@ def prepare_observations(op: Operation, given: Iterable[NewObservation]) -> _Rea
     """Check observations; read the words and make the vectors of them and of subjects that may be new."""
     drafts = tuple(
         _ObservationDraft(
-            names=check_names(each.subject_names, most=arguments.MOST_SUBJECTS),
+            names=(names := check_names(each.subject_names, most=arguments.MOST_SUBJECTS)),
+            subject_names=tuple(names.values()),
             content=(content := checked(each.content, "the content")),
             hash=content_hash(content),
             kind=None if each.kind is None else _check_kind(each.kind),
