@@ -19,7 +19,7 @@ from everloom.kernel.search import Document
 from everloom.kernel.texts import checked_name
 from everloom.semantic.parts import Activity, BriefUnderstanding, WorkspaceActivity
 from everloom.semantic.results import SeenReset
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, value_from
 
 # What others wrote rides along on every answer, so it must stay small.
 _MOST_ACTIVITY = 5
@@ -55,7 +55,7 @@ class SemanticState:
 def state_of(unit: Unit) -> SemanticState:
     """Read the state of a workspace; a workspace that nobody wrote to has none yet."""
     row = unit.one("semantic.workspace_get")
-    return SemanticState() if row is None else from_row(SemanticState, row)
+    return SemanticState() if row is None else value_from(SemanticState, row)
 
 
 def state_for_writing(unit: Unit) -> SemanticState:
@@ -105,7 +105,7 @@ def names_in(rows: Iterable[Row]) -> tuple[str, ...]:
 
 def brief_understanding(row: Row | None) -> BriefUnderstanding | None:
     """Point at an understanding, if there is one."""
-    return None if row is None else from_row(BriefUnderstanding, row, summary=row["title"])
+    return None if row is None else value_from(BriefUnderstanding, row, summary=row["title"])
 
 
 def expect_version(version: int | None, current: int, what: str, show: Callable[[], object]) -> None:
@@ -120,17 +120,6 @@ def reshape(shape: type[ShapeT], record: object, /, **extra: object) -> ShapeT:
     names = [field.name for field in fields(shape) if field.name not in extra]  # type: ignore[arg-type]
     values: dict[str, Any] = {name: getattr(record, name) for name in names if hasattr(record, name)}
     return shape(**values, **extra)
-
-
-def from_row(shape: type[ShapeT], row: Row, /, **extra: Any) -> ShapeT:
-    """Make a value of a shape from a row that has columns of the same names; `extra` are those that it lacks."""
-    for field in fields(shape):  # type: ignore[arg-type]
-        if field.name not in extra:
-            value = row[field.name]
-            # A store keeps a time as a number of microseconds.
-            is_time = value is not None and "datetime" in str(field.type)
-            extra[field.name] = from_micros(value) if is_time else value
-    return shape(**extra)
 
 
 def signed(tx: Transaction, document: Document, labels: Iterable[str]) -> Document:

@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from everloom.store.address import open_store, redact
 from everloom.store.contract import Params, Reach, Row, Store, Unit, VectorHit
-from everloom.store.rows import columns_of, value_from
+from everloom.store.engine import columns_of, value_from
 
 __all__ = ["Params", "Reach", "Row", "Store", "Unit", "VectorHit", "columns_of", "open_store", "redact", "value_from"]

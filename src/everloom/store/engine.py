@@ -1,6 +1,8 @@
-"""What both engines share: idle connections, handed out last in, first out, and what a word index counts.
+"""What both engines share: idle connections, what a word index counts, and rows as values.
 
-Owns how many connections there are and to which process they belong. Refuses to know what a connection is.
+Owns how many connections there are and to which process they belong; they are handed out last in, first out. Knows the
+two ways in which every table writes what SQL has no type of its own for: an instant as microseconds, a claim as 0 or 1.
+What is written in any other way, JSON say, is for whoever knows the table. Refuses to know what a connection is.
 """
 
 from __future__ import annotations
@@ -8,15 +10,22 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from datetime import datetime
+from functools import cache
 from threading import BoundedSemaphore, Lock
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
+from everloom.clock import from_micros, to_micros
 from everloom.errors import StoreBusy, StoreError
-from everloom.store.contract import Row, VectorHit
+from everloom.store.contract import Row, Value, VectorHit
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 C = TypeVar("C")
+T = TypeVar("T", bound="DataclassInstance")
 
 
 class Pool(Generic[C]):
@@ -164,3 +173,33 @@ def count_words(rows: Iterable[Row]) -> WordCounts:
         documents, words, context_words = documents + 1, words + len(text), context_words + len(context)
         terms.update({*text, *context})
     return WordCounts(documents, words, context_words, dict(sorted(terms.items())))
+
+
+# By the annotation as it is written: all modules postpone the evaluation of theirs.
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "bool": bool,
+    "datetime": from_micros,
+    "datetime | None": lambda micros: from_micros(micros) if micros else None,
+}
+
+
+def value_from(shape: type[T], row: Row, **given: object) -> T:
+    """Make a dataclass of a row: each field that is not given is the column of its name."""
+    own = {name: read(row[name]) if read else row[name] for name, read in _plan(shape) if name not in given}
+    return shape(**own, **given)
+
+
+@cache
+def _plan(shape: type[DataclassInstance]) -> tuple[tuple[str, Callable[[Any], Any] | None], ...]:
+    return tuple((each.name, _READ.get(str(each.type))) for each in fields(shape))
+
+
+def columns_of(value: DataclassInstance, *names: str) -> dict[str, Value]:
+    """Write some fields of a dataclass as the columns of their names."""
+    return {name: _written(getattr(value, name)) for name in names}
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return to_micros(value)
+    return int(value) if isinstance(value, bool) else value

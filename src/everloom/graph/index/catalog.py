@@ -21,7 +21,7 @@ from everloom.kernel.lifecycle import vigour
 from everloom.kernel.operation import Operation
 from everloom.kernel.search import Hit
 from everloom.models.ask import Thinker
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, value_from
 
 _PREVIEW = 200
 # Shorter beginnings of an id would mostly be typing errors.
@@ -132,18 +132,15 @@ def describe(graph: OpenGraph, unit: Unit, rows: Sequence[Row]) -> list[MemoryBr
 def brief_of(row: Row, text: str, now: datetime, hit: Hit | None = None) -> MemoryBrief:
     """Describe a memory from its row."""
     strength = strength_of(row, now)
-    return MemoryBrief(
+    return value_from(
+        MemoryBrief,
+        row,
         id=row["uuid"],
         item=row["id"],
-        type=row["type"],
-        title=row["title"],
         tags=tuple(json.loads(row["tags"])),
-        importance=row["importance"],
         preview=" ".join(text.split())[:_PREVIEW],
         decay_score=strength,
         status=vigour(strength).value,
-        updated=from_micros(row["updated"]),
-        path=row["path"],
         score=None if hit is None else hit.score,
         similarity=None if hit is None else hit.similarity,
     )
@@ -166,12 +163,9 @@ def with_state(unit: Unit, memory: Memory, item: int, now: datetime) -> Memory:
 
 def relation_from(row: Row) -> Relation:
     """Read a side of a relation from its row."""
-    same = {name: row[name] for name in ("target", "type", "direction", "strength", "context")}
-    return Relation(**same, edge_id=row["edge_uuid"])
+    return value_from(Relation, row, edge_id=row["edge_uuid"])
 
 
 def edge_from(row: Row) -> Edge:
     """Read an edge from its row."""
-    same = {name: row[name] for name in ("type", "from_title", "to_title", "strength", "description", "path")}
-    ends = {"id": row["uuid"], "from_id": row["from_uuid"], "to_id": row["to_uuid"]}
-    return Edge(**ends, **same, created=from_micros(row["created"]), updated=from_micros(row["updated"]))
+    return value_from(Edge, row, id=row["uuid"], from_id=row["from_uuid"], to_id=row["to_uuid"])

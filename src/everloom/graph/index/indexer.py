@@ -16,11 +16,11 @@ from everloom.graph.files.disk import Disk, machine_micros
 from everloom.graph.files.parser import ParsedFile, in_vault, is_edge, read_file
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import NO_STATES, States, is_archived, restored_access, update_archive
-from everloom.graph.results import Edge, FileProblem, Followed, Memory, Relation
+from everloom.graph.results import Edge, FileProblem, Followed, Memory
 from everloom.kernel.journal import pin, register
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document, Prepared, Standing
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, columns_of
 from everloom.store.contract import Value
 
 # So many files are read and indexed at a time; others may write in between.
@@ -28,8 +28,8 @@ BATCH = 1_000
 
 
 # The fields that a row repeats as they are.
-_MEMORY = ("type", "title", "importance", "confidence", "path")
-_EDGE = ("type", "from_id", "from_title", "to_id", "to_title", "strength", "description", "path")
+_MEMORY = ("type", "title", "importance", "confidence", "path", "created", "updated")
+_EDGE = ("type", "from_id", "from_title", "to_id", "to_title", "strength", "description", "path", "created", "updated")
 _RELATION = ("target", "type", "direction", "strength", "context", "edge_id")
 # How a row is added, and how it is changed.
 _STATEMENTS = {
@@ -222,7 +222,7 @@ def _write_memories(graph: OpenGraph, transaction: Transaction, changes: IndexCh
     unit.many(
         "graph.relation_add",
         [
-            {"memory": items[memory.path], "position": position, **_values(side, _RELATION)}
+            {"memory": items[memory.path], "position": position, **columns_of(side, *_RELATION)}
             for memory, _ in changes.memories
             for position, side in enumerate(memory.relations)
         ],
@@ -262,15 +262,10 @@ def _file_row(graph: int, file: ParsedFile, item: int | None, changes: IndexChan
 
 def _columns(content: Memory | Edge) -> dict[str, Any]:
     """Write a memory or an edge as the values of its row."""
-    times = {"created": to_micros(content.created), "updated": to_micros(content.updated)}
     if isinstance(content, Edge):
-        return {**_values(content, _EDGE), **times}
+        return columns_of(content, *_EDGE)
     tags = json.dumps(content.tags, ensure_ascii=False)
-    return {**_values(content, _MEMORY), **times, "tags": tags, "in_vault": int(in_vault(content.path))}
-
-
-def _values(content: Memory | Edge | Relation, names: Sequence[str]) -> dict[str, Any]:
-    return {name: getattr(content, name) for name in names}
+    return {**columns_of(content, *_MEMORY), "tags": tags, "in_vault": int(in_vault(content.path))}
 
 
 def _future_row(memory: Memory, row: Row) -> dict[str, Any]:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import to_micros
 from everloom.graph.files.changeset import FilePlan, Put
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import strength_of
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.kinds import CORE
 from everloom.graph.results import Page
-from everloom.store import Row
+from everloom.store import Row, value_from
 
 # These numbers and sections are the contract's: agents are given this page to read.
 BUDGET = 12_000
@@ -55,8 +55,8 @@ def write_core(graph: OpenGraph) -> Page:
 
 def entry_from(row: Row, now: datetime, text: str = "") -> PageEntry:
     """Read an entry from a memory's row."""
-    facts = (json.loads(row["tags"]), strength_of(row, now), from_micros(row["created"]), row["count"] or 0)
-    return PageEntry(row["type"], row["title"], row["path"], *facts, text)
+    facts = {"tags": json.loads(row["tags"]), "strength": strength_of(row, now), "accesses": row["count"] or 0}
+    return value_from(PageEntry, row, **facts, text=text)
 
 
 def write_page(graph: OpenGraph, path: str, text: str, operation: str, statement: str) -> Page:

@@ -32,7 +32,6 @@ from everloom.semantic.state import (
     SemanticState,
     brief_understanding,
     clock_id,
-    from_row,
     group_rows,
     names_in,
     pending_count,
@@ -42,7 +41,7 @@ from everloom.semantic.state import (
     tick,
 )
 from everloom.semantic.understanding.soul import soul_hints
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, value_from
 
 # Pairs that share this much and are this near are dense; only the largest are compared.
 _DENSE_SIZE = 2
@@ -121,7 +120,7 @@ def _waiting_sessions(unit: Unit) -> list[SessionNeed]:
     rows = unit.all("semantic.session_waiting")
     texts = _texts_of(unit, rows, "understanding_id")
     return [
-        from_row(
+        value_from(
             SessionNeed,
             row,
             session_id=row["label"],

@@ -17,8 +17,8 @@ from everloom.semantic.evidence.identity import need_ids
 from everloom.semantic.evidence.subjects import subjects_of
 from everloom.semantic.parts import BriefObservation, Source
 from everloom.semantic.results import Marked, Observation, SemanticStats, Subject, Understanding
-from everloom.semantic.state import activity, count, from_row, group_rows, names_in, state_of
-from everloom.store import Row, Unit
+from everloom.semantic.state import activity, count, group_rows, names_in, state_of
+from everloom.store import Row, Unit, value_from
 
 # A chain of supersession that is longer than this is a circle.
 _FURTHEST = 10_000
@@ -30,7 +30,7 @@ def observations_of(unit: Unit, ids: Iterable[int]) -> dict[int, Observation]:
     wanted = list(ids)
     tags = group_rows(unit.all("semantic.observation_tags", ids=wanted))
     return {
-        row["id"]: from_row(
+        row["id"]: value_from(
             Observation,
             row,
             content=row["text"],
@@ -50,7 +50,7 @@ def understandings_of(unit: Unit, ids: Iterable[int]) -> dict[int, Understanding
     sources = group_rows(unit.all("semantic.source_observations", ids=wanted))
     linked = linked_to(unit, wanted)
     return {
-        row["id"]: from_row(
+        row["id"]: value_from(
             Understanding,
             row,
             subject_names=names_in(tags.get(row["id"], ())),

@@ -28,8 +28,8 @@ from everloom.semantic.evidence.identity import (
 )
 from everloom.semantic.parts import StructuralPointer
 from everloom.semantic.results import CreatedSubject, Subject
-from everloom.semantic.state import brief_understanding, expect_version, from_row, group_rows, signed
-from everloom.store import Row, Unit
+from everloom.semantic.state import brief_understanding, expect_version, group_rows, signed
+from everloom.store import Row, Unit, value_from
 
 _POINTERS = ("single_understanding_id", "structural_understanding_id")
 
@@ -55,8 +55,8 @@ def subjects_of(unit: Unit, subject_ids: Sequence[int]) -> list[Subject]:
 
 def _subject_from(row: Row, names: tuple[str, ...], tags: tuple[str, ...], texts: Mapping[int, Row]) -> Subject:
     single, structural = (texts.get(row[column]) for column in _POINTERS)
-    note = None if structural is None else from_row(StructuralPointer, structural, summary=structural["title"])
-    return from_row(
+    note = None if structural is None else value_from(StructuralPointer, structural, summary=structural["title"])
+    return value_from(
         Subject,
         row,
         tags=tags,

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache
 from importlib import resources
+from typing import TypeVar
 
 from everloom.clock import shown, to_micros
 from everloom.kernel.operation import Operation
@@ -18,17 +19,15 @@ from everloom.semantic.recall.sessions import recent_sessions, summaries
 from everloom.semantic.results import Orientation
 from everloom.semantic.state import (
     SemanticState,
-    ShapeT,
     activity,
     clear_seen,
-    from_row,
     names_in,
     pending_count,
     state_for_writing,
     state_of,
 )
 from everloom.semantic.understanding.understandings import Synthesis, prepare_text, write_understanding
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, value_from
 
 _SUMMARIES: Mapping[UnderstandingKind, str] = {
     "soul": "Who you are: somebody who remembers, and holds conclusions lightly and promises firmly.",
@@ -39,6 +38,7 @@ _KEEP_SOUL = "CRITICAL: this is who you are in this session. Carry it whole thro
 _KEEP_PROTOCOL = (
     "CRITICAL: these are the rules by which this memory works. Carry them through any compaction of the context."
 )
+DocumentT = TypeVar("DocumentT", bound=OrientationDocument)
 # Two days, so that Monday morning sees Saturday evening.
 _LATELY = timedelta(hours=48)
 MOST_SESSIONS = 10
@@ -85,8 +85,8 @@ def orient(op: Operation) -> Orientation:
         )
 
 
-def _document(shape: type[ShapeT], row: Row, **extra: str) -> ShapeT:
-    return from_row(shape, row, content=row["text"], summary=row["title"], **extra)
+def _document(shape: type[DocumentT], row: Row, **extra: str) -> DocumentT:
+    return value_from(shape, row, content=row["text"], summary=row["title"], **extra)
 
 
 def _recent_activity(unit: Unit, op: Operation, state: SemanticState) -> RecentActivity | None:
