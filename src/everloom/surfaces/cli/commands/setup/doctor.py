@@ -182,7 +182,7 @@ def _check_llm(loom: Loom) -> Iterator[Check]:
     """Say which language models are configured."""
     known = loom.settings.llm
     named = ", ".join(f"{role}: {model}" for role, model in (("large", known.large), ("small", known.small)) if model)
-    yield Check("llm", "ok", named or "none is configured; search works without one one")
+    yield Check("llm", "ok", named or "none is configured; search works without one")
 
 
 def _check_answers(loom: Loom) -> Iterator[Check]:
