@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -43,6 +44,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Open the run's engines, or join those of the process that started this worker."""
+    # A shell's background jobs ignore Ctrl-C, and so would every program that the tests interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     shared = getattr(config, "workerinput", None)
     config.stash[ENGINES] = Engines(Path(shared["engines"])) if shared else Engines.open()
 
