@@ -7,7 +7,6 @@ holds white space or a quote, so it can never be syntax of an index.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -39,9 +38,9 @@ _POINTS = (
 # Signs that are written on or around a letter and belong to its word: accents, and the vowels of Indian scripts.
 _SIGNS = rf"\u0300-\u036f\u0483-\u0487\u0900-\u0963\u0966-\u0dff{_POINTS}"
 _LETTER = rf"(?![{_UNSPACED}_])[\w{_SIGNS}]"
-_TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:{_LETTER})+(?:['\u2019](?:{_LETTER})+)*")
-_POINT = re.compile(f"[{_POINTS}]")
-_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
+_TOKEN = rf"[{_UNSPACED}]+|(?:{_LETTER})+(?:['\u2019](?:{_LETTER})+)*"
+_POINT = f"[{_POINTS}]"
+_UNSPACED_RUN = rf"[{_UNSPACED}]"
 _APOSTROPHE = re.compile("['\u2019]")
 _TAILS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
 _ASCII_WORD = re.compile(r"[a-z]+\Z")
@@ -125,15 +124,24 @@ def checked_names(values: Iterable[str], what: str, most: int, *, least: int = 1
 
 def content_hash(text: str) -> str:
     """Hash a text so that only composition and white space may differ between equals; case is kept."""
+    import hashlib  # noqa: PLC0415  loads OpenSSL
+
     folded = _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
     return hashlib.sha256(folded.encode()).hexdigest()
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # When it is first needed: the classes of letters take 20 ms, and a help page reads no words.
+    return re.compile(pattern)
 
 
 def analyse(text: str) -> list[str]:
     """Read the words of a text, in order."""
     found: list[str] = []
-    for token in _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold()):
-        if _UNSPACED_RUN.match(token):
+    unspaced = _compiled(_UNSPACED_RUN)
+    for token in _compiled(_TOKEN).findall(unicodedata.normalize("NFKC", text).casefold()):
+        if unspaced.match(token):
             found += [token[i : i + 2] for i in range(max(1, len(token) - 1))]
         else:
             found += _read_token(token)
@@ -143,16 +151,16 @@ def analyse(text: str) -> list[str]:
 def spellings(text: str) -> dict[str, str]:
     """Find how a text itself writes each of its words, the first time."""
     found: dict[str, str] = {}
-    for token in _TOKEN.findall(unicodedata.normalize("NFKC", text)):
+    for token in _compiled(_TOKEN).findall(unicodedata.normalize("NFKC", text)):
         for word in analyse(token):
-            found.setdefault(word, word if _UNSPACED_RUN.match(token) else token)
+            found.setdefault(word, word if _compiled(_UNSPACED_RUN).match(token) else token)
     return found
 
 
 @lru_cache(maxsize=100_000)
 def _read_token(token: str) -> tuple[str, ...]:
     """Reduce a token to its words: a possessive or a contraction loses its tail, a stop word everything."""
-    head = _APOSTROPHE.split(_POINT.sub("", token))
+    head = _APOSTROPHE.split(_compiled(_POINT).sub("", token))
     kept = head[:-1] if len(head) > 1 and head[-1] in _TAILS else head
     return tuple(word for part in kept if (word := stem(part[:LONGEST_WORD])))
 
