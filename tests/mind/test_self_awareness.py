@@ -101,7 +101,8 @@ def test_a_week_that_is_too_long_keeps_its_newest() -> None:
     lines = [f"line {number} with some words in it" for number in range(100)]
     kept = newest_within(lines, 10 * estimate(lines[-1]))
     assert kept == lines[-10:]
-    assert newest_within(lines[:1], 0) == []
+    assert newest_within(lines, 0, at_least=1) == lines[-1:]
+    assert newest_within(lines, 0) == []
 
 
 @pytest.mark.promise("mind.nightly-pass")

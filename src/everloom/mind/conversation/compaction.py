@@ -294,12 +294,12 @@ def _first_sentence(text: str) -> str:
     return shortened(_SENTENCE.split(text.strip(), maxsplit=1)[0], _LONGEST_LINE)
 
 
-def newest_within(lines: Sequence[str], budget: int) -> list[str]:
-    """Keep as many of the last lines as a budget of tokens allows."""
+def newest_within(lines: Sequence[str], budget: int, *, at_least: int = 0) -> list[str]:
+    """Keep as many of the last lines as a budget of tokens allows; the newest `at_least` stay, however long."""
     kept: list[str] = []
     for line in reversed(lines):
         budget -= estimate(line)
-        if budget < 0:
+        if budget < 0 and len(kept) >= at_least:
             break
         kept.append(line)
     return kept[::-1]

@@ -123,7 +123,7 @@ class SelfAwareness:
 
     def _material(self, night: Night) -> str:
         said = self._week(night)
-        lines = newest_within([self._tell(each) for each in said], _WEEK_TOKENS)
+        lines = newest_within([self._tell(each) for each in said], _WEEK_TOKENS, at_least=1)
         left = len(said) - len(lines)
         gap = [f"(… {left} earlier messages of the week are left out)"] if left else []
         return "\n\n".join(
@@ -193,7 +193,7 @@ def _hand_off(setup: MindSetup, notes: Notes, exchanges: Sequence[int]) -> None:
         question = Question(
             purpose="hand_off",
             task=_HAND_OFF_TASK,
-            passages=(Passage("\n".join(newest_within(said, _HAND_OFF_TOKENS))),),
+            passages=(Passage("\n".join(newest_within(said, _HAND_OFF_TOKENS, at_least=1))),),
             max_tokens=1_200,
             is_routine=True,
         )
