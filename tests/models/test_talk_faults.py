@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -173,11 +172,9 @@ def test_a_stream_that_trickles_on_is_given_up(spec: str, scripted: Scripted) ->
     talker = make_talker(spec, access=replace(access_to(scripted.url), chat=patience))
     _ = talker.window, talker.compacts
     scripted.script(says("word " * 100, piece=2, pause=0.05))
-    started = time.monotonic()
-    # The whole stream would take twelve seconds. A very busy machine does not even begin in time.
+    # The whole stream would take twelve seconds and then succeed. A very busy machine does not even begin in time.
     with pytest.raises(ProviderBusy, match=r"took longer|Timeout"):
         talker.talk(HI)
-    assert time.monotonic() - started < 12
 
 
 def test_each_round_is_booked_also_one_that_failed(spec: str, access: ProviderAccess, scripted: Scripted) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import resource
 import signal
 import subprocess
 import sys
@@ -28,6 +27,16 @@ try:
 except SystemExit:
     print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
 """
+COUNTED = """
+import sys
+before = set(sys.modules)
+from everloom.surfaces.cli import main
+try:
+    main()
+except SystemExit:
+    loaded = set(sys.modules) - before
+    print(len(loaded), sum(name.startswith("everloom") for name in loaded), file=sys.stderr)
+"""
 
 
 @pytest.mark.parametrize(
@@ -40,15 +49,12 @@ def test_help_loads_nothing_heavy(path: str) -> None:
     assert ended.stderr.strip() == "[]"
 
 
-def test_help_takes_little_time() -> None:
-    def cpu() -> float:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        run([sys.executable, "-m", "everloom", "--help"], check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
-
-    # The target is 0.15 s on a quiet machine; the best of some runs comes near to that on a busy one.
-    assert min(cpu() for _ in range(5)) < 0.25
+def test_help_loads_few_modules() -> None:
+    """Loading is what help costs; the time itself is measured by benchmarks/trees.py, never asserted."""
+    ended = run([sys.executable, "-I", "-c", COUNTED, "--help"], check=True)
+    everything, own = map(int, ended.stderr.split())
+    assert own <= 16
+    assert everything <= 140
 
 
 @pytest.mark.parametrize(
