@@ -1,6 +1,7 @@
 """The verbs of episodic memory, declared once: every surface reads from this class what it offers.
 
-Holds no rule itself; each method names its room and loads it when it is called, so that a help page loads none.
+Holds no rule itself; each method imports the module that carries it out when it is called, so that a help page
+loads none of them.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ Target = Literal[
 ]
 Action = Literal["get", "append", "update", "delete"]
 
-_Key = Annotated[str | None, Says("the same key never writes twice", is_plumbing=True)]
+_Key = Annotated[str | None, Says("makes the call safe to repeat", is_plumbing=True)]
 _Limit = Annotated[int, helps("maximum number of results")]
 _NodeId = Annotated[int, helps("the id of a scene", metavar="ID")]
 _Feeling = Annotated[
     Mapping[str, float] | Sequence[float] | str | None,
-    Says("recall by feeling: six numbers -1..1, or some by name: valence=0.8,trust=0.5", metavar="NUMBERS"),
+    Says("recall by feeling: six numbers from -1 to 1, or some by name: valence=0.8,trust=0.5", metavar="NUMBERS"),
 ]
 _Scenes = Annotated[
     Sequence[Mapping[str, Any] | str],
@@ -53,7 +54,7 @@ _Scenes = Annotated[
 
 
 def _tool(title: str, effect: Effect, models: str, *, agent: bool = False) -> Callable[[AnyMethod], AnyMethod]:
-    """Declare a verb that models may use, too: `models` is the text that they read."""
+    """Declare a verb that is also a tool for models; `models` is the text that they read."""
     return verb(title, effect, tools=("episodic",), models=models, agent=agent)
 
 
@@ -68,7 +69,7 @@ class Episodic:
         "Get context",
         READS,
         """Call at the start of a conversation: system_prompt (who you are), snapshot (notes, knowledge, diary,
-        scenes to mend), recent_nodes; metadata says what to cache.""",
+        scenes to correct), recent_nodes; metadata says what to cache.""",
     )
     def get_context(self) -> ContextBlocks:
         """Show the blocks of context that a conversation starts with."""
@@ -79,8 +80,8 @@ class Episodic:
     @_tool(
         "Recall",
         READS,
-        """Fragments of what a message, or a feeling, brings back; blurred on purpose. Call it when the past may
-        matter.""",
+        """Recall fragments of scenes that a message or a feeling brings back; blurred on purpose. Call it when the
+        past may matter.""",
     )
     def recall(
         self,
@@ -88,7 +89,7 @@ class Episodic:
         *,
         feeling: _Feeling = None,
     ) -> Recall:
-        """Recall fragments of what a message or a feeling brings up."""
+        """Recall fragments of scenes that a message or a feeling brings up."""
         from everloom.episodic.recall import recall
 
         return recall(self._being, user_message, feeling)
@@ -96,7 +97,7 @@ class Episodic:
     @_tool(
         "Recall a cluster",
         READS,
-        "Without cluster_id: all clusters. With it: that cluster's scenes, which grow stronger by it.",
+        "Without cluster_id: all clusters. With it: that cluster's scenes; recalling strengthens them.",
         agent=True,
     )
     def recall_memory(
@@ -115,8 +116,8 @@ class Episodic:
     @_tool(
         "Search memory",
         READS,
-        """Look for scenes on purpose, by meaning and by literal words, forgotten ones included; "and" wants
-        every word.""",
+        """Search scenes by meaning and by literal words, forgotten ones included; "and" requires every
+        word.""",
     )
     def search_memory(
         self,
@@ -149,8 +150,8 @@ class Episodic:
     @_tool(
         "Update notes",
         ADDS,
-        """Write down what happened (scenes) and what to do (notes). Says which scenes could not be read and why:
-        mend those with update_memory. A patrol makes memories of the scenes; ten that wait start one.""",
+        """Record what happened (scenes) and what to do (notes). Reports which scenes could not be read and why:
+        correct those with update_memory. A patrol turns scenes into memories; ten waiting scenes start one.""",
         agent=True,
     )
     def update_notes(
@@ -179,7 +180,7 @@ class Episodic:
     @_tool(
         "Update memory",
         DESTROYS,
-        """Read or change what is kept under keys; answers with before and after. Change rules and souls
+        """Read or change entries by key; returns before and after. Change rules and souls
         (personality, voice, values, backstory, inner_world, examples) only when the user asks for it.""",
     )
     def update_memory(
@@ -188,22 +189,22 @@ class Episodic:
         action: Action,
         content: Annotated[str | None, Says("partner_rules: [category] title: body", metavar="CONTENT")] = None,
         *,
-        key: Annotated[str | None, Says("needed to update and delete")] = None,
+        key: Annotated[str | None, Says("required to update and delete")] = None,
         location: Annotated[str | None, helps("where it is")] = None,
         to: Annotated[str | None, Says("party_message: the Being it goes to")] = None,
     ) -> MemoryUpdated:
-        """Read or change preferences, knowledge, diary, notes, rules, soul and the like."""
+        """Read or change preferences, knowledge, diary, notes, rules, the soul and so on."""
         from everloom.episodic.entries import MemoryRequest, update_memory
 
         request = MemoryRequest(target=target, action=action, content=content, key=key, location=location, to=to)
         return update_memory(self._being, request)
 
-    @_tool("Update relation", ADDS_ONCE, "Write down who somebody or something is to you, or forget it.")
+    @_tool("Update relation", ADDS_ONCE, "Record who somebody or something is to you, or forget it.")
     def update_relation(
         self,
         entity_name: Annotated[str, helps("who or what it is", metavar="NAME")],
         relation_type: Annotated[str, Says("person, device, ai, organization, …", flag="--type")] = "person",
-        content: Annotated[str | None, helps("what to write down", metavar="CONTENT")] = None,
+        content: Annotated[str | None, helps("what to record", metavar="CONTENT")] = None,
         *,
         action: Annotated[Literal["upsert", "delete"], helps("forget it", flag="--delete")] = "upsert",
     ) -> MemoryEntry:
@@ -212,7 +213,9 @@ class Episodic:
 
         return update_relation(self._being, entity_name, relation_type, content, action)
 
-    @_tool("Merge nodes", ADDS, "Make one scene of several that are one; the originals stay, absorbed in it.")
+    @_tool(
+        "Merge nodes", ADDS, "Merge several scenes that describe the same thing; the originals are kept as its sources."
+    )
     def merge_nodes(
         self,
         node_ids: Annotated[Sequence[int], helps("the scenes to merge", metavar="ID")],
@@ -226,7 +229,7 @@ class Episodic:
 
         return merge_nodes(self._being, node_ids, summary, feeling, idempotency_key)
 
-    @_tool("Pin a node", ADDS_ONCE, "Hold a scene for ever: it neither ages nor dies.")
+    @_tool("Pin a node", ADDS_ONCE, "Keep a scene for ever: it neither ages nor fades.")
     def pin_node(self, node_id: _NodeId) -> Node:
         """Pin a scene, so that it does not age or fade."""
         from everloom.episodic.scenes import pin_node
@@ -243,14 +246,14 @@ class Episodic:
     @_tool(
         "Trigger a patrol",
         ADDS,
-        """Take the waiting scenes in now, age all others, merge, split, reflect; or go on with an interrupted
+        """Take in the waiting scenes now, age all others, merge, split and reflect; or continue an interrupted
         patrol.""",
     )
     def trigger_patrol(self) -> Patrolled:
         """Run a patrol now, or continue one that was interrupted."""
         return self.run_patrol()
 
-    @_tool("Patrol report", READS, "The newest patrols, step by step: counts, milliseconds, what was skipped and why.")
+    @_tool("Patrol report", READS, "The latest patrols, step by step: counts, milliseconds, what was skipped and why.")
     def patrol_report(self, *, limit: Annotated[int, helps("how many patrols")] = 1) -> tuple[PatrolReport, ...]:
         """Show the latest patrols step by step."""
         from everloom.episodic.patrol import patrol_report
@@ -272,19 +275,19 @@ class Episodic:
         return census(self._being)
 
     def run_patrol(self, progress: Callable[[int], None] = lambda _: None) -> Patrolled:
-        """Run a patrol now, telling somebody of each step."""
+        """Run a patrol now, and report each step to `progress`."""
         from everloom.episodic.patrol import run_patrol
 
         return run_patrol(self._being, self._work, is_asked=True, progress=progress)
 
     def receive(self, sender: str, text: str, key: str) -> None:
-        """Keep a message that another Being sent; the same key is kept once."""
+        """Store a message that another Being sent; the same key is stored once."""
         from everloom.episodic.entries import receive
 
         receive(self._being, sender, text, key)
 
     def calibrate(self, texts: Sequence[CalibrationText] | None = None, *, keep: bool = True) -> Calibrated:
-        """Find this embedder's thresholds from real text: what is given, or what the Being remembers."""
+        """Find this embedder's thresholds from real text: the given texts, or what the Being remembers."""
         from everloom.episodic.calibration import calibrate
 
         return calibrate(self._being, texts, keep=keep)

@@ -1,9 +1,9 @@
 """The verbs of the memory graph, declared once: every surface reads from this class what it offers.
 
-For surfaces: each verb is one of one graph, which the selector `graph` names (the faculty declares it, no verb does).
+For surfaces: each verb works on one graph, named by the selector `graph`, which the faculty declares and no verb does.
 `memory_graphs` is a verb of `Graphs`, which needs no graph. A verb `edge_…` is a command of the group `edge`. `Tags` is
 a list, or one text that the verb itself splits; a flag with a slash is a pair of switches. Holds no rule itself; each
-method names its room and loads it when it is called.
+method imports the module that carries it out when it is called.
 """
 # ruff: noqa: A002, PLR0913  the front matter's names, and as many as it has
 
@@ -51,7 +51,7 @@ _Limit = Annotated[int, helps("maximum number of results", least=1, most=100)]
 _MinImportance = Annotated[float, helps("only memories at least this important", least=0, most=1)]
 _Archived = Annotated[bool, helps("include archived memories")]
 _Relations = Annotated[Sequence[_RelationType] | None, helps("only relations of these types")]
-_Description = Annotated[str | None, Says("why, at length: the edge's own text")]
+_Description = Annotated[str | None, Says("the reason in full: the edge's own text")]
 _Refresh = Annotated[bool, helps("rewrite the page, or only read it", flag="--refresh/--read")]
 _Connect = Annotated[bool | None, helps("relate it to similar memories automatically", flag="--edges/--no-edges")]
 
@@ -59,7 +59,7 @@ _Connect = Annotated[bool | None, helps("relate it to similar memories automatic
 def _tool(
     title: str, effect: Effect, models: str | None = None, *, agent: bool = False
 ) -> Callable[[AnyMethod], AnyMethod]:
-    """Declare a verb that models have as a tool, too: `memory_` and the method's name."""
+    """Declare a verb that is also a tool for models, named `memory_` and the method's name."""
 
     def declare(method: AnyMethod) -> AnyMethod:
         name = f"memory_{method.__name__}"
@@ -92,7 +92,7 @@ class Graph:
         return scan(self._graph, progress=progress)
 
     def import_directory(self, source: Path) -> results.Imported:
-        """Import an existing directory: files as they are, accesses, vectors of the same model."""
+        """Import an existing directory: its files unchanged, access counts, and vectors of the same model."""
         from everloom.graph.operations.importing import import_directory
 
         return import_directory(self._graph, source)
@@ -100,9 +100,9 @@ class Graph:
     @_tool(
         "Store a memory",
         ADDS,
-        """Keep a memory as a markdown file. Relations to what is near are drawn by themselves (auto_edges).
-        steps, pre- and postconditions are for procedures. Recall first: update what is there rather than storing it
-        twice.""",
+        """Store a memory as a markdown file. Relations to similar memories are added automatically (auto_edges).
+        steps, pre- and postconditions are for procedures. Recall first: update an existing memory rather than storing
+        it twice.""",
         agent=True,
     )
     def store(
@@ -146,8 +146,8 @@ class Graph:
     @_tool(
         "Recall",
         READS,
-        """Bring back what a question touches, by meaning and words, strongest first. Faded memories only if
-        archived.""",
+        """Find the memories that match a question, by meaning and words, best match first. Archived memories
+        only if archived is true.""",
         agent=True,
     )
     def recall(
@@ -165,9 +165,9 @@ class Graph:
 
         return recall(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived))
 
-    @_tool("Get a memory", READS, "Read one memory whole, with its relations; reading keeps it alive.")
+    @_tool("Get a memory", READS, "Read a whole memory with its relations; reading slows its decay.")
     def get(self, id: _Id) -> results.Memory:
-        """Read a memory from its file, and count that it was read."""
+        """Read a memory from its file; this counts as an access."""
         from everloom.graph.operations.memories import get
 
         return get(self._graph, id)
@@ -175,8 +175,8 @@ class Graph:
     @_tool(
         "Search memories",
         READS,
-        """List memories by type, tags (all of them) and importance, newest change first; with a query, in its
-        order.""",
+        """List memories by type, tags (all of them) and importance, most recently changed first; with a query, best
+        match first.""",
     )
     def search(
         self,
@@ -196,7 +196,7 @@ class Graph:
     @_tool(
         "Update a memory",
         ADDS_ONCE,
-        """Change what is named of a memory; the rest of its file keeps its bytes. tags replace the old ones.""",
+        """Change the given fields of a memory; the rest of its file stays byte for byte. tags replace the old ones.""",
     )
     def update(
         self,
@@ -214,7 +214,7 @@ class Graph:
         preconditions: _Before = None,
         postconditions: _After = None,
     ) -> results.Changed:
-        """Change a memory; everything that is not named stays byte for byte."""
+        """Change the given fields of a memory; the rest of its file stays byte for byte."""
         from everloom.graph.operations.memories import MemoryFields, update
 
         lists = (steps, preconditions, postconditions)
@@ -230,7 +230,7 @@ class Graph:
     @_tool(
         "Relate two memories",
         ADDS_ONCE,
-        "Draw a relation from one memory to another; the same two and type again changes it.",
+        "Add a relation from one memory to another; the same memories and type again change it.",
     )
     def relate(
         self,
@@ -239,7 +239,7 @@ class Graph:
         type: Annotated[_RelationType, helps("what kind of relation it is")],
         *,
         strength: _Share = None,
-        context: Annotated[str | None, Says("why, in a few words")] = None,
+        context: Annotated[str | None, Says("the reason in a few words")] = None,
         description: _Description = None,
     ) -> results.DrawnEdge:
         """Add a relation between two memories, or change an existing one."""
@@ -248,12 +248,12 @@ class Graph:
         ends = (from_id, to_id)
         return relate(self._graph, ends, type, strength=strength, context=context, description=description)
 
-    @_tool("Related memories", READS, "Follow relations from a memory, up to some hops away.")
+    @_tool("Related memories", READS, "Follow relations from a memory, up to a number of hops.")
     def related(
         self,
         id: _Id,
         *,
-        hops: Annotated[int, helps("how far to follow, 1 to 5", least=1, most=5)] = 1,
+        hops: Annotated[int, helps("how many steps to follow, 1 to 5", least=1, most=5)] = 1,
         types: _Relations = None,
     ) -> list[results.RelatedMemory]:
         """Follow relations from a memory."""
@@ -269,12 +269,12 @@ class Graph:
         return get_edge(self._graph, id)
 
     @_tool(
-        "Search edges", READS, "Find edges by words of their titles or description, by type, or by a memory at one end."
+        "Search edges", READS, "Find edges by words in their titles or description, by type, or by a memory at one end."
     )
     def edge_search(
         self,
         *,
-        query: Annotated[str, helps("words of the titles or the description")] = "",
+        query: Annotated[str, helps("words in the titles or the description")] = "",
         type: Annotated[_RelationType | None, helps("only edges of this type")] = None,
         memory_id: Annotated[str | None, helps("only edges of this memory", flag="--memory", metavar="ID")] = None,
         limit: _Limit = 20,
@@ -284,7 +284,7 @@ class Graph:
 
         return search_edges(self._graph, query, kind=type, memory=memory_id, limit=limit)
 
-    @_tool("Update an edge", ADDS_ONCE, "Change an edge; both memories' sides follow.")
+    @_tool("Update an edge", ADDS_ONCE, "Change an edge; both memories' sides are updated.")
     def edge_update(
         self,
         id: _EdgeId,
@@ -305,7 +305,7 @@ class Graph:
 
         return delete_edge(self._graph, id)
 
-    @_tool("Note an episode", ADDS, "Add an entry to today's diary, which is only ever added to.")
+    @_tool("Note an episode", ADDS, "Add an entry to today's diary, which is append-only.")
     def episode(
         self,
         title: Annotated[str, helps("what happened, in one line")],
@@ -339,7 +339,9 @@ class Graph:
         return reflect(self._graph, dry_run=dry_run)
 
     @_tool(
-        "Reflection page", ADDS_ONCE, "REFLECTION.md: themes, patterns across projects, most read, insights, merges."
+        "Reflection page",
+        ADDS_ONCE,
+        "REFLECTION.md: themes, patterns across projects, most-read memories, insights, merges.",
     )
     def reflection(self, *, refresh: _Refresh = True) -> results.Page:
         """Write REFLECTION.md: themes, patterns and insights."""
@@ -349,7 +351,7 @@ class Graph:
 
         return (None if refresh else read_page(self._graph, REFLECTION)) or write_reflection(self._graph)
 
-    @_tool("Core page", ADDS_ONCE, "CORE.md: the memories that are most alive, on one page.")
+    @_tool("Core page", ADDS_ONCE, "CORE.md: the most active memories, on one page.")
     def core(self, *, refresh: _Refresh = True) -> results.Page:
         """Write CORE.md, which lists the most active memories."""
         from everloom.graph.kinds import CORE
@@ -357,7 +359,7 @@ class Graph:
 
         return (None if refresh else read_page(self._graph, CORE)) or write_core(self._graph)
 
-    @_tool("Tags", READS, "Count tags, count those beside one, or suggest tags that a memory lacks.")
+    @_tool("Tags", READS, "Count tags, count those that occur with one, or suggest tags for a memory.")
     def tags(
         self,
         *,
@@ -367,9 +369,9 @@ class Graph:
         tag: Annotated[
             str | None, Says("for related: the tags that occur together with this one", flag="--related")
         ] = None,
-        id: Annotated[str | None, Says("for suggest: the tags that this memory lacks", flag="--suggest")] = None,
+        id: Annotated[str | None, Says("for suggest: tags that this memory may lack", flag="--suggest")] = None,
     ) -> list[results.TagCount] | results.SuggestedTags:
-        """List tags, the tags that occur with one, or tags that a memory may lack."""
+        """List all tags, the tags that occur with one, or tags that a memory may lack."""
         from everloom.errors import Rejected
         from everloom.graph.operations.suggestions import list_tags, tags_for
 
@@ -379,7 +381,7 @@ class Graph:
             raise Rejected(f"{action} needs {'a tag' if action == 'related' else 'an id'}", hint="give it")
         return list_tags(self._graph, tag) if id is None else tags_for(self._graph, id)
 
-    @_tool("Statistics", READS, "Count memories by type and state, edges and tags; tell which files cannot be read.")
+    @_tool("Statistics", READS, "Count memories by type and state, edges and tags; list files that cannot be read.")
     def stats(self) -> results.GraphStats:
         """Count memories, edges and tags, and list files that cannot be read."""
         from everloom.graph.index.catalog import stats
@@ -397,7 +399,7 @@ class Graph:
     def merge(
         self,
         keep: Annotated[str, Says("the memory that stays")],
-        duplicate: Annotated[str, Says("the memory that is folded into it")],
+        duplicate: Annotated[str, Says("the memory that is merged into it")],
     ) -> results.MergedMemory:
         """Merge one memory into another."""
         from everloom.graph.operations.memories import merge

@@ -1,7 +1,7 @@
-"""The mind of one workspace, and its verbs: the archive, the notes, the status, what is said at a later time.
+"""The mind of one workspace, and its verbs: the archive, the notes, the status, scheduled messages.
 
-The class is the declaration that every surface reads. It composes the rooms and holds no rule itself. Talking is no
-verb: a conversation has channels for that. A result with words of its own (`__str__`) is told to the agent in them.
+The class is the declaration that every surface reads. It composes the modules and holds no rule itself. Talking is no
+verb: a conversation has channels for that. The agent reads a result as its own text (`__str__`) if it has one.
 """
 
 from __future__ import annotations
@@ -28,31 +28,35 @@ NoteName = Annotated[str, Says("such as MEMORY.md, daily/2026-11-16.md or projec
 MaybeNote = Annotated[str | None, Says("such as MEMORY.md, daily/2026-11-16.md or projects/boat.md", metavar="NAME")]
 Body = Annotated[str, Says("the whole text of the note; never empty")]
 Addition = Annotated[str, Says("what to add; never empty")]
-Replace = Annotated[bool, Says("allow a cut of more than half")]
+Replace = Annotated[bool, Says("allow the text to become less than half as long")]
 Words = Annotated[str, Says("what the person will read")]
-DueAt = Annotated[str, Says("local: 2026-11-16T09:30, or 09:30 for the next time it is so", metavar="TIME")]
+DueAt = Annotated[str, Says("local time: 2026-11-16T09:30, or 09:30 for its next occurrence", metavar="TIME")]
 Every = Annotated[Literal["daily", "weekdays", "weekly"] | None, Says("repeat it at this interval")]
 ScheduledId = Annotated[int, Says("the number of the message", metavar="ID")]
 VersionNumber = Annotated[int, Says("the number of the version", metavar="VERSION")]
-Before = Annotated[int | None, Says("older than this message", metavar="ID")]
+Before = Annotated[int | None, Says("only messages older than this one", metavar="ID")]
 Holding = Annotated[
-    str | None, Says("only messages that hold these words, however old", flag="--search", metavar="WORDS")
+    str | None, Says("only messages that contain these words, however old", flag="--search", metavar="WORDS")
 ]
-Limit = Annotated[int, Says("how many at most", is_plain=True, least=1, most=1_000)]
+Limit = Annotated[int, Says("maximum number of results", is_plain=True, least=1, most=1_000)]
 
 
 def _tool(title: str, effect: Effect, models: str, *, agent: bool = True) -> Callable[[AnyMethod], AnyMethod]:
-    """Declare a verb that is a tool over MCP and, mostly, of the agent itself; its commands have another shape."""
+    """Declare a verb that is a tool over MCP and, unless `agent` is false, of the agent; its commands are hand-made."""
     return verb(title, effect, tools=("mind",), models=models, agent=agent, cli=False)
 
 
 class Mind:
-    """One workspace's mind; keep it, for the system prompt is cached in it."""
+    """One workspace's mind; reuse it, because it caches the system prompt."""
 
     def __init__(self, setup: MindSetup) -> None:
         self.setup = setup
 
-    @_tool("Search memory", READS, "Past exchanges of the conversation and facts learnt from it, with dates and ids.")
+    @_tool(
+        "Search memory",
+        READS,
+        "Search past exchanges of the conversation and facts learnt from it; returns dates and ids.",
+    )
     def search_memory(self, query: Query, search_type: Where = "both") -> results.FoundInArchive:
         """Search past exchanges and facts, as the agent does."""
         return results.FoundInArchive(self.archive.search(query, search_type))
@@ -60,8 +64,8 @@ class Mind:
     @_tool(
         "Update status",
         ADDS_ONCE,
-        "Merge an object into status.json, deep; each changed field is stamped with the time, null removes one. "
-        "Answers the whole status.",
+        "Merge an object deeply into status.json; each changed field is stamped with the time, null removes a field. "
+        "Returns the whole status.",
     )
     def update_status(self, updates: Updates) -> Mapping[str, Any]:
         """Update status.json, the record of how things stand; each change is stamped with its time."""
@@ -73,7 +77,7 @@ class Mind:
         return self.notes.names()
 
     @_tool(
-        "Read a note", READS, "One note whole; body is null when there is none. Without a name, body lists the notes."
+        "Read a note", READS, "Read a whole note; body is null if there is none. Without a name, body lists the notes."
     )
     def read_note(self, name: MaybeNote = None) -> results.NoteText:
         """Read a note."""
@@ -84,15 +88,17 @@ class Mind:
     @_tool(
         "Write a note",
         DESTROYS,
-        "Write a note anew, whole. Every version is kept; an empty body is refused, and so is a text less than half as "
-        "long as the note, unless replace is true.",
+        "Replace the whole text of a note. Every version is kept. An empty body is refused, and so is a text less than "
+        "half as long as the note, unless replace is true.",
     )
     def write_note(self, name: NoteName, body: Body, replace: Replace = False) -> results.NoteWritten:
         """Replace the text of a note; earlier versions are kept."""
         return _written(self.notes.write(name, body, replace=replace))
 
     @_tool(
-        "Append to a note", ADDS, "Add to the end of a note, making it on first use. Without a name, to today's page."
+        "Append to a note",
+        ADDS,
+        "Add to the end of a note, which is created on first use. Without a name, to today's page.",
     )
     def append_note(self, text: Addition, name: MaybeNote = None) -> results.NoteWritten:
         """Add lines to the end of a note."""
@@ -101,19 +107,19 @@ class Mind:
     @_tool(
         "Schedule a message",
         ADDS,
-        "Have the agent send a message at a time to come, exactly as it is written here, where the person last wrote "
-        "from.",
+        "Have the agent send a message at a later time, exactly as written here, on the channel where the person last "
+        "wrote.",
     )
     def schedule_message(self, text: Words, at: DueAt, every: Every = None) -> Scheduled:
         """Schedule a message that the agent will send."""
         return self.schedule.add(text, at, every or "")
 
-    @_tool("List scheduled messages", READS, "What will be said, and when.")
+    @_tool("List scheduled messages", READS, "List the messages that will be sent, and when.")
     def list_scheduled(self) -> Sequence[Scheduled]:
         """List scheduled messages."""
         return self.schedule.waiting()
 
-    @_tool("Cancel a scheduled message", DESTROYS, "Take a scheduled message back.")
+    @_tool("Cancel a scheduled message", DESTROYS, "Cancel a scheduled message.")
     def cancel_scheduled(self, id: ScheduledId) -> results.Cancelled:  # noqa: A002  the contract's name
         """Cancel a scheduled message."""
         self.schedule.cancel(id)
@@ -167,14 +173,14 @@ class Mind:
 
     @cached_property
     def archive(self) -> Archive:
-        """Reach what was said long ago, and what was learnt from it."""
+        """Reach past exchanges, and the facts learnt from them."""
         from everloom.mind.learning import Archive
 
         return Archive(self.setup)
 
     @cached_property
     def schedule(self) -> Schedule:
-        """Reach the messages that will be sent at a time."""
+        """Reach the scheduled messages."""
         from everloom.mind.initiative import Schedule
 
         return Schedule(self.setup)

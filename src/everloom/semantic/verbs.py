@@ -1,4 +1,4 @@
-"""The verbs of semantic memory: what each is called, takes and answers, and the room that carries it out.
+"""The verbs of semantic memory: the name, parameters and result of each, and the module that carries it out.
 
 The one list from which every surface reads what it offers. Holds no rule itself. A write is one transaction, and an
 error writes nothing.
@@ -33,7 +33,7 @@ Text = Annotated[str, Says(metavar="TEXT")]
 Id = Annotated[int, Says(metavar="ID")]
 Ids = Annotated[Sequence[int], Says(metavar="ID")]
 Sources = Annotated[Sequence[int] | None, helps("observations it is based on", flag="--source", metavar="ID")]
-SeenThrough = Annotated[int | None, Says("as_of_id of what you read", metavar="ID")]
+SeenThrough = Annotated[int | None, Says("the as_of_id of what you read", metavar="ID")]
 Reason = Annotated[str | None, helps("why", flag="--reason")]
 Alias = Annotated[str, Says(metavar="ALIAS")]
 Duplicate = Annotated[str, Says(metavar="DUPLICATE")]
@@ -41,7 +41,7 @@ Tags = Annotated[Sequence[str], Says(metavar="[TAG]")]
 Summary = Annotated[str, Says(metavar="SUMMARY")]
 Limit = Annotated[int, helps("maximum number of results", flag="--limit")]
 Mode = Annotated[SearchMode, helps("what to search by", flag="--mode")]
-Version = Annotated[int | None, Says("version you read; conflict if it moved on", metavar="NUMBER")]
+Version = Annotated[int | None, Says("the version you read; fails if there is a newer one", metavar="NUMBER")]
 Key = Annotated[str | None, Says("makes the call safe to repeat", metavar="KEY", is_plumbing=True)]
 
 
@@ -56,8 +56,8 @@ class SemanticPolicy:
 class Semantic:
     """What a workspace knows, as one session sees it.
 
-    `idempotency_key` makes a write safe to repeat; `expected_version` makes it fail with a Conflict that shows the
-    present state when somebody else was faster.
+    `idempotency_key` makes a write safe to repeat; `expected_version` makes it fail, with a Conflict that shows the
+    current state, if somebody else has written in the meantime.
     """
 
     def __init__(self, op: Operation, policy: SemanticPolicy = SemanticPolicy()) -> None:  # noqa: B008  it is frozen
@@ -69,7 +69,7 @@ class Semantic:
         READS,
         tools=_CORE,
         models="""Call first in a conversation and after a compaction: who you are (soul), how to work (protocol), where
-        things stand (orientation), what waits for consolidation. Starts the seen log afresh.""",
+        things stand (orientation), what is waiting for consolidation. Clears the seen log.""",
     )
     def orient(self) -> results.Orientation:
         """Show who you are, how you work and where things stand."""
@@ -83,16 +83,17 @@ class Semantic:
         tools=_CORE,
         agent=True,
         models="""Associative recall on one topic or several; call it often. Leaves out what this conversation was
-        shown. A missing or wrong last_token means that your context was compacted: then everything may come again.""",
+        already shown. A missing or wrong last_token means that your context was compacted: then anything may come
+        again.""",
     )
     def bring_to_mind(
         self,
         topic_or_context: Annotated[str | Sequence[str], Says(metavar="TOPIC")],
         *,
-        last_token: Annotated[int | None, Says("heartbeat_token of your last call", metavar="TOKEN")] = None,
-        include_seen: Annotated[bool, helps("also what was already shown")] = False,
+        last_token: Annotated[int | None, Says("the heartbeat_token of your last call", metavar="TOKEN")] = None,
+        include_seen: Annotated[bool, helps("include what was already shown")] = False,
     ) -> results.BroughtToMind:
-        """Bring up what these topics call to mind and this session has not seen yet."""
+        """Recall what these topics bring to mind and this session has not seen yet."""
         from everloom.semantic.recall.retrieval import bring_to_mind
 
         return bring_to_mind(self._op, topic_or_context, last_token, include_seen, self._policy.seen_gap)
@@ -120,14 +121,14 @@ class Semantic:
 
     @verb("Open around a subject", READS, tools=_CORE)
     def open_around(self, subject_name: Subject, *, limit: Limit = 50) -> results.Neighborhood:
-        """List a subject's neighbours, by how much is tagged with both."""
+        """List a subject's neighbours, those with the most items in common first."""
         from everloom.semantic.recall.intersections import open_around
 
         return open_around(self._op, subject_name, limit)
 
     @verb("Open an intersection", READS, tools=_CORE)
     def open_intersection(self, subject_a: Subject, subject_b: Other, *, limit: Limit = 200) -> results.Intersection:
-        """Show everything that is tagged with both subjects: that is their relationship."""
+        """Show everything that is tagged with both subjects: their relationship."""
         from everloom.semantic.recall.intersections import open_intersection
 
         return open_intersection(self._op, subject_a, subject_b, limit)
@@ -137,9 +138,9 @@ class Semantic:
         ADDS_ONCE,
         tools=_CORE,
         agent=True,
-        models="""Keep one observation for good. Tag only subjects that it is about; a new name makes a subject
-        (subjects_created), one like another shows in similar_subjects. related_to claims direct evidence for an
-        understanding, not nearness: when in doubt leave it out. The same text is kept once.""",
+        models="""Store one observation permanently. Tag only subjects that it is about; a new name creates a subject
+        (subjects_created), and names like it are listed in similar_subjects. related_to claims direct evidence for an
+        understanding, not mere similarity: when in doubt, leave it out. The same text is stored once.""",
     )
     def remember(
         self,
@@ -148,7 +149,9 @@ class Semantic:
         *,
         kind: Annotated[str | None, Says("fact, inference, preference, task_state or reflection")] = None,
         confidence: Annotated[float | None, Says("from 0 to 1")] = None,
-        related_to: Annotated[Sequence[int] | None, Says("understandings it bears on", metavar="ID")] = None,
+        related_to: Annotated[
+            Sequence[int] | None, Says("understandings that it is evidence for", metavar="ID")
+        ] = None,
         observed_at: Annotated[datetime | None, helps("when it was observed", metavar="DATE")] = None,
         idempotency_key: Key = None,
     ) -> results.Remembered:
@@ -169,8 +172,8 @@ class Semantic:
         "Update an understanding",
         ADDS,
         tools=_CORE,
-        models="""Revise an understanding (also soul, protocol, orientation): the new one supersedes it, history is
-        kept. Without subject_names it keeps its subjects.""",
+        models="""Revise an understanding (also soul, protocol, orientation): the new one supersedes it, and
+        its history is kept. Without subject_names it keeps its subjects.""",
     )
     def update_understanding(  # noqa: PLR0913  the contract's parameters
         self,
@@ -220,12 +223,14 @@ class Semantic:
         limit: Limit = 10,
         active_within_hours: Annotated[float, helps("hours to look back", flag="--active-within-hours")] = 24.0,
         *,
-        after: Annotated[datetime | None, Says("began then or later; replaces the hours", metavar="DATE")] = None,
+        after: Annotated[
+            datetime | None, Says("only sessions that began then or later; replaces the hours", metavar="DATE")
+        ] = None,
         before: Annotated[
             datetime | None, helps("only sessions that began at this time or earlier", metavar="DATE", ends_day=True)
         ] = None,
     ) -> tuple[results.SessionSummary, ...]:
-        """List the conversations of this workspace, the latest active first."""
+        """List the conversations of this workspace, most recently active first."""
         from everloom.semantic.recall.sessions import list_sessions
 
         return list_sessions(self._op, limit, active_within_hours, after, before)
@@ -245,11 +250,11 @@ class Semantic:
         summary: Summary,
         content: Annotated[str | None, Says(metavar="TEXT")] = None,
         *,
-        session_id: Annotated[str | None, Says("this one if left out", flag="--of", metavar="SESSION")] = None,
+        session_id: Annotated[str | None, Says("this session if left out", flag="--of", metavar="SESSION")] = None,
         expected_version: Version = None,
         idempotency_key: Key = None,
     ) -> results.DescribedSession:
-        """Write, or rewrite, the one note on what a conversation was about."""
+        """Write or replace the note on what a conversation was about."""
         from everloom.semantic.understanding.understandings import describe_session
 
         return describe_session(self._op, summary, content, session_id, expected_version, idempotency_key)
@@ -258,7 +263,7 @@ class Semantic:
     def create_subjects(
         self, subjects: Annotated[Sequence[NewSubject], Says(metavar="SUBJECT")], *, idempotency_key: Key = None
     ) -> tuple[results.CreatedSubject, ...]:
-        """Create subjects before anything is known about them; all or none, and no name or alias may be taken."""
+        """Create subjects before anything is known about them; all or none, and every name and alias must be free."""
         from everloom.semantic.evidence.subjects import create_subjects
 
         return create_subjects(self._op, subjects, idempotency_key)
@@ -341,7 +346,7 @@ class Semantic:
 
     @verb("Delete observations", DESTROYS, tools=_FULL)
     def delete_observations(self, ids: Ids, *, idempotency_key: Key = None) -> results.DeletedObservations:
-        """Delete mistakes of this conversation, before the next consolidation begins; says why others stay."""
+        """Delete mistakes of this conversation until the next consolidation begins; reports what stays, and why."""
         from everloom.semantic.evidence.retraction import delete_observations
 
         return delete_observations(self._op, ids, idempotency_key)
@@ -377,8 +382,8 @@ class Semantic:
         "Create an understanding",
         ADDS,
         tools=_FULL,
-        models="""Write what is understood of one subject, or of what two or more mean to each other. Supersedes the
-        active one of the same kind and subjects.""",
+        models="""Write what is understood about one subject, or about what several mean to each other. Supersedes
+        the active understanding of the same kind and subjects.""",
     )
     def create_understanding(  # noqa: PLR0913  the contract's parameters
         self,
@@ -386,7 +391,9 @@ class Semantic:
         content: Text,
         summary: Annotated[str, helps("its summary", flag="--summary")],
         *,
-        kind: Annotated[WrittenKind | None, helps("which kind, if the number of subjects does not say it")] = None,
+        kind: Annotated[
+            WrittenKind | None, helps("the kind, if it does not follow from the number of subjects")
+        ] = None,
         source_observation_ids: Sources = None,
         reason: Reason = None,
         seen_through_id: SeenThrough = None,
@@ -395,7 +402,7 @@ class Semantic:
     ) -> results.CreatedUnderstanding:
         """Write an understanding of one subject, or of what several have in common.
 
-        It supersedes the active one of the same kind and subjects; `expected_version` 0 says that there is none.
+        It supersedes the active one of the same kind and subjects; `expected_version` 0 means that there is none yet.
         """
         from everloom.semantic.understanding.understandings import NewText, create
 
@@ -412,7 +419,7 @@ class Semantic:
 
     @verb("Get an understanding's history", READS, tools=_FULL)
     def get_understanding_history(self, understanding_id: Id) -> tuple[results.Understanding, ...]:
-        """Show an understanding and all that it supersedes, newest first."""
+        """Show an understanding and everything that it supersedes, newest first."""
         from everloom.semantic.understanding.understandings import get_history
 
         return get_history(self._op, understanding_id)
@@ -465,7 +472,7 @@ class Semantic:
         *,
         reviewed_intersections: Annotated[
             Sequence[tuple[str, str]],
-            Says("pairs of subjects that need none", flag="--pair", metavar="SUBJECT OTHER"),
+            Says("pairs of subjects that need no change", flag="--pair", metavar="SUBJECT OTHER"),
         ] = (),
         idempotency_key: Key = None,
     ) -> consolidated.FinishedConsolidation:
@@ -476,7 +483,7 @@ class Semantic:
 
     @verb("Find similar subjects", READS, tools=_FULL)
     def find_similar_subjects(
-        self, *, limit: Limit = 20, min_score: Annotated[float, helps("the least similarity to report")] = 0.75
+        self, *, limit: Limit = 20, min_score: Annotated[float, helps("the minimum similarity to report")] = 0.75
     ) -> tuple[results.SubjectPair, ...]:
         """List similar subjects that share little: candidates for merging or for shared tags."""
         from everloom.semantic.recall.intersections import find_similar
@@ -487,7 +494,7 @@ class Semantic:
     def merge_subjects(
         self, primary: Subject, duplicate: Duplicate, *, expected_version: Version = None, idempotency_key: Key = None
     ) -> results.MergedSubjects:
-        """Make two subjects one: all of the duplicate moves to primary, its name becomes an alias. Cannot be undone."""
+        """Merge two subjects: all of the duplicate moves to primary, its name becomes an alias. Cannot be undone."""
         from everloom.semantic.evidence.merging import merge
 
         return merge(self._op, primary, duplicate, expected_version, idempotency_key)
