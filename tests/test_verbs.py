@@ -48,11 +48,23 @@ def test_without_being_asked_for_they_are_not_there(place: Workspace) -> None:
         faculty_tools(["memory"], place)
 
 
-@pytest.mark.parametrize("given", [{}, {"query": 7}, {"query": "x", "graph": 3}, {"query": None}])
-def test_what_a_model_gives_is_checked(place: Workspace, given: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("tool", "given", "fault"),
+    [
+        ("recall", {}, "question_or_subject_name: Field required"),
+        ("recall", {"question_or_subject_name": 7}, "question_or_subject_name: Input should be a valid string"),
+        ("recall", {"question_or_subject_name": "x", "limit": 3}, "recall takes no limit"),
+        ("recall", {"question_or_subject_name": None}, "question_or_subject_name: Input should be a valid string"),
+        ("remember", {"subject_names": [], "content": "x"}, "subject"),
+        ("memory_recall", {"query": "x", "graph": 3}, "memory_recall takes no graph"),
+    ],
+)
+def test_what_a_model_gives_is_checked(place: Workspace, tool: str, given: dict[str, object], fault: str) -> None:
     tools = {each.tool.name: each for each in faculty_tools(SWITCHED, place)}
-    with pytest.raises(Rejected, match=r"query|graph"):
-        tools["memory_recall"].use(given)
+    with pytest.raises(Rejected) as caught:
+        tools[tool].use(given)
+    assert fault in caught.value.message
+    assert caught.value.hint
 
 
 def test_a_long_answer_is_cut() -> None:

@@ -199,6 +199,19 @@ def test_the_deadline_bounds_all_attempts_together() -> None:
     assert waits[0] <= 2
 
 
+def test_a_wait_beyond_the_longest_is_not_begun() -> None:
+    tries: list[float] = []
+    slept: list[float] = []
+
+    def attempt(timeout: float) -> None:
+        tries.append(timeout)
+        raise ProviderBusy("busy", retry_after=40)
+
+    with pytest.raises(ProviderBusy):
+        persist(attempt, RetryPolicy(attempts=3, longest_wait=30, deadline=600), sleep=slept.append)
+    assert (len(tries), slept) == (1, [])
+
+
 def test_waits_grow_with_jitter_up_to_the_longest() -> None:
     patience = RetryPolicy(first_wait=1, longest_wait=10)
     assert 0.5 <= patience.wait(1, None) <= 1
