@@ -40,6 +40,17 @@ def test_verbs_of_other_faculties_are_tools_when_they_are_switched_on(place: Wor
 
 
 @pytest.mark.promise("mind.faculties")
+def test_the_agent_is_shown_what_comes_to_mind_and_nothing_of_tokens(place: Workspace) -> None:
+    place.semantic.remember(["James"], "James sails.")
+    tool = next(each for each in place.mind.tools() if each.tool.name == "bring_to_mind")
+    for _ in range(2):  # also what was shown before
+        (found,) = json.loads(tool.use({"topic_or_context": "sailing"}))
+        assert found["content"] == "James sails."
+    assert list(tool.tool.schema["properties"]) == ["topic_or_context"]
+    assert "last_token" not in tool.tool.description
+
+
+@pytest.mark.promise("mind.faculties")
 def test_without_being_asked_for_they_are_not_there(place: Workspace) -> None:
     place.loom.settings = Settings()
     names = {each.tool.name for each in place.mind.tools()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -24,8 +24,26 @@ SWITCHED = ("semantic", "episodic", "graph")
 # A tool's answer is read by a model that pays for each word, and a score's fifth digit tells it nothing.
 MOST_CHARACTERS = 12_000
 _DIGITS = 4
-# What the agent does not choose. A conversation that goes on for ever would soon have been shown everything once.
-_FIXED: dict[str, dict[str, Any]] = {"bring_to_mind": {"include_seen": True, "last_token": None}}
+
+
+@dataclass(frozen=True, slots=True)
+class _AgentForm:
+    """How a verb differs for the agent: arguments that it does not choose, what it is told, the field it is shown."""
+
+    fixed: Mapping[str, Any]
+    description: str
+    shown: str
+
+
+# A conversation that goes on for ever would soon have been shown everything once. What has been seen is therefore no
+# matter for the agent, and neither are the token and the compaction note by which other clients keep track of it.
+_AGENT_FORMS = {
+    "bring_to_mind": _AgentForm(
+        fixed={"include_seen": True, "last_token": None},
+        description="Associative recall on one topic or several, strongest first; call it often.",
+        shown="results",
+    )
+}
 
 
 def faculty_tools(names: Iterable[str], workspace: Any) -> list[AgentTool]:
@@ -44,13 +62,16 @@ def verb_tools(faculty: object, zone: ZoneInfo) -> list[AgentTool]:
 
 
 def _tool_of(verb: Verb, faculty: object, zone: ZoneInfo) -> AgentTool:
-    fixed = _FIXED.get(verb.name, {})
+    form = _AGENT_FORMS.get(verb.name)
+    fixed = form.fixed if form else {}
     arguments = Arguments(verb.tool, [each for each in verb.parameters if each.name not in fixed])
 
     def use(given: Mapping[str, Any]) -> str:
-        return write_answer(getattr(faculty, verb.name)(**arguments.read(given, zone), **fixed))
+        answer = getattr(faculty, verb.name)(**arguments.read(given, zone), **fixed)
+        return write_answer(getattr(answer, form.shown) if form else answer)
 
-    return AgentTool(ToolSpec(verb.tool, verb.description, {**arguments.schema, "additionalProperties": False}), use)
+    description = form.description if form else verb.description
+    return AgentTool(ToolSpec(verb.tool, description, {**arguments.schema, "additionalProperties": False}), use)
 
 
 def write_answer(value: object) -> str:
