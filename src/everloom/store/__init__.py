@@ -1,7 +1,7 @@
-"""Where everything is kept: one contract, two engines, one schema.
+"""The database: one contract, two engines, one schema.
 
 Owns connections, transactions, SQL text, migrations, the word index and the vectors. Refuses to know what an
-observation or a scene is: a faculty names a statement and gives it values.
+observation or a scene is: a faculty names a statement and passes values to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which engine a URL means. Knows the form of addresses and nothing of what is behind them."""
+"""Choosing the engine for a URL. Knows the syntax of store addresses and nothing about the engines behind them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FORMS = "sqlite:///path/to/loom.db or postgresql://user@host/database"
 
 
 def open_store(url: str, clock: Clock) -> Store:
-    """Open the database that a URL names, creating or migrating it as needed."""
+    """Open the database at a URL, creating or migrating it as needed."""
     scheme = urlsplit(url).scheme
     if scheme == "sqlite":
         from everloom.store.sqlite import SqliteStore  # noqa: PLC0415  engines load only when used
@@ -30,7 +30,7 @@ def open_store(url: str, clock: Clock) -> Store:
 
 
 def sqlite_path(url: str) -> Path:
-    """Read the file name out of a `sqlite:///` URL."""
+    """Extract the file path from a `sqlite:///` URL."""
     path = unquote(url.removeprefix("sqlite:").removeprefix("//"))
     if path.startswith("/~") or (len(path) > 2 and path[2] == ":"):
         path = path[1:]
@@ -40,7 +40,7 @@ def sqlite_path(url: str) -> Path:
 
 
 def redact(url: str) -> str:
-    """Write a URL without its password, wherever that stands in it."""
+    """Mask the password in a URL, whether it is in the user info or in the query."""
     parts = urlsplit(url)
     if not parts.password and "password=" not in parts.query:
         return url

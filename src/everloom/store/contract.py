@@ -1,4 +1,4 @@
-"""What an engine promises: units of work, named statements, fresh ids, candidates by words and by vectors.
+"""The contract of an engine: units of work, named statements, fresh ids, candidates by words and by vectors.
 
 Pure types: knows neither SQLite nor PostgreSQL.
 """
@@ -22,7 +22,7 @@ Params = Mapping[str, Value | Sequence[int] | Sequence[str]]
 
 
 class Row(Protocol):
-    """One row of an answer, read by column name."""
+    """One row of a result, read by column name."""
 
     def __getitem__(self, column: str, /) -> Any:
         """Read one column."""
@@ -31,7 +31,7 @@ class Row(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Which documents a search may see: kinds, when they happened, and as of when (microseconds)."""
+    """Limits on the documents that a search may see: kinds, when they happened, and as of when (microseconds)."""
 
     kinds: tuple[str, ...] | None = None
     happened_from: int = -FOREVER
@@ -40,12 +40,12 @@ class Reach:
 
     @property
     def is_present(self) -> bool:
-        """Say whether the search is about what is believed now."""
+        """Whether the search is about the present rather than an earlier moment."""
         return self.as_of == FOREVER
 
     @property
     def params(self) -> dict[str, Value | Sequence[str]]:
-        """Write the reach as the parameters that statements take."""
+        """The reach as parameters for a statement."""
         return {
             "every_kind": int(self.kinds is None),
             "kinds": self.kinds or (),
@@ -59,7 +59,7 @@ EVERYTHING = Reach()
 
 
 class VectorHit(NamedTuple):
-    """A document near a probe, its cosine similarity, and the perspective that brought it nearest."""
+    """A document near a probe, its cosine similarity, and the perspective with the highest one."""
 
     item_id: int
     similarity: float
@@ -68,27 +68,27 @@ class VectorHit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A question as vectors: one for each perspective, all made by one model."""
+    """A query as vectors: one for each perspective, all made by one model."""
 
     model_id: int
     vectors: Mapping[int, np.ndarray]
 
 
 class Unit(Protocol):
-    """One transaction in one workspace. Every statement gets `:workspace` from it; nothing else can be named."""
+    """One transaction in one workspace. It fills in `:workspace` in every statement, so no other can be reached."""
 
     @property
     def engine(self) -> Literal["sqlite", "postgresql"]:
-        """Say which engine carries it out."""
+        """The engine that runs the statements."""
         ...
 
     @property
     def workspace(self) -> int:
-        """Say which workspace this unit is bound to."""
+        """The id of the workspace that this unit is bound to."""
         ...
 
     def run(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> int:
-        """Run a named statement and say how many rows it changed."""
+        """Run a named statement and return how many rows it changed."""
         ...
 
     def many(self, name: str, rows: Iterable[Mapping[str, Value]], /) -> None:
@@ -96,11 +96,11 @@ class Unit(Protocol):
         ...
 
     def one(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> Row | None:
-        """Answer the first row, if there is one."""
+        """Return the first row, or None."""
         ...
 
     def all(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> list[Row]:
-        """Answer every row."""
+        """Return every row."""
         ...
 
     def ids(self, count: int) -> Sequence[int]:
@@ -108,31 +108,31 @@ class Unit(Protocol):
         ...
 
     def index_words(self, item_ids: Sequence[int]) -> None:
-        """Bring the documents' words into the word index."""
+        """Add the documents' words to the word index."""
         ...
 
     def unindex_words(self, item_ids: Sequence[int]) -> None:
-        """Take the documents' words, as they stand in their rows, out of the word index."""
+        """Remove the documents' words, as their rows now list them, from the word index."""
         ...
 
     def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
-        """Find the documents that hold any of the weighted terms, best first by the engine's own measure."""
+        """Find the documents that contain any of the weighted terms, best first by the engine's own measure."""
         ...
 
     def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
-        """Keep one vector for each document, in place of an older one."""
+        """Store one vector for each document, replacing an older one."""
         ...
 
     def retire_vectors(self, item_ids: Sequence[int]) -> None:
-        """Leave the documents' vectors to questions about the past."""
+        """Hide the documents' vectors from all searches except those about the past."""
         ...
 
     def forget_vectors(self, item_ids: Sequence[int]) -> None:
-        """Take the vectors from documents whose text changed, until they get new ones."""
+        """Discard the vectors of documents whose text changed; they have none until new ones are stored."""
         ...
 
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
-        """Find the documents nearest to the probe, best over its perspectives."""
+        """Find the documents nearest to the probe, each by its best perspective."""
         ...
 
     def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
@@ -140,25 +140,25 @@ class Unit(Protocol):
         ...
 
     def vectors(self, model_id: int, perspective_id: int, item_ids: Sequence[int]) -> dict[int, np.ndarray]:
-        """Read the documents' own vectors of one model and perspective; those without one are absent."""
+        """Read the documents' stored vectors for one model and perspective; those without one are absent."""
         ...
 
     def rows_of(self, table: str) -> Iterator[dict[str, Value]]:
-        """Read a table whole, for a copy: only this workspace's rows where it has any; vectors as float16 bytes."""
+        """Read a whole table for a copy, or this workspace's rows of it; vectors are float16 bytes."""
         ...
 
     def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
-        """Write rows as `rows_of` reads them."""
+        """Insert rows in the form that `rows_of` yields."""
         ...
 
     def clear(self, table: str) -> None:
-        """Erase this workspace's rows of a table."""
+        """Delete this workspace's rows from a table."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StoreHealth:
-    """What an engine says of itself: `problems` is empty when all is well."""
+    """The result of an engine's self-check; `problems` is empty when it found none."""
 
     engine: Literal["sqlite", "postgresql"]
     version: str
@@ -172,20 +172,20 @@ class Store(Protocol):
 
     @property
     def engine(self) -> Literal["sqlite", "postgresql"]:
-        """Say which engine this is."""
+        """The name of the engine."""
         ...
 
     @property
     def address(self) -> str:
-        """Say where it is, without any password."""
+        """The location of the database, without any password."""
         ...
 
     def read(self, workspace: int) -> AbstractContextManager[Unit]:
-        """Begin a unit of work that sees one moment and changes nothing."""
+        """Begin a read-only unit of work that sees a single snapshot."""
         ...
 
     def write(self, workspace: int) -> AbstractContextManager[Unit]:
-        """Begin a unit of work that is kept whole when the block ends, and not at all when it raises."""
+        """Begin a unit of work that commits when the block ends and rolls back when it raises."""
         ...
 
     def health(self) -> StoreHealth:
@@ -193,13 +193,13 @@ class Store(Protocol):
         ...
 
     def maintain(self, workspace: int) -> list[str]:
-        """Do the engine's own upkeep for a workspace that has grown; the answer says what was done."""
+        """Do the engine's own maintenance for a workspace that has grown; return what was done."""
         ...
 
     def backup(self, target: Path) -> None:
-        """Write a consistent copy to `target` while others go on reading and writing."""
+        """Write a consistent copy to `target` while others continue to read and write."""
         ...
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         ...

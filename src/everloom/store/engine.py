@@ -1,8 +1,8 @@
-"""What both engines share: idle connections, what a word index counts, and rows as values.
+"""Code that both engines share: the connection pool, the counts of the word index, and rows as dataclasses.
 
-Owns how many connections there are and to which process they belong; they are handed out last in, first out. Knows the
-two ways in which every table writes what SQL has no type of its own for: an instant as microseconds, a claim as 0 or 1.
-What is written in any other way, JSON say, is for whoever knows the table. Refuses to know what a connection is.
+Owns the number of connections and the process they belong to; idle ones are reused last in, first out. Knows the two
+encodings that all tables use: an instant as microseconds, a boolean as 0 or 1. Other encodings, such as JSON, are left
+to the code that knows the table. Refuses to know what a connection is.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ T = TypeVar("T", bound="DataclassInstance")
 
 
 class Pool(Generic[C]):
-    """A bounded set of connections, made on demand. A forked child never uses its parent's.
+    """A bounded set of connections, opened on demand. A forked child never uses its parent's.
 
-    Idle connections are closed before a fork. An engine that does not `survive_fork` cannot be used in a child that was
-    forked while a connection was out: SQLite's locks would exist in the child's memory only.
+    Idle connections are closed before a fork. Unless the engine `survives_fork`, a child that was forked while a
+    connection was in use cannot use the store: SQLite's locks would exist in the child's memory only.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class Pool(Generic[C]):
         self._free = BoundedSemaphore(self._size)
 
     def take(self) -> C:
-        """Hand out an idle connection, or a new one; wait for one to come back when all are out."""
+        """Return an idle connection or a new one; wait for one when all are in use."""
         if self._owner != os.getpid():
             if self._out and not self._survives_fork:
                 raise StoreError(
-                    "this process was forked while another thread used the store",
-                    hint="start processes by spawn instead of fork, or before threads use the store",
+                    "this process was forked while another thread was using the store",
+                    hint="start processes with spawn instead of fork, or before any thread uses the store",
                 )
             self._reset()
         if self._closed:
@@ -89,7 +89,7 @@ class Pool(Generic[C]):
         self._free.release()
 
     def give_back(self, connection: C) -> None:
-        """Take a healthy connection back."""
+        """Return a healthy connection to the pool."""
         with self._lock:
             is_closed = self._closed
             if not is_closed:
@@ -99,7 +99,7 @@ class Pool(Generic[C]):
         self._free_slot()
 
     def discard(self, connection: C) -> None:
-        """Throw a broken connection away, and with it the idle ones, which broke at the same time."""
+        """Close a broken connection, and the idle ones, which most likely broke at the same time."""
         with self._lock:
             broken = [connection, *self._idle]
             self._idle.clear()
@@ -108,14 +108,14 @@ class Pool(Generic[C]):
         self._free_slot()
 
     def close_idle(self) -> None:
-        """Disconnect what is idle now."""
+        """Close the connections that are idle now."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
             self._disconnect(connection)
 
     def close(self) -> None:
-        """Disconnect what is idle now, and the rest as it comes back."""
+        """Close the connections that are idle now, and the others as they are returned."""
         with self._lock:
             self._closed = True
         self.close_idle()
@@ -125,7 +125,7 @@ _POOLS: WeakSet[Pool[Any]] = WeakSet()
 
 
 def _close_idle_before_fork() -> None:
-    """Let a child inherit no idle connection."""
+    """Keep a child process from inheriting idle connections."""
     for pool in list(_POOLS):
         pool.close_idle()
 
@@ -135,7 +135,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def best_hits(scores: Mapping[int, Mapping[int, float]]) -> dict[int, VectorHit]:
-    """Choose for each document the perspective that brings it nearest; `scores` are by perspective."""
+    """Choose the best perspective for each document; `scores` are grouped by perspective."""
     best: dict[int, VectorHit] = {}
     for perspective, found in scores.items():
         for item, score in found.items():
@@ -145,13 +145,13 @@ def best_hits(scores: Mapping[int, Mapping[int, float]]) -> dict[int, VectorHit]
 
 
 def nearest_first(hits: Mapping[int, VectorHit], limit: int) -> list[VectorHit]:
-    """Order hits by similarity; equal ones by age, so that every run gives the same."""
+    """Sort hits by similarity, ties by age, so that the order is the same in every run."""
     return sorted(hits.values(), key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
 
 
 @dataclass(frozen=True, slots=True)
 class WordCounts:
-    """Counts over some documents, to be added to a workspace's or taken from them."""
+    """Word counts of some documents, to be added to or subtracted from a workspace's totals."""
 
     documents: int
     words: int
@@ -159,13 +159,13 @@ class WordCounts:
     terms: dict[str, int]
 
     def signed(self, sign: int) -> WordCounts:
-        """Turn an addition into a removal when `sign` is -1."""
+        """Multiply all counts by `sign`: -1 turns an addition into a removal."""
         terms = {term: sign * count for term, count in self.terms.items()}
         return WordCounts(sign * self.documents, sign * self.words, sign * self.context_words, terms)
 
 
 def count_words(rows: Iterable[Row]) -> WordCounts:
-    """Count the words of documents as they stand in their rows."""
+    """Count the words that the documents' rows list."""
     documents = words = context_words = 0
     terms: Counter[str] = Counter()
     for row in rows:
@@ -184,7 +184,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
 
 
 def value_from(shape: type[T], row: Row, **given: object) -> T:
-    """Make a dataclass of a row: each field that is not given is the column of its name."""
+    """Build a dataclass from a row: each field that is not given is read from the column of the same name."""
     own = {name: read(row[name]) if read else row[name] for name, read in _plan(shape) if name not in given}
     return shape(**own, **given)
 
@@ -195,7 +195,7 @@ def _plan(shape: type[DataclassInstance]) -> tuple[tuple[str, Callable[[Any], An
 
 
 def columns_of(value: DataclassInstance, *names: str) -> dict[str, Value]:
-    """Write some fields of a dataclass as the columns of their names."""
+    """Encode some fields of a dataclass for the columns of the same names."""
     return {name: _written(getattr(value, name)) for name in names}
 
 

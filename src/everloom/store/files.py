@@ -1,7 +1,7 @@
-"""Files that other programs may look at meanwhile: written whole or not at all, by one writer at a time.
+"""Atomic writes and locks for files that other programs may read at the same time.
 
-The operating system holds the lock, over threads and processes; a writer that dies lets go, so there is no stale one to
-find. Knows nothing of what the files hold.
+The operating system holds the lock, across threads and processes, and releases it when its owner dies, so there are no
+stale locks to clean up. Knows nothing about the content of the files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ else:
 
 @contextmanager
 def locked(file: Path, patience: float = _PATIENCE_SECONDS) -> Iterator[None]:
-    """Hold the lock of a file for a block; wait for whoever has it."""
+    """Hold a file's lock for the duration of a block, waiting until it is free."""
     try:
         handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
@@ -57,7 +57,7 @@ def _taken(handle: int) -> bool:
 
 
 def write_whole(file: Path, data: bytes) -> None:
-    """Put a file in its place in one step that nobody sees half done; only its owner can read it."""
+    """Replace a file atomically and durably; only its owner can read it."""
     partial = file.with_name(f".{uuid4().hex}.partial")
     try:
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -74,7 +74,7 @@ def write_whole(file: Path, data: bytes) -> None:
 
 
 def fsync_directory(folder: Path) -> None:
-    """Make a directory's own entries durable, where the system can."""
+    """Make a directory's entries durable, where the system supports it."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)

@@ -1,7 +1,7 @@
-"""The SQL of the whole program, by name: `kernel.item_add` is the part `-- name: item_add` of `sql/kernel.sql`.
+"""All SQL statements of the program, by name: `kernel.item_add` is the part `-- name: item_add` of `sql/kernel.sql`.
 
 A file `kernel.postgresql.sql` replaces parts of `kernel.sql` by name for that engine. Parameters are written `:name`;
-a list is written `IN (:*name)`. The line of comment under a name says what the statement is for. Knows nothing of
+a list is written `IN (:*name)`. The comment line below a name says what the statement is for. Knows nothing about
 connections.
 """
 
@@ -22,7 +22,7 @@ _COMMENT = re.compile(r"^\s*--.*$\n?", re.MULTILINE)
 
 @cache
 def statements(engine: Engine) -> dict[str, str]:
-    """Read every named statement in an engine's own dialect."""
+    """Load every named statement in an engine's dialect."""
     found: dict[str, str] = {}
     folder = resources.files("everloom.store") / "sql"
     files = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name.endswith(".sql")}
@@ -36,7 +36,7 @@ def statements(engine: Engine) -> dict[str, str]:
 
 
 def split_parts(text: str) -> dict[str, str]:
-    """Cut a file at its `-- name:` lines."""
+    """Split a file at its `-- name:` lines."""
     pieces = PART.split(text)[1:]
     return {
         name: _COMMENT.sub("", body).strip().rstrip(";") for name, body in zip(pieces[::2], pieces[1::2], strict=True)
@@ -44,7 +44,7 @@ def split_parts(text: str) -> dict[str, str]:
 
 
 def render(text: str, engine: Engine) -> str:
-    """Write a statement the way an engine's driver wants it."""
+    """Translate a statement into the parameter syntax of an engine's driver."""
     if engine == "sqlite":
         return _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text)
     return PARAMETER.sub(r"%(\1)s", _LIST.sub(r"= ANY(:\1)", text.replace("%", "%%")))

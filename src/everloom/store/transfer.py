@@ -1,6 +1,6 @@
-"""Moving everything from one store to another, whatever their engines: backup, restore, and erasing a workspace.
+"""Copying everything from one store to another, whatever their engines: backup, restore, and erasing a workspace.
 
-Copies rows, not files, one workspace a transaction. What is derived (word index, counts) is made anew.
+Copies rows, not files, one transaction per workspace. Derived data (word index, counts) is rebuilt.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """What a restore brought back, and where the former content was kept."""
+    """The workspaces and rows that a restore brought back, and the file that holds the previous content."""
 
     workspaces: tuple[str, ...]
     rows: int
@@ -34,7 +34,7 @@ class RestoreReport:
 
 
 def copy_to_file(source: Store, target: Path) -> None:
-    """Write a store into a new SQLite file, which appears whole or not at all."""
+    """Copy a store into a new SQLite file, which appears complete or not at all."""
     if target.exists():
         raise StoreError(f"{target} already exists", hint="choose a new file name")
     if not target.parent.is_dir():
@@ -49,13 +49,13 @@ def copy_to_file(source: Store, target: Path) -> None:
 
 
 def restore(source: Path, url: str, clock: Clock, *, force: bool = False) -> RestoreReport:
-    """Bring a backup into the store at `url`; what is there already is kept aside, and replaced only by force."""
+    """Restore a backup into the store at `url`; existing content is replaced only with `force`, and saved first."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             # A copy, because opening an old backup migrates it.
             copy = shutil.copy(source, folder)
         except OSError as error:
-            hint = "name a file that `everloom backup` wrote"
+            hint = "give a file that `everloom backup` wrote"
             raise StoreError(f"cannot read the backup {source}: {error.strerror}", hint=hint) from error
         opened = open_store(f"sqlite://{copy}", clock)
         target, former = _open_empty(url, source, clock, force=force)
@@ -67,7 +67,7 @@ def restore(source: Path, url: str, clock: Clock, *, force: bool = False) -> Res
 
 
 def _open_empty(url: str, source: Path, clock: Clock, *, force: bool) -> tuple[Store, Path | None]:
-    """Open the store that a restore goes into, emptied; a damaged file is moved aside."""
+    """Open the target of a restore and empty it; a damaged file is moved aside."""
     try:
         target = open_store(url, clock)
     except (StoreBusy, SchemaMismatch):
@@ -82,7 +82,7 @@ def _open_empty(url: str, source: Path, clock: Clock, *, force: bool) -> tuple[S
 
 
 def _replace_damaged(damaged: Path, url: str, clock: Clock) -> tuple[Store, Path]:
-    """Move a damaged file aside, with its log, and begin anew in its place."""
+    """Move a damaged file and its log aside, and create a new store in its place."""
     former = damaged.with_name(f"{damaged.name}.damaged-{to_micros(clock.now())}")
     for tail in ("-wal", "-shm", ""):
         part = damaged.with_name(damaged.name + tail)
@@ -92,7 +92,7 @@ def _replace_damaged(damaged: Path, url: str, clock: Clock) -> tuple[Store, Path
 
 
 def _make_empty(target: Store, source: Path, clock: Clock, *, force: bool) -> Path | None:
-    """Empty a store for a restore, keeping what it held in a file beside the backup."""
+    """Empty a store for a restore, saving its content to a file next to the backup."""
     held = _workspaces(target)
     if not held:
         return None
@@ -117,7 +117,7 @@ def _workspaces(store: Store) -> list[Row]:
 
 
 def _copy_all(source: Store, target: Store) -> int:
-    """Copy every row of every workspace, and what they share; the answer is how many rows."""
+    """Copy the shared rows and those of every workspace; return how many there were."""
     shared = [name for name, belongs in tables(source.engine).items() if not belongs and name not in _DERIVED]
     count = 0
     with source.read(_NOWHERE) as reading, target.write(_NOWHERE) as writing:
@@ -134,7 +134,7 @@ def _copy_all(source: Store, target: Store) -> int:
 
 
 def _copy_workspace(reading: Unit, writing: Unit, source: Store) -> int:
-    """Copy the rows of one workspace and make its word index anew."""
+    """Copy the rows of one workspace and rebuild its word index."""
     count = 0
     for table in workspace_tables(source.engine):
         if table not in _DERIVED:
@@ -148,7 +148,7 @@ def _copy_workspace(reading: Unit, writing: Unit, source: Store) -> int:
 
 
 def _documents(unit: Unit) -> Iterator[list[int]]:
-    """Walk through the ids of a workspace's documents, a page at a time."""
+    """Iterate over the ids of a workspace's documents, a page at a time."""
     after = 0
     while ids := [row["item_id"] for row in unit.all("words.document_ids", after=after, limit=_PAGE)]:
         yield ids
@@ -156,7 +156,7 @@ def _documents(unit: Unit) -> Iterator[list[int]]:
 
 
 def _advance_counters(source: Store, target: Store) -> None:
-    """See that fresh ids of the copy are larger than every id that was copied."""
+    """Make sure that new ids in the copy will be larger than every copied id."""
     for counter in ("item", "revision"):
         with source.write(_NOWHERE) as reading:
             (row,) = reading.all("kernel.counter_read", counter=counter)
@@ -165,7 +165,7 @@ def _advance_counters(source: Store, target: Store) -> None:
 
 
 def erase(unit: Unit) -> None:
-    """Delete everything of a workspace but its name."""
+    """Delete everything in a workspace except its own row."""
     for ids in _documents(unit):
         unit.unindex_words(ids)
     for table in reversed(workspace_tables(unit.engine)):

@@ -1,6 +1,6 @@
-"""The numbered steps that make a database what this version expects, forward only.
+"""Numbered, forward-only migrations that bring a database to the schema of this version.
 
-Owns the step files and their translation into each engine's dialect; running them belongs to the engines.
+Owns the step files and their translation into each engine's dialect; the engines run them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def steps(engine: Engine) -> tuple[MigrationStep, ...]:
 
 
 def translate(text: str, engine: Engine) -> str:
-    """Keep one engine's lines and write the types it knows."""
+    """Keep the lines meant for one engine, and map the column types to its own."""
     kept = _ONLY.sub(lambda match: match[2] if match[1] == engine else "", text)
     if engine == "postgresql":
         return kept
@@ -57,17 +57,17 @@ def translate(text: str, engine: Engine) -> str:
 
 
 def _close_table(end: re.Match[str]) -> str:
-    """Write the end of a table as SQLite keeps types, and short rows, strictly."""
+    """End a table definition with SQLite's options: strict types, and no rowid for a table of short rows."""
     return ") STRICT, WITHOUT ROWID;" if end[1] else ") STRICT;"
 
 
 def latest_version(engine: Engine) -> int:
-    """Say which version this program expects."""
+    """Return the schema version that this program expects."""
     return steps(engine)[-1].number
 
 
 def missing_steps(engine: Engine, version: int, address: str) -> tuple[MigrationStep, ...]:
-    """List the steps that a database of `version` still needs; refuse one from the future."""
+    """List the steps that a database at `version` still needs; refuse a version newer than this program's."""
     known = latest_version(engine)
     if version > known:
         raise SchemaMismatch(
@@ -79,7 +79,7 @@ def missing_steps(engine: Engine, version: int, address: str) -> tuple[Migration
 
 @cache
 def tables(engine: Engine) -> dict[str, bool]:
-    """List the tables in the order in which they were made, each with whether its rows belong to workspaces."""
+    """List the tables in order of creation, each with whether its rows belong to workspaces."""
     found = {}
     for step in steps(engine):
         for name, body in _TABLE.findall(step.sql):
@@ -93,24 +93,24 @@ def workspace_tables(engine: Engine) -> list[str]:
 
 
 def _check_table(table: str) -> str:
-    """Accept the name of a table of ours, and nothing else, as part of a statement."""
+    """Return the name if it is one of our tables; nothing else may become part of a statement."""
     if table not in tables("sqlite") | tables("postgresql"):
-        raise ValueError(f"{table} is no table of ours")
+        raise ValueError(f"{table} is not one of our tables")
     return table
 
 
 def read_table(table: str) -> str:
-    """Write the statement that reads a table whole."""
+    """Build the statement that reads a whole table."""
     return f"SELECT * FROM {_check_table(table)}"  # noqa: S608  only names of our own tables pass
 
 
 def fill_table(table: str, columns: Iterable[str], mark: str) -> str:
-    """Write the statement that fills a table; `mark` is how the driver writes a parameter."""
+    """Build the statement that inserts a row into a table; `mark` is the driver's parameter syntax."""
     names = [*columns]
     marks = ", ".join(mark.format(name) for name in names)
     return f"INSERT INTO {_check_table(table)} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
 
 
 def clear_table(table: str, mark: str) -> str:
-    """Write the statement that erases one workspace's rows of a table."""
+    """Build the statement that deletes one workspace's rows from a table."""
     return f"DELETE FROM {_check_table(table)} WHERE workspace_id = {mark}"  # noqa: S608

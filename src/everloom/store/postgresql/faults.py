@@ -1,6 +1,6 @@
-"""What PostgreSQL's errors mean to a caller, and what to do about each.
+"""Translation of PostgreSQL's errors into ours, each with advice on what to do.
 
-Knows psycopg's exceptions and nothing else of the program.
+Knows psycopg's exceptions and nothing else about the program.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _CONNECTING = (
     ("password authentication failed", "the password is wrong", "correct it in the URL or in PGPASSWORD"),
     ("no password supplied", "a password is needed", "put it into the URL or into PGPASSWORD"),
     ("does not exist", "the database or the role does not exist", "create it with createdb or createuser"),
-    ("no pg_hba.conf entry", "the server does not let this user in from here", "add a line to its pg_hba.conf"),
+    ("no pg_hba.conf entry", "the server does not accept this user from this host", "add a line to its pg_hba.conf"),
 )
 
 
 def is_lost(error: psycopg.Error) -> bool:
-    """Say whether the connection itself is gone."""
+    """Return whether the connection itself is lost."""
     return isinstance(error, psycopg.OperationalError) and not isinstance(error, (*_RETRY, errors.DiskFull))
 
 
 def translate_error(error: psycopg.Error, address: str) -> StoreError | Conflict:
-    """Turn a driver's error into one of ours that says what to do next."""
+    """Turn a driver error into one of ours, with advice on what to do next."""
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if isinstance(error, psycopg.IntegrityError):
         return Conflict(f"{address} refused a row: {text}")
@@ -40,14 +40,14 @@ def translate_error(error: psycopg.Error, address: str) -> StoreError | Conflict
             f"{address}: the server's disk is full", hint="free some space; nothing that was stored is lost"
         )
     if isinstance(error, errors.InsufficientPrivilege):
-        return StoreError(f"{address}: {text}", hint="grant the role that right, or connect as the owner of the schema")
+        return StoreError(f"{address}: {text}", hint="grant the role this privilege, or connect as the schema's owner")
     if isinstance(error, _RETRY) or is_lost(error):
         return StoreBusy(f"{address}: {text}", hint="try again; an idempotency key makes that safe for writes")
     return StoreError(f"{address}: {text}")
 
 
 def explain_refusal(error: psycopg.OperationalError, address: str) -> StoreError:
-    """Say why a connection could not be made: wrong for good, or not there now."""
+    """Explain why a connection failed: a permanent mistake, or a server that cannot be reached now."""
     text = str(error)
     for sign, fault, hint in _CONNECTING:
         if sign in text:

@@ -57,7 +57,7 @@ END $$
 
 
 def _connect(url: str, address: str) -> Connection:
-    """Make one connection with explicit transactions only."""
+    """Open a connection without implicit transactions."""
     try:
         connection = psycopg.connect(
             url, autocommit=True, row_factory=dict_row, connect_timeout=_CONNECT_SECONDS, application_name="everloom"
@@ -68,7 +68,7 @@ def _connect(url: str, address: str) -> Connection:
 
 
 def connect_for_units(url: str, address: str) -> Connection:
-    """Make a connection that speaks vectors."""
+    """Open a connection that can send and receive vectors."""
     connection = _connect(url, address)
     try:
         register_vector(connection)
@@ -79,7 +79,7 @@ def connect_for_units(url: str, address: str) -> Connection:
 
 
 def prepare(url: str, address: str, clock: Clock) -> None:
-    """Make the database what this version expects, once, whoever comes first; or refuse it."""
+    """Check the server and migrate the database, once even if several processes start together."""
     with _connect(url, address) as connection:
         if connection.info.server_version < _OLDEST_SERVER:
             raise StoreError(
@@ -98,7 +98,7 @@ def prepare(url: str, address: str, clock: Clock) -> None:
 
 
 def _need_vectors(connection: Connection, address: str) -> None:
-    """See that pgvector is there and new enough."""
+    """Check that pgvector is installed and recent enough, enabling it if necessary."""
     row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
     if row is None:
         try:
@@ -126,7 +126,7 @@ def version_of(connection: Connection) -> int:
 
 
 def _migrate(connection: Connection, address: str, clock: Clock) -> None:
-    """Run what is missing inside the open transaction."""
+    """Run the missing migrations inside the open transaction."""
     version = version_of(connection)
     todo = missing_steps("postgresql", version, address)
     if not todo:

@@ -1,6 +1,6 @@
-"""A PostgreSQL database as a store: its transactions, who may write when, how a lost connection is replaced.
+"""A PostgreSQL database as a store: transactions, the write lock of a workspace, replacing lost connections.
 
-A unit of work runs named statements, takes ids from a sequence, keeps postings, and lets the server compare vectors.
+A unit of work runs named statements, takes ids from a sequence, maintains postings, and leaves vectors to the server.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class PostgresUnit:
         return self._connection.execute(sql, {"workspace": self.workspace, **values}, binary=True)
 
     def run(self, name: str, /, **params: _Given) -> int:
-        """Run a named statement and say how many rows it changed."""
+        """Run a named statement and return how many rows it changed."""
         return self._execute(name, params).rowcount
 
     def many(self, name: str, rows: Iterable[Mapping[str, _Given]], /) -> None:
@@ -74,19 +74,19 @@ class PostgresUnit:
             cursor.executemany(self._sql[name], [{"workspace": self.workspace, **row} for row in rows])
 
     def one(self, name: str, /, **params: _Given) -> Row | None:
-        """Answer the first row, if there is one."""
+        """Return the first row, or None."""
         return self._execute(name, params).fetchone()
 
     def all(self, name: str, /, **params: _Given) -> list[Row]:
-        """Answer every row."""
+        """Return every row."""
         return cast("list[Row]", self._execute(name, params).fetchall())
 
     def ids(self, count: int) -> Sequence[int]:
-        """Take fresh ids; writers of one workspace take turns, so they grow in commit order there."""
+        """Take fresh ids; writers of a workspace take turns, so its ids grow in commit order."""
         return sorted(row["id"] for row in self.all("kernel.counter_take", counter="item", count=count))
 
     def index_words(self, item_ids: Sequence[int]) -> None:
-        """Write a posting for each word of each document, and count it."""
+        """Write a posting for each word of each document, and add the words to the counts."""
         rows = self.all("words.of_documents", ids=list(item_ids))
         postings = [
             (term, row["item_id"], row["live"], impact(text[term], context[term]))
@@ -100,7 +100,7 @@ class PostgresUnit:
         self._count(count_words(rows))
 
     def unindex_words(self, item_ids: Sequence[int]) -> None:
-        """Drop the postings of the documents, and take them out of the counts."""
+        """Delete the documents' postings, and subtract their words from the counts."""
         self._count(count_words(self.all("words.of_documents", ids=list(item_ids))).signed(-1))
         self.run("words.index_drop", ids=list(item_ids))
 
@@ -111,24 +111,24 @@ class PostgresUnit:
         self.run("words.term_count", terms=list(counts.terms), counts=list(counts.terms.values()))
 
     def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
-        """Find the documents that hold any of the terms, by the impact of each and its weight."""
+        """Find the documents that contain any of the terms, ranked by each term's impact and weight."""
         asked: dict[str, _Given] = {"terms": list(weights), "weights": list(weights.values()), "limit": limit}
         if reach == EVERYTHING:
             return [row["id"] for row in self.all("words.find", **asked)]
         return [row["id"] for row in self.all("words.find_within", **asked, **reach.params)]
 
     def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
-        """Keep one half-precision vector for each document, in place of an older one."""
+        """Store one half-precision vector for each document, replacing an older one."""
         place: dict[str, _Given] = {"model": model_id, "perspective": perspective_id, "live": int(live)}
         rows = ({**place, "item": item, "vector": HalfVector(vector)} for item, vector in vectors.items())
         self.many("vectors.put", rows)
 
     def retire_vectors(self, item_ids: Sequence[int]) -> None:
-        """Leave the documents' vectors to questions about the past."""
+        """Hide the documents' vectors from all searches except those about the past."""
         self.run("vectors.retire", ids=list(item_ids))
 
     def forget_vectors(self, item_ids: Sequence[int]) -> None:
-        """Drop the documents' vectors."""
+        """Delete the documents' vectors."""
         self.run("vectors.blank", ids=list(item_ids))
 
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
@@ -138,7 +138,7 @@ class PostgresUnit:
         return nearest_first(hits, limit)
 
     def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
-        """Compare the probe with these documents' own rows; the best perspective wins."""
+        """Compare the probe with these documents' stored vectors; the best perspective wins."""
         return self._compare("vectors.similarities", probe, {"ids": list(item_ids)})
 
     def _compare(self, name: str, probe: Probe, params: Mapping[str, _Given]) -> dict[int, VectorHit]:
@@ -151,40 +151,40 @@ class PostgresUnit:
         return best_hits(scores)
 
     def vectors(self, model_id: int, perspective_id: int, item_ids: Sequence[int]) -> dict[int, np.ndarray]:
-        """Read the documents' own vectors."""
+        """Read the documents' stored vectors."""
         rows = self.all("vectors.of_items", model=model_id, perspective=perspective_id, ids=list(item_ids))
         return {row["item_id"]: row["vector"].to_numpy().astype(np.float32) for row in rows}
 
     def rows_of(self, table: str) -> Iterator[dict[str, Value]]:
-        """Read a table whole, for a copy; row-level security leaves only this workspace's rows."""
+        """Read a whole table for a copy; row-level security leaves only this workspace's rows."""
         with self._connection.cursor(binary=True) as cursor:
             for row in cursor.stream(read_table(table).encode()):
                 yield {column: _to_neutral(value) for column, value in row.items()}
 
     def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
-        """Write rows as `rows_of` reads them."""
+        """Insert rows in the form that `rows_of` yields."""
         if rows:
             statement = fill_table(table, rows[0], "%({})s")
             with self._connection.cursor() as cursor:
                 cursor.executemany(statement.encode(), [_to_native(table, row) for row in rows])
 
     def clear(self, table: str) -> None:
-        """Erase this workspace's rows of a table."""
+        """Delete this workspace's rows from a table."""
         self._connection.execute(clear_table(table, "%s").encode(), (self.workspace,))
 
 
 def impact(text_count: int, context_count: int) -> float:
-    """Weigh how often a document says a word: the second time adds less than the first, the context half."""
+    """Weight a word by how often a document uses it: each repetition adds less, and the context counts half."""
     return text_count / (text_count + 1.2) + 0.5 * context_count / (context_count + 1.2)
 
 
 def _to_neutral(value: object) -> Value:
-    """Write a column as every engine reads it: a vector becomes float16 bytes."""
+    """Convert a column to the form that every engine reads: a vector becomes float16 bytes."""
     return value.to_numpy().astype("<f2").tobytes() if isinstance(value, HalfVector) else cast("Value", value)
 
 
 def _to_native(table: str, row: Mapping[str, Value]) -> dict[str, _Given]:
-    """Write a neutral row as PostgreSQL takes it."""
+    """Convert a neutral row to PostgreSQL's types."""
     if table != "embedding":
         return dict(row)
     return {**row, "vector": HalfVector(np.frombuffer(cast("bytes", row["vector"]), "<f2"))}
@@ -206,13 +206,13 @@ class PostgresStore:
 
     @contextmanager
     def read(self, workspace: int) -> Iterator[PostgresUnit]:
-        """Begin a unit that sees the database as it is at this moment."""
+        """Begin a unit that sees a snapshot of the database."""
         with self._unit(workspace, _READ.format(workspace=int(workspace))) as unit:
             yield unit
 
     @contextmanager
     def write(self, workspace: int) -> Iterator[PostgresUnit]:
-        """Begin a unit that writes; one at a time in a workspace, over all machines."""
+        """Begin a unit that writes; one at a time in each workspace, across all machines."""
         begin = _WRITE.format(workspace=int(workspace), lock=_WRITER_LOCK | int(workspace))
         with self._unit(workspace, begin) as unit:
             yield unit
@@ -231,7 +231,7 @@ class PostgresStore:
             self._end(connection)
 
     def _begin(self, begin: str) -> Connection:
-        """Begin on a living connection: one that died while idle is replaced, for as long as patience lasts."""
+        """Begin a transaction, replacing connections that died while idle until the time limit is reached."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
             connection = None
@@ -248,7 +248,7 @@ class PostgresStore:
                 time.sleep(0.1)
 
     def _end(self, connection: Connection) -> None:
-        """Give a connection back clean, or throw it away."""
+        """Return a connection to the pool without an open transaction, or discard it."""
         try:
             if not connection.broken and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 connection.rollback()
@@ -260,7 +260,7 @@ class PostgresStore:
             self._pool.give_back(connection)
 
     def health(self) -> StoreHealth:
-        """Ask the server for its version, its size, and whether the guards of the workspaces are in force."""
+        """Ask the server for its version, its size, and whether row-level security applies to this role."""
         connection = self._begin("BEGIN READ ONLY")
         try:
             version = version_of(connection)
@@ -283,7 +283,7 @@ class PostgresStore:
         )
 
     def maintain(self, workspace: int) -> list[str]:
-        """Index perspectives that have grown large, and let the planner know what the tables hold."""
+        """Index the vectors of perspectives that have grown large, and refresh the planner's statistics."""
         with self.read(workspace) as unit:
             large = [row for row in unit.all("vectors.counts") if row["count"] >= _LARGE]
         done = [self._index(row["model_id"], row["perspective_id"], row["dim"]) for row in large]
@@ -291,7 +291,7 @@ class PostgresStore:
         return [*(name for name in done if name), "statistics"]
 
     def _index(self, model: int, perspective: int, dim: int) -> str | None:
-        """Make the partial index of one perspective unless it is there; writers go on meanwhile."""
+        """Create the partial index of one perspective if it is missing, without blocking writers."""
         name = f"embedding_near_{model}_{perspective}"
         found = self._administer(f"SELECT to_regclass('{name}') IS NOT NULL AS found")
         if found and found["found"]:
@@ -303,7 +303,7 @@ class PostgresStore:
         return name
 
     def _administer(self, statement: str) -> DictRow | None:
-        """Run one statement of upkeep by itself, outside any unit of work."""
+        """Run one maintenance statement outside any transaction."""
         connection = self._pool.take()
         try:
             cursor = connection.execute(statement.encode(), prepare=False)

@@ -1,6 +1,6 @@
-"""What SQLite's errors mean to a caller, and what to do about each.
+"""Translation of SQLite's errors into ours, each with advice on what to do.
 
-Knows SQLite's result codes and nothing else of the program.
+Knows SQLite's result codes and nothing else about the program.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ ADVICE = {
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Say whether another connection was in the way."""
+    """Return whether another connection held the lock."""
     return _code_of(error) in {"SQLITE_BUSY", "SQLITE_LOCKED"}
 
 
 def _code_of(error: sqlite3.Error) -> str:
-    """Name the primary result code."""
+    """Return the name of the primary result code."""
     name = getattr(error, "sqlite_errorname", None) or "SQLITE_ERROR"
     return "_".join(name.split("_")[:2])
 
 
 def translate_error(error: sqlite3.Error, address: str) -> StoreError | Conflict:
-    """Turn a driver's error into one of ours that says what to do next."""
+    """Turn a driver error into one of ours, with advice on what to do next."""
     if is_busy(error):
         return StoreBusy(f"{address} is busy: another process is writing", hint="try again in a moment")
     code = _code_of(error)

@@ -1,4 +1,4 @@
-"""Opening a SQLite file: settings of a connection, creation, backup before migration, refusal of what is not ours."""
+"""Opening a SQLite file: connection settings, creation, backup and migration, and refusing other programs' files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FEW_ROWS = 1_000
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Make one connection, durable against power loss, with explicit transactions only."""
+    """Open a connection that survives power loss and has no implicit transactions."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MILLISECONDS / 1000)
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = ON")
@@ -36,14 +36,14 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def prepare(path: Path, clock: Clock) -> None:
-    """Make the file what this version expects: create it, or back it up and migrate it, or refuse it."""
+    """Create the file, or back it up and migrate it, or refuse it if it is not ours."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise StoreError(f"this Python has SQLite {sqlite3.sqlite_version}", hint="everloom needs SQLite 3.37 or newer")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"cannot create the folder {path.parent}: {error.strerror}", hint="choose another place"
+            f"cannot create the folder {path.parent}: {error.strerror}", hint="choose another location"
         ) from error
     # In this order: nothing of another program's is touched, then the log is turned on, then what is missing is run.
     _refuse_other_files(path)
@@ -59,7 +59,7 @@ def prepare(path: Path, clock: Clock) -> None:
 
 
 def _refuse_other_files(path: Path) -> None:
-    """Refuse a file that is no database: SQLite would take a very short one for an empty database of its own."""
+    """Refuse a file that is not a database: SQLite would treat a very short one as an empty database."""
     with suppress(OSError), path.open("rb") as file:
         head = file.read(len(_MAGIC))
         if head not in {b"", _MAGIC}:
@@ -68,7 +68,7 @@ def _refuse_other_files(path: Path) -> None:
 
 
 def _first_connection(path: Path) -> sqlite3.Connection:
-    """Open the file in write-ahead mode; several processes may do so at the same moment."""
+    """Open the file in write-ahead mode; several processes may do so at the same time."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         connection = None
@@ -98,7 +98,7 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
-    """Run what is missing in one transaction; whoever comes second finds it done."""
+    """Run the missing migrations in one transaction; a second process finds them done."""
     # With foreign keys on, rebuilding a table would delete its children.
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("BEGIN IMMEDIATE")
@@ -131,10 +131,10 @@ def _run_step(connection: sqlite3.Connection, step: MigrationStep) -> None:
 
 
 def _teach_planner(connection: sqlite3.Connection) -> None:
-    """Tell SQLite before there is any data that a workspace holds many rows and a whole key few.
+    """Write index statistics before there is any data: many rows for a workspace, few for a complete key.
 
-    Without statistics it takes an index that knows only the workspace for as good as one that knows the items asked
-    for, and reads the workspace whole.
+    Without statistics SQLite rates an index on the workspace alone as highly as one on the requested items, and reads
+    the whole workspace.
     """
     connection.execute("ANALYZE sqlite_schema")
     connection.execute("DELETE FROM sqlite_stat1")
@@ -156,7 +156,7 @@ def _teach_planner(connection: sqlite3.Connection) -> None:
 
 
 def _expectation(rows: int, columns: int, *, whole: bool) -> str:
-    """Write what an index of so many columns is expected to hold: rows in all, then rows for each longer prefix."""
+    """Format the statistics of an index: its number of rows, then the rows for each longer prefix of its columns."""
     narrowing = [max(1, rows // 10 ** (3 * place + 1)) for place in range(columns)]
     if whole:
         narrowing[-1] = 1
@@ -164,7 +164,7 @@ def _expectation(rows: int, columns: int, *, whole: bool) -> str:
 
 
 def _split_statements(sql: str) -> list[str]:
-    """Cut a script at the ends of its statements."""
+    """Split a script into its statements."""
     found, current = [], ""
     for line in sql.splitlines(keepends=True):
         current += line
@@ -175,14 +175,14 @@ def _split_statements(sql: str) -> list[str]:
 
 
 def _keep_copy(path: Path, version: int, clock: Clock) -> Path:
-    """Copy the database as it was before a migration, beside it."""
+    """Copy the database, as it was before a migration, to a file next to it."""
     target = path.with_name(f"{path.name}.v{version}-{to_micros(clock.now())}.bak")
     copy_to(path, target)
     return target
 
 
 def copy_to(path: Path, target: Path) -> None:
-    """Write a compact, consistent copy while others go on; the target appears whole or not at all."""
+    """Write a compact, consistent copy while others continue to work; the target appears complete or not at all."""
     partial = target.with_name(f".{target.name}.part")
     partial.unlink(missing_ok=True)
     reader = connect(path)

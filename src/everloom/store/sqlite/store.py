@@ -1,6 +1,6 @@
-"""A SQLite file as a store: its transactions, who may write when, and what is true of the file as a whole.
+"""A SQLite file as a store: transactions, the order of writers, health, maintenance and backup of the file.
 
-A unit of work runs named statements, takes ids, and keeps the word index and the vectors, as rows of float16.
+A unit of work runs named statements, takes ids, and maintains the word index and the vectors, stored as float16 rows.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class SqliteUnit:
         return self._connection.execute(self._sql[name], {"workspace": self.workspace, **values})
 
     def run(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> int:
-        """Run a named statement and say how many rows it changed."""
+        """Run a named statement and return how many rows it changed."""
         return self._execute(name, params).rowcount
 
     def many(self, name: str, rows: Iterable[Mapping[str, Value]], /) -> None:
@@ -58,12 +58,12 @@ class SqliteUnit:
         self._connection.executemany(self._sql[name], ({"workspace": self.workspace, **row} for row in rows))
 
     def one(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> Row | None:
-        """Answer the first row, if there is one."""
+        """Return the first row, or None."""
         row: Row | None = self._execute(name, params).fetchone()
         return row
 
     def all(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> list[Row]:
-        """Answer every row."""
+        """Return every row."""
         return self._execute(name, params).fetchall()
 
     def ids(self, count: int) -> range:
@@ -80,16 +80,16 @@ class SqliteUnit:
     # Counters are read once a unit and written back once, at its end: many ids cost two statements. The write lock is
     # held from the beginning, so nobody else takes the same ids meanwhile.
     def finish(self) -> None:
-        """Write back how far the counters came; the store calls it just before it commits."""
+        """Save the counters; the store calls this just before it commits."""
         for counter, last in self._counters.items():
             self.run("kernel.counter_advance", counter=counter, last=last)
 
     def index_words(self, item_ids: Sequence[int]) -> None:
-        """Bring the documents' words into the word index and its counts."""
+        """Add the documents' words to the word index and its counts."""
         self._write_words("words.index_add", item_ids, sign=1)
 
     def unindex_words(self, item_ids: Sequence[int]) -> None:
-        """Take the documents' words, as they stand in their rows, out of the word index and its counts."""
+        """Remove the documents' words, as their rows now list them, from the word index and its counts."""
         self._write_words("words.index_drop", item_ids, sign=-1)
 
     def _write_words(self, name: str, item_ids: Sequence[int], *, sign: int) -> None:
@@ -112,12 +112,12 @@ class SqliteUnit:
         self.many("words.term_count", ({"term": term, "count": count} for term, count in counts.terms.items()))
 
     def _mark_words(self, words: str, live: int) -> str:
-        """Write the workspace into each word, and whether the document is of the present."""
+        """Prefix each word with the workspace and whether the document is current."""
         mark = f"{self.workspace}." if live else f"{self.workspace}~"
         return " ".join(mark + word for word in words.split())
 
     def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
-        """Find the documents that hold any of the terms, by FTS5's own BM25 with the context at half weight."""
+        """Find the documents that contain any of the terms, by FTS5's own BM25 with the context at half weight."""
         marks = (".",) if reach.is_present else (".", "~")
         query = " OR ".join(_quote(f"{self.workspace}{mark}{term}") for term in weights for mark in marks)
         if not query:
@@ -131,12 +131,12 @@ class SqliteUnit:
         return [row["id"] for row in self.all("words.find_within", query=query, limit=limit, **reach.params)]
 
     def _sift(self, ids: Sequence[int], reach: Reach) -> list[int]:
-        """Keep what is inside the reach, in order."""
+        """Keep the ids inside the reach, in order."""
         inside = {row["id"] for row in self.all("words.within", ids=list(ids), **reach.params)}
         return [item for item in ids if item in inside]
 
     def put_vectors(self, model_id: int, perspective_id: int, vectors: Mapping[int, np.ndarray], live: bool) -> None:
-        """Keep one float16 vector for each document, in place of an older one."""
+        """Store one float16 vector for each document, replacing an older one."""
         self._leave_cache()
         place = {"model": model_id, "perspective": perspective_id, "live": int(live)}
         numbered = zip(vectors.items(), self._take("revision", len(vectors)), strict=True)
@@ -149,15 +149,18 @@ class SqliteUnit:
         )
 
     def retire_vectors(self, item_ids: Sequence[int]) -> None:
-        """Leave the documents' vectors to questions about the past; other processes see it by the new revision."""
+        """Hide the documents' vectors from all searches except those about the past.
+
+        Other processes notice it by the new revision.
+        """
         self._revise_vectors("vectors.retire", item_ids)
 
     def forget_vectors(self, item_ids: Sequence[int]) -> None:
-        """Blank the documents' vectors; a deleted row would go unnoticed by whoever holds it in memory."""
+        """Blank the documents' vectors; processes that hold them in memory would not notice a deleted row."""
         self._revise_vectors("vectors.blank", item_ids)
 
     def _leave_cache(self) -> None:
-        """Read vectors through a cache of this unit's own from now on: what it writes may yet be undone."""
+        """Stop using the shared vector cache in this unit, because its writes may still be rolled back."""
         self._vectors = None
 
     def _shelf(self, model: int, perspective: int, dim: int) -> VectorShelf:
@@ -176,7 +179,7 @@ class SqliteUnit:
         self.many(name, ({**place, "revision": number} for place, number in zip(places, revisions, strict=True)))
 
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
-        """Search the vectors held in memory after catching up with what was written since, then compare exactly."""
+        """Search the vectors in memory, brought up to date with other processes' writes, then compare exactly."""
         found: set[int] = set()
         for perspective, vector in probe.vectors.items():
             shelf = self._shelf(probe.model_id, perspective, vector.shape[0])
@@ -184,7 +187,7 @@ class SqliteUnit:
         return nearest_first(self.similarities(probe, sorted(found)), limit)
 
     def _reachable(self, candidates: Callable[[int], list[int]], limit: int, reach: Reach) -> list[int]:
-        """Take the candidates of ever larger pages until one holds `limit` inside the reach, or there are no more."""
+        """Request ever larger pages of candidates until one has `limit` inside the reach, or there are no more."""
         if reach == EVERYTHING:
             return candidates(limit)
         page, before = limit, -1
@@ -197,7 +200,7 @@ class SqliteUnit:
             page, before = page * 8, len(found)
 
     def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
-        """Compare the probe with these documents' own rows; the best perspective wins."""
+        """Compare the probe with these documents' stored vectors; the best perspective wins."""
         return best_hits(
             {each: self._compare(probe.model_id, each, probe.vectors[each], item_ids) for each in probe.vectors}
         )
@@ -212,29 +215,29 @@ class SqliteUnit:
         return dict(zip((row["item_id"] for row in rows), scores.tolist(), strict=True))
 
     def vectors(self, model_id: int, perspective_id: int, item_ids: Sequence[int]) -> dict[int, np.ndarray]:
-        """Read the documents' own vectors; a blanked one is none."""
+        """Read the documents' stored vectors; blanked ones are absent."""
         rows = self.all("vectors.of_items", model=model_id, perspective=perspective_id, ids=list(item_ids))
         found = {row["item_id"]: np.frombuffer(row["vector"], "<f2").astype(np.float32) for row in rows}
         return {item: vector for item, vector in found.items() if vector.any()}
 
     def rows_of(self, table: str) -> Iterator[dict[str, Value]]:
-        """Read a table whole, for a copy."""
+        """Read a whole table for a copy."""
         mine = " WHERE workspace_id = :workspace" if table in workspace_tables("sqlite") else ""
         for row in self._connection.execute(read_table(table) + mine, {"workspace": self.workspace}):
             yield dict(row)
 
     def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
-        """Write rows as `rows_of` reads them."""
+        """Insert rows in the form that `rows_of` yields."""
         if rows:
             self._connection.executemany(fill_table(table, rows[0], ":{}"), rows)
 
     def clear(self, table: str) -> None:
-        """Erase this workspace's rows of a table."""
+        """Delete this workspace's rows from a table."""
         self._connection.execute(clear_table(table, "?"), (self.workspace,))
 
 
 def _quote(token: str) -> str:
-    """Write a token as an FTS5 string, so that no character of it is syntax."""
+    """Quote a token as an FTS5 string, so that none of its characters is syntax."""
     return '"' + token.replace('"', '""') + '"'
 
 
@@ -256,7 +259,7 @@ class SqliteStore:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """Make locks of this process: in a forked child nobody is there to let go of what the parent's threads held."""
+        """Create this process's own locks: in a forked child, nobody would release those of the parent's threads."""
         self._owner = os.getpid()
         # Threads of one process queue here in order; only processes compete for SQLite's own lock.
         self._turn = Lock()
@@ -264,7 +267,7 @@ class SqliteStore:
 
     @property
     def address(self) -> str:
-        """Say where the file is."""
+        """The path of the file."""
         return str(self.path)
 
     def _connect(self) -> sqlite3.Connection:
@@ -275,13 +278,13 @@ class SqliteStore:
 
     @contextmanager
     def read(self, workspace: int) -> Iterator[SqliteUnit]:
-        """Begin a unit that sees the file as it is at this moment."""
+        """Begin a unit that sees a snapshot of the file."""
         with self._unit(workspace, "BEGIN") as unit:
             yield unit
 
     @contextmanager
     def write(self, workspace: int) -> Iterator[SqliteUnit]:
-        """Begin a unit that writes; one at a time over all processes."""
+        """Begin a unit that writes; one at a time across all processes."""
         if self._owner != os.getpid():
             self._begin_anew()
         # First the queue of this process, then SQLite's lock: SQLite lets waiting writers starve, a thread's lock does
@@ -340,7 +343,7 @@ class SqliteStore:
         return StoreHealth("sqlite", sqlite3.sqlite_version, version, pages * size, tuple(problems))
 
     def maintain(self, workspace: int) -> list[str]:
-        """Fold the word index together and let the planner know what the tables hold."""
+        """Merge segments of the word index and refresh the planner's statistics."""
         with self.write(workspace) as unit:
             unit.run("words.fold")
         connection = self._pool.take()
@@ -359,5 +362,5 @@ class SqliteStore:
         copy_to(self.path, target)
 
     def close(self) -> None:
-        """Close every connection; the write-ahead log is folded into the file by the last one."""
+        """Close every connection; the last one to close merges the write-ahead log into the file."""
         self._pool.close()

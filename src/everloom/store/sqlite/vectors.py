@@ -1,8 +1,8 @@
-"""Vectors of one workspace, model and perspective, held in memory over the rows that are the truth.
+"""An in-memory copy of the vectors of one workspace, model and perspective; the rows remain the truth.
 
-A shelf catches up by revision: it loads what any process wrote since it last looked, nothing more. A search has up to
-three stages, each finer and for fewer vectors: sign bits, 8-bit codes, the rows themselves. Knows neither documents nor
-questions.
+A shelf catches up by revision: it loads only what any process has written since its last look. A search has up to three
+stages, each more exact and for fewer vectors: sign bits, 8-bit codes, the rows themselves. Refuses to know what the
+vectors mean.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def unpack(blobs: Sequence[bytes], dim: int) -> Floats:
 
 
 def _sign_bits(vectors: Floats) -> npt.NDArray[np.uint64]:
-    """Pack the signs of each vector into words of 64 bits, one row a word."""
+    """Pack the signs of each vector into 64-bit words, one row per word."""
     packed = np.packbits(vectors > 0, axis=1)
     padding = -packed.shape[1] % 8
     padded = np.pad(packed, ((0, 0), (0, padding)))
@@ -47,7 +47,7 @@ def _sign_bits(vectors: Floats) -> npt.NDArray[np.uint64]:
 
 
 class _Codes:
-    """Vectors in 8 bits a number, each with its own scale: coarse, but in memory."""
+    """Vectors with 8 bits per number, each with its own scale: less exact, but small enough for memory."""
 
     def __init__(self, dim: int) -> None:
         self._numbers = np.empty((0, dim), np.int8)
@@ -59,24 +59,24 @@ class _Codes:
         return self._numbers.nbytes + self._scales.nbytes
 
     def put(self, place: slice, vectors: Floats) -> None:
-        """Write vectors into places that `grow` has made."""
+        """Write vectors into places that `grow` has allocated."""
         scales = np.maximum(np.abs(vectors).max(axis=1), 1e-9) / 127
         self._numbers[place] = np.rint(vectors / scales[:, None])
         self._scales[place] = scales
 
     def grow(self, count: int, room: int) -> None:
-        """Make room, keeping the first `count`."""
+        """Enlarge the arrays, keeping the first `count` vectors."""
         self._numbers = _enlarge(self._numbers, count, room)
         self._scales = _enlarge(self._scales, count, room)
 
     def similarities(self, places: npt.NDArray[np.intp], probe: Floats) -> Floats:
-        """Compare the probe with some of the vectors, nearly exactly."""
+        """Compare the probe with some of the vectors, almost exactly."""
         near: Floats = (self._numbers[places].astype(np.float32) @ probe) * self._scales[places]
         return near
 
 
 class VectorShelf:
-    """The vectors of one perspective, growing at the end."""
+    """The vectors of one perspective, in arrays that grow at the end."""
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
@@ -99,7 +99,7 @@ class VectorShelf:
         return self._ids.nbytes + self._live.nbytes + self._bits.nbytes + rows + codes
 
     def add(self, ids: npt.NDArray[np.int64], live: npt.NDArray[np.bool_], vectors: Floats) -> None:
-        """Put vectors on the shelf, each in the place that its document already has or at the end."""
+        """Add vectors, each in the place that its document already has or at the end."""
         # Ids grow, so one above the highest is new without a look. Of the others some are known, and some belong to
         # older documents that got their vector only now.
         known = ids <= self._highest
@@ -120,7 +120,7 @@ class VectorShelf:
         return int(places[0]) if places.size else None
 
     def expect(self, more: int) -> None:
-        """Make room for so many more at once: growing step by step would leave holes in the process's memory."""
+        """Make room for `more` vectors at once: growing step by step would fragment the process's memory."""
         end = self.count + more
         if self._rows is not None and end > EXACT:
             self._give_up_rows(self._rows[: self.count])
@@ -147,7 +147,7 @@ class VectorShelf:
             self._codes.put(place, vectors)
 
     def _give_up_rows(self, rows: Floats) -> None:
-        """Keep bits and codes of the vectors instead of the vectors."""
+        """Replace the vectors by their sign bits and codes."""
         room = self._ids.shape[0]
         self._rows, self._places, self._codes = None, {}, _Codes(self.dim)
         self._bits = np.zeros((self._bits.shape[0], room), np.uint64)
@@ -167,7 +167,7 @@ class VectorShelf:
             self._codes.grow(self.count, room)
 
     def nearest(self, probe: Floats, *, live_only: bool) -> Callable[[int], list[int]]:
-        """Rank the shelf against a probe once; the answer names candidates that hold the best `n`, for any `n`."""
+        """Rank all vectors against a probe once; the returned function gives candidates for the best `n`."""
         # Other threads may append while this one ranks. They write behind `count`, or into arrays that have replaced
         # these, so what is taken here stays whole without a lock.
         count, ids, live, rows, codes = self.count, self._ids, self._live, self._rows, self._codes
@@ -192,7 +192,7 @@ class VectorShelf:
         return candidates
 
     def similarities(self, probe: Floats, items: Sequence[int]) -> dict[int, float] | None:
-        """Compare the probe with some documents exactly; None when the vectors themselves are not here."""
+        """Compare the probe with some documents exactly; None if the shelf no longer holds whole vectors."""
         rows, places = self._rows, self._places
         if rows is None:
             return None
@@ -214,12 +214,12 @@ def _enlarge(array: npt.NDArray[Number], count: int, room: int) -> npt.NDArray[N
 
 
 def _smallest(values: npt.NDArray[np.generic], n: int) -> npt.NDArray[np.intp]:
-    """Find the places of the `n` smallest values, in no order."""
+    """Find the positions of the `n` smallest values, in no particular order."""
     return np.argpartition(values, n)[:n] if n < len(values) else np.arange(len(values))
 
 
 class VectorCache:
-    """Shelves of the workspaces that were searched lately, within a budget of memory."""
+    """The shelves of recently searched workspaces, within a memory budget."""
 
     def __init__(self, budget_bytes: int = _BUDGET_BYTES) -> None:
         self._budget = budget_bytes
@@ -227,7 +227,7 @@ class VectorCache:
         self._lock = RLock()
 
     def shelf(self, unit: Unit, model_id: int, perspective_id: int, dim: int) -> VectorShelf:
-        """Find a shelf, caught up with everything that the unit can see."""
+        """Return a shelf that is up to date with everything the unit can see."""
         key = (unit.workspace, model_id, perspective_id)
         with self._lock:
             shelf = self._shelves.pop(key, None) or VectorShelf(dim)
@@ -240,7 +240,7 @@ class VectorCache:
 
 
 def _catch_up(shelf: VectorShelf, unit: Unit, model_id: int, perspective_id: int) -> None:
-    """Load what changed since the shelf last looked, a page at a time."""
+    """Load the rows that changed since the shelf's last look, a page at a time."""
     (row,) = unit.all("vectors.latest", model=model_id)
     latest = row["revision"] or 0
     if latest - shelf.revision > PAGE:
