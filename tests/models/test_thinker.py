@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import BaseModel
 
-from everloom.errors import MalformedReply, ProviderRefused
+from everloom.errors import MalformedReply, ProviderRefused, Rejected
 from everloom.models import Budget, Meter, Passage, Question
 from everloom.models.providers import ModelThinker, ProviderAccess, Roles
 from tests.scripted.server import ScriptedServer, says
@@ -61,6 +61,15 @@ def test_what_was_spent_counts_both_models_and_every_try(access: ProviderAccess,
         thinker.answer(question(), Answer)
     assert (thinker.spent.questions, thinker.spent.dollars) == (4, None)
     assert thinker.spent.tokens == 4 * 37
+
+
+def test_a_model_that_nobody_asks_need_not_work(access: ProviderAccess, server: ScriptedServer) -> None:
+    server.script(GOOD)
+    thinker = ModelThinker(Roles(large="openai:large", small="scripted:/nowhere/at/all.json", access=access))
+    assert thinker.answer(question(), Answer).word == "Aye."
+    assert (thinker.spent.questions, thinker.spent.tokens) == (1, 37)
+    with pytest.raises(Rejected, match="script"):
+        thinker.answer(question(is_routine=True), Answer)
 
 
 def test_a_spent_budget_is_told_before_anything_is_asked(access: ProviderAccess, server: ScriptedServer) -> None:

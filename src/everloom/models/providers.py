@@ -168,6 +168,14 @@ class Roles:
         """Hand out the model for routine."""
         return make_llm(_configured(self._small), access=self._access, role=Role.SMALL, meter=self._meter)
 
+    @property
+    def spent(self) -> Spent:
+        """Sum what both models took."""
+        # One that was never asked is not built for this: a small model that is set up wrong must not fail a task that
+        # needs only the large one.
+        built = (vars(self).get(role) for role in Role)
+        return sum((each.spent for each in built if each is not None), Spent())
+
     def talker(self, role: Role = Role.LARGE) -> Talker:
         """Hand out a model that converses, the same one each time; once the day's dollars are spent, the small one."""
         # One talker a role for the life of this object: it carries what replies have taught about estimates.
@@ -207,7 +215,7 @@ class ModelThinker:
     @property
     def spent(self) -> Spent:
         """Sum every question put to either model."""
-        return self._roles.large.spent + self._roles.small.spent
+        return self._roles.spent
 
     def refusal(self) -> ProviderError | None:
         """Say why the budget allows no question; None when it does."""
