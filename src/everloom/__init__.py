@@ -7,7 +7,7 @@
         for hit in workspace.search("who is Audrey?"):
             print(hit.score, hit.source, hit.text)
 
-Names are loaded when they are first used, so that a command's `--help` does not wait for numpy.
+Public names are loaded on first use, so that a command's `--help` does not wait for numpy.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+# The imports above once more, for the interpreter; a type checker cannot follow `__getattr__`, and reads neither this
+# nor an `__all__` that is computed from it.
 _HOMES = {
     "everloom.clock": ("Clock", "ManualClock", "SystemClock"),
     "everloom.errors": (
@@ -92,7 +94,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name from its home on first use."""
+    """Load a public name from its module on first use."""
     if name not in _HOME_OF:
         raise AttributeError(f"module 'everloom' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF[name]), name)

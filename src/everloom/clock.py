@@ -1,7 +1,7 @@
-"""What time it is: an argument everywhere, so that tests and simulations own it.
+"""The current time, passed as an argument everywhere so that tests and simulations control it.
 
 Instants are aware datetimes in UTC inside the program and whole microseconds since 1970 in a store.
-Knows nothing of workspaces; showing a time in somebody's zone takes the zone as an argument.
+Knows nothing about workspaces; formatting a time for a person takes the time zone as an argument.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 class Clock(Protocol):
-    """Anything that can say what time it is."""
+    """A source of the current time."""
 
     def now(self) -> datetime:
-        """Say the time, aware and in UTC."""
+        """Return the current time, aware and in UTC."""
         ...
 
 
@@ -29,37 +29,39 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> datetime:
-        """Say the machine's time in UTC."""
+        """Return the machine's time in UTC."""
         return datetime.now(UTC)
 
 
 class ManualClock:
-    """A clock that moves only when told."""
+    """A clock that moves only when `advance` is called."""
 
     def __init__(self, start: datetime) -> None:
         self._now = start.astimezone(UTC)
+        # Simulations advance one clock from several threads, and `+=` alone would lose a step.
         self._lock = Lock()
 
     def now(self) -> datetime:
-        """Say the time it was last told."""
+        """Return the time it was last set to."""
         return self._now
 
     def advance(self, step: timedelta) -> datetime:
-        """Move on by `step` and say the new time."""
+        """Move on by `step` and return the new time."""
         with self._lock:
             self._now += step
             return self._now
 
 
 def to_micros(instant: datetime) -> int:
-    """Turn an aware instant into the number that stores keep."""
+    """Convert an aware instant to the number that stores hold."""
     if instant.tzinfo is None:
         raise Rejected(f"the time {instant.isoformat()} has no time zone", hint="add an offset such as +00:00")
+    # Exact, unlike `timestamp()`: a float of seconds can be a microsecond off, and a time must come back as it went in.
     return (instant - EPOCH) // MICROSECOND
 
 
 def from_micros(micros: int) -> datetime:
-    """Turn a stored number back into an instant in UTC."""
+    """Convert a stored number back to an instant in UTC."""
     return EPOCH + timedelta(microseconds=micros)
 
 
@@ -68,22 +70,25 @@ def zone_named(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        # ValueError: an empty name, or a path that leaves the database. OSError: some versions of Python open the
+        # directory that a name such as Europe stands for.
         raise Rejected(
             f"there is no time zone called {name!r}", hint="use an IANA name such as Europe/Paris"
         ) from error
 
 
 def shown(instant: datetime, zone: ZoneInfo) -> str:
-    """Write an instant for a person: date, time, offset and weekday in their zone."""
+    """Format an instant for a person: date, time, offset and weekday in their time zone."""
     return instant.astimezone(zone).strftime("%Y-%m-%d %H:%M %z, %A")
 
 
 def read_instant(text: str, zone: ZoneInfo, *, end_of_day: bool = False) -> datetime:
-    """Read a date or a time that a person wrote; a bare date is its first (or last) moment in their zone."""
+    """Parse a date or a time that a person wrote; a bare date means its first (or last) moment in their time zone."""
     try:
         parsed = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise Rejected(f"cannot read the time {text!r}", hint="write 2026-11-15 or 2026-11-15T09:30") from error
+    # Only a bare date is widened: 2026-11-15T00:00 means midnight, whoever asks.
     if end_of_day and len(text.strip()) == len("2026-11-15"):
         parsed = parsed.replace(hour=23, minute=59, second=59, microsecond=999_999)
     aware = parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)

@@ -1,6 +1,6 @@
 """The one tree of errors, named by what the caller can do, and the one table that maps it to each surface.
 
-Knows nothing of engines, providers or surfaces: adapters raise these, surfaces look them up in `MEANING`.
+Knows nothing about engines, providers or surfaces: adapters raise these errors, surfaces look them up in `MEANING`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 class EverloomError(Exception):
-    """Anything that everloom reports on purpose; `hint` says what to do next."""
+    """Any error that everloom reports on purpose; `hint` says what to do next."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -21,11 +21,11 @@ class EverloomError(Exception):
 
 
 class NotFound(EverloomError):
-    """The thing you named is not here."""
+    """What you named does not exist here."""
 
 
 class Conflict(EverloomError):
-    """It is here, but not in the state you assumed; `current` shows the state it is in, where that is known."""
+    """It exists, but not in the state you assumed; `current` shows its present state, if known."""
 
     def __init__(self, message: str, *, hint: str | None = None, current: object = None) -> None:
         super().__init__(message, hint=hint)
@@ -37,7 +37,7 @@ class Rejected(EverloomError):
 
 
 class Forbidden(EverloomError):
-    """You may not."""
+    """You are not allowed to do this."""
 
 
 class StoreError(EverloomError):
@@ -49,7 +49,7 @@ class StoreBusy(StoreError):
 
 
 class SchemaMismatch(StoreError):
-    """The database is of another version than this program."""
+    """The database has a different schema version than this program expects."""
 
 
 class ProviderError(EverloomError):
@@ -74,7 +74,7 @@ class MalformedReply(ProviderError):
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What one error is called on each surface, and whether trying again can help."""
+    """How one error appears on each surface, and whether retrying can help."""
 
     exit_code: int
     http_status: int
@@ -82,6 +82,9 @@ class Meaning:
     retry: bool
 
 
+# Exit code 2 is click's own for a wrong command line, so that a script sees no difference between its checks and ours;
+# 3 lets a script tell "does not exist" from "failed". HTTP statuses blame whoever can act: 4xx the caller, 502 and 503
+# what stands behind this server. A malformed reply is worth a retry because a model rarely fails twice in the same way.
 MEANING: dict[type[EverloomError], Meaning] = {
     EverloomError: Meaning(1, 500, "failed", retry=False),
     NotFound: Meaning(3, 404, "not_found", retry=False),
@@ -99,5 +102,5 @@ MEANING: dict[type[EverloomError], Meaning] = {
 
 
 def meaning_of(error: EverloomError) -> Meaning:
-    """Look an error up by its nearest named ancestor."""
+    """Look up an error by its nearest ancestor in the table."""
     return next(MEANING[kind] for kind in type(error).__mro__ if kind in MEANING)

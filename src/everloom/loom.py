@@ -1,6 +1,6 @@
-"""The way in: open a loom, take a workspace, remember and search.
+"""The entry point: open a loom, take a workspace, remember and search.
 
-Composes store, models, kernel and faculties. Holds no rule of memory itself.
+Composes the store, the models, the kernel and the faculties. Contains no rule of memory itself.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 def open_loom(url: str | Path | None = None, *, settings: Settings | None = None, clock: Clock | None = None) -> Loom:
-    """Open the memory at `url`, or the one that the settings name; it is made on first use."""
+    """Open the memory at `url`, or the one that the settings name; it is created on first use."""
     known = settings if settings is not None else load()[0]
     address = known.store.url if url is None else f"sqlite://{url.absolute()}" if isinstance(url, Path) else url
     return Loom(address, known, clock or SystemClock())
@@ -74,6 +74,8 @@ class Loom:
         self.embedding = Embedding(self.store, make_embedder(settings.embed.models, access=self._access, clock=clock))
         self.index = Index(self.embedding)
         self.finder = Finder(self.store, self.embedding, clock)
+        # Host and process let others on this machine see at once that the holder of a lease has died; the random part
+        # tells two looms of one process apart.
         self.holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
         self.work = Work(self.store, clock, holder=self.holder)
         self._budget = Budget(dollars=settings.llm.dollars)
@@ -84,11 +86,12 @@ class Loom:
             self.work.add(task)
 
     def _tasks(self) -> Iterator[Task]:
-        """Make all background work, in the order in which it runs."""
+        """List all background tasks, in the order in which they run."""
         yield from daily_tasks(self.graphs, self.store, self.clock)
         yield Backfill(self.store, self.embedding, self.clock)
         yield Upkeep(self.store)
         yield self.patrol()
+        # Not registered at all unless chosen, because it spends money: `everloom sleep` would otherwise run it.
         if self.settings.semantic.consolidate == "auto" and (self.settings.llm.large or self.settings.llm.small):
             yield self.consolidation()
         yield from (Later(name, self._mind_tasks) for name in MIND_TASKS)
@@ -96,12 +99,12 @@ class Loom:
     def workspace(
         self, name: str | None = None, *, session: str | None = None, model_tier: str | None = None
     ) -> Workspace:
-        """Take a workspace, made on first use; `session` labels what is written through it."""
+        """Open a workspace, created on first use; `session` labels everything that is written through it."""
         info = self.workspaces.open(name or self.settings.workspace.name)
         return Workspace(self, info, session, model_tier)
 
     def llms(self, workspace: WorkspaceInfo) -> Roles:
-        """Hand out the language models; what they cost is recorded in the workspace."""
+        """Provide the language models; their cost is recorded in the workspace."""
         meter = Meter(clock=self.clock, recorder=Ledger(self.store, workspace.id), budget=self._budget)
         day = DayBudget(self.settings.mind.dollars_a_day, lambda: self.spent_today(workspace))
         known = self.settings.llm
@@ -110,7 +113,7 @@ class Loom:
     def operation(
         self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None
     ) -> Operation:
-        """Make what a verb runs in: one workspace, through which one session reads and writes."""
+        """Make the context that a verb runs in: one workspace, read and written by one session."""
         return Operation(
             store=self.store,
             index=self.index,
@@ -123,18 +126,18 @@ class Loom:
         )
 
     def thinker(self, workspace: WorkspaceInfo) -> Thinker | None:
-        """Hand out the language models as faculties ask them questions; None when none is configured."""
+        """Provide the language models behind the port that faculties ask; None if none is configured."""
         roles = self.llms(workspace)
         return ModelThinker(roles) if roles.is_configured else None
 
     def consolidation(self, bounds: PassBounds | None = None) -> ConsolidationTask:
-        """Make the task that consolidates with a language model."""
+        """Make the task that consolidates semantic memory with a language model."""
         from everloom.semantic.consolidation import ConsolidationTask  # noqa: PLC0415  a search alone does not need it
 
         return ConsolidationTask(self.operation, self.thinker, estimate, bounds)
 
     def patrol(self) -> Patrol:
-        """Make the task that turns notes into scenes, and ages them."""
+        """Make the task that takes in waiting scenes and ages the others."""
         from everloom.episodic.patrol import Patrol  # noqa: PLC0415
 
         return Patrol(lambda info: self.being(Workspace(self, info, None, None)))
@@ -153,15 +156,16 @@ class Loom:
         )
 
     def soul(self, workspace: Workspace) -> OneSoul:
-        """Hand out the soul of a workspace, which semantic memory keeps."""
+        """Provide the soul of a workspace, which semantic memory stores."""
         return OneSoul(self.store, workspace.info.id, workspace.semantic)
 
     def mind_setup(self, workspace: WorkspaceInfo) -> MindSetup:
-        """Bring together what the mind of a workspace works with."""
+        """Collect everything that the mind of a workspace needs."""
         from everloom.mind.ports import MindPolicy, MindSetup  # noqa: PLC0415  a search alone does not need it
         from everloom.wiring.ports import ConversationFacts  # noqa: PLC0415
         from everloom.wiring.tools import faculty_tools, verb_tools  # noqa: PLC0415
 
+        # Everything that the conversation writes into other faculties carries this one session label.
         place = Workspace(self, workspace, "conversation", None)
         op = self.operation(workspace)
         return MindSetup(
@@ -177,14 +181,15 @@ class Loom:
         )
 
     def talker(self, workspace: WorkspaceInfo) -> Talker | None:
-        """Hand out the model that converses, the same one each time while the day's money lasts; None without any."""
+        """Provide the model that converses, the same one until the day's budget is spent; None without any."""
+        # Kept for the life of the loom: a talker corrects its token estimates by what earlier replies really took.
         if workspace.id not in self._talking:
             self._talking[workspace.id] = self.llms(workspace)
         roles = self._talking[workspace.id]
         return roles.talker() if roles.is_configured else None
 
     def spent_today(self, workspace: WorkspaceInfo) -> float:
-        """Sum what models cost a workspace since its midnight; what has no known price counts nothing."""
+        """Sum what models have cost a workspace since its midnight; calls of unknown price count as nothing."""
         return Ledger(self.store, workspace.id).spent_today(self.clock.now(), workspace.zone)
 
     def _mind_tasks(self) -> Sequence[Task]:
@@ -193,7 +198,7 @@ class Loom:
         return mind_tasks(self.mind_setup)
 
     def graphs(self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None) -> Graphs:
-        """Lay out the memory graphs of a workspace."""
+        """Provide the memory graphs of a workspace."""
         from everloom.graph import GraphOptions, GraphPlaces, Graphs  # noqa: PLC0415  a search alone needs none
 
         known = self.settings.graph
@@ -207,7 +212,7 @@ class Loom:
         )
 
     def watched(self, graph: Graph) -> Graph:
-        """See that a server follows what people do to a graph's files while it runs."""
+        """Watch a graph's files from now on, so that a server notices what people change in them."""
         from everloom.graph import Watcher  # noqa: PLC0415
 
         if graph.directory not in self._watchers:
@@ -215,7 +220,8 @@ class Loom:
         return graph
 
     def close(self) -> None:
-        """Let go of every connection, and stop watching."""
+        """Stop all watchers and close every connection."""
+        # Watchers first: one that is indexing a change still needs the store.
         for watcher in self._watchers.values():
             watcher.stop()
         self.store.close()
@@ -228,7 +234,7 @@ class Loom:
 
 
 class Workspace:
-    """One workspace of a loom, through which one session reads and writes."""
+    """One workspace of a loom, as one session reads and writes it."""
 
     def __init__(self, loom: Loom, info: WorkspaceInfo, session: str | None, model_tier: str | None) -> None:
         self.loom = loom
@@ -238,12 +244,12 @@ class Workspace:
 
     @property
     def op(self) -> Operation:
-        """Make what a verb runs in here."""
+        """Make the context that a verb runs in here."""
         return self.loom.operation(self.info, self.session, self.model_tier)
 
     @property
     def name(self) -> str:
-        """Say what the workspace is called."""
+        """Return the name of the workspace."""
         return self.info.name
 
     @property
@@ -279,7 +285,7 @@ class Workspace:
         return Mind(self.loom.mind_setup(self.info))
 
     def plan_consolidation(self) -> tuple[PlannedStep, ...]:
-        """Say what a consolidation by a model would do, in order; asks nobody and writes nothing."""
+        """List the steps of a consolidation in order, without asking a model or writing anything."""
         from everloom.semantic.consolidation import preview  # noqa: PLC0415
 
         return preview(self.op, estimate)
@@ -287,29 +293,30 @@ class Workspace:
     def search(
         self, cue: str, *, limit: int = 10, within: Scope = EVERYTHING, recipe: Recipe = DEFAULT
     ) -> Sequence[Hit]:
-        """Bring back what `cue` touches, strongest first."""
+        """Search all memories for `cue`, best match first."""
         return self.find(cue, limit=limit, within=within, recipe=recipe).hits
 
     def find(self, cue: str, *, limit: int = 10, within: Scope = EVERYTHING, recipe: Recipe = DEFAULT) -> Findings:
-        """Search, and tell also what could not be searched."""
+        """Search like `search`, and also report what could not be searched."""
         return self.loom.finder.search(self.info.id, cue, limit=limit, within=within, recipe=recipe)
 
     def show(self, item_id: int) -> Shown:
-        """Tell everything that is known of an item, and count that it was looked at."""
+        """Show everything that is known about an item, and count the access."""
         op = self.op
         with op.read() as unit:
             found = show(unit, item_id)
+        # After the read has found it, and in a transaction of its own: reading must not wait for writers.
         with self.loom.store.write(self.info.id) as unit:
             count_access(unit, [item_id], op.now)
         return found
 
     def why(self, item_id: int) -> Reason:
-        """Tell why an item is remembered: the chain from it down to its evidence."""
+        """Explain why an item is remembered: the chain from it down to its evidence."""
         with self.loom.store.read(self.info.id) as unit:
             return why(unit, item_id)
 
     def mark(self, item_id: int, verdict: Verdict, reason: str | None = None) -> int:
-        """Say that an item was useful, or that it is questionable."""
+        """Mark an item as useful or as questionable."""
         if verdict not in ("useful", "questionable"):
             raise Rejected(f"there is no verdict {verdict!r}", hint="say useful or questionable")
         with self.op.write(f"mark_{verdict}") as write:
@@ -319,14 +326,14 @@ class Workspace:
         return signal
 
     def pin(self, item_id: int, pinned: bool = True) -> None:
-        """Hold an item against fading, or let it go."""
+        """Pin an item so that it does not fade, or unpin it."""
         with self.op.write("pin" if pinned else "unpin") as write:
             kind_of(write.unit, item_id)
             pin(write.unit, item_id, pinned, write.at)
             write.event(id=item_id)
 
     def add(self, documents: Sequence[Document], *, operation: str = "add") -> Sequence[int]:
-        """Enter documents as they are, without a faculty's rules: for imports and benchmarks."""
+        """Add documents as they are, without the rules of a faculty: for imports and benchmarks."""
         op = self.op
         prepared = op.index.prepare(documents)
         with op.write(operation) as write:
@@ -335,7 +342,7 @@ class Workspace:
         return ids
 
     def events(self, *, limit: int = 50, before: int | None = None) -> list[Event]:
-        """List the newest operations, or those before an event."""
+        """List the latest operations, or those before an event."""
         with self.loom.store.read(self.info.id) as unit:
             rows = unit.all("kernel.event_recent", limit=limit, before=FOREVER if before is None else before)
         return [event_from(row) for row in rows]
@@ -352,6 +359,7 @@ class Workspace:
 
     def perspectives(self) -> list[Perspective]:
         """List the angles from which this workspace's texts are embedded."""
+        # A write, although it only lists: the default perspectives are created by whoever looks first.
         with self.loom.store.write(self.info.id) as unit:
             return [perspective_from(row) for row in perspectives_of(unit, self.loom.clock.now()).values()]
 
@@ -363,5 +371,5 @@ class Workspace:
         return added
 
     def coverage(self) -> Coverage:
-        """Count how many documents have vectors, and how many wait for them."""
+        """Count the documents that have vectors, and those that are waiting for them."""
         return self.loom.embedding.coverage(self.info.id)

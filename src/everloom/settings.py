@@ -1,4 +1,4 @@
-"""What can be set, by whom, and where each value came from: file, environment, flag, in rising order.
+"""All settings, and where each value came from: file, environment or flag, the later overriding the earlier.
 
 Read once at the edge; below it, values are arguments. Secrets come from the environment only and are refused in files.
 """
@@ -23,21 +23,22 @@ _FILE_NAME = "everloom.toml"
 
 
 def local_zone() -> str:
-    """Guess this machine's time zone; UTC when it does not tell."""
+    """Guess this machine's time zone; UTC if it cannot be determined."""
     zone = os.environ.get("TZ", "").removeprefix(":")
     if not zone:
+        # On Linux and macOS a link into the time zone database; a copied file has no name, and UTC is then the guess.
         parts = Path("/etc/localtime").resolve().parts
         zone = "/".join(parts[parts.index("zoneinfo") + 1 :]) if "zoneinfo" in parts else ""
     return zone if zone in available_timezones() else "UTC"
 
 
 def data_directory() -> Path:
-    """Say where memories are kept unless somebody names another place."""
+    """Return the directory where memories are stored by default."""
     return Path(platformdirs.user_data_dir("everloom"))
 
 
 def _parted(value: object) -> object:
-    """Take a list as one text, parted by commas."""
+    """Split one text at its commas: environment variables and flags cannot hold a list."""
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
@@ -45,13 +46,13 @@ _Parted = Annotated[tuple[str, ...], BeforeValidator(_parted)]
 
 
 class Section(BaseModel):
-    """A group of settings; an unknown name in it is an error, not a silence."""
+    """A group of settings; an unknown name in it is an error, so that a typing mistake does not pass silently."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class StoreSettings(Section):
-    """Where memories are kept."""
+    """Where memories are stored."""
 
     url: str = Field(
         default_factory=lambda: f"sqlite://{data_directory() / 'everloom.db'}",
@@ -60,7 +61,7 @@ class StoreSettings(Section):
 
 
 class WorkspaceSettings(Section):
-    """What a workspace is unless told otherwise."""
+    """Defaults for workspaces."""
 
     name: str = Field(default="default", description="the workspace to use when none is named")
     time_zone: str = Field(
@@ -69,7 +70,7 @@ class WorkspaceSettings(Section):
 
 
 class EmbedSettings(Section):
-    """What turns text into vectors."""
+    """The models that turn text into vectors."""
 
     models: _Parted = Field(
         default=("static:wordllama-256",),
@@ -79,11 +80,11 @@ class EmbedSettings(Section):
 
 
 class LlmSettings(Section):
-    """Which language models think."""
+    """The language models."""
 
     large: str | None = Field(default=None, description="anthropic:MODEL, openai:MODEL, ollama:MODEL or scripted:FILE")
     small: str | None = Field(default=None, description="a cheaper model for routine work; llm.large if empty")
-    dollars: float | None = Field(default=None, ge=0, description="the most that one process may spend")
+    dollars: float | None = Field(default=None, ge=0, description="the most dollars that one process may spend")
 
 
 class SemanticSettings(Section):
@@ -105,7 +106,8 @@ class EpisodicSettings(Section):
     patrol_at: int = Field(default=10, ge=1, description="number of waiting scenes at which a patrol starts by itself")
     patrol_hours: float = Field(default=24.0, ge=0, description="hours between scheduled patrols; 0 for none")
     patrol: Literal["here", "worker"] = Field(
-        default="here", description="where such a patrol runs: in the process that writes, or in the worker"
+        default="here",
+        description="where a patrol that starts by itself runs: in the process that writes, or in the worker",
     )
     recall_threshold: float | None = Field(
         default=None, ge=-1, le=1, description="cosine; if empty, the value that `everloom calibrate` found"
@@ -116,7 +118,7 @@ class EpisodicSettings(Section):
 
 
 class GraphSettings(Section):
-    """Where and how the memory graph keeps its files."""
+    """Where and how the memory graph stores its files."""
 
     directory: Path | None = Field(
         default=None, description="directory of the default graph; if empty, one per workspace in the data directory"
@@ -129,7 +131,7 @@ class GraphSettings(Section):
 
 
 class MindSettings(Section):
-    """How the conversation is held."""
+    """How the conversation behaves."""
 
     notes: Path | None = Field(
         default=None, description="directory of the notes; if empty, one per workspace in the data directory"
@@ -155,7 +157,7 @@ class MindSettings(Section):
         default=None, ge=0, description="daily budget; once it is spent, llm.small converses until midnight"
     )
     faculties: Annotated[tuple[Literal["semantic", "episodic", "graph"], ...], BeforeValidator(_parted)] = Field(
-        default=(), description="whose verbs the agent may use in conversation: semantic, episodic, graph"
+        default=(), description="faculties whose tools the agent may use in conversation: semantic, episodic, graph"
     )
     memory_tool: bool = Field(
         default=False, description="also offer the notes to the agent through Anthropic's memory tool"
@@ -172,13 +174,13 @@ class TelegramSettings(Section):
 
 
 class GatewaySettings(Section):
-    """Where other programs hand messages in."""
+    """How other programs take part in the conversation."""
 
     callback: str | None = Field(default=None, description="address to which replies on the HTTP channel are posted")
 
 
 class ProviderSettings(Section):
-    """Where providers answer."""
+    """The addresses of model providers."""
 
     openai_base: str = Field(
         default="https://api.openai.com/v1", description="address of OpenAI or of a compatible server"
@@ -190,7 +192,7 @@ class ProviderSettings(Section):
 
 
 class Secrets(Section):
-    """Keys. Read from the environment only; never written, shown or logged."""
+    """Keys, read from the environment only and never written, shown or logged."""
 
     openai_api_key: SecretStr | None = None
     anthropic_api_key: SecretStr | None = None
@@ -199,7 +201,7 @@ class Secrets(Section):
 
 
 class Settings(Section):
-    """Everything that can be set."""
+    """All settings."""
 
     store: StoreSettings = Field(default_factory=StoreSettings)
     workspace: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
@@ -226,16 +228,17 @@ class Origin:
 
 
 def default_file() -> Path:
-    """Say where the settings file is when nobody names one."""
+    """Return the path of the default settings file."""
     return Path(platformdirs.user_config_dir("everloom")) / _FILE_NAME
 
 
 def load(
     file: Path | None = None, flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
 ) -> tuple[Settings, list[Origin]]:
-    """Read the settings, and tell where each came from; `flags` maps dotted names to values."""
+    """Read the settings and where each came from; `flags` maps dotted names to values."""
     env = os.environ if environ is None else environ
     path = file or (Path(env[f"{PREFIX}CONFIG"]) if f"{PREFIX}CONFIG" in env else default_file())
+    # Only the default file may be missing: whoever names a file expects it to be read.
     layers = [
         (str(path), from_file(path, must_exist=path != default_file())),
         ("environment", from_environment(env)),
@@ -256,12 +259,13 @@ def from_file(path: Path, *, must_exist: bool) -> dict[str, Any]:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         if must_exist:
-            raise Rejected(f"there is no settings file {path}", hint="`everloom init` writes one") from None
+            raise Rejected(f"there is no settings file {path}", hint="`everloom init` creates one") from None
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Rejected(f"cannot read {path}: {error}", hint="fix the file, or remove it to use the defaults") from error
     except OSError as error:
         raise Rejected(f"cannot read {path}: {error.strerror}", hint="make it readable to this user") from error
+    # Settings files are copied, shared and put under version control; keys must not travel with them.
     if "secrets" in tree:
         raise Rejected(
             f"{path} contains secrets", hint="remove [secrets] and set OPENAI_API_KEY or ANTHROPIC_API_KEY instead"
@@ -270,7 +274,7 @@ def from_file(path: Path, *, must_exist: bool) -> dict[str, Any]:
 
 
 def dotted(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a tree of sections as dotted names."""
+    """Flatten a tree of sections into dotted names."""
     flat: dict[str, Any] = {}
     for section, values in tree.items():
         if isinstance(values, dict):
@@ -286,6 +290,7 @@ def from_environment(env: Mapping[str, str]) -> dict[str, Any]:
     for name in known_names():
         section, key = name.split(".", 1)
         variable = key.upper() if section == "secrets" else f"{PREFIX}{section}_{key}".upper()
+        # An empty variable counts as unset: that is how shells and container files take one back.
         if env.get(variable):
             found[name] = env[variable]
     return found
@@ -313,13 +318,14 @@ def validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
+        # The chain is cut: pydantic's own message repeats the input, which may be a key.
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"][:2])
         raise Rejected(f"{name}: {first['msg']}", hint=f"it is set in {sources.get(name, 'the defaults')}") from None
 
 
 def _origins(settings: Settings, sources: Mapping[str, str]) -> list[Origin]:
-    """Tell every value and where it came from; secrets only say whether they are set."""
+    """List every value and where it came from; of a secret only whether it is set."""
     found = []
     for name in known_names():
         section, key = name.split(".", 1)

@@ -86,7 +86,7 @@ def test_dates_are_read_in_several_forms(text: str) -> None:
 
 @pytest.mark.parametrize("wrong", [{"talk": {"session_1_date_time": "some day"}}, {"talk": {"session_1": [{}]}}])
 def test_what_has_another_shape_is_refused_with_a_reason(tmp_path: Path, wrong: dict[str, Any]) -> None:
-    with pytest.raises(Rejected, match="not LoCoMo-shaped"):
+    with pytest.raises(Rejected, match="not in LoCoMo's format"):
         read(tmp_path, sample(**wrong))
 
 

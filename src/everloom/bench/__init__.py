@@ -1,4 +1,4 @@
-"""Measurements that a user can repeat: search at size, and retrieval on conversations with known answers.
+"""Measurements that users can repeat: search speed at a given size, and retrieval quality on known answers.
 
-Stands above the faculties like a surface; nothing else may import it.
+Sits above the faculties, like a surface; nothing else may import it.
 """

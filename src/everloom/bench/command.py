@@ -25,7 +25,7 @@ def bench() -> None:
     "--queries", type=click.IntRange(10, 100_000), default=200, show_default=True, help="The number of questions."
 )
 def search(invocation: Invocation, /, items: int, queries: int) -> Answer:
-    """Time searches in a workspace of generated texts, compared with plain words and plain vectors.
+    """Time searches in a workspace of generated texts, compared with plain keywords and plain vectors.
 
     Uses a temporary SQLite file unless --store names another store.
     """
@@ -52,7 +52,7 @@ def search(invocation: Invocation, /, items: int, queries: int) -> Answer:
 
 @bench.command(cls=Command)
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--ablate", "is_ablated", is_flag=True, help="Instead, leave out each part of the search in turn.")
+@click.option("--ablate", "is_ablated", is_flag=True, help="Instead, leave out one part of the search at a time.")
 @click.option(
     "--join",
     "count",
@@ -62,7 +62,7 @@ def search(invocation: Invocation, /, items: int, queries: int) -> Answer:
     help="Join every N consecutive turns into one document.",
 )
 def retrieval(_invocation: Invocation, path: Path, is_ablated: bool, count: int) -> Answer:
-    """Measure retrieval on conversations in LoCoMo's format, compared with plain words and vectors."""
+    """Measure retrieval on conversations in LoCoMo's format, compared with plain keywords and vectors."""
     from everloom.bench.conversations import joined, read_conversations  # noqa: PLC0415  loads numpy
     from everloom.bench.retrieval import ablate, evaluate  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
-"""Reading LoCoMo-shaped data: conversations of dated sessions, and questions whose answers lie in known turns.
+"""Reads data in LoCoMo's format: conversations of dated sessions, and questions answered by known turns.
 
-Knows the file's shape only. The data is never part of this project: its path is given on the command line.
+Knows only the file format. The data is never part of this project: its path is given on the command line.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from everloom.errors import Rejected
 
 _SESSION = re.compile(r"session_(\d+)\Z")
 _SEPARATED = re.compile(r"[^\w:.#-]+")
-# How LoCoMo writes a date, and how data that was brought into its shape does, beside ISO 8601.
+# How LoCoMo writes dates, and how other benchmarks do that were converted to its format; ISO 8601 is tried last.
 _WHEN = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%d %B, %Y", "%B %d, %Y")
+# LoCoMo's category of questions that the conversation does not answer: no turn is right, so recall is undefined.
 _ADVERSARIAL = 5
 _UNDATED = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class SampleTurn:
-    """One thing that somebody said; `others` are those who speak in it, too."""
+    """One turn of a conversation; `others` are further speakers, if several turns were joined."""
 
     id: str
     speaker: str
@@ -64,15 +65,17 @@ def read_conversations(path: Path) -> list[SampleConversation]:
         samples = json.loads(path.read_text(encoding="utf-8"))
         return [conversation(sample, f"conversation {number}") for number, sample in enumerate(samples, 1)]
     except OSError as error:
-        raise Rejected(f"cannot read {path}: {error.strerror}", hint="give the path of a LoCoMo-shaped file") from error
+        raise Rejected(
+            f"cannot read {path}: {error.strerror}", hint="give the path of a file in LoCoMo's format"
+        ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise Rejected(
-            f"{path} is not LoCoMo-shaped: {error}", hint="it holds a list of conversations with qa"
+            f"{path} is not in LoCoMo's format: {error}", hint="the file must hold a list: [{conversation, qa}]"
         ) from error
 
 
 def conversation(sample: Mapping[str, Any], name: str) -> SampleConversation:
-    """Read one conversation, which may have a name of its own."""
+    """Read one conversation; `name` is used if it has none of its own."""
     talk = sample["conversation"]
     numbers = sorted(int(match[1]) for key in talk if (match := _SESSION.match(key)) and talk[key])
     sessions = tuple(tuple(turns(talk, number)) for number in numbers)
@@ -81,7 +84,7 @@ def conversation(sample: Mapping[str, Any], name: str) -> SampleConversation:
 
 
 def turns(talk: Mapping[str, Any], number: int) -> Iterator[SampleTurn]:
-    """Read the turns of one session, a minute apart from its date on; without a date, sessions are a day apart."""
+    """Read the turns of one session, one minute apart; sessions without a date are placed one day apart."""
     told = talk.get(f"session_{number}_date_time")
     start = moment(str(told)) if told else _UNDATED + timedelta(days=number)
     for offset, turn in enumerate(talk[f"session_{number}"]):
@@ -99,11 +102,11 @@ def moment(text: str) -> datetime:
 
 
 def questions(found: list[Mapping[str, Any]], known: set[str]) -> Iterator[SampleQuestion]:
-    """Read the questions that have an answer in the conversation."""
+    """Read the questions that the conversation answers."""
     for question in found:
         given = question.get("evidence") or ()
         entries = [given] if isinstance(given, str) else map(str, given)
-        # An entry is an id, or several in one string.
+        # LoCoMo's evidence is inconsistent: an entry is a turn's id, or several in one string.
         evidence = known.intersection(part for entry in entries for part in (entry, *_SEPARATED.split(entry)))
         category = question.get("category", 0)
         if evidence and category != _ADVERSARIAL:
@@ -111,7 +114,7 @@ def questions(found: list[Mapping[str, Any]], known: set[str]) -> Iterator[Sampl
 
 
 def joined(conversation: SampleConversation, count: int) -> SampleConversation:
-    """Make one turn of every `count` in a row: the same questions, over longer texts."""
+    """Join every `count` consecutive turns into one: the same questions over longer texts."""
     if count == 1:
         return conversation
     parts = [[session[at : at + count] for at in range(0, len(session), count)] for session in conversation.sessions]
@@ -122,7 +125,7 @@ def joined(conversation: SampleConversation, count: int) -> SampleConversation:
 
 
 def _one_of(turns: Sequence[SampleTurn]) -> SampleTurn:
-    """Write turns as one, known by the first of them."""
+    """Join turns into one that has the id of the first."""
     first, *rest = turns
     others = dict.fromkeys(turn.speaker for turn in rest if turn.speaker != first.speaker)
     text = " ".join([first.text, *(f"{turn.speaker}: {turn.text}" for turn in rest)])

@@ -1,4 +1,4 @@
-"""How well the right turns are found: recall, MRR and NDCG of everloom beside plain words and plain vectors.
+"""Retrieval quality: recall, MRR and NDCG of everloom compared with plain keywords and plain vectors.
 
 Every system gets the same texts and the same questions, in one run.
 """
@@ -26,7 +26,8 @@ from everloom.models.embed import EmbeddingTask
 from everloom.settings import Settings
 
 DEPTH = 20
-_AROUND = 2  # turns before and after that a turn is read with
+# Turns before and after that are given to everloom as the context of a turn.
+_AROUND = 2
 _CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 
 # What a system answers: for each question, the ids of turns, best first.
@@ -35,14 +36,14 @@ _Ranker = Callable[[str], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A system that has read a conversation: how long that took, and how to ask it."""
+    """A system that has read a conversation: how to ask it, and how long reading took."""
 
     ask: _Ranker
     seconds: float
 
 
 def evaluate(conversations: Iterable[SampleConversation], recipe: Recipe = DEFAULT) -> list[dict[str, object]]:
-    """Run every system over every conversation and sum up."""
+    """Run every system over every conversation and average the results."""
     systems = {"everloom": _with_everloom(recipe), "words (FTS5 porter)": _with_words, "vectors only": _with_vectors}
     return _run(systems, conversations)
 
@@ -71,7 +72,7 @@ ALONE = "with its text alone"
 
 
 def ablate(conversations: Sequence[SampleConversation], recipe: Recipe = DEFAULT) -> list[dict[str, object]]:
-    """Take each means away in turn; what stands alone is the text of a turn, with nothing around it."""
+    """Leave out one part of the search at a time; the last run gives each turn no context at all."""
     recipes = {"everloom": recipe, **{name: replace(recipe, **change) for name, change in MEANS.items()}}
     systems = {name: _with_everloom(each) for name, each in recipes.items()}
     systems[ALONE] = _with_everloom(recipe, around=0)
@@ -90,7 +91,7 @@ class Book:
         self._asking = 0.0
 
     def take(self, conversation: SampleConversation, system: Timed) -> None:
-        """Ask every question of a conversation and note how well it was answered."""
+        """Ask every question of a conversation and record how well it was answered."""
         self._documents += len(conversation.turns)
         self._reading += system.seconds
         for question in conversation.questions:
@@ -116,7 +117,7 @@ class Book:
 
 
 def measures(ranked: Sequence[str], evidence: frozenset[str]) -> dict[str, float]:
-    """Judge one ranking by the turns that hold the answer."""
+    """Score one ranking by the turns that contain the answer."""
     found = {f"recall@{depth}": len(evidence & set(ranked[:depth])) / len(evidence) for depth in (5, 10, 20)}
     first = next((1 / rank for rank, turn in enumerate(ranked, 1) if turn in evidence), 0.0)
     gain = sum(1 / math.log2(rank + 1) for rank, turn in enumerate(ranked[:10], 1) if turn in evidence)
@@ -125,14 +126,15 @@ def measures(ranked: Sequence[str], evidence: frozenset[str]) -> dict[str, float
 
 
 def spoken(turn: SampleTurn) -> str:
-    """Write a turn as one line: who, when, what."""
+    """Write a turn on one line: speaker, date and text."""
     return f"{turn.speaker} ({turn.at:%d %B %Y}): {turn.text}"
 
 
 def _with_everloom(recipe: Recipe, around: int = _AROUND) -> Callable[[SampleConversation, Path], Timed]:
-    """Read a conversation into a workspace of its own, each turn with its neighbours as context."""
+    """Let everloom read a conversation into its own workspace, each turn with its neighbours as context."""
 
     def read(conversation: SampleConversation, folder: Path) -> Timed:
+        # Default settings, not those of this machine: results must be comparable between machines.
         loom = open_loom(folder / "loom.db", settings=Settings())
         workspace = loom.workspace(conversation.name)
         start = time.perf_counter()
@@ -150,7 +152,7 @@ def _with_everloom(recipe: Recipe, around: int = _AROUND) -> Callable[[SampleCon
 
 
 def in_context(session: Sequence[SampleTurn], reach: int = _AROUND) -> list[Document]:
-    """Write each turn as a document with what was said just before and after it, nearest first."""
+    """Make a document of each turn, with the turns just before and after it as context, nearest first."""
     documents = []
     for place, turn in enumerate(session):
         places = [place + step for far in range(1, reach + 1) for step in (-far, far)]
@@ -169,7 +171,7 @@ def in_context(session: Sequence[SampleTurn], reach: int = _AROUND) -> list[Docu
 
 
 def _with_words(conversation: SampleConversation, folder: Path) -> Timed:
-    """Plain FTS5 with its porter stemmer, any word, by its own BM25; stop words dropped from the question."""
+    """Let plain FTS5 read a conversation: porter stemmer, any word matches, ranked by its own BM25."""
     start = time.perf_counter()
     connection = sqlite3.connect(folder / "words.db")
     connection.execute("CREATE VIRTUAL TABLE words USING fts5 (id UNINDEXED, text, tokenize = 'porter unicode61')")
@@ -178,6 +180,7 @@ def _with_words(conversation: SampleConversation, folder: Path) -> Timed:
     connection.commit()
 
     def ask(question: str) -> list[str]:
+        # Without stop words, as everloom does it: the baseline must not lose because of "the" and "what".
         words = [word for word in re.findall(r"\w+", question.lower()) if word not in STOP_WORDS]
         query = " OR ".join(f'"{word}"' for word in words)
         found = connection.execute("SELECT id FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (query, DEPTH))
@@ -187,7 +190,7 @@ def _with_words(conversation: SampleConversation, folder: Path) -> Timed:
 
 
 def _with_vectors(conversation: SampleConversation, folder: Path) -> Timed:
-    """The default embedder alone, by cosine."""
+    """Let the default embedder alone read a conversation, ranked by cosine."""
     del folder
     from everloom.models.static.embed import StaticEmbedder  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
-"""How fast search is at a given size, beside what plain words and plain vectors cost on the same texts in the same run.
+"""Search speed at a given size, compared with plain keywords and plain vectors on the same texts in the same run.
 
-Also what one durable write and one bulk import cost. Prints what it measures; asserts nothing.
+Also measures one durable write and a bulk import. Only measures; asserts nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WRITES = 200
 
 @dataclass(frozen=True, slots=True)
 class _Timing:
-    """How long one thing took, over many repetitions, in milliseconds."""
+    """How long one operation took, in milliseconds, over many repetitions."""
 
     system: str
     p50: float
@@ -46,7 +46,7 @@ class _Timing:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Everything that one run measured."""
+    """The results of one run."""
 
     items: int
     import_per_second: float
@@ -58,13 +58,15 @@ class Measured:
 
 
 def measure(url: str, items: int, queries: int, progress: Callable[[int], None]) -> Measured:
-    """Build a workspace of so many items and ask it so many questions."""
+    """Fill a workspace with `items` texts and ask it `queries` questions."""
     asked = questions(items, queries)
     with open_loom(url, settings=Settings()) as loom:
         workspace = loom.workspace("bench")
         rate = fill(workspace, items, progress)
-        loom.store.maintain(workspace.info.id)  # as a sleep does after a large import
+        # As `everloom sleep` does after a large import.
+        loom.store.maintain(workspace.info.id)
         searches = [timed("everloom: words + vectors + ranking", asked, finder(workspace))]
+        # Read before the baselines load their own texts and vectors. macOS counts bytes, Linux kilobytes.
         rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
         size = loom.store.health().bytes_used / 1e6
         write, bare = _durable_writes(loom, workspace)
@@ -73,13 +75,13 @@ def measure(url: str, items: int, queries: int, progress: Callable[[int], None])
 
 
 def questions(items: int, count: int) -> list[SampleMemory]:
-    """Choose questions from all over the texts."""
+    """Choose questions about texts from the whole range."""
     chosen = set(Random(11).sample(range(items), min(count, items)))
     return [memory for place, memory in enumerate(memories(items)) if place in chosen]
 
 
 def fill(workspace: Workspace, items: int, progress: Callable[[int], None]) -> float:
-    """Import the texts in batches, embedded and searchable; the answer is items a second."""
+    """Import the texts in batches, embedded and searchable; returns items per second."""
     now, texts = datetime.now(UTC), memories(items)
     spent = 0.0
     while batch := [Document(kind="note", text=each.text, happened_at=now) for each in islice(texts, _BATCH)]:
@@ -91,13 +93,13 @@ def fill(workspace: Workspace, items: int, progress: Callable[[int], None]) -> f
 
 
 def finder(workspace: Workspace) -> Callable[[str], list[str]]:
-    """Search as a user would, once beforehand so that the vectors are in memory."""
+    """Search as a user would; one search beforehand loads the vectors into memory."""
     workspace.search("anything at all")
     return lambda question: [hit.text for hit in workspace.search(question, limit=LIMIT)]
 
 
 def timed(system: str, asked: Sequence[SampleMemory], ask: Callable[[str], Iterable[str]]) -> _Timing:
-    """Ask every question once and note how long each took and whether the right text came back."""
+    """Ask every question once; record how long each took and whether the right text was found."""
     walls, hits = [], 0
     cpu = time.process_time()
     for memory in asked:
@@ -110,17 +112,17 @@ def timed(system: str, asked: Sequence[SampleMemory], ask: Callable[[str], Itera
 
 
 def _timing(system: str, walls: Sequence[float], cpu: float = 0, hit_rate: float | None = None) -> _Timing:
-    """Sum up how long each repetition took."""
+    """Summarise the durations of all repetitions."""
     return _Timing(system, statistics.median(walls), percentile(walls, 95), cpu, hit_rate)
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """Find the value below which so many percent lie."""
+    """Return the value below which `percent` percent of the values lie."""
     return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
 
 
 def _durable_writes(loom: Loom, workspace: Workspace) -> tuple[_Timing, _Timing]:
-    """Write one item a transaction, and beside it one bare row a transaction in a plain SQLite file, taking turns."""
+    """Time one item per transaction, alternating with one bare row per transaction in a plain SQLite file."""
     now = datetime.now(UTC)
 
     def write(memory: SampleMemory) -> float:
@@ -129,6 +131,7 @@ def _durable_writes(loom: Loom, workspace: Workspace) -> tuple[_Timing, _Timing]
     ours, bare = "everloom: one durable write", "bare SQLite commit"
     if loom.store.engine != "sqlite":
         return _timing(ours, [write(memory) for memory in memories(_WRITES, seed=23)]), _Timing(bare, 0, 0, 0, None)
+    # The same disk, journal and durability as the store; alternating, so that a busy disk slows both alike.
     plain = sqlite3.connect(Path(loom.store.address).with_name("bare.db"), isolation_level=None)
     plain.execute("PRAGMA journal_mode = WAL")
     plain.execute("PRAGMA synchronous = FULL")
@@ -142,14 +145,14 @@ def _durable_writes(loom: Loom, workspace: Workspace) -> tuple[_Timing, _Timing]
 
 
 def _clocked(work: Callable[[], object]) -> float:
-    """Say how many milliseconds a piece of work took."""
+    """Return how many milliseconds a piece of work took."""
     start = time.perf_counter()
     work()
     return (time.perf_counter() - start) * 1000
 
 
 def _baselines(items: int, asked: Sequence[SampleMemory]) -> list[_Timing]:
-    """Ask the same questions of plain words and of plain vectors."""
+    """Ask plain keywords and plain vectors the same questions."""
     texts = [memory.text for memory in memories(items)]
     words = sqlite3.connect(":memory:")
     words.execute("CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'porter unicode61')")

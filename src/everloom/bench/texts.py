@@ -1,7 +1,7 @@
-"""Texts that nobody wrote: generated, but varied as a life is, with names, places, dates and rare words. Pure.
+"""Generated texts with names, places, dates and rare words, as varied as real memories. Pure.
 
-The same seed gives the same texts. Common words are few and frequent, proper names many and rare, so that a word index
-meets both.
+The same seed gives the same texts. Common words are few and frequent, proper names many and rare, so that a keyword
+index has to handle both.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def memories(count: int, seed: int = 7) -> Iterator[SampleMemory]:
 
 
 def question(random: Random, person: str, action: str, thing: str, place: str, maker: str) -> str:
-    """Ask about one side of what happened, with some of its words."""
+    """Ask about one aspect of a text, in some of its words."""
     forms = (
         f"what did {person} do with the {thing} in {place}?",
         f"when was the {maker} {thing} {action}?",
@@ -60,7 +60,7 @@ def question(random: Random, person: str, action: str, thing: str, place: str, m
 
 
 def _proper_name(random: Random, known: list[str]) -> str:
-    """Name somebody: usually one of those who are always there, sometimes a stranger."""
+    """Choose a name: usually a known one, sometimes an invented one."""
     return random.choice(known) if random.random() < 0.7 else _invented(random)
 
 

@@ -1,4 +1,4 @@
-"""The one place that knows all faculties: it binds the ports of each to what another one, or a model, offers.
+"""The one place that knows all faculties: it connects the ports of each to another faculty or to a model.
 
-Holds no rule of memory. A faculty never imports another one; what crosses between them crosses here.
+Contains no rule of memory. A faculty never imports another one; everything that passes between them passes here.
 """

@@ -1,7 +1,7 @@
-"""How the arguments of a verb are read from JSON, and how they are described to whoever writes it.
+"""Reads the arguments of a verb from JSON, and describes them as a JSON schema.
 
 One reader for the command line, MCP and the agent's own tools: unknown names are refused, times are read in the
-workspace's zone, and objects become the faculty's own dataclasses. Refuses to know any faculty.
+workspace's time zone, and objects become the faculty's own dataclasses. Refuses to know any faculty.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from everloom.clock import read_instant
 from everloom.errors import Rejected
 from everloom.kernel.verbs import REQUIRED, Parameter, Says
 
-# So many faults are told at once; who mends five arguments reads the schema anyway.
+# More errors at once help nobody: a model that got five arguments wrong has to read the schema again anyway.
 _MOST_FAULTS = 5
 _EMPTY: tuple[object, ...] = (None, [], {})
 
 
 class Arguments:
-    """What callers may give one verb as JSON: its schema, and the way from what was given to what the verb takes."""
+    """The arguments of one verb as JSON: their schema, and how they are turned into the verb's own types."""
 
     def __init__(self, name: str, parameters: Sequence[Parameter]) -> None:
         self._name = name
@@ -47,7 +47,9 @@ class Arguments:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """Describe what may be given, in as few words as possible; plumbing is not shown."""
+        """Describe the arguments in as few words as possible; plumbing is left out."""
+        # A model reads this with every request, so it is paid for by the token. `read` refuses unknown names whether or
+        # not the schema says so.
         known: dict[str, Any] = _lean(self._model.model_json_schema())
         known.pop("additionalProperties", None)
         shown = {
@@ -58,7 +60,7 @@ class Arguments:
         return {**known, "properties": shown}
 
     def read(self, given: Mapping[str, Any], zone: ZoneInfo) -> dict[str, Any]:
-        """Check what was given and turn it into what the verb takes; what was not given is left to its defaults."""
+        """Check the given arguments and convert them to the verb's types; the others are left to its defaults."""
         if unknown := sorted(given.keys() - self._parameters.keys()):
             known = ", ".join(sorted(self.schema["properties"])) or "none"
             raise Rejected(f"{self._name} takes no {', '.join(unknown)[:200]}", hint=f"its arguments are {known}")
@@ -66,10 +68,10 @@ class Arguments:
         try:
             read = self._model.model_validate(unpacked, context=zone)
         except ValidationError as error:
-            # Says which arguments do not fit without repeating what was in them: it may be long, or private.
+            # Names the arguments that do not fit without repeating their values, which may be long or private.
             faults = error.errors(include_url=False, include_input=False)[:_MOST_FAULTS]
             text = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
-            raise Rejected(text, hint="call again with arguments that fit the schema") from None
+            raise Rejected(text, hint="correct these arguments and call again") from None
         return {name: getattr(read, name) for name in read.model_fields_set}
 
 
@@ -84,7 +86,7 @@ def _model_of(name: str, fields: Mapping[str, tuple[Any, Says, Any]], text: str 
 
 
 def _readable(kind: Any, says: Says) -> Any:
-    """Rewrite a type so that pydantic reads JSON into it."""
+    """Rewrite a type so that pydantic can read it from JSON."""
     if kind is datetime:
         return Annotated[datetime, BeforeValidator(_instant_reader(says)), WithJsonSchema({"type": "string"})]
     if dataclasses.is_dataclass(kind):
@@ -98,14 +100,14 @@ def _readable(kind: Any, says: Says) -> Any:
         case origin if origin is Mapping:
             kind = dict.__class_getitem__(members)
         case origin if origin is tuple and Ellipsis not in members:
-            # As a list of so many, which every client understands; not all understand JSON Schema's own tuples.
+            # As a list of fixed length, which every client understands; not all understand JSON Schema's `prefixItems`.
             size = Field(min_length=len(members), max_length=len(members))
             kind = Annotated[list.__class_getitem__(members[0]), size, AfterValidator(tuple)]
     return kind
 
 
 def _record(kind: Any) -> Any:
-    """Read an object into a dataclass of a faculty."""
+    """Read an object as a dataclass of a faculty."""
     hints = get_type_hints(kind, include_extras=True)
     fields: dict[str, tuple[Any, Says, Any]] = {}
     for each in dataclasses.fields(kind):
@@ -133,9 +135,9 @@ def _instant_reader(says: Says) -> Any:
 
 
 def _unpack(value: Any, parameter: Parameter) -> Any:
-    """Read JSON in a string where some clients put it: in place of a list.
+    """Parse a string that holds JSON where a list is expected: some clients send lists that way.
 
-    A string stays what it is wherever one is allowed (the note "null" would be lost), unless it is a list of strings.
+    Where a string is allowed too it stays a string (the note "null" would be lost), unless it holds a list of strings.
     """
     if not isinstance(value, str) or parameter.list_kind is None:
         return value
@@ -149,7 +151,7 @@ def _unpack(value: Any, parameter: Parameter) -> Any:
 
 
 def _lean(schema: Any) -> Any:
-    """Take out of a schema what tells a model nothing: titles, and that what may be left out may be null."""
+    """Remove from a schema what tells a model nothing: titles, empty defaults, and that optional values may be null."""
     if isinstance(schema, list):
         return [_lean(each) for each in schema]
     if not isinstance(schema, dict):

@@ -1,6 +1,6 @@
-"""The faculties, and how a surface reaches each: the list from which groups of commands, toolsets and tools are made.
+"""The list of faculties, from which surfaces make command groups, toolsets and tools.
 
-Light: a faculty's class is loaded when its verbs are asked for, and that loads neither a store nor a model.
+Light: a faculty's class is loaded when its verbs are first needed, and that loads neither a store nor a model.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Any
 
 from everloom.kernel.verbs import Parameter, Says, Verb, verbs_of
 
-_GRAPH = Parameter("graph", str | None, Says("which graph; memory_graphs lists them"), None, is_positional=False)
+_GRAPH = Parameter("graph", str | None, Says("name of the graph; memory_graphs lists them"), None, is_positional=False)
 
 
 @dataclass(frozen=True)
 class Faculty:
-    """One faculty: where its verbs are declared, and how they are reached in a workspace."""
+    """One faculty: where its verbs are declared, and how to get at it in a workspace."""
 
     name: str
-    # "module:class"; loaded when it is needed.
+    # "module:class", as a string: importing the class here would load every faculty for `--help`.
     declaration: str
     summary: str
-    # Parameters that every verb has beside its own, because they choose whose verb it is.
+    # Parameters that every verb has in addition to its own, because they choose the object it is called on.
     selectors: tuple[Parameter, ...] = ()
     open: Callable[[Any, Mapping[str, Any]], Any] | None = None
-    # Verbs whose names begin with one of these words and an underscore are commands of a group of that name.
+    # A verb whose name begins with one of these words and an underscore is a command of a group of that name.
     groups: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -37,11 +37,11 @@ class Faculty:
         return verbs_of(getattr(import_module(module), name))
 
     def verb(self, name: str) -> Verb:
-        """Find one verb by its name in Python."""
+        """Return one verb by its Python name."""
         return next(each for each in self.verbs if each.name == name)
 
     def reach(self, workspace: Any, chosen: Mapping[str, Any]) -> Any:
-        """Reach the faculty of a workspace whose verbs are meant."""
+        """Return the object of a workspace whose verbs are called."""
         return getattr(workspace, self.name) if self.open is None else self.open(workspace, chosen)
 
 
@@ -66,7 +66,7 @@ FACULTIES = {
             open=lambda workspace, chosen: workspace.graphs.open(chosen.get("graph")),
             groups={"edge": "Read, find, change and delete the edges between memories."},
         ),
-        Faculty("graphs", "everloom.graph.graphs:Graphs", "Use the memory graphs of a workspace."),
+        Faculty("graphs", "everloom.graph.graphs:Graphs", "Work with the memory graphs of a workspace."),
         Faculty(
             "mind",
             "everloom.mind.verbs:Mind",

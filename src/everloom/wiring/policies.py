@@ -1,6 +1,6 @@
-"""From settings to the values that models and the mind take: addresses, keys, rules, the place of the notes.
+"""Converts settings into the values that models and faculties take: addresses, keys, policies, directories.
 
-Opens nothing and asks nobody. What is heavy is loaded when somebody needs it.
+Opens nothing and asks no model. Loads nothing heavy before it is needed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 _PolicyT = TypeVar("_PolicyT", bound="DataclassInstance")
 
 _UNSAFE = re.compile(r"[^a-z0-9]+")
-# In the order in which they run.
+# In the order in which they run. Named here, because the tasks themselves are in modules that are loaded later.
 MIND_TASKS = ("facts", "schedule", "heartbeat", "self_awareness")
 
 
 def access(settings: Settings) -> ProviderAccess:
-    """Write addresses and keys as the models take them."""
+    """Collect the addresses and keys of the providers."""
     openai, anthropic = settings.secrets.openai_api_key, settings.secrets.anthropic_api_key
     return policy_of(
         ProviderAccess,
@@ -41,27 +41,28 @@ def access(settings: Settings) -> ProviderAccess:
 
 
 def policy_of(kind: type[_PolicyT], section: Section, **more: Any) -> _PolicyT:
-    """Make the policy of a faculty: a section of settings has its fields by the same names, `more` the others."""
+    """Make a faculty's policy from the settings of the same names; `more` gives the other fields."""
     names = type(section).model_fields.keys() & {field.name for field in fields(kind)}
     return kind(**{name: getattr(section, name) for name in names}, **more)
 
 
 def notes_directory(settings: Settings, workspace: WorkspaceInfo) -> Path:
-    """Say where a workspace's notes are; the usual workspace may have been given a place of its own."""
+    """Return the directory of a workspace's notes; `mind.notes` sets that of the default workspace."""
     if settings.mind.notes is not None and workspace.name == settings.workspace.name:
         return settings.mind.notes
     return data_directory() / "notes" / _folder_of(workspace)
 
 
 def _folder_of(workspace: WorkspaceInfo) -> str:
-    """Name a folder after a workspace; a name that every file system takes is kept, any other gets its number."""
+    """Name a folder after a workspace; a name that is not safe on every file system gets the workspace's id."""
     folded = "".join(char for char in unicodedata.normalize("NFKD", workspace.name) if not unicodedata.combining(char))
     plain = _UNSAFE.sub("-", folded.lower()).strip("-")[:60].rstrip("-")
+    # Two names may become the same once they are simplified ("Émile" and "emile"); the id keeps their notes apart.
     return plain if plain == workspace.name else f"{plain}_{workspace.id}"
 
 
 class Later:
-    """A task that is loaded when somebody asks what is due: a search alone pays nothing for it."""
+    """A task that is loaded when it is first asked whether it is due, so that a search does not pay for it."""
 
     def __init__(self, name: str, load: Callable[[], Sequence[Task]]) -> None:
         self.name = name
@@ -72,9 +73,9 @@ class Later:
         return next(task for task in self._load() if task.name == self.name)
 
     def due(self, workspace: WorkspaceInfo) -> int:
-        """Count what waits."""
+        """Count the items that are due."""
         return self._task.due(workspace)
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
-        """Do what waits."""
+        """Run the task."""
         return self._task.run(workspace, lease, progress)

@@ -1,6 +1,6 @@
-"""What crosses from one faculty to another: the one soul, facts of the conversation, and messages between Beings.
+"""What one faculty offers another: the soul, the facts of the conversation, and messages between Beings.
 
-Faculties know nothing of each other; here one is handed to the other behind a port that the other defines.
+Faculties know nothing about each other; each defines a port, and this module implements it with another faculty.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class OneSoul:
-    """The soul of a workspace, which semantic memory keeps, as episodic memory reads and writes it."""
+    """The soul of a workspace: stored by semantic memory, read and written by episodic memory and the mind."""
 
     def __init__(self, store: Store, workspace: int, semantic: Semantic) -> None:
         self._store = store
@@ -45,59 +45,62 @@ class OneSoul:
         return (default_text("soul"), 0) if kept is None else (kept.content, kept.version)
 
     def read(self) -> str:
-        """Read the prose; before anybody wrote one, the one that a workspace starts with."""
+        """Read the soul's text; until somebody writes one, the text that a workspace starts with."""
         return self._current()[0]
 
     def written_at(self) -> datetime | None:
-        """Say when it was last written; None before anybody did."""
+        """Return when it was last written; None if it never was."""
         kept = self._kept()
         return None if kept is None else kept.updated_at
 
     def supersede(self, prose: str, *, instead_of: str, reason: str) -> None:
-        """Write the soul anew, unless somebody else did since it was read."""
+        """Replace the soul's text, unless somebody else has since it was read."""
         current, version = self._current()
+        # The text tells whether the caller has read what is there now; the version below catches a write that comes
+        # between this comparison and the write.
         if current != instead_of:
-            raise Conflict("the soul was edited at the same moment", hint="read it again, then decide")
+            raise Conflict("the soul was edited in the meantime", hint="read it again, then decide")
         self._semantic.create_understanding(
             [], prose, "Who this Being is.", kind="soul", reason=reason, expected_version=version
         )
 
 
 class Neighbours:
-    """The other workspaces of a store, as Beings that can be written to."""
+    """The other workspaces of a store, as Beings that can receive messages."""
 
     def __init__(self, being: Callable[[str], Episodic]) -> None:
         self._being = being
 
     def deliver(self, to: str, sender: str, text: str, key: str) -> None:
-        """Hand a message to another Being's own memory."""
+        """Store a message in another Being's memory."""
         self._being(to).receive(sender, text, key)
 
 
 _FACT = "fact"
-# Whom a fact is about that names nobody.
+# The subject of a fact that names nobody.
 _SOMEBODY = "the person"
-# How much of a text a search for the facts near it reads.
+# Characters of a text that the search for similar facts reads: an exchange can be far longer than any question.
 _LONGEST_CUE = 4_000
 
 
 class ConversationFacts:
-    """What the mind learns from conversation, kept by semantic memory as observations of kind `fact`."""
+    """The facts that the mind learns in conversation: observations of kind `fact` in semantic memory."""
 
     def __init__(self, op: Operation) -> None:
         self._op = op
 
     def nearest(self, text: str, limit: int) -> Sequence[Fact]:
-        """Find the present facts nearest to a text, by the one search."""
+        """Find the current facts most similar to a text."""
         from everloom.mind.ports import Fact  # noqa: PLC0415
         from everloom.semantic.evidence import observations_of  # noqa: PLC0415
 
-        # Asked by the search itself, so that it looks on until enough of what it finds are facts.
+        # Passed to the search instead of filtering its result, so that it continues until it has found enough facts.
         def are_facts(unit: Unit, ids: Sequence[int]) -> set[int]:
             return {item for item, each in observations_of(unit, ids).items() if each.kind == _FACT}
 
         within = Scope(kinds=frozenset({"observation"}))
         found = self._op.search(text[:_LONGEST_CUE], limit=limit, within=within, where=are_facts)
+        # `also` are near-duplicates that the search folded into a hit; whether a fact is new depends on them as well.
         ids = [item for hit in found.hits for item in (hit.id, *hit.also)]
         with self._op.read() as unit:
             known = observations_of(unit, ids)
@@ -107,7 +110,7 @@ class ConversationFacts:
     def learn(
         self, changes: Sequence[FactChange], *, exchange: int, also: Callable[[Unit], None]
     ) -> Sequence[int | None]:
-        """Keep and supersede what an exchange taught, all or none."""
+        """Store and supersede the facts of one exchange, all or none; `also` writes into the same transaction."""
         from everloom.semantic import Lesson, NewObservation  # noqa: PLC0415
         from everloom.semantic.evidence import learn, observations_of  # noqa: PLC0415
 
@@ -116,6 +119,7 @@ class ConversationFacts:
 
         def lesson(change: FactChange) -> Lesson:
             before = None if change.instead_of is None else old.get(change.instead_of)
+            # A fact that only corrects another one stays about the same subjects.
             names = change.about or (before.subject_names if before is not None else ()) or (_SOMEBODY,)
             text = change.text
             new = None if text is None else NewObservation(subject_names=tuple(names), content=text, kind=_FACT)

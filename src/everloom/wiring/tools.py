@@ -1,6 +1,6 @@
-"""Verbs as tools of the agent in conversation: those of the mind itself, and a handful of each faculty switched on.
+"""The agent's own tools in conversation: verbs of the mind, and some of each faculty that is switched on.
 
-Read from the declarations, like the tools of other agents; what comes back is told in words of its own, or as JSON.
+Made from the declarations, like the tools of other agents. A result is written as its own text, or as JSON.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from everloom.models.talk import ToolSpec
 from everloom.wiring.arguments import Arguments
 from everloom.wiring.faculties import FACULTIES
 
-# What `mind.faculties` may name.
+# The faculties that `mind.faculties` may name.
 SWITCHED = ("semantic", "episodic", "graph")
-# A tool's answer is read by a model that pays for each word, and a score's fifth digit tells it nothing.
+# About 3,000 tokens: the result stays in the conversation and is paid for again with every turn. A score's fifth digit
+# tells a model nothing.
 MOST_CHARACTERS = 12_000
 _DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class _AgentForm:
-    """How a verb differs for the agent: arguments that it does not choose, what it is told, the field it is shown."""
+    """How a verb differs for the agent: arguments it does not choose, its description, and the field it is shown."""
 
     fixed: Mapping[str, Any]
     description: str
     shown: str
 
 
-# A conversation that goes on for ever would soon have been shown everything once. What has been seen is therefore no
-# matter for the agent, and neither are the token and the compaction note by which other clients keep track of it.
+# The agent's conversation never ends, so it would soon have been shown everything once. It therefore ignores what was
+# seen before, and needs neither the token nor the compaction note by which other clients keep track of it.
 _AGENT_FORMS = {
     "bring_to_mind": _AgentForm(
         fixed={"include_seen": True, "last_token": None},
@@ -47,17 +48,17 @@ _AGENT_FORMS = {
 
 
 def faculty_tools(names: Iterable[str], workspace: Any) -> list[AgentTool]:
-    """Make the tools of the faculties that are named, in a workspace."""
+    """Make the tools of these faculties in a workspace."""
     tools: list[AgentTool] = []
     for name in names:
         if name not in SWITCHED:
-            raise Rejected(f"there is no faculty {name!r}", hint=f"mind.faculties takes {', '.join(SWITCHED)}")
+            raise Rejected(f"there is no faculty {name!r}", hint=f"mind.faculties can name {', '.join(SWITCHED)}")
         tools += verb_tools(FACULTIES[name].reach(workspace, {}), workspace.info.zone)
     return tools
 
 
 def verb_tools(faculty: object, zone: ZoneInfo) -> list[AgentTool]:
-    """Make the tools of a faculty from those of its verbs that the agent may use."""
+    """Make a tool of each verb of a faculty that the agent may use."""
     return [_tool_of(verb, faculty, zone) for verb in verbs_of(type(faculty)) if verb.is_agent_tool]
 
 
@@ -75,7 +76,8 @@ def _tool_of(verb: Verb, faculty: object, zone: ZoneInfo) -> AgentTool:
 
 
 def write_answer(value: object) -> str:
-    """Write an answer in its own words, if it has any, else as JSON; cut where it becomes long."""
+    """Write a result as its own text, if its class defines one, else as JSON; a long one is cut."""
+    # A dataclass inherits `object.__str__` unless somebody wrote one for it.
     if is_dataclass(value) and type(value).__str__ is not object.__str__:
         text = str(value)
     else:
