@@ -203,7 +203,7 @@ def test_near_duplicates_fold_into_one(workspace: Workspace) -> None:
     hits = workspace.search("ferry to Bergen")
     assert len(hits) == 2
     assert {hits[0].id, *hits[0].also} == set(ids[:2])
-    assert hits[0].explain()[-1] == "stands for 1 more that say the same"
+    assert hits[0].explain()[-1] == "represents 1 more that say the same"
 
 
 @pytest.mark.promise("search.covered")
@@ -359,7 +359,7 @@ def test_an_explanation_uses_the_words_of_the_question(workspace: Workspace) -> 
     assert found[sails][0] == "words it shares with the question: CAROLINE, happy"
     assert found[leaves][0] == "words around it or in its labels: CAROLINE, ferries"
     farthest = min(workspace.search("The ferry leaves."), key=lambda hit: hit.similarity or 0.0)
-    assert farthest.explain()[0] == "little speaks for it, and nothing better was found"
+    assert farthest.explain()[0] == "a weak match, but nothing better was found"
     assert workspace.search("日本語", limit=1)[0].matched_words == ("日本", "本語")
     assert workspace.search("What is Mr O'Brien's ship?")[0].words_around == ()
 

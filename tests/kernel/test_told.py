@@ -32,7 +32,7 @@ def test_what_the_named_person_said_comes_first(workspace: Workspace) -> None:
     question = "Which pottery class does James take?"
     best, unnamed = workspace.search(question)[0], workspace.search(question, recipe=NAMELESS)[0]
     assert (best.labels, unnamed.labels) == (("James",), ("Audrey",))
-    assert "the question says a name under which it is known" in best.explain()
+    assert "the question mentions one of its names" in best.explain()
 
 
 @pytest.mark.promise("search.names")
@@ -65,7 +65,7 @@ def test_what_was_then_comes_first(workspace: Workspace) -> None:
     assert "bread" in best.text
     assert best.signals["time"] > 0
     assert not {"recency", "unreinforced"} & set(best.bias), "who asks about a time is not told that it is old"
-    assert "it is from the time that the question speaks of" in best.explain()
+    assert "it is from the time that the question mentions" in best.explain()
     assert "soup" in workspace.search(question, recipe=TIMELESS)[0].text
     assert "time" not in workspace.search(question, recipe=TIMELESS)[0].signals
 

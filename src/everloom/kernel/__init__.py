@@ -1,4 +1,4 @@
-"""What every faculty shares: workspaces, ids, sessions, events, search, lifecycle, signals, background work.
+"""The parts that all faculties share: workspaces, ids, sessions, events, search, lifecycle, signals, background work.
 
-Knows the store's contract and the models' contracts; refuses to know any faculty or surface.
+Knows the contracts of the store and of the models; refuses to know any faculty or surface.
 """

@@ -1,8 +1,8 @@
-"""Vectors of documents and of questions: made inline when the embedder is fast, else left to `maintenance.py`.
+"""Embedding documents and questions: inline if the embedder is fast, otherwise later by `maintenance.py`.
 
-Knows which documents have which model's vectors; vectors of two models are never compared. A model that is down
-leaves documents and questions to their words. Owns the perspectives, too: the angles from which texts are embedded.
-Five come with every workspace; only a model that follows instructions can tell them apart, so any other has one.
+Knows which model embedded which document; vectors of different models are never compared. While a model is down,
+documents are found by their words alone. Also owns the perspectives, the angles from which texts are embedded. Every
+workspace starts with five; only a model that follows instructions can tell them apart, so any other model has one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LONGEST_INSTRUCTION = 500
 
 @dataclass(frozen=True, slots=True)
 class Perspective:
-    """An angle: what it is called, and what a model is told before a text."""
+    """An angle from which texts are embedded: its name, and the instruction that precedes a text."""
 
     id: int
     name: str
@@ -46,38 +46,38 @@ class Perspective:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Vectors that are not yet written: for each perspective by name, one row a document, all of one model."""
+    """Vectors of one model that are not yet stored: for each perspective by name, one row per document."""
 
     model: str
     rows: dict[str, npt.NDArray[np.float32]]
 
     @property
     def dim(self) -> int:
-        """Say how long the vectors are."""
+        """The length of the vectors."""
         return int(next(iter(self.rows.values())).shape[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """A question as vectors: for each perspective by name, one row, all of one model."""
+    """A question as vectors of one model: one for each perspective by name."""
 
     model: str
     rows: dict[str, npt.NDArray[np.float32]]
 
     @property
     def general(self) -> npt.NDArray[np.float32]:
-        """Take the question as it was asked."""
+        """The vector of the question as it was asked, without an instruction."""
         return self.rows[GENERAL]
 
     @property
     def dim(self) -> int:
-        """Say how long the vectors are."""
+        """The length of the vectors."""
         return int(self.general.shape[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many documents have the preferred model's vectors, wait for them, or were refused by it."""
+    """How many documents the preferred model has embedded, has yet to embed, or has refused."""
 
     model: str
     embedded: int
@@ -86,7 +86,7 @@ class Coverage:
 
 
 class Embedding:
-    """What turns documents and questions into vectors, and keeps them."""
+    """Turns documents and questions into vectors, and stores those of documents."""
 
     def __init__(self, store: Store, chain: EmbedderChain) -> None:
         self._store = store
@@ -94,11 +94,11 @@ class Embedding:
 
     @property
     def chain(self) -> EmbedderChain:
-        """Give access to the embedders themselves, for their health."""
+        """The embedders themselves, for health checks."""
         return self._chain
 
     def inline(self, texts: Sequence[str]) -> Made | None:
-        """Make general vectors now if the embedder is local and fast; None leaves them to the background."""
+        """Embed texts now if the embedder is local and fast; None leaves them to background work."""
         traits = self._chain.traits
         if not texts or not traits.is_fast or traits.follows_instructions:
             return None
@@ -109,11 +109,11 @@ class Embedding:
         return Made(vectors.model, {GENERAL: vectors.rows})
 
     def model_of(self, unit: Unit, made: Made | None) -> int:
-        """Find the id of the model that made some vectors, entering it on first sight; 0 for none."""
+        """Return the id of the model that made some vectors, registering it if it is new; 0 for none."""
         return 0 if made is None else model_id(unit, made.model, made.dim)
 
     def keep(self, unit: Unit, ids: Sequence[int], made: Made | None, at: datetime, *, live: bool = True) -> None:
-        """Write vectors beside their documents."""
+        """Store vectors for their documents."""
         if made is None:
             return
         model = model_id(unit, made.model, made.dim)
@@ -122,9 +122,9 @@ class Embedding:
             unit.put_vectors(model, perspectives[name]["id"], dict(zip(ids, rows, strict=True)), live)
 
     def probe(self, cue: str, workspace: int | None = None) -> Cue | None:
-        """Turn a question into vectors, before any unit of work: a model may be slow. None when none can answer now.
+        """Embed a question, or return None if no embedder is available. Call it outside a unit of work: it may be slow.
 
-        With a workspace, a model that follows instructions sees the question from each of its perspectives.
+        Given a workspace, a model that follows instructions embeds the question once for each of its perspectives.
         """
         angles = [] if workspace is None else self._angles(workspace)
         try:
@@ -137,7 +137,7 @@ class Embedding:
         return Cue(vectors.model, rows)
 
     def aimed(self, unit: Unit, cue: Cue | None) -> Probe | None:
-        """Point a question's vectors at the perspectives that this workspace has vectors for."""
+        """Turn a question's vectors into a probe for this workspace's perspectives; None if it has no such vectors."""
         row = None if cue is None else unit.one("vectors.model_get", name=cue.model, dim=cue.dim)
         if cue is None or row is None:
             return None
@@ -153,11 +153,11 @@ class Embedding:
 
     @property
     def preferred(self) -> str:
-        """Say which model's vectors every document shall have."""
+        """The name of the model that should embed every document."""
         return self._chain.links[0].name
 
     def make(self, texts: Sequence[str]) -> Made | None:
-        """Make general vectors with the preferred model, however slow it is; None when it cannot."""
+        """Embed texts with the preferred model, however slow it is; None if it fails."""
         try:
             vectors = self._chain.embed(texts, Purpose.DOCUMENT, model=self.preferred)
         except ProviderError:
@@ -165,25 +165,27 @@ class Embedding:
         return Made(vectors.model, {GENERAL: vectors.rows})
 
     def make_whole(self, unit: Unit, ids: Sequence[int], made: Made, at: datetime) -> None:
-        """Write vectors that were made after their documents; they are all that a document needs, unless the model
-        tells perspectives apart: then the background adds the others."""
+        """Store vectors that were made after their documents, and mark the documents as embedded.
+
+        If the model distinguishes perspectives, they stay unmarked until background work has added the others.
+        """
         self.keep(unit, ids, made, at)
         if not self._chain.link(made.model).traits.follows_instructions:
             unit.run("vectors.embedded", ids=list(ids), model=model_id(unit, made.model, made.dim))
 
     def held(self, unit: Unit, item_ids: Sequence[int]) -> dict[int, npt.NDArray[np.float32]]:
-        """Read the preferred model's general vectors of documents; those without one are absent."""
+        """Read the documents' general vectors from the preferred model; those without one are absent."""
         angle = next((row["id"] for row in unit.all("vectors.perspective_all") if row["name"] == GENERAL), None)
         model = self.preferred_id(unit)
         return unit.vectors(model, angle, item_ids) if model and angle is not None else {}
 
     def preferred_id(self, unit: Unit) -> int:
-        """Find the id of the preferred model; 0 before it made anything."""
+        """Return the id of the preferred model; 0 if it has not embedded anything yet."""
         ids = [row["id"] for row in unit.all("vectors.model_all") if row["name"] == self.preferred]
         return max(ids, default=0)
 
     def coverage(self, workspace: int) -> Coverage:
-        """Count what has the preferred model's vectors and what has not."""
+        """Count the documents that the preferred model has embedded, and those that it has not."""
         preferred = self._chain.links[0].name
         with self._store.read(workspace) as unit:
             current = {row["id"] for row in unit.all("vectors.model_all") if row["name"] == preferred}
@@ -194,14 +196,14 @@ class Embedding:
 
 
 def situated(title: str, text: str, context: str) -> str:
-    """Write a document as a model reads it: its title and text, then as much around it as a short text lacks."""
+    """Join title and text for a model, and add context to a short text up to `SITUATED` characters."""
     whole = f"{title}. {text}" if title else text
     near = _within(context, SITUATED - len(whole))
     return f"{whole}\n{near}" if near else whole
 
 
 def _within(text: str, room: int) -> str:
-    """Cut a text to its room, between words where it has any."""
+    """Truncate a text to `room` characters, between words if possible."""
     if len(text) <= room:
         return text
     cut = text[: max(0, room)]
@@ -209,7 +211,7 @@ def _within(text: str, room: int) -> str:
 
 
 def model_id(unit: Unit, name: str, dim: int) -> int:
-    """Find a model's id, entering it on first sight."""
+    """Return a model's id, registering the model if it is new."""
     row = unit.one("vectors.model_get", name=name, dim=dim)
     if row is None:
         # From the one id space, for workspaces that meet a new model at the same moment do not wait for each other.
@@ -220,7 +222,7 @@ def model_id(unit: Unit, name: str, dim: int) -> int:
 
 
 def perspectives_of(unit: Unit, at: datetime) -> dict[str, Row]:
-    """Find the perspectives of a workspace by name, making the defaults on first use."""
+    """Return the perspectives of a workspace by name, creating the defaults on first use."""
     rows = unit.all("vectors.perspective_all")
     if not rows:
         for (name, instruction), fresh in zip(
@@ -232,7 +234,7 @@ def perspectives_of(unit: Unit, at: datetime) -> dict[str, Row]:
 
 
 def add_perspective(unit: Unit, name: str, instruction: str, at: datetime) -> Perspective:
-    """Add an angle; every document waits for its vector from then on."""
+    """Add a perspective; every document then waits for its vector."""
     wanted = checked_name(name, "the perspective's name")
     text = checked(instruction, "the perspective's instruction", _LONGEST_INSTRUCTION)
     if wanted in perspectives_of(unit, at):

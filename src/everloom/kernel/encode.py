@@ -1,6 +1,6 @@
-"""The one JSON form of everything that the Python API answers; every surface writes results with it.
+"""The JSON form of every result of the Python API; all surfaces use it.
 
-Refuses to know what an answer means, and who reads it.
+Refuses to know what a result means and who reads it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _SPARED = frozenset({"workspace_activity"})
 
 
 def as_data(value: object, digits: int | None = None) -> Any:
-    """Turn any value of the Python API into what JSON can hold; with `digits`, numbers are rounded to so many places.
+    """Convert any value of the Python API to JSON types; with `digits`, round numbers to that many decimal places.
 
-    Models pay for each digit, and a score's fifth one tells them nothing.
+    Models pay for each digit, and the fifth digit of a score is of no use to them.
     """
     match value:
         case Mapping():

@@ -1,7 +1,7 @@
-"""Who did what when: items with their kinds, sessions, events, accesses, verdicts, and receipts for repeated writes.
+"""The record of who did what and when: items and kinds, sessions, events, accesses, verdicts, receipts.
 
-Everything here happens inside a unit of work that somebody else began. Refuses to know what an item holds, and what a
-count means for ranking or for decay.
+Everything here runs inside the caller's unit of work. Refuses to know what an item contains, and what a count means for
+ranking or decay.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Verdict = Literal["useful", "questionable"]
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A client's label of a conversation: provenance, never a boundary."""
+    """A client's label for a conversation: provenance, never a boundary."""
 
     id: int
     label: str
@@ -58,7 +58,7 @@ class Signal:
 
 
 def register(unit: Unit, kind: str | Sequence[str], at: datetime) -> Sequence[int]:
-    """Take a fresh id for each kind given, and enter it in the registry."""
+    """Take a fresh id for each given kind, and register it."""
     kinds = [kind] if isinstance(kind, str) else kind
     ids = unit.ids(len(kinds))
     micros = to_micros(at)
@@ -69,15 +69,15 @@ def register(unit: Unit, kind: str | Sequence[str], at: datetime) -> Sequence[in
 
 
 def kind_of(unit: Unit, item_id: int) -> str:
-    """Resolve an id to its kind."""
+    """Look up the kind of an item."""
     row = unit.one("kernel.item_get", id=item_id)
     if row is None:
-        raise NotFound(f"nothing here has the id {item_id}", hint="use an id that search or show printed")
+        raise NotFound(f"nothing in this workspace has the id {item_id}", hint="use an id that search or show printed")
     return str(row["kind"])
 
 
 def attend(unit: Unit, label: str, at: datetime, model_tier: str | None = None) -> Session:
-    """Note that a session is active now, making it on first sight."""
+    """Record that a session is active now, creating it if it is new."""
     wanted = checked_name(label, "the session's id")
     row = unit.one("kernel.session_by_label", label=wanted)
     if row is None:
@@ -96,7 +96,7 @@ def session_from(row: Row) -> Session:
 
 
 def append_event(unit: Unit, operation: str, detail: Mapping[str, Any], at: datetime, session_id: int | None) -> int:
-    """Write one operation into the audit trail."""
+    """Record one operation in the audit trail."""
     (fresh,) = register(unit, "event", at)
     text = json.dumps(detail, ensure_ascii=False, sort_keys=True)
     unit.run("kernel.event_add", id=fresh, at=to_micros(at), operation=operation, session=session_id, detail=text)
@@ -109,7 +109,7 @@ def event_from(row: Row) -> Event:
 
 
 def answered_before(unit: Unit, key: str | None, operation: str, request: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Find the answer that the same request already got under this idempotency key."""
+    """Return the answer that the same request already received under this idempotency key."""
     if key is None:
         return None
     row = unit.one("kernel.receipt_get", key=checked_name(key, "the idempotency key"))
@@ -124,7 +124,7 @@ def answered_before(unit: Unit, key: str | None, operation: str, request: Mappin
 def keep_receipt(
     unit: Unit, key: str | None, operation: str, request: Mapping[str, Any], answer: Mapping[str, Any], at: datetime
 ) -> None:
-    """Remember an answer in the same transaction as the write that it is about."""
+    """Store an answer under its idempotency key, in the same transaction as the write itself."""
     if key is None:
         return
     unit.run(
@@ -139,7 +139,7 @@ def keep_receipt(
 
 
 def _fingerprint(request: Mapping[str, Any]) -> str:
-    """Hash a request so that only the same request has the same fingerprint."""
+    """Hash a request so that only an equal request has the same hash."""
     return hashlib.sha256(json.dumps(request, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -149,14 +149,14 @@ def count_access(unit: Unit, item_ids: Iterable[int], at: datetime) -> None:
 
 
 def pin(unit: Unit, item_id: int, pinned: bool, at: datetime) -> None:
-    """Hold an item against fading, or let it go."""
+    """Protect an item from fading, or stop protecting it."""
     unit.run("kernel.access_pin", item=item_id, pinned=int(pinned), at=to_micros(at))
 
 
 def judge(
     unit: Unit, target_id: int, verdict: Verdict, reason: str | None, at: datetime, session_id: int | None
 ) -> int:
-    """Record that an item was useful or is questionable."""
+    """Record the verdict that an item is useful or questionable."""
     (fresh,) = register(unit, "signal", at)
     unit.run(
         "kernel.signal_add",
@@ -173,7 +173,7 @@ def judge(
 
 
 def access_from(row: Row) -> Access:
-    """Read the counts of an item from its row."""
+    """Read an item's access counts from a row."""
     last = from_micros(row["last_at"]) if row["count"] else None
     return Access(row["count"], last, bool(row["pinned"]), row["useful"], row["questionable"])
 

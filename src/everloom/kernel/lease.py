@@ -1,7 +1,7 @@
-"""The right to do one kind of work in one workspace for a while: taken by one holder, kept alive, given back.
+"""Leases: the temporary right of one holder to do one kind of work in one workspace.
 
-A token fences off whoever held the lease before: a step that is written under a lost one is undone. Refuses to know
-what the work is.
+A fencing token protects against former holders: a write under a lost lease is rolled back. Refuses to know what the
+work is.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GLANCE_SECONDS = 0.1
 
 
 class Lease:
-    """A lease that is held."""
+    """A lease that this process has taken."""
 
     def __init__(self, leases: Leases, workspace: int, task: str, token: int, lasting: timedelta) -> None:
         self._leases = leases
@@ -41,16 +41,16 @@ class Lease:
         self._stop_at = float("inf")
 
     def until(self, seconds: float) -> Lease:
-        """Give the work a budget of time, which `has_time` tells."""
+        """Limit the work to a number of seconds, which `has_time` checks."""
         self._stop_at = time.monotonic() + seconds
         return self
 
     def has_time(self) -> bool:
-        """Say whether the budget allows another step."""
+        """Return whether there is time for another step."""
         return time.monotonic() < self._stop_at
 
     def guard(self, unit: Unit) -> None:
-        """Extend the lease inside a step's own transaction, or undo the step: somebody else may be at it."""
+        """Extend the lease inside a step's own transaction; raise if it was lost, which rolls the step back."""
         until = to_micros(self._leases.clock.now() + self._lasting)
         if not unit.run("kernel.lease_extend", task=self._task, token=self.token, held_until=until):
             raise Conflict(
@@ -58,27 +58,27 @@ class Lease:
             )
 
     def extend(self) -> None:
-        """Hold the lease for another while."""
+        """Extend the lease by its full duration."""
         with self._leases.store.write(self._workspace) as unit:
             self.guard(unit)
 
     def release(self, report: Mapping[str, Any] | None = None) -> None:
-        """Give the lease back, and record what was done under it."""
+        """Release the lease, and record what was done under it."""
         now = to_micros(self._leases.clock.now())
         text = json.dumps(report or {})
         with self._leases.store.write(self._workspace) as unit:
             unit.run("kernel.lease_done", task=self._task, token=self.token, now=now, report=text)
 
     def drop(self) -> None:
-        """Give the lease back as if it had never been taken."""
+        """Release the lease without recording a run."""
         with self._leases.store.write(self._workspace) as unit:
             unit.run("kernel.lease_drop", task=self._task, token=self.token)
 
     @contextmanager
     def kept_alive(self) -> Iterator[None]:
-        """Extend the lease from a thread while a block takes its time, waiting for a model, say.
+        """Extend the lease from a thread during a slow block, for example while a model answers.
 
-        A lease that could not be extended is only logged: the guard of the next write decides whether it still holds.
+        A failed extension is only logged: the guard of the next write decides whether the lease is still held.
         """
         ended = Event()
 
@@ -99,7 +99,7 @@ class Lease:
 
 
 class Leases:
-    """How one holder, `host:process:…`, comes by leases."""
+    """Takes leases for one holder, `host:process:…`."""
 
     def __init__(self, store: Store, clock: Clock, holder: str) -> None:
         self.store = store
@@ -107,7 +107,7 @@ class Leases:
         self.holder = holder
 
     def take(self, workspace: int, task: str, *, lasting: timedelta = LEASE, wait: float = 0.0) -> Lease | None:
-        """Take a lease, waiting so many seconds for it; None when another holder has it or the task rests."""
+        """Take a lease, waiting up to `wait` seconds; None if another holder has it or the task is pausing."""
         stop_at = time.monotonic() + wait
         while (token := self._token(workspace, task, lasting)) is None:
             if time.monotonic() >= stop_at:
@@ -119,7 +119,7 @@ class Leases:
     def held(
         self, workspace: int, task: str, *, lasting: timedelta = LEASE, wait: float = 0.0
     ) -> Iterator[Lease | None]:
-        """Hold a lease for a block, kept alive and given back at its end; None when another holder has it."""
+        """Take a lease, keep it alive during a block, and release it at the end; None if another holder has it."""
         lease = self.take(workspace, task, lasting=lasting, wait=wait)
         if lease is None:
             yield None
@@ -131,7 +131,7 @@ class Leases:
                 try:
                     lease.release()
                 except StoreError:
-                    log.warning("the lease on %s is free only in %s", task, lasting, exc_info=True)
+                    log.warning("the lease on %s was not released; it expires in %s", task, lasting, exc_info=True)
 
     def _token(self, workspace: int, task: str, lasting: timedelta) -> int | None:
         now = self.clock.now()
@@ -149,9 +149,9 @@ class Leases:
 
 
 def is_gone(holder: str | None) -> bool:
-    """Say whether a holder, `host:process:…`, is known to have died on this machine; in doubt it lives.
+    """Return whether a holder, `host:process:…`, is known to have died on this machine; if in doubt, it is alive.
 
-    A wrong guess costs wasted work and nothing else: the token fences the old holder off.
+    A wrong guess only wastes work: the token keeps the old holder from writing.
     """
     host, _, rest = (holder or "").partition(":")
     number = rest.partition(":")[0]

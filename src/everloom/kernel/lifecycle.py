@@ -1,6 +1,6 @@
-"""How memories fade and come back: both faculties' formulas, side by side, as pure functions.
+"""How memories fade and recover: the formulas of both faculties, side by side, as pure functions.
 
-Scenes age by patrols and graph memories by days; neither clock knows the other. Counting an access is `access.py`.
+Scenes age by patrols and graph memories by days; the two clocks are independent. Accesses are counted in `journal.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VAULT_STRENGTH = 999.0
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How often and when an item was used, and what was said of it."""
+    """How often and when an item was used, whether it is pinned, and its verdicts."""
 
     count: int = 0
     last_at: datetime | None = None
@@ -41,18 +41,18 @@ class Vigour(StrEnum):
 
 
 def strength_after_patrols(importance: float, patrols: int, reactivations: int) -> float:
-    """Weigh a scene that lived through some patrols and was recalled some times."""
+    """Compute the strength of a scene from the patrols it has lived through and the times it was recalled."""
     return importance * math.exp(-(patrols - reactivations) / PATROLS_TO_FADE)
 
 
 def strength_after_days(importance: float, days: float, accesses: int, type_weight: float) -> float:
-    """Weigh a graph memory that was last read some days ago."""
+    """Compute the strength of a graph memory that was last read `days` ago."""
     use = math.log2(accesses + 1) if accesses else _UNUSED_FACTOR
     return importance * math.exp(-_FADE_PER_DAY * days) * use * type_weight
 
 
 def vigour(strength: float) -> Vigour:
-    """Name a strength; each bound belongs to the better name."""
+    """Classify a strength; each bound belongs to the higher class."""
     if strength >= 0.5:
         return Vigour.ACTIVE
     if strength >= 0.2:

@@ -1,7 +1,7 @@
-"""The kernel's own background work: vectors that are missing, newest first, and the engine's upkeep.
+"""The kernel's own background work: embedding documents that have no vector yet, and the engine's upkeep.
 
-What waits is read off the documents themselves, so a worker that dies loses nothing. A text that the model refuses is
-remembered and not offered to it again.
+The documents themselves record what is left to do, so a worker that dies loses nothing. A text that the model refuses
+is marked and not sent to it again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHARE = 0.2
 
 
 class Backfill:
-    """The task `embed`."""
+    """The task `embed`: embeds documents with the preferred model, newest first."""
 
     name = "embed"
 
@@ -46,7 +46,7 @@ class Backfill:
         return self._embedding.coverage(workspace.id).waiting
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
-        """Embed batch after batch, each in its own transaction, until nothing waits or time is up."""
+        """Embed one batch after another, each in its own transaction, until all are done or time is up."""
         embedded = refused = 0
         for rows in self._batches(workspace.id, lease):
             angles = self._angles(workspace.id)
@@ -76,13 +76,13 @@ class Backfill:
         return []
 
     def _angles(self, workspace: int) -> dict[str, Row]:
-        """Find the perspectives that the model can tell apart."""
+        """Return the perspectives that the model can distinguish."""
         with self._store.write(workspace) as unit:
             angles = perspectives_of(unit, self._clock.now())
         return angles if self._preferred.traits.follows_instructions else {GENERAL: angles[GENERAL]}
 
     def _made(self, angles: dict[str, Row], rows: Sequence[Row]) -> tuple[Made, list[Row]]:
-        """Embed a batch; when the model refuses it, find out which texts it is that it refuses."""
+        """Embed a batch; if the model refuses it, find out which of the texts it refuses."""
         try:
             return self._embed(angles, rows), list(rows)
         except (ProviderBusy, ProviderRefused, MalformedReply):
@@ -116,12 +116,12 @@ class Backfill:
 
 
 def _instructed(instruction: str, texts: Sequence[str]) -> list[str]:
-    """Write a perspective's instruction before each text."""
+    """Prefix each text with a perspective's instruction."""
     return [f"{instruction} {text}" if instruction else text for text in texts]
 
 
 def _keep(unit: Unit, angles: dict[str, Row], made: Made, accepted: Sequence[Row], offered: Sequence[Row]) -> None:
-    """Write vectors for the documents that are still there and unchanged, and note which texts were refused."""
+    """Store vectors for documents that still exist and have not changed, and mark the refused ones."""
     model = model_id(unit, made.model, made.dim)
     texts = {row["item_id"]: row["text"] for row in offered}
     now = unit.all("words.document_of", ids=list(texts))
@@ -141,7 +141,7 @@ def _keep(unit: Unit, angles: dict[str, Row], made: Made, accepted: Sequence[Row
 
 
 class Upkeep:
-    """The task `tend`."""
+    """The task `tend`: the engine's maintenance of a workspace that has grown."""
 
     name = "tend"
 
@@ -149,7 +149,7 @@ class Upkeep:
         self._store = store
 
     def due(self, workspace: WorkspaceInfo) -> int:
-        """Count the documents since the last upkeep, once they are many."""
+        """Count the documents added or removed since the last upkeep; 0 while they are few."""
         with self._store.read(workspace.id) as unit:
             tally, lease = unit.one("words.tally_get"), unit.one("kernel.lease_get", task=self.name)
         documents = 0 if tally is None else int(tally["documents"])
@@ -158,7 +158,7 @@ class Upkeep:
         return grown if grown >= max(_FEWEST, _SHARE * tended) else 0
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
-        """Let the engine tend the workspace; its steps are its own transactions."""
+        """Let the engine maintain the workspace, in transactions of its own."""
         with self._store.write(workspace.id) as unit:
             lease.guard(unit)
             tally = unit.one("words.tally_get")

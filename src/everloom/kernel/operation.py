@@ -1,7 +1,7 @@
-"""What every verb runs in: one workspace, one session, the clock, and the shape of a read and of a write.
+"""The context in which every verb runs: one workspace, one session, the clock, and how to read and write.
 
-A write is one transaction with the session noted, an event for the audit trail and, where the caller may repeat it, a
-receipt. Refuses to know any rule of memory: a faculty keeps its own policy beside an operation, never inside one.
+A write is one transaction that records the session, an event for the audit trail and, if the caller may repeat it, a
+receipt. Refuses to know any rule of memory: a faculty keeps its policy next to an operation, never inside one.
 """
 
 from __future__ import annotations
@@ -43,32 +43,32 @@ class Operation:
 
     @property
     def now(self) -> datetime:
-        """Say what time it is, in UTC."""
+        """The current time, in UTC."""
         return self.clock.now()
 
     @property
     def zone(self) -> ZoneInfo:
-        """Find the zone in which the workspace means "today"."""
+        """The time zone of the workspace, which decides when its day begins."""
         return zone_named(self.workspace.time_zone)
 
     def local(self, at: datetime | None = None) -> datetime:
-        """Read a moment, or now, on the workspace's own clock."""
+        """Convert a time, by default the current one, to the workspace's time zone."""
         return (at or self.now).astimezone(self.zone)
 
     @property
     def today(self) -> date:
-        """Say which day it is in the workspace."""
+        """The current date in the workspace's time zone."""
         return self.local().date()
 
     @contextmanager
     def read(self) -> Iterator[Unit]:
-        """Begin a unit of work that sees one moment and changes nothing."""
+        """Begin a read-only unit of work that sees a single snapshot."""
         with self.store.read(self.workspace.id) as unit:
             yield unit
 
     @contextmanager
     def write(self, name: str) -> Iterator[Transaction]:
-        """Begin a transaction that is kept whole or not at all; the session is noted as active."""
+        """Begin a transaction, and record the session as active in it."""
         with self.store.write(self.workspace.id) as unit:
             for guard in self.guards:
                 guard(unit)
@@ -79,9 +79,9 @@ class Operation:
     def write_once(
         self, name: str, key: str | None, request: Mapping[str, Any], shape: type[T], act: Callable[[Transaction], T]
     ) -> T:
-        """Write, once for each idempotency key: the same request under the same key gets the first answer again.
+        """Write once per idempotency key: repeating a request under the same key returns the first answer.
 
-        The receipt is kept in the transaction of the write itself, so that there is never the one without the other.
+        The receipt is stored in the transaction of the write itself, so that neither exists without the other.
         """
         with self.write(name) as transaction:
             unit = transaction.unit
@@ -96,17 +96,17 @@ class Operation:
             return answer
 
     def search(self, cue: str, **how: Any) -> Findings:
-        """Search this workspace; `how` is what `Finder.search` takes."""
+        """Search this workspace; `how` takes the options of `Finder.search`."""
         return self.finder.search(self.workspace.id, cue, **how)
 
     def under(self, lease: Lease, *, session: str | None = None, model_tier: str | None = None) -> Operation:
-        """Write under a lease from here on: a holder that lost it writes nothing more."""
+        """Return an operation that writes under a lease: if the lease is lost, every further write fails."""
         return replace(self, guards=(*self.guards, lease.guard), session=session, model_tier=model_tier)
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """One write, while it happens."""
+    """One write in progress."""
 
     op: Operation
     unit: Unit
@@ -116,12 +116,12 @@ class Transaction:
 
     @property
     def session_id(self) -> int | None:
-        """Say which session writes."""
+        """The id of the session that writes, if any."""
         return None if self.session is None else self.session.id
 
     @property
     def model_tier(self) -> str | None:
-        """Say which tier of model writes."""
+        """The tier of the model that writes, if known."""
         return self.op.model_tier if self.session is None else self.session.model_tier
 
     def event(self, **detail: object) -> int:

@@ -1,6 +1,6 @@
-"""Where an item comes from and what is known of it: the registry, the document, the chain of sources.
+"""Where an item comes from and what is known about it: the registry, the document, the chain of sources.
 
-Reads what the kernel keeps of every kind alike; what a kind holds beyond that is described by its faculty.
+Reads what the kernel stores for items of every kind; anything beyond that is described by the item's faculty.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WIDEST = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """Everything that the kernel knows of one item; `detail` is what its faculty adds."""
+    """Everything that the kernel knows about one item; `detail` is for its faculty to add to."""
 
     id: int
     kind: str
@@ -45,7 +45,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """One link of the chain that says why an item is remembered."""
+    """One link in the chain of sources that explains why an item is remembered."""
 
     id: int
     kind: str
@@ -57,7 +57,7 @@ class Reason:
 
 
 def show(unit: Unit, item_id: int) -> Shown:
-    """Collect what is known of an item."""
+    """Collect what is known about an item."""
     item = unit.one("kernel.item_get", id=item_id)
     if item is None:
         raise NotFound(f"nothing in this workspace has the id {item_id}", hint="search prints the ids of what it finds")
@@ -76,7 +76,7 @@ def show(unit: Unit, item_id: int) -> Shown:
 
 
 def _document_fields(unit: Unit, row: Row) -> dict[str, Any]:
-    """Read what a document's row tells about its item."""
+    """Read the fields of an item that its document's row holds."""
     return {
         "title": row["title"],
         "text": row["text"],
@@ -103,13 +103,13 @@ def _own_detail(unit: Unit, kind: str, item_id: int) -> dict[str, Any]:
 
 
 def _session_label(unit: Unit, session_id: int | None) -> str | None:
-    """Find what a client called a session."""
+    """Look up the label that a client gave a session."""
     row = None if session_id is None else unit.one("kernel.session_get", id=session_id)
     return None if row is None else str(row["label"])
 
 
 def why(unit: Unit, item_id: int) -> Reason:
-    """Follow an item's sources down to where they began; a source met before is not followed again."""
+    """Follow an item's sources down to their origin; a source that occurs twice is followed once."""
     kinds = {row["id"]: row["kind"] for row in unit.all("kernel.item_kinds", ids=[item_id])}
     if not kinds:
         raise NotFound(f"nothing in this workspace has the id {item_id}", hint="search prints the ids of what it finds")
@@ -117,7 +117,7 @@ def why(unit: Unit, item_id: int) -> Reason:
 
 
 def _reason(unit: Unit, item_id: int, met: set[int], depth: int) -> Reason:
-    """Tell one link and, below it, the links it rests on."""
+    """Build one link and, below it, the links it rests on."""
     shown = show(unit, item_id)
     fresh = [source for source in shown.sources if source not in met][:_WIDEST]
     met.update(fresh)

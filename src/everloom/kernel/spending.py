@@ -1,6 +1,6 @@
-"""What models cost a workspace: usage records, kept beside everything else and summed on request.
+"""What models cost a workspace: usage records, stored in the workspace and summed on request.
 
-Knows days only by a zone that it is given.
+Refuses to know prices, and which time zone a day belongs to: callers pass both in.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _QUARTER = 15 * 60 * _MICRO
 
 @dataclass(frozen=True, slots=True)
 class Expense:
-    """What one model took in one role for one purpose; `dollars` is None when its price is not known.
+    """What one model used and cost in one role for one purpose; `dollars` is None if no price is known.
 
-    `unpriced` counts the calls that `dollars` leaves out because nobody has written down what they cost.
+    `unpriced` counts the calls whose price is not known; `dollars` does not include them.
     """
 
     model: str
@@ -41,12 +41,12 @@ class Expense:
 
     @property
     def prompt_tokens(self) -> int:
-        """Count everything that went in, cached or not."""
+        """All input tokens, cached or not."""
         return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
 
     @property
     def cached_share(self) -> float | None:
-        """Say how much of what went in was read from a cache; None when nothing went in."""
+        """The share of input tokens that was read from a cache; None if there was no input."""
         return self.cache_read_tokens / self.prompt_tokens if self.prompt_tokens else None
 
 
@@ -58,7 +58,7 @@ class Ledger:
         self._workspace = workspace
 
     def record(self, record: UsageRecord) -> None:
-        """Keep one record."""
+        """Store one usage record."""
         with self._store.write(self._workspace) as unit:
             (fresh,) = register(unit, "usage", record.at)
             unit.run(
@@ -78,19 +78,19 @@ class Ledger:
             )
 
     def spent(self, since: datetime, until: datetime) -> list[Expense]:
-        """Sum what was spent in a span of time, by model, role and purpose."""
+        """Sum the spending in a period, by model, role and purpose."""
         with self._store.read(self._workspace) as unit:
             rows = unit.all("kernel.usage_sum", **{"from": to_micros(since), "until": to_micros(until)})
         return [_spent_from(row) for row in rows]
 
     def spent_today(self, now: datetime, zone: ZoneInfo) -> float:
-        """Sum the dollars since a zone's last midnight; what has no known price counts nothing."""
+        """Sum the dollars spent on the current day of a time zone; calls without a known price count as zero."""
         day = now.astimezone(zone).date()
         spent = self.spent(begins(day, zone), begins(day + timedelta(days=1), zone))
         return sum(each.dollars or 0.0 for each in spent)
 
     def daily(self, since: datetime, until: datetime, zone: ZoneInfo) -> list[tuple[date, Expense]]:
-        """Sum what was spent on each day of a zone, by model, role and purpose; days without any are left out."""
+        """Sum the spending on each day of a time zone, by model, role and purpose; days without any are left out."""
         with self._store.read(self._workspace) as unit:
             rows = unit.all("kernel.usage_quarters", **{"from": to_micros(since), "until": to_micros(until)})
         found: dict[tuple[date, str, str, str], list[Expense]] = {}
@@ -101,14 +101,14 @@ class Ledger:
 
 
 def _spent_from(row: Row) -> Expense:
-    """Read a sum; an engine may give sums as decimal numbers."""
+    """Read a sum from a row; an engine may return sums as decimals."""
     tokens = {f"{name}_tokens": int(row[f"{name}_tokens"]) for name in ("input", "output", "cache_read", "cache_write")}
     dollars = None if row["micro_dollars"] is None else float(row["micro_dollars"]) / _MICRO
     return value_from(Expense, row, dollars=dollars, **tokens)
 
 
 def added(parts: Iterable[Expense]) -> Expense:
-    """Add sums up; a name that is not the same in all of them is left empty."""
+    """Add up expenses; a name that is not the same in all of them is left empty."""
     all_parts = list(parts)
     prices = [each.dollars for each in all_parts if each.dollars is not None]
     return Expense(
@@ -127,11 +127,11 @@ def added(parts: Iterable[Expense]) -> Expense:
 
 
 def _one_of(names: Iterable[str]) -> str:
-    """Say the one name that all share, or nothing."""
+    """Return the name that all share, or an empty string."""
     found = set(names)
     return found.pop() if len(found) == 1 else ""
 
 
 def begins(day: date, zone: ZoneInfo) -> datetime:
-    """Say when a day begins in a zone."""
+    """Return when a day begins in a time zone."""
     return datetime(day.year, day.month, day.day, tzinfo=zone)

@@ -1,4 +1,4 @@
-"""Background work as a query, not a queue: a task says what is due, a lease lets one worker at a time do it.
+"""Background work as a query, not a queue: a task counts what is due, a lease lets one worker at a time do it.
 
 Owns back-off and the loop that workers run. Refuses to know what any task does.
 """
@@ -40,21 +40,21 @@ class Task(Protocol):
 
     @property
     def name(self) -> str:
-        """Say what the work is called."""
+        """The name of the task, which is also the name of its lease."""
         ...
 
     def due(self, workspace: WorkspaceInfo) -> int:
-        """Count what waits; 0 when there is nothing to do."""
+        """Count what is waiting; 0 if there is nothing to do."""
         ...
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
-        """Do what waits, in steps that are a transaction each and guarded by the lease."""
+        """Do the waiting work in steps, each one transaction guarded by the lease."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one attempt ended: `done`, `busy` (another worker has it), `resting` (it failed lately) or `failed`."""
+    """How one attempt ended: `done`, `failed`, `busy` (another worker has it) or `resting` (it failed recently)."""
 
     workspace: str
     task: str
@@ -65,7 +65,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What `everloom jobs` shows of a task in a workspace; a holder that died loses it at `held_until`."""
+    """A task in a workspace as `everloom jobs` shows it; a holder that died loses the lease at `held_until`."""
 
     workspace: str
     task: str
@@ -80,7 +80,7 @@ class Job:
 
 
 class Work:
-    """All tasks of a loom, and the way to run what is due of them."""
+    """All tasks of a loom; runs those that are due."""
 
     def __init__(self, store: Store, clock: Clock, holder: str) -> None:
         self._store = store
@@ -89,12 +89,12 @@ class Work:
         self._tasks: dict[str, Task] = {}
 
     def add(self, task: Task) -> None:
-        """Make a task known."""
+        """Register a task."""
         self._tasks[task.name] = task
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """List the tasks in the order in which they run."""
+        """The tasks, in the order in which they run."""
         return tuple(self._tasks.values())
 
     def run_due(
@@ -167,12 +167,12 @@ class Work:
             )
 
     def retry_now(self, workspace: WorkspaceInfo, task: str) -> None:
-        """Let a task that rests after a failure run again at once."""
+        """Allow a task that is pausing after a failure to run again immediately."""
         with self._store.write(workspace.id) as unit:
             unit.run("kernel.lease_release", task=task, now=to_micros(self._clock.now()))
 
     def jobs(self, workspace: WorkspaceInfo) -> list[Job]:
-        """Show every task of a workspace: what is due, what is running, what failed."""
+        """List every task of a workspace: what is due, what is running, what failed."""
         with self._store.read(workspace.id) as unit:
             leases = {row["task"]: row for row in unit.all("kernel.lease_all")}
         now = to_micros(self._clock.now())
@@ -180,13 +180,13 @@ class Work:
 
 
 def pause_after(failures: int) -> timedelta:
-    """Rest longer after each failure in a row, up to an hour."""
+    """Return how long to pause: twice as long after each failure in a row, up to an hour."""
     doublings = min(max(failures - 1, 0), 10)
     return min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
 
 
 def _job_from(workspace: str, task: Task, due: int, row: Row | None, now: int) -> Job:
-    """Join a task with what its lease row tells."""
+    """Combine a task with its lease row."""
     if row is None:
         return Job(workspace, task.name, due, None, None, 0, None, None, None, {})
     is_held = row["held_until"] > now

@@ -1,8 +1,8 @@
-"""What counts as a text, when two texts or two names are the same, and which words a text holds. Pure.
+"""Checking texts and names, deciding when two of them are equal, and splitting texts into words. Pure.
 
-Words are what the word index holds and what a question asks it for, the same on both engines: folded, stop words
-dropped, English words stemmed; scripts written without spaces become overlapping pairs of characters. A word never
-holds white space or a quote, so it can never be syntax of an index.
+The word index and the questions put to it use the same words, on both engines: case-folded, without stop words, English
+words stemmed; scripts without spaces become overlapping pairs of characters. A word never contains white space or a
+quote, so it can never be read as query syntax.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _stemmer_turn = Lock()
 
 
 def checked(text: object, what: str, longest: int = LONGEST_TEXT) -> str:
-    """Accept a text that can be kept, as it is; refuse one that is empty, too long or not storable."""
+    """Return a text unchanged; refuse it if it is empty, too long or not storable."""
     if not isinstance(text, str):
         raise Rejected(f"{what} must be text, not {type(text).__name__}")
     if not text.strip():
@@ -71,14 +71,14 @@ def checked(text: object, what: str, longest: int = LONGEST_TEXT) -> str:
 
 
 def storable(text: str, what: str) -> str:
-    """Accept a text that both engines can keep, even an empty one."""
+    """Return a text unchanged, even an empty one; refuse characters that an engine cannot store."""
     if found := UNSTORABLE.search(text):
         raise Rejected(f"{what} contains the character U+{ord(found[0]):04X}, which cannot be stored", hint="remove it")
     return text
 
 
 def checked_name(name: object, what: str) -> str:
-    """Accept a name: one line, trimmed, in composed form."""
+    """Return a name trimmed and in composed form; refuse one that is not a single line with some letters."""
     text = checked(name, what, LONGEST_NAME)
     if any(unicodedata.category(char) == "Cc" for char in text):
         raise Rejected(f"{what} contains a control character", hint="write it on one line")
@@ -89,7 +89,7 @@ def checked_name(name: object, what: str) -> str:
 
 
 def checked_limit(limit: int, most: int, what: str = "hits") -> int:
-    """Accept how many answers are wanted at most."""
+    """Return a limit on the number of results; refuse one outside 1 to `most`."""
     if not 1 <= limit <= most:
         message = f"the limit must be between 1 and {most:,}, not {limit:,}"
         raise Rejected(message, hint=f"ask for fewer {what}, or for at least one")
@@ -97,12 +97,12 @@ def checked_limit(limit: int, most: int, what: str = "hits") -> int:
 
 
 def name_key(name: str) -> str:
-    """Fold a name to the key under which it is found: case, and runs of space, `_` and `-`, do not matter."""
+    """Fold a name to its lookup key: case does not matter, and runs of spaces, `_` and `-` are equal."""
     return _NAME_BREAKS.sub(" ", unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())).strip()
 
 
 def checked_list(values: Iterable[T], what: str, most: int, *, least: int = 1) -> tuple[T, ...]:
-    """Accept a list of a bearable length; a bare text is not a list of its letters."""
+    """Return a list as a tuple; refuse a wrong length, and a bare text, which is not a list of its letters."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise Rejected(
             f"expected a list, not {type(values).__name__}", hint="write it in brackets, even if it is a single item"
@@ -114,7 +114,7 @@ def checked_list(values: Iterable[T], what: str, most: int, *, least: int = 1) -
 
 
 def checked_names(values: Iterable[str], what: str, most: int, *, least: int = 1) -> dict[str, str]:
-    """Accept names, the first spelling of each under its key."""
+    """Check names, and return the first spelling of each under its key."""
     found: dict[str, str] = {}
     for value in checked_list(values, f"{what}s", most, least=least):
         name = checked_name(value, what)
@@ -123,7 +123,7 @@ def checked_names(values: Iterable[str], what: str, most: int, *, least: int = 1
 
 
 def content_hash(text: str) -> str:
-    """Hash a text so that only composition and white space may differ between equals; case is kept."""
+    """Hash a text, ignoring differences in white space and Unicode composition but not in case."""
     import hashlib  # noqa: PLC0415  loads OpenSSL
 
     folded = _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
@@ -137,7 +137,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def analyse(text: str) -> list[str]:
-    """Read the words of a text, in order."""
+    """Split a text into its words, in order."""
     found: list[str] = []
     unspaced = _compiled(_UNSPACED_RUN)
     for token in _compiled(_TOKEN).findall(unicodedata.normalize("NFKC", text).casefold()):
@@ -149,7 +149,7 @@ def analyse(text: str) -> list[str]:
 
 
 def spellings(text: str) -> dict[str, str]:
-    """Find how a text itself writes each of its words, the first time."""
+    """Map each word of a text to its first spelling in the text."""
     found: dict[str, str] = {}
     for token in _compiled(_TOKEN).findall(unicodedata.normalize("NFKC", text)):
         for word in analyse(token):
@@ -159,14 +159,14 @@ def spellings(text: str) -> dict[str, str]:
 
 @lru_cache(maxsize=100_000)
 def _read_token(token: str) -> tuple[str, ...]:
-    """Reduce a token to its words: a possessive or a contraction loses its tail, a stop word everything."""
+    """Reduce a token to its words: a possessive or contraction loses its ending, and a stop word yields nothing."""
     head = _APOSTROPHE.split(_compiled(_POINT).sub("", token))
     kept = head[:-1] if len(head) > 1 and head[-1] in _TAILS else head
     return tuple(word for part in kept if (word := stem(part[:LONGEST_WORD])))
 
 
 def stem(word: str) -> str:
-    """Reduce a word to its stem; a stop word to nothing."""
+    """Reduce a word to its stem, and a stop word to an empty string."""
     if word in STOP_WORDS:
         return ""
     if not _ASCII_WORD.match(word):

@@ -1,6 +1,6 @@
-"""Bearer tokens: who may come in from outside, into which workspace, and whether only to read.
+"""Bearer tokens: access to one workspace from outside, optionally read-only.
 
-Keeps hashes, never secrets. Refuses to know how a token arrives: headers belong to the surfaces.
+Stores hashes, never secrets. Refuses to know how a token arrives: headers belong to the surfaces.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _State = Literal["valid", "expired", "revoked"]
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is known of a token; its secret is not."""
+    """A token without its secret, which is not stored."""
 
     name: str
     workspace: str
@@ -40,7 +40,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A new token with its secret, which is shown this once."""
+    """A new token with its secret, which is shown only once."""
 
     token: Token
     secret: str
@@ -56,7 +56,7 @@ class Tokens:
     def create(
         self, name: str, workspace: WorkspaceInfo, *, read_only: bool = False, days: int | None = None
     ) -> Issued:
-        """Make a token for one workspace; only its hash is kept."""
+        """Create a token for one workspace; only the hash of its secret is stored."""
         wanted = checked_name(name, "the token's name")
         if days is not None and not 0 < days <= _LONGEST_DAYS:
             raise Rejected(f"a token cannot last {days} days", hint=f"use 1 to {_LONGEST_DAYS:,} days, or leave it out")
@@ -87,11 +87,11 @@ class Tokens:
         return [_token_from(row, self._clock.now()) for row in rows]
 
     def has_valid(self) -> bool:
-        """Say whether anybody could come in with a token now."""
+        """Return whether any token is valid now."""
         return any(token.state == "valid" for token in self.list())
 
     def revoke(self, name: str) -> Token:
-        """Make a token worthless from this moment on."""
+        """Revoke a token immediately."""
         wanted = checked_name(name, "the token's name")
         now = self._clock.now()
         with self._store.write(NOWHERE) as unit:
@@ -103,7 +103,7 @@ class Tokens:
         return _token_from(after or row, now)
 
     def verify(self, secret: str) -> Token | None:
-        """Find the valid token that a secret belongs to."""
+        """Return the valid token that a secret belongs to, or None."""
         digest = digest_of(secret)
         with self._store.read(NOWHERE) as unit:
             row = unit.one("tokens.by_digest", digest=digest)

@@ -1,8 +1,8 @@
-"""What a verb is: an operation of a faculty, declared once, from which every surface reads what it offers.
+"""Verbs: the operations of a faculty, each declared once; all surfaces read what they offer from here.
 
 The faculty's class is the declaration: a decorated method is a verb, its signature the parameters, its docstring the
-line for people. Surfaces parse, call and render; none lists verbs of its own. Light on purpose: a help page and the
-list of tools are made without loading a store or a model.
+summary for people. Surfaces parse, call and render; none has a list of verbs of its own. Light on purpose: help pages
+and tool lists are built without loading a store or a model.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REQUIRED = inspect.Parameter.empty
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a verb may change: `writes` needs the right to, `destroys` loses something, `repeats` harmlessly."""
+    """What a verb may do: `writes` changes data, `destroys` loses data, `repeats` is safe to call again."""
 
     writes: bool = True
     destroys: bool = False
@@ -38,11 +38,11 @@ DESTROYS = Effect(destroys=True)
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """What a parameter means, in one line, and what a surface cannot tell from its type.
+    """The meaning of a parameter in one line, and what a surface cannot infer from its type.
 
-    `flag` is its option on the command line where that is not its own name. `ends_day`: a date without a time means the
-    end of that day. `is_plumbing`: each surface carries it in its own way, and models do not see it. `is_plain`: only
-    people read the text. `least` and `most` bound a number.
+    `flag` is its command-line option if that differs from its name. `ends_day`: a date without a time means the end of
+    that day. `is_plumbing`: each surface passes it in its own way, and models do not see it. `is_plain`: the text is
+    for people only. `least` and `most` bound a number.
     """
 
     text: str = ""
@@ -56,7 +56,7 @@ class Says:
 
 
 def helps(text: str, **more: Any) -> Says:
-    """Say what a parameter means to people only: its name says as much, and models are spared the text."""
+    """Describe a parameter for people only: its name is enough for models, which pay for every word."""
     return Says(text, is_plain=True, **more)
 
 
@@ -72,24 +72,24 @@ class Parameter:
 
     @property
     def is_required(self) -> bool:
-        """Say whether a caller must give it."""
+        """Whether a caller must give it."""
         return self.default is REQUIRED
 
     @property
     def kinds(self) -> tuple[Any, ...]:
-        """List the types that it may have, None left out."""
+        """The types that it may have, without None."""
         members = get_args(self.type) if get_origin(self.type) in {Union, UnionType} else (self.type,)
         return tuple(each for each in members if each is not NoneType)
 
     @property
     def list_kind(self) -> Any | None:
-        """Say of what it may be a list; None if it may be none."""
+        """The element type if it may be a list, else None."""
         return next((get_args(each)[0] for each in self.kinds if get_origin(each) is Sequence), None)
 
 
 @dataclass(frozen=True)
 class Verb:
-    """One operation of a faculty, as it was declared: the toolsets that offer it over MCP, and its name there."""
+    """One operation of a faculty, as declared; `tools` are the MCP toolsets that offer it, `tool` is its name there."""
 
     method: Callable[..., Any]
     title: str
@@ -102,22 +102,22 @@ class Verb:
 
     @property
     def name(self) -> str:
-        """Say what it is called in Python and on the command line."""
+        """Its name in Python and on the command line."""
         return self.method.__name__
 
     @property
     def summary(self) -> str:
-        """Say in one line, for people, what it does."""
+        """What it does, in one line for people."""
         return (inspect.getdoc(self.method) or "").partition("\n\n")[0].replace("\n", " ")
 
     @property
     def description(self) -> str:
-        """Say what models read: few words that teach the contract."""
+        """What it does, in the words that models read."""
         return " ".join((self.models or self.summary).split())
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """Read the signature, the faculty itself left out."""
+        """The parameters of its signature, without `self`."""
         shown = list(inspect.signature(self.method).parameters.values())[1:]
         # The result's type is not resolved: it lives in a module that a help page does not load.
         hints = {each.name: each.annotation for each in shown}
@@ -139,7 +139,7 @@ def verb(
     """Declare a method of a faculty as a verb.
 
     `tools` are the toolsets that offer it over MCP, under the name `tool`; `models` is the text that models read; with
-    `agent` it is a tool of the agent in conversation, too; without `cli` no command is made of it.
+    `agent` the conversational agent has it as a tool; without `cli` there is no command for it.
     """
 
     def declare(method: AnyMethod) -> AnyMethod:
@@ -150,7 +150,7 @@ def verb(
 
 
 def verbs_of(faculty: type) -> tuple[Verb, ...]:
-    """List the verbs of a faculty's class, in the order in which they are declared."""
+    """List the verbs of a faculty's class, in order of declaration."""
     return tuple(getattr(each, _MARK) for each in vars(faculty).values() if hasattr(each, _MARK))
 
 

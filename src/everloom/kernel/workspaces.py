@@ -1,6 +1,6 @@
-"""Workspaces: the unit of isolation. A Being, a user, a project.
+"""Workspaces, the unit of isolation: a Being, a user, a project.
 
-Owns their names and time zones. What is inside one belongs to the faculties.
+Owns their names and time zones. Refuses to know their content, which belongs to the faculties.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOWHERE = 0
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceInfo:
-    """What is known of a workspace itself."""
+    """The properties of a workspace itself."""
 
     id: int
     name: str
@@ -31,7 +31,7 @@ class WorkspaceInfo:
 
     @property
     def zone(self) -> ZoneInfo:
-        """Find the zone in which its times are shown."""
+        """The time zone in which its times are shown."""
         return zone_named(self.time_zone)
 
 
@@ -44,14 +44,14 @@ class Workspaces:
         self._time_zone = time_zone
 
     def open(self, name: str) -> WorkspaceInfo:
-        """Find a workspace, making it on first use."""
+        """Return a workspace, creating it on first use."""
         try:
             return self.get(name)
         except NotFound:
             return self.create(name, if_missing=True)
 
     def get(self, name: str) -> WorkspaceInfo:
-        """Find a workspace that exists."""
+        """Return an existing workspace."""
         wanted = checked_name(name, "the workspace's name")
         with self._store.read(NOWHERE) as unit:
             row = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
@@ -69,7 +69,7 @@ class Workspaces:
     def create(
         self, name: str, *, description: str = "", time_zone: str | None = None, if_missing: bool = False
     ) -> WorkspaceInfo:
-        """Make a workspace with its perspectives, in one transaction."""
+        """Create a workspace; with `if_missing`, return the existing one instead of raising."""
         wanted = checked_name(name, "the workspace's name")
         zone = zone_named(time_zone or self._time_zone).key
         with self._store.write(NOWHERE) as unit:
@@ -93,7 +93,7 @@ class Workspaces:
     def change(
         self, name: str, *, new_name: str | None = None, description: str | None = None, time_zone: str | None = None
     ) -> WorkspaceInfo:
-        """Rename a workspace, describe it anew, or move it to another time zone."""
+        """Change the name, the description or the time zone of a workspace."""
         known = self.get(name)
         wanted = checked_name(new_name, "the new name") if new_name is not None else known.name
         zone = zone_named(time_zone).key if time_zone is not None else known.time_zone
@@ -108,7 +108,7 @@ class Workspaces:
         return WorkspaceInfo(known.id, wanted, text, zone, known.created_at)
 
     def remove(self, name: str) -> None:
-        """Erase a workspace with everything in it, in one transaction."""
+        """Delete a workspace and everything in it, in one transaction."""
         known = self.get(name)
         with self._store.write(known.id) as unit:
             erase(unit)

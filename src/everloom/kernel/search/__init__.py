@@ -1,4 +1,7 @@
-"""One search with one ranking for every faculty: candidates, fusion, bias, diversity, explanation."""
+"""The search of all faculties, with one ranking: candidates, fusion, bias, diversity, explanation.
+
+Refuses to know what the kinds of documents mean; a faculty narrows a search by scope, by ids or by a filter.
+"""
 
 from everloom.kernel.search.find import Finder, Nearest
 from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope

@@ -1,6 +1,6 @@
-"""What else moves a hit: synthesis over evidence, the fresh over the old, the reinforced over the forgotten. Pure.
+"""The factors that adjust a hit's score: standing, age, use and verdicts. Pure.
 
-Every factor is small, has a name, and stands in the explanation only where it is not one.
+Every factor is small and has a name; the explanation lists it only if it is not one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Claims = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class UseCounts:
-    """How often each candidate was used, and what was said of it."""
+    """How often each candidate was used, its verdicts, and whether it is pinned."""
 
     count: Column
     useful: Column
@@ -29,9 +29,9 @@ class UseCounts:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What is known of the candidates beside their words: standing, age, when they were last used, by whom written.
+    """What is known about the candidates apart from their words: standing, age, last use, author.
 
-    `tier` is the strength of the writing model, from 0 to 1; `usage` is missing when none of them was ever used.
+    `tier` is the strength of the model that wrote it, from 0 to 1; `usage` is None if none of them was ever used.
     """
 
     is_synthesis: Claims
@@ -44,9 +44,10 @@ class Circumstances:
 
 
 def factors(cases: Circumstances, bias: Bias) -> dict[str, Column]:
-    """Name every factor, one where it does not apply.
+    """Compute every factor by name; a factor that does not apply is one.
 
-    A synthesis is raised, a fresh one as much as fresh evidence: it never stands behind it only because both are new.
+    A synthesis gets the larger of its own factor and its recency, so fresh evidence never passes an equally fresh
+    synthesis.
     """
     fresh = 1.0 + bias.recency * np.exp(-cases.age_days / bias.recency_days)
     raised = cases.is_synthesis & (fresh <= bias.synthesis)
@@ -59,7 +60,7 @@ def factors(cases: Circumstances, bias: Bias) -> dict[str, Column]:
 
 
 def _penalties(cases: Circumstances, bias: Bias) -> dict[str, Column]:
-    """Lower evidence that nobody used or that something covers; good provenance softens each penalty."""
+    """Lower evidence that is unused or covered; good provenance softens each penalty."""
     soft = 1.0 - bias.softening * worth(cases)
     forgotten = 1.0 - bias.unreinforced * (1.0 - np.exp(-cases.idle_days / bias.unreinforced_days))
     return {
@@ -69,7 +70,7 @@ def _penalties(cases: Circumstances, bias: Bias) -> dict[str, Column]:
 
 
 def _verdicts(usage: UseCounts, bias: Bias) -> dict[str, Column]:
-    """Raise what was useful or pinned, lower what is questionable; many verdicts weigh little more than a few."""
+    """Raise useful or pinned items and lower questionable ones; many verdicts count little more than a few."""
     return {
         "useful": 1.0 + bias.useful * (1.0 - 0.5**usage.useful),
         "questionable": bias.questionable ** np.minimum(usage.questionable, 3),
@@ -78,7 +79,7 @@ def _verdicts(usage: UseCounts, bias: Bias) -> dict[str, Column]:
 
 
 def worth(cases: Circumstances) -> Column:
-    """Judge provenance from 0 to 1: confidence, the tier of the model that wrote it, how often it was used."""
+    """Rate provenance from 0 to 1 by confidence, the tier of the model that wrote it, and use."""
     known = cases.confidence + cases.tier
     if cases.usage is not None:
         known = known + np.minimum(1.0, np.log2(1 + cases.usage.count + 2 * cases.usage.useful) / 4)
@@ -86,13 +87,13 @@ def worth(cases: Circumstances) -> Column:
 
 
 def strength(tier: str | None, bias: Bias) -> float:
-    """Judge a tier by its name; an unknown name is neither strong nor weak."""
+    """Rate a tier by its name; an unknown name is neither strong nor weak."""
     name = tier.casefold() if tier else ""
     return 1.0 if name in bias.strong_tiers else 0.0 if name in bias.weak_tiers else 0.5
 
 
 def applied(columns: Mapping[str, Column], place: int) -> dict[str, float]:
-    """Tell the factors of one candidate that are not one."""
+    """List the factors of one candidate that are not one."""
     return {name: factor for name, factor in at(columns, place) if not 0.999999 < factor < 1.000001}
 
 

@@ -1,4 +1,4 @@
-"""Not saying the same thing twice: near-duplicates collapse, evidence folds under what covers it. Pure."""
+"""Removing repetition from results: near-duplicates and covered evidence fold under a higher hit. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Candidate(NamedTuple):
-    """A ranked document as folding sees it."""
+    """A ranked document: its words, and the documents that cover it."""
 
     id: int
     words: frozenset[str]
@@ -16,7 +16,7 @@ class Candidate(NamedTuple):
 
 
 def fold(ranked: Sequence[Candidate], limit: int, same: float) -> dict[int, tuple[int, ...]]:
-    """Keep the best `limit`, best first, each with the ids of the lower hits that it stands for."""
+    """Return the best `limit` documents, best first, each with the ids of the lower ones folded under it."""
     kept: list[Candidate] = []
     under: dict[int, list[int]] = {}
     for candidate in ranked:
@@ -30,9 +30,9 @@ def fold(ranked: Sequence[Candidate], limit: int, same: float) -> dict[int, tupl
 
 
 def _home_of(candidate: Candidate, kept: Sequence[Candidate], same: float) -> int | None:
-    """Find a higher hit that already says this: a synthesis that covers it, or a near-duplicate.
+    """Find a higher hit that already says the same: a synthesis that covers it, or a near-duplicate.
 
-    Evidence that outranks its own synthesis, in spite of the penalty, has something particular to say and stays.
+    Evidence that outranks its own synthesis despite the penalty says something more specific, and stays.
     """
     size = len(candidate.words)
     least, most = same * size, size / same if same else math.inf
@@ -46,6 +46,6 @@ def _home_of(candidate: Candidate, kept: Sequence[Candidate], same: float) -> in
 
 
 def say_the_same(one: frozenset[str], other: frozenset[str], same: float) -> bool:
-    """Say whether two word sets overlap by at least `same`, 1 being equal and 0 disjoint."""
+    """Return whether two word sets overlap by at least `same`, where 1 is equal and 0 is disjoint."""
     shared = len(one & other)
     return shared > 0 and shared >= same * (len(one) + len(other) - shared)

@@ -1,6 +1,6 @@
-"""The one search: gather candidates, score them all alike, weigh, fold, and answer with reasons.
+"""The search itself: gather candidates, score them, fold repetitions, and explain each hit.
 
-Reads the store and asks the embedder; every decision is made in `score` and `diversity`.
+Reads the store and calls the embedder; the ranking is decided in `score` and `diversity`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _Where = Callable[[Unit, Sequence[int]], AbstractSet[int]]
 
 
 class RankedDocument(NamedTuple):
-    """A candidate that is answered: its row, its place among the scores, and the ids of what it stands for."""
+    """A candidate on the result page: its row, its index in the scores, and the ids folded under it."""
 
     row: Row
     place: int
@@ -46,14 +46,14 @@ class RankedDocument(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The candidates of a search, their scores, and the page that was kept of them."""
+    """The candidates of a search, their scores, and the result page."""
 
     gathered: Gathered
     scores: Scores
     kept: Sequence[RankedDocument]
 
     def kinds(self, leaving_out: AbstractSet[int]) -> dict[str, int]:
-        """Count by kind what was kept and what shares a word with the question, most first."""
+        """Count by kind the results and the candidates that share a word with the question, most frequent first."""
         kept = {each.row["item_id"] for each in self.kept}
         touched: Claims = np.logical_or.reduce(self.scores.holds, axis=1)
         counts = Counter(
@@ -65,7 +65,7 @@ class Ranking(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """What is near a question, with its cosines; empty where no embedder answered or none of its vectors are kept."""
+    """The items near a question with their cosines; empty if no embedder answered or its vectors are not stored."""
 
     similar: Mapping[int, float]
     by_vectors: bool = True
@@ -73,7 +73,7 @@ class Nearest(NamedTuple):
 
 
 class Finder:
-    """The one search of a store."""
+    """Searches the workspaces of a store."""
 
     def __init__(self, store: Store, embedding: Embedding, clock: Clock) -> None:
         self._store = store
@@ -92,10 +92,10 @@ class Finder:
         among: Sequence[int] | None = None,
         where: _Where | None = None,
     ) -> Findings:
-        """Bring back what `cue` touches, strongest first; looks past what may not be answered until the page is full.
+        """Return the documents that match `cue`, strongest first, looking past excluded ones until the page is full.
 
-        `among` ranks exactly these documents, which a search over everything might not get to. `where` is asked, inside
-        the unit of work, which of some candidates may be answered.
+        `among` ranks exactly these documents, which a search over everything might not reach. `where` is called inside
+        the unit of work with candidate ids, and returns those that may appear in the result.
         """
         checked_limit(limit, _MOST_HITS)
         question = checked(cue, "the question", _LONGEST_CUE)
@@ -130,10 +130,10 @@ class Finder:
         among: Sequence[int] | None = None,
         where: _Where | None = None,
     ) -> Nearest:
-        """Bring back what is nearer to `cue` than a bound by its cosine and nothing else, nearest first.
+        """Return the documents whose cosine to `cue` is above a threshold, nearest first.
 
-        Reads no words and weighs nothing, for callers that ask with every message. `nearer_than` says which cosine is
-        demanded of the model that answers, by its name: two models' cosines are not comparable.
+        Ignores words and bias, because it runs for every message. `nearer_than` returns the threshold for the model
+        that answered, given its name: the cosines of two models are not comparable.
         """
         vectors = self._embedding.probe(checked(cue, "the question", _LONGEST_CUE), workspace)
         if vectors is None:
@@ -179,7 +179,7 @@ class Finder:
 
 
 def _refused(unit: Unit, gathered: Gathered, where: _Where | None) -> AbstractSet[int]:
-    """Find the candidates that may not be answered."""
+    """Return the candidates that the filter excludes."""
     ids = [row["item_id"] for row in gathered.rows]
     return frozenset() if where is None else set(ids) - where(unit, ids)
 
@@ -187,7 +187,7 @@ def _refused(unit: Unit, gathered: Gathered, where: _Where | None) -> AbstractSe
 def _ranked(
     gathered: Gathered, asked: Asked, limit: int, recipe: Recipe, leaving_out: AbstractSet[int] = frozenset()
 ) -> Ranking:
-    """Rank the candidates, and keep a page."""
+    """Rank the candidates and fold them into a page."""
     scores, rows, covers = scored(gathered, asked, recipe), gathered.rows, gathered.covers
     best = [place for place in scores.order if rows[place]["item_id"] not in leaving_out][: limit * _FOLDING_DEPTH]
     nothing: frozenset[int] = frozenset()
@@ -203,12 +203,12 @@ def _ranked(
 
 
 def _terms_of(question: str) -> tuple[str, ...]:
-    """Read the words of a question, each once."""
+    """Return the words of a question without repetition."""
     return tuple(dict.fromkeys(analyse(question)))
 
 
 def _described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
-    """Make hits of what was kept, with where each comes from; words are told as the question writes them."""
+    """Build hits from the result page, with their sources; matched words are spelled as in the question."""
     gathered, scores = ranking.gathered, ranking.scores
     spelled = spellings(question)
     words = [spelled.get(term, term) for term in scores.terms]
@@ -245,5 +245,5 @@ def _described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
 
 
 def _distinct(words: Sequence[str], chosen: Claims) -> tuple[str, ...]:
-    """Take the chosen words, each once: two terms may be written as one word."""
+    """Return the chosen words without repetition: two terms may have the same spelling."""
     return tuple(dict.fromkeys(compress(words, chosen)))

@@ -1,6 +1,6 @@
-"""From signals to one relevance: BM25 over the candidates, and z-scores added by weight. Pure.
+"""Fusing signals into one relevance: BM25 over the candidates, then a weighted sum of z-scores. Pure.
 
-A signal is a column: one number for each candidate, and all of them are worked out at once.
+A signal is a column, with one number for each candidate; whole columns are computed at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Column = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What a workspace's word index counted."""
+    """The word statistics of a workspace."""
 
     documents: int
     words: int
@@ -36,13 +36,13 @@ class Corpus:
     holding: Mapping[str, int]
 
     def rarity(self, term: str) -> float:
-        """Weigh a term by how few documents hold it."""
+        """Weight a term by how few documents contain it."""
         holding = min(self.holding.get(term, 0), self.documents)
         return math.log1p((self.documents - holding + 0.5) / (holding + 0.5))
 
 
 def rarest(terms: Sequence[str], corpus: Corpus, postings: int) -> list[str]:
-    """Choose the terms that find candidates: rarest first, at least one, until they have enough postings."""
+    """Choose the terms to search for: at least one, rarest first, until their postings add up to the limit."""
     known = sorted({term for term in terms if corpus.holding.get(term)}, key=lambda term: corpus.holding[term])
     chosen: list[str] = []
     spent = 0
@@ -55,7 +55,7 @@ def rarest(terms: Sequence[str], corpus: Corpus, postings: int) -> list[str]:
 
 
 def telling(terms: tuple[str, ...], corpus: Corpus) -> tuple[str, ...]:
-    """Choose the terms that are scored: all of a question's, and of a very long one's the rarest that are known."""
+    """Choose the terms to score: all of a question's, or the rarest known ones of a very long question."""
     if len(terms) <= MOST_TERMS:
         return terms
     return tuple(sorted(terms, key=lambda term: corpus.holding.get(term) or math.inf)[:MOST_TERMS])
@@ -63,19 +63,19 @@ def telling(terms: tuple[str, ...], corpus: Corpus) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of all candidates: how often each holds each term, and how many words it has."""
+    """One text field of all candidates: how often each contains each term, and its length in words."""
 
     counts: Column
     lengths: Column
 
     def bm25(self, mean_length: float, weights: Column) -> Column:
-        """Score every candidate by the terms that it holds, each weighed by its rarity."""
+        """Score every candidate by the terms it contains, each weighted by its rarity."""
         norm = _K1 * (1 - _B + _B * self.lengths / mean_length)
         return (self.counts * (_K1 + 1) / (self.counts + norm[:, None])) @ weights
 
 
 def read_field(texts: Sequence[str], terms: Sequence[str]) -> Field:
-    """Count the terms in texts whose words stand between spaces."""
+    """Count the terms in texts whose words are separated by spaces."""
     words = [*map(str.split, texts)]
     lengths = np.fromiter(map(len, words), np.intp, len(words))
     places = {term: place for place, term in enumerate(terms)}
@@ -101,20 +101,20 @@ def z_scores(values: Column) -> Column:
 
 
 def weighed(signals: Mapping[str, Column], weights: Mapping[str, float]) -> dict[str, Column]:
-    """Weigh every signal of every candidate; the sum of a candidate's terms is its fused score."""
+    """Turn every signal into weighted z-scores; a candidate's sum over them is its fused score."""
     return {name: weights[name] * z_scores(values) for name, values in signals.items()}
 
 
 def centred(given: Column, weight: float) -> Column:
-    """Weigh credits against their mean, whole: what all candidates have tells none of them apart."""
+    """Subtract the mean from a signal and weight it: a credit that all candidates have separates none of them."""
     return weight * (given - float(given.sum()) / max(1, given.size))
 
 
 def lacking(lengths: Column, short: float) -> Column:
-    """Say how much each text needs what is around it: a short one all of it, a longer one in proportion less."""
+    """Return how much each text needs its context: a short one fully, a longer one proportionally less."""
     return short / np.maximum(lengths, max(short, 1.0))
 
 
 def relevance(terms: Iterable[Column]) -> Column:
-    """Squash fused scores into (0, 1), so that factors can multiply them and order is kept."""
+    """Squash fused scores into (0, 1), so that factors can multiply them without changing a sign."""
     return 1.0 / (1.0 + np.exp(-sum(terms, np.float64(0.0)) / SPREAD))

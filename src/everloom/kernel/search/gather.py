@@ -1,6 +1,6 @@
-"""Collecting candidates from both sides, and learning about every one of them what scoring needs.
+"""Collecting candidates by words and by vectors, with everything that scoring needs to know about them.
 
-Reads the store inside one unit of work; decides nothing but how far to look.
+Reads the store inside one unit of work; decides only how far to look.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from everloom.store.contract import Probe
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The candidates of a search. `is_all` says that looking further would find no more."""
+    """The candidates of a search; `is_all` means that a wider search would find no more."""
 
     rows: Sequence[Row]
     corpus: Corpus
@@ -38,9 +38,9 @@ def gather(
     recipe: Recipe,
     spans: Sequence[Span] = (),
 ) -> Gathered:
-    """Find at least `depth` candidates by words and as many by vectors, if there are so many.
+    """Find at least `depth` candidates by words and as many by vectors, if there are that many.
 
-    A question about one time is also asked within it: what was then may be far down the list of all times.
+    A question about one period is also searched within it, because its documents may rank low among all periods.
     """
     corpus = _counted(unit, terms)
     by_words, by_vectors = max(recipe.word_candidates, depth), max(recipe.vector_candidates, depth)
@@ -62,7 +62,7 @@ def gather(
 
 
 def gather_among(unit: Unit, terms: Sequence[str], probe: Probe | None, reach: Reach, among: Sequence[int]) -> Gathered:
-    """Take a chosen set of documents as the candidates; what the question does not touch at all is left out."""
+    """Use given documents as the candidates, except those with neither a vector nor a word of the question."""
     nearness = unit.similarities(probe, among) if probe else {}
     rows = [
         row
@@ -75,7 +75,7 @@ def gather_among(unit: Unit, terms: Sequence[str], probe: Probe | None, reach: R
 def _described(
     unit: Unit, rows: Sequence[Row], corpus: Corpus, nearness: Mapping[int, VectorHit], reach: Reach, is_all: bool
 ) -> Gathered:
-    """Learn of every candidate what scoring needs beside its words."""
+    """Add what scoring needs apart from the words: accesses and covers."""
     ids = [row["item_id"] for row in rows]
     return Gathered(
         rows=rows,
@@ -90,13 +90,13 @@ def _described(
 
 
 def _within(reach: Reach, span: Span) -> Reach | None:
-    """Narrow a reach to a span; None when they do not meet."""
+    """Narrow a reach to a span; None if they do not overlap."""
     begin, end = max(reach.happened_from, span.begin), min(reach.happened_until, span.end)
     return replace(reach, happened_from=begin, happened_until=end) if begin < end else None
 
 
 def _counted(unit: Unit, terms: Sequence[str]) -> Corpus:
-    """Read what the word index counted for these terms."""
+    """Read the word statistics for these terms."""
     tally = unit.one("words.tally_get")
     if tally is None:
         return Corpus(0, 0, 0, {})
@@ -105,7 +105,7 @@ def _counted(unit: Unit, terms: Sequence[str]) -> Corpus:
 
 
 def grouped(pairs: Iterable[tuple[int, int]]) -> dict[int, frozenset[int]]:
-    """Gather the second of each pair under the first."""
+    """Group the second elements of pairs by the first."""
     groups: dict[int, set[int]] = {}
     for one, other in pairs:
         groups.setdefault(one, set()).add(other)

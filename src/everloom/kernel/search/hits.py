@@ -1,4 +1,4 @@
-"""What a search is asked and what it answers: scope, hit, findings, and the explanation in words. Pure values."""
+"""The values of a search: scope, hit, findings, and the explanation in words. Pure."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ REASONS = {
     "synthesis": "it is a synthesis, not a single piece of evidence",
     "covered": "an understanding already says this",
     "recency": "it is recent",
-    "unreinforced": "it is old and was not used since",
+    "unreinforced": "it is old and has not been used since",
     "useful": "it was marked useful",
     "questionable": "it was marked questionable",
     "pinned": "it is pinned",
 }
 _REASONS = {
-    "names": "the question says a name under which it is known",
-    "time": "it is from the time that the question speaks of",
+    "names": "the question mentions one of its names",
+    "time": "it is from the time that the question mentions",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where to look: which kinds, when it happened, and what was believed at which time."""
+    """Where to search: which kinds, when it happened, and as of when."""
 
     kinds: frozenset[str] | None = None
     happened_from: datetime | None = None
@@ -35,7 +35,7 @@ class Scope:
 
     @property
     def reach(self) -> Reach:
-        """Write the scope as engines read it."""
+        """The scope in the form that engines take."""
         return Reach(
             kinds=None if self.kinds is None else tuple(sorted(self.kinds)),
             happened_from=-FOREVER if self.happened_from is None else to_micros(self.happened_from),
@@ -49,7 +49,7 @@ EVERYTHING = Scope()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """Something that a cue touched, and why it ranked where it did.
+    """A document that matches a cue, and why it ranked where it did.
 
     `score` is `relevance` times every factor in `bias`; `relevance` comes from the sum of `signals`.
     """
@@ -76,11 +76,11 @@ class Hit:
 
     @property
     def source(self) -> str:
-        """Say what kind of memory this is."""
+        """The kind of memory."""
         return self.kind
 
     def explain(self) -> list[str]:
-        """Say in words why this hit ranked where it did."""
+        """Explain in words why this hit ranked where it did."""
         said = [f"words it shares with the question: {', '.join(self.matched_words)}"] if self.matched_words else []
         if self.words_around:
             said.append(f"words around it or in its labels: {', '.join(self.words_around)}")
@@ -90,18 +90,18 @@ class Hit:
             said.append(f"similar in meaning: {self.similarity:.2f}{angle}")
         said += [reason for name, reason in _REASONS.items() if self.signals.get(name, 0.0) > 0.0]
         if not said:
-            said.append("little speaks for it, and nothing better was found")
+            said.append("a weak match, but nothing better was found")
         said += [f"{REASONS[name]}: × {factor:.2f}" for name, factor in self.bias.items()]
         if self.also:
-            said.append(f"stands for {len(self.also)} more that say the same")
+            said.append(f"represents {len(self.also)} more that say the same")
         return said
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The hits of one search, and whether any part of it could not be done.
+    """The hits of one search, and whether any part of it failed.
 
-    `kinds` counts what a narrower question could bring: the hits, and every candidate that shares a word with the cue.
+    `kinds` counts what a narrower search could find: the hits, and every candidate that shares a word with the cue.
     """
 
     hits: tuple[Hit, ...]

@@ -1,7 +1,7 @@
-"""Making items findable: the document of an item, its words, its vectors, what covers it.
+"""Making items searchable: an item's document, its words, its vectors, and what covers it.
 
-A faculty prepares documents before its transaction (models may be slow) and puts them into it. Refuses to know what
-the kinds mean.
+A faculty prepares documents before its transaction, because models may be slow, and adds them inside it. Refuses to
+know what the kinds mean.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RELABELLED_AT_ONCE = 500
 
 
 class Standing(StrEnum):
-    """Whether a document is raw evidence or what somebody made of it."""
+    """Whether a document is raw evidence or a synthesis of it."""
 
     EVIDENCE = "evidence"
     SYNTHESIS = "synthesis"
@@ -35,10 +35,9 @@ class Standing(StrEnum):
 class Document:
     """What search sees of an item.
 
-    `labels` are names under which it is known (subjects, tags, actors); `context` is what surrounds it (the turns
-    around a turn, nearest first), `details` is what it also tells. All are found by their words, in a second, lighter
-    field; the context of a short text is also part of the vector, and a question that says a label's name prefers what
-    bears it.
+    `labels` are its names (subjects, tags, actors), `context` is the text around it (the turns around a turn, nearest
+    first), `details` is further text about it. All three are searched by their words, as a second, lighter field. The
+    context of a short text is also part of its vector, and a question that mentions a label prefers documents with it.
     """
 
     kind: str
@@ -55,23 +54,23 @@ class Document:
 
     @property
     def whole(self) -> str:
-        """Read title and text as one, as a model and the word index do."""
+        """Title and text together, as the model and the word index read them."""
         return f"{self.title}. {self.text}" if self.title else self.text
 
     @property
     def around(self) -> str:
-        """Read all that is found by its words in the second field."""
+        """The text of the second, lighter field."""
         return " ".join([*self.labels, self.context, self.details])
 
     @property
     def situated(self) -> str:
-        """Read it with what surrounds it, as its vector does: a short answer means little without its question."""
+        """The text to embed, with its context: a short answer means little without its question."""
         return situated(self.title, self.text, self.context)
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Documents with their words and, from a fast embedder, their vectors; not yet written anywhere."""
+    """Documents with their words and, from a fast embedder, their vectors; not yet stored."""
 
     documents: tuple[Document, ...]
     words: tuple[tuple[str, str], ...]
@@ -79,13 +78,13 @@ class Prepared:
 
 
 class Index:
-    """The way into search for every faculty."""
+    """Adds, changes and removes the documents that search finds."""
 
     def __init__(self, embedding: Embedding) -> None:
         self._embedding = embedding
 
     def prepare(self, documents: Iterable[Document]) -> Prepared:
-        """Do what takes time: read the words, and make the vectors if that is quick. Call it outside a transaction."""
+        """Split documents into words, and embed them if that is fast. Call it outside a transaction."""
         ready = tuple(documents)
         for each in ready:
             storable(f"{each.title}{each.text}{each.around}", "the document")
@@ -93,13 +92,13 @@ class Index:
         return Prepared(ready, words, self._embedding.inline([each.situated for each in ready]))
 
     def add(self, unit: Unit, prepared: Prepared, at: datetime) -> Sequence[int]:
-        """Enter new items with their documents; the answer is their ids, in order."""
+        """Register new items with their documents; return their ids, in order."""
         ids = register(unit, [document.kind for document in prepared.documents], at)
         self.publish(unit, ids, prepared, at)
         return ids
 
     def publish(self, unit: Unit, ids: Sequence[int], prepared: Prepared, at: datetime) -> None:
-        """Give items that are registered already their documents."""
+        """Add documents to items that are already registered."""
         micros, model = to_micros(at), self._embedding.model_of(unit, prepared.made)
         unit.many(
             "words.document_add",
@@ -112,7 +111,7 @@ class Index:
         self._embedding.keep(unit, ids, prepared.made, at)
 
     def revise(self, unit: Unit, item_id: int, prepared: Prepared, at: datetime) -> None:
-        """Rewrite the document of an item in place; use it only where the item itself is rewritten in place."""
+        """Rewrite an item's document in place; only for items that are themselves rewritten in place."""
         (document,), (words,) = prepared.documents, prepared.words
         unit.unindex_words([item_id])
         model = self._embedding.model_of(unit, prepared.made)
@@ -125,10 +124,10 @@ class Index:
         self._embedding.keep(unit, [item_id], prepared.made, at, live=bool(row["live"]))
 
     def complete(self, prepared: Prepared, documents: Mapping[int, Document]) -> Prepared:
-        """Choose prepared documents by position and give them what was known late: labels, session, context.
+        """Select prepared documents by position, and fill in what only the transaction knows: labels, session, context.
 
-        Vectors and words of the text are made before the transaction; only the lighter field is read again. The texts
-        must be those that were prepared.
+        The vectors and the words of the text are reused; only the lighter field is split into words again. The texts
+        must be the ones that were prepared.
         """
         positions = list(documents)
         words = tuple((prepared.words[at][0], _around(each)) for at, each in documents.items())
@@ -139,7 +138,7 @@ class Index:
         )
 
     def relabel(self, unit: Unit, labels: Mapping[int, Sequence[str]]) -> None:
-        """Give documents other labels, and let the word index follow; their vectors do not depend on labels."""
+        """Change the labels of documents and update the word index; their vectors do not depend on labels."""
         every = list(labels)
         for start in range(0, len(every), _RELABELLED_AT_ONCE):
             found = self.documents(unit, every[start : start + _RELABELLED_AT_ONCE])
@@ -161,7 +160,7 @@ class Index:
             unit.index_words([*changed])
 
     def documents(self, unit: Unit, item_ids: Sequence[int]) -> dict[int, Document]:
-        """Read documents back as they were entered; ids without one are absent."""
+        """Read documents back as they were added; ids without one are absent."""
         return {row["item_id"]: _document_from(row) for row in unit.all("words.document_of", ids=list(item_ids))}
 
     def texts(self, unit: Unit, item_ids: Sequence[int]) -> dict[int, str]:
@@ -169,7 +168,7 @@ class Index:
         return {item: each.text for item, each in self.documents(unit, item_ids).items()}
 
     def revive(self, unit: Unit, item_ids: Sequence[int], prepared: Prepared, at: datetime) -> None:
-        """Bring retired documents back into the present with their words and vectors, prepared in the order of ids."""
+        """Make retired documents current again, with words and vectors prepared in the order of the ids."""
         if not item_ids:
             return
         unit.unindex_words(item_ids)
@@ -179,25 +178,25 @@ class Index:
             self.revise(unit, item, self.complete(prepared, {place: prepared.documents[place]}), at)
 
     def retire(self, unit: Unit, item_ids: Sequence[int], by: int | None, at: datetime) -> None:
-        """Take documents out of the present; questions about an earlier time still find them."""
+        """Retire documents; searches as of an earlier time still find them."""
         unit.unindex_words(item_ids)
         unit.run("words.document_retire", ids=item_ids, at=to_micros(at), by=by)
         unit.index_words(item_ids)
         unit.retire_vectors(item_ids)
 
     def remove(self, unit: Unit, item_ids: Sequence[int]) -> None:
-        """Erase documents and everything that hangs on them; their items stay registered."""
+        """Delete documents with their words, vectors and covers; their items stay registered."""
         unit.unindex_words(item_ids)
         for name in ("vectors.drop", "words.cover_drop", "words.document_drop"):
             unit.run(name, ids=item_ids)
 
     def cover(self, unit: Unit, cover_id: int, item_ids: Iterable[int]) -> None:
-        """Say that one document already says what the others say."""
+        """Record that one document already says what the others say."""
         unit.many("words.cover_add", ({"item": item, "cover": cover_id} for item in item_ids))
 
 
 def _around(document: Document) -> str:
-    """Read the words of the lighter field."""
+    """Return the words of the lighter field."""
     return " ".join(analyse(document.around))
 
 
@@ -210,7 +209,7 @@ def _document_from(row: Row) -> Document:
 
 
 def _columns(document: Document, words: tuple[str, str], model_id: int) -> dict[str, Value]:
-    """Write a document as the values of its row."""
+    """Convert a document to the values of its row."""
     return {
         "title": document.title,
         "text": document.text,

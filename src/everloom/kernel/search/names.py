@@ -1,4 +1,4 @@
-"""Who a question is about: whether it names one of the names under which a document is known. Pure."""
+"""Names in a question: which labels of documents it mentions. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _UNLABELLED = "[]"
 
 
 def names_in(labels: Iterable[str], terms: AbstractSet[str]) -> frozenset[frozenset[str]]:
-    """Find the names that a question says: labels, which are JSON, whose every word is among its terms."""
+    """Find the labels (JSON lists) that a question mentions: every word of a label is among its terms."""
     return frozenset(
         words for each in set(labels) if each != _UNLABELLED for words in _label_words(each) if words <= terms
     )
 
 
 def bearing(labels: Sequence[str], names: AbstractSet[frozenset[str]], terms: Sequence[str], holds: Claims) -> Column:
-    """Say which documents bear one of the names; one without labels bears those whose words its text holds."""
+    """Mark the documents that have one of the names as a label or, if they have no labels, in their text."""
     bears = {each: not names.isdisjoint(_label_words(each)) for each in set(labels)}
     is_labelled = np.array([each != _UNLABELLED for each in labels], np.bool_)
     says = np.zeros(len(labels), np.bool_)
@@ -35,5 +35,5 @@ def bearing(labels: Sequence[str], names: AbstractSet[frozenset[str]], terms: Se
 
 @lru_cache(maxsize=20_000)
 def _label_words(labels: str) -> Sequence[frozenset[str]]:
-    """Read the words of each label; one without words names nothing."""
+    """Split each label into words; a label without words is left out."""
     return tuple(words for label in json.loads(labels) if (words := frozenset(analyse(label))))

@@ -1,4 +1,4 @@
-"""The numbers of the ranking, in one frozen value, with what chose them."""
+"""The parameters of the ranking, in one frozen value, and how they were chosen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """How far each circumstance may move a hit. Every factor is near one, and named in the explanation."""
+    """How far each circumstance may change a score. Every factor is near one, and named in the explanation."""
 
     synthesis: float = 1.15
     covered: float = 0.55
@@ -28,8 +28,8 @@ class Bias:
 class Recipe:
     """Weights of the signals and sizes of the candidate lists.
 
-    Chosen by reason and checked on three LoCoMo conversations (505 questions): `everloom bench retrieval --ablate`
-    takes each means away in turn. The numbers are flat around these values; rounder ones were preferred.
+    Chosen by reasoning and checked on three LoCoMo conversations (505 questions): `everloom bench retrieval --ablate`
+    turns off each signal in turn. Results change little around these values, so round numbers were preferred.
     """
 
     words: float = 1.0

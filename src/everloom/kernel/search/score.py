@@ -1,6 +1,6 @@
-"""How strongly each candidate answers a question: every signal and every factor, for all of them at once.
+"""Scoring all candidates of a question at once: every signal and every factor.
 
-Reads rows into columns and touches nothing else; what the numbers mean is `fusion` and `bias`.
+Turns rows into columns; the formulas are in `fusion` and `bias`. Pure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NEVER = -FOREVER
 
 
 class Asked(NamedTuple):
-    """A question as it was understood: its terms, each once, when it is asked, the times it speaks of."""
+    """A parsed question: its distinct terms, when it is asked, and the times that it mentions."""
 
     terms: tuple[str, ...]
     now: int
@@ -39,10 +39,10 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The score of every candidate, in the order of its rows, and what it is made of.
+    """The score of every candidate and its components, in the order of the rows.
 
-    `order` names the rows, strongest first; `holds` says which of the question's terms each text holds, `near` which
-    stand around it.
+    `order` lists the row indices, strongest first; `holds` marks the terms of the question that each text contains,
+    `near` those that its lighter field contains.
     """
 
     terms: Sequence[str]
@@ -74,7 +74,7 @@ def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> Scores:
 
 
 def _measured(gathered: Gathered, terms: Sequence[str], own: Field, around: Field) -> dict[str, Column]:
-    """Measure each candidate by its words, by the words around it, and by its nearness."""
+    """Measure each candidate by its words, by the words of its context, and by its similarity."""
     corpus, rows, near = gathered.corpus, gathered.rows, gathered.nearness
     weights = np.array([corpus.rarity(term) for term in terms])
     mean, context_mean = (max(1.0, total / max(1, corpus.documents)) for total in (corpus.words, corpus.context_words))
@@ -88,7 +88,7 @@ def _measured(gathered: Gathered, terms: Sequence[str], own: Field, around: Fiel
 
 
 def _credited(rows: Sequence[Row], holds: Claims, asked: Asked, recipe: Recipe) -> dict[str, Column]:
-    """Credit what the question itself tells of the answer: by which name it is known, and when it was."""
+    """Credit candidates that have a name or a time that the question mentions."""
     signals = {}
     labels = [row["labels"] for row in rows] if recipe.names else []
     if names := names_in(labels, frozenset(asked.terms)):
@@ -100,7 +100,7 @@ def _credited(rows: Sequence[Row], holds: Claims, asked: Asked, recipe: Recipe) 
 
 
 def _circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstances:
-    """Collect what is known beside the words; who asks about a time is not told that something is old."""
+    """Collect what is known apart from the words; age does not count if the question is about a time."""
     rows, accesses, covers = gathered.rows, gathered.accesses, gathered.covers
     happened = np.array([row["happened_at"] for row in rows], np.int64)
     used = [accesses.get(row["item_id"], _UNUSED) for row in rows] if accesses else []
@@ -123,13 +123,13 @@ def _circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstance
 
 
 def _days(now: int, moments: Moments) -> Column:
-    """Say how many days ago each moment was; what is still to come is now."""
+    """Return how many days ago each moment was; a future moment counts as now."""
     ago: Column = np.maximum(0, now - moments) / _MICROS_A_DAY
     return ago
 
 
 def usage(accesses: Sequence[Access]) -> UseCounts:
-    """Read the counts into columns."""
+    """Turn access counts into columns."""
     return UseCounts(
         count=np.array([each.count for each in accesses], np.float64),
         useful=np.array([each.useful for each in accesses], np.float64),

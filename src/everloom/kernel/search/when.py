@@ -1,6 +1,7 @@
-"""The times that a question speaks of: "last May", "two weeks ago", "on 3 June 2024", "the week before the wedding".
+"""Times in a question: "last May", "two weeks ago", "on 3 June 2024", "the week before the wedding".
 
-Pure: now, and the zone it is told in, are given. A phrase that is not understood is no error; it is left to the words.
+Pure: the caller gives the current time in the right zone. A phrase that is not understood is not an error; its words
+are searched like any others.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ _HINT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of time, from its first moment to just before its end; microseconds."""
+    """A period of time in microseconds; its end is exclusive."""
 
     begin: int
     end: int
 
     def credit(self, moments: Moments) -> Column:
-        """Say how well each moment fits: fully inside, less the later it was told after the end, not at all before."""
+        """Rate how well each moment fits: 1 inside, decreasing after the end, 0 before the beginning."""
         tail = min(max((self.end - self.begin) / 4, 1.5 * 86_400e6), 10 * 86_400e6)
         late = np.maximum(0, moments - self.end)
         return np.where(moments < self.begin, 0.0, np.exp(-late / tail))
@@ -57,38 +58,39 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A time told by an event: a stretch before or after whatever the phrase names."""
+    """A period defined by an event: a length of time before or after whatever the phrase describes."""
 
     phrase: str
     before: bool
     length: timedelta
 
     def span(self, at: int) -> Span:
-        """Lay the stretch beside the moment of the event."""
+        """Return the period for an event at a given moment."""
         far = round(self.length.total_seconds() * 1e6)
         return Span(at - far, at) if self.before else Span(at, at + far)
 
 
 def credit(spans: Sequence[Span], moments: Moments) -> Column:
-    """Say how well each moment fits the best of the spans."""
+    """Rate how well each moment fits the best of the spans."""
     best: Column = np.max([span.credit(moments) for span in spans], axis=0)
     return best
 
 
 def mentions_time(question: str) -> bool:
-    """Say whether it is worth looking for a time."""
+    """Return whether a question may mention a time."""
     return _HINT.search(question) is not None
 
 
 def spans_in(question: str, now: datetime) -> tuple[Span, ...]:
-    """Read the times that a question names, as seen from `now` in its zone."""
+    """Parse the times that a question mentions, relative to `now` in its zone."""
     return timed(question, now)[0]
 
 
 def timed(question: str, now: datetime) -> tuple[tuple[Span, ...], str]:
-    """Read the times that a question names, and what it asks besides.
+    """Parse the times that a question mentions; return them and the question to search for.
 
-    Words of a time that is told from now, such as "last week", stand in no text about it; those of a date may.
+    Relative times such as "last week" are removed from it, because texts of that week do not use these words; the words
+    of a date stay.
     """
     text = " ".join(question.casefold().replace(",", " ").split())
     for pattern, read in _READERS:
@@ -99,7 +101,7 @@ def timed(question: str, now: datetime) -> tuple[tuple[Span, ...], str]:
 
 
 def anchor_in(question: str) -> Anchor | None:
-    """Read a time that is told by an event: "the week before the wedding"."""
+    """Parse a time defined by an event, such as "the week before the wedding"."""
     match = _ANCHOR.search(" ".join(question.split()))
     if match is None:
         return None
@@ -130,7 +132,7 @@ def _midnight(now: datetime) -> datetime:
 
 
 def _moved(month: datetime, by: int) -> datetime:
-    """Go to the first day of a month before or after."""
+    """Move to the first day of the month that is `by` months later."""
     place = month.year * 12 + month.month - 1 + by
     return month.replace(year=place // 12, month=place % 12 + 1, day=1)
 
