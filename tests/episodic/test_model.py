@@ -168,7 +168,7 @@ def test_ids_that_are_invented_foreign_pinned_dead_or_the_survivor_are_ignored_a
 def test_a_model_that_talks_nonsense_changes_nothing_and_is_reported(being: Episodic, script: Path) -> None:
     ids = remember(being, *SAILING)
     tell(being, "One more scene")
-    says(script, consolidate="I would rather talk arun the weather.")
+    says(script, consolidate="I would rather talk about the weather.")
     patrol(being)
     assert all(being.show(item).status == "active" for item in ids)
     assert any("did not answer in the shape" in remark for remark in step(being, "consolidate").remarks)

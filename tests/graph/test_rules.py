@@ -421,6 +421,7 @@ def test_merge_folds_one_memory_into_another(loom: Loom, graph: Graph) -> None:
 def test_an_id_may_be_shortened_or_be_the_looms_own(graph: Graph) -> None:
     stored = keep(graph, "One")
     assert graph.get(stored.id[:8]).id == graph.get(str(stored.item)).id == stored.id
+    assert graph.get(stored.item).id == stored.id  # type: ignore[arg-type]
     with pytest.raises(NotFound):
         graph.get("zzzz")
 

@@ -69,7 +69,9 @@ def test_messages_within_the_window_become_one_turn_in_order_and_the_newest_chan
         assert world.conversation.step() is None
         world.later(seconds=1)
     assert world.conversation.ripe_in() == 2.0
-    world.later(seconds=2)
+    world.later(seconds=1.9)
+    assert world.conversation.step() is None
+    world.later(seconds=0.1)
     exchange = world.conversation.step()
     assert exchange is not None
     assert words_of(world.server.talks[0]).split("\n\n") == [
