@@ -77,8 +77,8 @@ def _tool_of(verb: Verb, faculty: object, zone: ZoneInfo) -> AgentTool:
 
 def write_answer(value: object) -> str:
     """Write a result as its own text, if its class defines one, else as JSON; a long one is cut."""
-    # A dataclass inherits `object.__str__` unless somebody wrote one for it.
-    if is_dataclass(value) and type(value).__str__ is not object.__str__:
+    # A dataclass and a list inherit `object.__str__` unless somebody wrote one for them.
+    if (is_dataclass(value) or isinstance(value, list)) and type(value).__str__ is not object.__str__:
         text = str(value)
     else:
         text = json.dumps(as_data(value, _DIGITS), ensure_ascii=False, separators=(",", ":"))

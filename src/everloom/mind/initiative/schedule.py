@@ -16,7 +16,7 @@ from everloom.kernel.journal import register
 from everloom.kernel.texts import checked
 from everloom.mind.initiative.timing import Rhythm, first_moment, next_moment, on_or_after, time_of_day
 from everloom.mind.ports import MindSetup
-from everloom.models.text import shortened
+from everloom.models.text import quoted, shortened
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
 
@@ -43,6 +43,14 @@ class Scheduled:
     def __str__(self) -> str:
         again = f", {self.every.partition(' ')[0]}" if self.every else ""
         return f"[{self.id}] {self.due_at:%Y-%m-%d %H:%M, %A}{again}: {shortened(self.text)}"
+
+
+class ScheduledList(list[Scheduled]):
+    """Messages that wait for their time, the soonest first."""
+
+    def __str__(self) -> str:
+        # A scheduled text may repeat what anybody wrote. Whoever reads the list is not instructed by it.
+        return quoted("\n".join(map(str, self)), "scheduled") if self else "No message is scheduled."
 
 
 class Schedule:
@@ -84,10 +92,11 @@ class Schedule:
             writing.event(id=fresh, due_at=due.isoformat(), every=every)
         return Scheduled(fresh, said, to["channel"], to["address"], op.local(due), rhythm)
 
-    def waiting(self) -> list[Scheduled]:
+    def waiting(self) -> ScheduledList:
         """List what waits, the soonest first."""
         with self._op.read() as unit:
-            return [self._scheduled(row) for row in unit.all("archive.scheduled_waiting", limit=FOREVER)]
+            rows = unit.all("archive.scheduled_waiting", limit=FOREVER)
+        return ScheduledList(map(self._scheduled, rows))
 
     def cancel(self, scheduled_id: int) -> None:
         """Take a planned message back."""
