@@ -46,9 +46,9 @@ def test_a_refused_update_changes_nothing_and_says_what_to_send(book: Notebook) 
     before = book.file("status.json")
     (update,) = [each for each in book.tools() if each.tool.name == "update_status"]
     for updates in ("glasses: 3", ["glasses", 3], {"0": "g", "1": "l"}):
-        with pytest.raises(Rejected, match=r"such as|updates: "):
+        with pytest.raises(Rejected, match="such as"):
             update.use({"updates": updates})
-    with pytest.raises(Rejected, match="updates: Field required"):
+    with pytest.raises(Rejected, match=r"updates: Field required.*such as"):
         update.use({})
     assert book.file("status.json") == before
     assert len(book.notes.history("status.json")) == 1

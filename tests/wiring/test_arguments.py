@@ -38,6 +38,7 @@ class Post:
         kind: Literal["slow", "fast"] = "slow",
         pairs: Sequence[tuple[str, str]] = (),
         weight: Annotated[float, helps("how heavy", least=0, most=5)] = 1.0,
+        is_fragile: Annotated[bool, Says("handle it with care")] = False,
         note: str | Sequence[str] | None = None,
         idempotency_key: Annotated[str | None, Says(is_plumbing=True)] = None,
     ) -> None:
@@ -89,11 +90,29 @@ def test_objects_become_the_faculty_s_own_and_times_are_read_in_the_workspace_s_
         ({"parcels": [], "kind": "sideways"}, "kind"),
         ({"parcels": [], "pairs": [["a"]]}, "pairs"),
         ({"parcels": [], "weight": 6}, "weight"),
+        ({"parcels": [], "weight": True}, "weight: Input should be a number"),
+        ({"parcels": [], "is_fragile": "yes"}, "is_fragile: Input should be true or false"),
+        ({"parcels": [], "is_fragile": 1}, "is_fragile: Input should be true or false"),
+        ({"parcels": None}, "parcels"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_named(given: dict[str, Any], fault: str) -> None:
     with pytest.raises(Rejected, match=fault):
         SEND.read(given, PARIS)
+
+
+def test_an_error_teaches_what_the_argument_means() -> None:
+    with pytest.raises(Rejected, match="handle it with care"):
+        SEND.read({"parcels": [], "is_fragile": "perhaps"}, PARIS)
+    with pytest.raises(Rejected, match="how heavy"):
+        SEND.read({"parcels": [], "weight": 6}, PARIS)
+    with pytest.raises(Rejected, match="correct these arguments"):
+        LABEL.read({"fields": "none"}, PARIS)
+
+
+def test_words_of_numbers_and_switches_are_read_and_null_leaves_out_what_has_a_default() -> None:
+    given: dict[str, Any] = {"parcels": [], "weight": "2", "is_fragile": "True", "kind": None, "note": None}
+    assert SEND.read(given, PARIS) == {"parcels": [], "weight": 2, "is_fragile": True, "note": None}
 
 
 def test_json_in_a_string_is_read_only_where_a_list_was_meant() -> None:

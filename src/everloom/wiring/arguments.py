@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cached_property, reduce
 from operator import or_
@@ -27,6 +28,7 @@ from pydantic import (
     WithJsonSchema,
     create_model,
 )
+from pydantic_core import PydanticCustomError
 
 from everloom.clock import read_instant
 from everloom.errors import Rejected
@@ -64,24 +66,39 @@ class Arguments:
         if unknown := sorted(given.keys() - self._parameters.keys()):
             known = ", ".join(sorted(self.schema["properties"])) or "none"
             raise Rejected(f"{self._name} takes no {', '.join(unknown)[:200]}", hint=f"its arguments are {known}")
-        unpacked = {name: _unpack(value, self._parameters[name]) for name, value in given.items()}
+        unpacked = {
+            name: _unpack(value, self._parameters[name])
+            for name, value in given.items()
+            if value is not None or not self._is_left_out_by_null(name)
+        }
         try:
             read = self._model.model_validate(unpacked, context=zone)
         except ValidationError as error:
             # Names the arguments that do not fit without repeating their values, which may be long or private.
             faults = error.errors(include_url=False, include_input=False)[:_MOST_FAULTS]
             text = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
-            raise Rejected(text, hint="correct these arguments and call again") from None
+            raise Rejected(text, hint=self._hint_for({each["loc"][0] for each in faults if each["loc"]})) from None
         return {name: getattr(read, name) for name in read.model_fields_set}
+
+    def _is_left_out_by_null(self, name: str) -> bool:
+        """Say whether null stands for an argument that was not given."""
+        # Models write null for what they leave out; where null is a value of its own, the type says so.
+        each = self._parameters[name]
+        return not each.is_required and NoneType not in get_args(each.type)
+
+    def _hint_for(self, faulty: AbstractSet[object]) -> str:
+        """Explain what the faulty arguments mean, so that the next call can be right."""
+        known = [each for each in self._parameters.values() if each.name in faulty and each.says.text]
+        meanings = "; ".join(f"{each.name}: {each.says.text}" for each in known)
+        return meanings or "correct these arguments and call again"
 
 
 def _model_of(name: str, fields: Mapping[str, tuple[Any, Says, Any]], text: str | None = None) -> type[BaseModel]:
     shapes: dict[str, Any] = {}
     for field, (kind, says, default) in fields.items():
         given = ... if default is REQUIRED else default
-        told = {"description": says.text if not says.is_plain else None, "ge": says.least, "le": says.most}
-        extra: dict[str, Any] = {name: value for name, value in told.items() if value not in (None, "")}
-        shapes[field] = (_readable(kind, says), Field(given, **extra))
+        description = says.text if says.text and not says.is_plain else None
+        shapes[field] = (_readable(kind, says), Field(given, description=description))
     return create_model(name, __config__=ConfigDict(extra="forbid"), __doc__=text, **shapes)
 
 
@@ -89,6 +106,12 @@ def _readable(kind: Any, says: Says) -> Any:
     """Rewrite a type so that pydantic can read it from JSON."""
     if kind is datetime:
         return Annotated[datetime, BeforeValidator(_instant_reader(says)), WithJsonSchema({"type": "string"})]
+    if kind is bool:
+        return Annotated[bool, BeforeValidator(_switch)]
+    if kind in {int, float}:
+        # The bounds come before the check: pydantic writes bounds around a validator as "ge" into the schema, which
+        # no client understands.
+        return Annotated[kind, Field(ge=says.least, le=says.most), BeforeValidator(_number)]
     if dataclasses.is_dataclass(kind):
         return _record(kind)
     members = get_args(kind)
@@ -132,6 +155,24 @@ def _instant_reader(says: Says) -> Any:
         return read_instant(value, cast("ZoneInfo", info.context), end_of_day=says.ends_day)
 
     return read
+
+
+def _switch(value: object) -> bool:
+    """Read a boolean, or the word true or false."""
+    # Pydantic also takes "yes", "on" and 1 for true, and `replace` lets a note lose most of its text.
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in {"true", "false"}:
+        return value.lower() == "true"
+    raise PydanticCustomError("switch", "Input should be true or false")
+
+
+def _number(value: object) -> object:
+    """Refuse a boolean where a number is expected."""
+    # To pydantic, true is 1: cancelling the message true would cancel message 1.
+    if isinstance(value, bool):
+        raise PydanticCustomError("number", "Input should be a number")
+    return value
 
 
 def _unpack(value: Any, parameter: Parameter) -> Any:
