@@ -68,7 +68,7 @@ def test_a_broken_file_is_reported_with_its_line_and_left_untouched(loom: Loom, 
     write(graph, stored.path, broken)
     write(graph, "graph/fixes/no-title.md", "---\nid: x\ntype: fix\nimportance: high\n---\n\nText\n")
     problems = {each.path: each for each in graph.follow().problems}
-    assert (problems[stored.path].line, problems[stored.path].reason) == (3, "it contains a git merge conflict")
+    assert (problems[stored.path].line, problems[stored.path].reason) == (3, "the file contains a git merge conflict")
     assert problems["graph/fixes/no-title.md"].reason == "title is missing"
     assert graph.stats().problems == tuple(problems[path] for path in sorted(problems))
     for act in (
@@ -251,7 +251,7 @@ def test_an_editor_that_saves_in_the_middle_of_an_operation_keeps_its_text(
     stored = keep(graph, "Shared page")
     theirs = text_of(graph, stored.path).replace("what there is", "what Ann wrote of")
     meddle(monkeypatch, lambda: write(graph, stored.path, theirs))
-    with pytest.raises(Conflict, match="somebody else changed") as caught:
+    with pytest.raises(Conflict, match="changed on disk at the same moment") as caught:
         graph.update(stored.id, content="What the agent wrote.")
     copy: str = caught.value.current[0]  # type: ignore[index]
     assert text_of(graph, stored.path) == theirs

@@ -29,8 +29,8 @@ def test_a_directory_is_imported_with_its_bytes_and_its_accesses(loom: Loom, gra
     assert (report.files, report.memories, report.edges, report.states) == (6, 3, 1, 1)
     assert {path: (graph.directory / path).read_text() for path in FILES} == FILES
     assert [(each.path, each.line) for each in report.skipped] == [("graph/general/broken-000000.md", 4)]
-    assert any("_config.json holds an API key" in notice for notice in report.notices)
-    assert any("1 memories of its index have no file" in notice for notice in report.notices)
+    assert any("_config.json contains an API key" in notice for notice in report.notices)
+    assert any("1 memories in its index have no file" in notice for notice in report.notices)
     assert any("nomic-embed-text" in notice for notice in report.notices)
     memory = graph.get(SOLUTION)
     assert memory.access_count == 6
@@ -51,7 +51,7 @@ def test_importing_again_changes_nothing(loom: Loom, graph: Graph, source: Path)
     assert (again.files, again.memories) == (0, 3)
     assert graph.get(SOLUTION).access_count == 7
     (source / "graph/solutions/fixed-redis-connection-timeouts-a1b2c3.md").rename(source / "graph/solutions/other.md")
-    skipped = [each for each in graph.import_directory(source).skipped if "is here already" in each.reason]
+    skipped = [each for each in graph.import_directory(source).skipped if "exists already" in each.reason]
     assert [each.path for each in skipped] == ["graph/solutions/other.md"]
     with pytest.raises(NotFound):
         graph.import_directory(source / "nowhere")

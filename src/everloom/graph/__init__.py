@@ -1,8 +1,8 @@
 """The memory graph: typed markdown memories, relations and edges in a directory that people and git share.
 
-Owns the file formats, the rules of decay and reflection, and the index that follows the files. Files are the truth.
-Refuses to know engines, providers, settings and surfaces. Names are loaded when they are first used: whoever only asks
-what is due needs no YAML.
+Owns the file formats, the rules of decay and reflection, and the index that is built from the files, which are the
+source of truth. Refuses to know engines, providers, settings and surfaces. Public names are imported on first use, so
+that a check for due work does not load the YAML library.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Edge", "Graph", "GraphOptions", "GraphPlaces", "Graphs", "Memory", "
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name from its home on first use."""
+    """Import a public name on first use."""
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -1,7 +1,7 @@
-"""The graphs of a workspace, by name: where each has its directory, and opening them.
+"""The graphs of a workspace by name: create, open, move and list them.
 
-A graph is followed once when a process first opens it; from then on a watcher or `follow` keeps it true. Light, like
-`verbs.py`: the verb that lists graphs is declared here.
+The index of a graph is updated once when a process first opens it; from then on a watcher or `follow` keeps it current.
+Imports as little as `verbs.py` does, because the verb that lists graphs is declared here.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class GraphPlaces:
-    """Where graphs have their directories: below `home`, but for the default one if it is given a place of its own."""
+    """Where graphs are stored: in directories below `home`, except the default graph if `default` is set."""
 
     home: Path
     default: Path | None = None
 
 
-# Two threads that open a graph for the first time follow it one after the other.
+# Two threads that open a graph for the first time must not both scan it: the second waits, and finds it done.
 _turn = Lock()
 
 
@@ -57,66 +57,70 @@ class Graphs:
         self._places = places
         self._options = options
         self._thinker = thinker
-        # Which graphs this process has followed since it began.
+        # The graphs (workspace, graph) that this process has scanned; the caller may share the set between workspaces.
         self._followed = set() if followed is None else followed
 
     def open(self, name: str | None = None, *, follow: bool = True) -> Graph:
-        """Open a graph by name; the default one is made on first use, any other must exist."""
+        """Open a graph by name; the default graph is created on first use, any other must exist."""
         wanted = checked_name(name or self._usual(), "the graph's name")
         row = self._row(wanted)
         if row is None and name is not None and name_key(wanted) != _DEFAULT:
             known = ", ".join(info.name for info in self.list()) or "none yet"
-            hint = f"there are: {known}; `everloom graph import` creates one"
+            hint = f"existing graphs: {known}; `everloom graph import` creates one"
             raise NotFound(f"there is no graph {wanted!r}", hint=hint)
         if row is None:
             return self.create(wanted, self._places.default)
         return self._open_row(row, follow=follow)
 
     def _usual(self) -> str:
-        """Name the graph that is meant when none is named: the one in the chosen directory, if one is chosen."""
+        """Choose the graph to use when none is named: the one in the configured directory, if there is one."""
         if self._places.default is None:
             return _DEFAULT
         root = str(Disk(self._places.default.expanduser().absolute()).root)
         with self._op.read() as unit:
             rows = unit.all("graph.graph_all")
+        # Another graph may have the name "default" already; then the directory's own name is used, and if that is taken
+        # as well, a numbered one. A directory that is known keeps the name under which it was registered.
         lying = [str(row["name"]) for row in rows if row["directory"] == root]
         taken = {name_key(row["name"]) for row in rows}
         fresh = (slug(root.rsplit("/", 1)[-1]), *(f"graph {number}" for number in range(2, 1000)))
         return next(name for name in (*lying, _DEFAULT, *fresh) if name in lying or name_key(name) not in taken)
 
     def create(self, name: str, directory: Path | None = None) -> Graph:
-        """Make a graph, or attach one that lies in a directory already."""
+        """Create a graph, or attach an existing directory as one."""
         wanted = checked_name(name, "the graph's name")
         known = self._row(wanted)
         usual = self._places.home / slug(self._op.workspace.name) / slug(wanted)
         place = (directory or usual).expanduser().absolute()
         if known is not None:
             if Disk(Path(known["directory"])).root != Disk(place).root:
-                raise Conflict(f"the graph {wanted!r} is in {known['directory']}", hint="choose another name")
+                where = known["directory"]
+                raise Conflict(f"the graph {wanted!r} already exists in {where}", hint="choose another name")
             return self._open_row(known)
         disk = Disk(place)
         disk.prepare()
         (disk.root / MEMORIES).mkdir(exist_ok=True)
-        # A person's own list of what git ignores is left alone.
+        # A person may have written their own .gitignore.
         if not (disk.root / ".gitignore").exists():
             (disk.root / ".gitignore").write_text(GITIGNORE)
-        from everloom.kernel.journal import register  # noqa: PLC0415  who lists tools needs no store
+        from everloom.kernel.journal import register  # noqa: PLC0415  listing tools needs no store
 
         with self._op.write("graph.create") as transaction:
             unit, key = transaction.unit, name_key(wanted)
-            # Another process may have been faster; its row is as good.
+            # Another process may have created the same graph since the check above; then its row is used.
             if unit.one("graph.graph_by_key", name_key=key) is None:
                 (fresh,) = register(unit, "graph", transaction.at)
                 unit.run("graph.graph_add", id=fresh, name=wanted, name_key=key, directory=str(disk.root))
         return self._open_row(self._existing(wanted))
 
     def move(self, name: str, directory: Path) -> Graph:
-        """Say that a graph's directory was moved."""
+        """Record that a graph's directory was moved."""
         row = self._existing(checked_name(name, "the graph's name"))
         disk = Disk(directory.expanduser().absolute())
         disk.must_exist()
         with self._op.write("graph.move") as transaction:
             transaction.unit.run("graph.graph_move", id=row["id"], directory=str(disk.root))
+        # Whatever is in the new place may differ from the index, so the next open scans it.
         self._followed.discard((self._op.workspace.id, row["id"]))
         return self.open(name)
 
@@ -146,7 +150,7 @@ class Graphs:
         return row
 
     def _open_row(self, row: Row, *, follow: bool = True) -> Graph:
-        from everloom.graph.index.catalog import OpenGraph  # noqa: PLC0415  who lists tools needs no store
+        from everloom.graph.index.catalog import OpenGraph  # noqa: PLC0415  listing tools needs no store
 
         disk = Disk(Path(row["directory"]))
         graph = Graph(OpenGraph(self._op, row["id"], row["name"], disk, Git(disk.root), self._options, self._thinker))

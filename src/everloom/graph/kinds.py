@@ -1,4 +1,4 @@
-"""The closed vocabularies of the graph: memory types with directories and weights, relation types, layout. Pure."""
+"""The fixed vocabularies of the graph: memory types with directories and weights, relation types, layout. Pure."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class _MemoryKind:
     weight: float
 
 
+# Directories and weights are the contract's, and other programs read and write the same ones.
 KINDS: dict[str, _MemoryKind] = {
     "solution": _MemoryKind("graph/solutions", 1.2),
     "fix": _MemoryKind("graph/fixes", 1.0),
@@ -32,31 +33,33 @@ _RELATIONS = ("SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FO
 
 MEMORIES, EDGES, VAULT, EPISODES = "graph", "graph/edges", "vault", "episodes"
 CORE, REFLECTION = "CORE.md", "REFLECTION.md"
+# The JSON files belong to other programs on the same directory. They hold counters that change with every access (and,
+# in the configuration, API keys), so committing them would fill the history with noise or leak a secret.
 GITIGNORE = "_state.json\n_index.json\n_embeddings.json\n_config.json\n.everloom/\n"
 
-# The fields that hold one text a line.
+# The fields of a procedure that hold a list of texts.
 LISTS = ("steps", "preconditions", "postconditions")
 DEFAULT_STRENGTH = 0.5
 
 
 def checked_type(name: str) -> str:
-    """Accept the name of a memory type."""
+    """Check the name of a memory type and normalise its spelling."""
     folded = name.strip().lower().replace("-", "_")
     if folded not in KINDS:
-        raise Rejected(f"there is no memory type {name!r}", hint=f"say one of {', '.join(KINDS)}")
+        raise Rejected(f"there is no memory type {name!r}", hint=f"use one of {', '.join(KINDS)}")
     return folded
 
 
 def checked_relation(name: str) -> str:
-    """Accept the name of a relation type."""
+    """Check the name of a relation type and normalise its spelling."""
     folded = name.strip().upper().replace("-", "_").replace(" ", "_")
     if folded not in _RELATIONS:
-        raise Rejected(f"there is no relation type {name!r}", hint=f"say one of {', '.join(_RELATIONS)}")
+        raise Rejected(f"there is no relation type {name!r}", hint=f"use one of {', '.join(_RELATIONS)}")
     return folded
 
 
 def checked_share(value: float, what: str) -> float:
-    """Accept a number from 0 to 1."""
+    """Check that a number is from 0 to 1."""
     if not 0.0 <= value <= 1.0:
-        raise Rejected(f"{what} is {value}", hint="use a number from 0 to 1")
+        raise Rejected(f"{what} is {value}, which is out of range", hint="use a number from 0 to 1")
     return float(value)

@@ -1,6 +1,6 @@
-"""What the graph is given and what it answers: frozen values, named as the front matter names them.
+"""The values that the graph takes and returns: frozen, with the field names of the front matter.
 
-Values only. Times are aware and in UTC; `id` is the uuid of the front matter, `item` the id that the whole loom knows.
+Holds values only. Times are aware and in UTC; `id` is the uuid in the front matter, `item` the id in the store.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """One side of a relation, as it stands in a memory's front matter."""
+    """One side of a relation, as a memory's front matter lists it."""
 
     target: str
     type: str
@@ -23,13 +23,13 @@ class Relation:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Say what makes two entries of a memory the same relation."""
+        """Return what identifies a relation among those of one memory."""
         return self.target, self.type, self.direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A memory as its file tells it, with the state that is kept beside the file."""
+    """A memory as read from its file, with the state that the store holds about it."""
 
     id: str
     type: str
@@ -54,7 +54,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """A relation with a description of its own, as its file tells it."""
+    """A relation with its own description, as read from its file."""
 
     id: str
     type: str
@@ -71,7 +71,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphOptions:
-    """What can be chosen about graphs; `known_projects` are the tags that name projects."""
+    """The settings of graphs; `known_projects` are the tags that name projects."""
 
     known_projects: tuple[str, ...] = ()
     auto_commit: bool = True
@@ -80,7 +80,7 @@ class GraphOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryBrief:
-    """A memory in a list; `score` and `similarity` are there when a question found it."""
+    """A memory in a list of results; `score` and `similarity` are set when a query found it."""
 
     id: str
     item: int
@@ -99,7 +99,7 @@ class MemoryBrief:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What a question brought back, and whether any part of the search could not be done."""
+    """The memories that a query found; `degraded` names a part of the search that was not available."""
 
     memories: tuple[MemoryBrief, ...]
     degraded: str | None = None
@@ -107,7 +107,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoEdge:
-    """A relation that was drawn when a memory was stored."""
+    """A relation that was created automatically when a memory was stored."""
 
     edge_id: str
     from_id: str
@@ -119,7 +119,7 @@ class AutoEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """What `store` answers."""
+    """The result of `store`."""
 
     id: str
     item: int
@@ -131,7 +131,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """What an operation on one memory answers."""
+    """The result of an operation that changes one memory."""
 
     id: str
     path: str
@@ -141,7 +141,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedMemory:
-    """What `delete` took away."""
+    """The result of `delete`: what was removed."""
 
     id: str
     path: str
@@ -152,7 +152,7 @@ class DeletedMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedMemory:
-    """What `merge` answers."""
+    """The result of `merge`."""
 
     id: str
     merged: str
@@ -163,7 +163,7 @@ class MergedMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnEdge:
-    """What `relate` and `edge_update` answer."""
+    """The result of `relate` and `edge_update`."""
 
     edge: Edge
     created: bool
@@ -172,7 +172,7 @@ class DrawnEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelatedMemory:
-    """A memory some hops away, and the relation that led to it."""
+    """A memory that was reached by following relations, and the relation that led to it."""
 
     memory: MemoryBrief
     hops: int
@@ -185,7 +185,7 @@ class RelatedMemory:
 
 @dataclass(frozen=True, slots=True)
 class FileProblem:
-    """A file that cannot be used as it is, and where in it the trouble is; it was left untouched."""
+    """A file that cannot be used as it is, with the line and the reason; the file was not changed."""
 
     path: str
     line: int | None
@@ -194,7 +194,7 @@ class FileProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """What following the files changed in the index."""
+    """What changed in the index when it was updated from the files."""
 
     read: int = 0
     added: int = 0
@@ -206,7 +206,7 @@ class Followed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reindexed:
-    """What `reindex` found and mended."""
+    """The result of `reindex`: what was found, repaired and written."""
 
     followed: Followed
     memories: int
@@ -219,7 +219,7 @@ class Reindexed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decayed:
-    """How alive the memories are, and which crossed the border since the last time."""
+    """The result of `decay`: memories by state, and how many were archived or became active again."""
 
     counts: Mapping[str, int]
     archived: int
@@ -238,7 +238,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedEpisode:
-    """What `episode` answers."""
+    """The result of `episode`."""
 
     path: str
     heading: str
@@ -263,7 +263,7 @@ class SuggestedTags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsightProposal:
-    """An insight that a group of similar memories suggests; `id` is set when it was written."""
+    """An insight drawn from a group of similar memories; `id` is set when it was stored."""
 
     title: str
     content: str
@@ -274,7 +274,7 @@ class InsightProposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reflected:
-    """What `reflect` found: insights, and what seems to be missing."""
+    """The result of `reflect`: insights, and suggestions for missing tags and relations."""
 
     looked_at: int
     clusters: int
@@ -287,7 +287,7 @@ class Reflected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What `import` brought in, and what it left out and why."""
+    """The result of `import`: what was imported, and what was skipped and why."""
 
     graph: str
     directory: str
@@ -302,7 +302,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphInfo:
-    """A graph of a workspace."""
+    """One graph in the list of a workspace's graphs."""
 
     name: str
     directory: str
@@ -313,7 +313,7 @@ class GraphInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphStats:
-    """What `stats` answers."""
+    """The result of `stats`."""
 
     graph: str
     directory: str

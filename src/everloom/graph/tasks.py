@@ -1,6 +1,6 @@
-"""The daily round as background work: decay, then CORE.md, then REFLECTION.md, each once a day for each graph.
+"""The daily background tasks of every graph: decay, then CORE.md, then REFLECTION.md.
 
-What is due is read off the graphs' own rows, so a worker that dies loses nothing.
+Each graph's row records when each task last ran, so a worker that dies loses no work.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FindGraphs = Callable[[WorkspaceInfo], "Graphs"]
 
 @dataclass(frozen=True, slots=True)
 class _DailyGraphTask:
-    """A task that every graph needs once a day, by the workspace's calendar; `column` says when it was done last."""
+    """A task that runs once a day for each graph, by the local date; `column` holds the time of its last run."""
 
     name: str
     column: str
@@ -35,11 +35,11 @@ class _DailyGraphTask:
     clock: Clock
 
     def due(self, workspace: WorkspaceInfo) -> int:
-        """Count the graphs for which it was not done today."""
+        """Count the graphs for which it has not run today."""
         return len(self._waiting(workspace))
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
-        """Do it for one graph after another."""
+        """Run it for each waiting graph while the lease has time."""
         graphs, done = self.graphs(workspace), 0
         for row in self._waiting(workspace):
             if not lease.has_time():
@@ -63,7 +63,7 @@ class _DailyGraphTask:
 
 
 def daily_tasks(graphs: _FindGraphs, store: Store, clock: Clock) -> list[_DailyGraphTask]:
-    """List the daily round in its order."""
+    """List the daily tasks in the order in which they run."""
     return [
         _DailyGraphTask("graph-decay", "decayed_at", lambda graph: graph.decay(), graphs, store, clock),
         _DailyGraphTask("graph-core", "cored_at", lambda graph: graph.core(), graphs, store, clock),

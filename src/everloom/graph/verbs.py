@@ -1,4 +1,4 @@
-"""The verbs of the memory graph, declared once: every surface reads from this class what it offers.
+"""The verbs of the memory graph, declared once: every surface derives its commands and tools from this class.
 
 For surfaces: each verb works on one graph, named by the selector `graph`, which the faculty declares and no verb does.
 `memory_graphs` is a verb of `Graphs`, which needs no graph. A verb `edge_…` is a command of the group `edge`. `Tags` is
@@ -43,8 +43,8 @@ _Tags = Annotated[Sequence[str] | str | None, helps("separated by commas, or as 
 _Importance = Annotated[float, Says("0.8+ critical, 0.5-0.7 standard, 0.3-0.4 minor", least=0, most=1)]
 _Share = Annotated[float | None, helps("from 0 to 1", least=0, most=1)]
 _Steps = Annotated[Sequence[str] | None, helps("a step of a procedure, in order", flag="--step")]
-_Before = Annotated[Sequence[str] | None, helps("what must hold before a procedure", flag="--precondition")]
-_After = Annotated[Sequence[str] | None, helps("what holds after a procedure", flag="--postcondition")]
+_Before = Annotated[Sequence[str] | None, helps("what must be true before the procedure", flag="--precondition")]
+_After = Annotated[Sequence[str] | None, helps("what is true after the procedure", flag="--postcondition")]
 _Types = Annotated[Sequence[MemoryType] | None, helps("only these types")]
 _WithTags = Annotated[Sequence[str] | str | None, helps("only memories that have all of these tags")]
 _Limit = Annotated[int, helps("maximum number of results", least=1, most=100)]
@@ -77,7 +77,7 @@ class Graph:
 
     @property
     def directory(self) -> Path:
-        """Say where the files are."""
+        """Return the directory that holds the files."""
         return self._graph.disk.root
 
     @property
@@ -86,7 +86,7 @@ class Graph:
         return self._graph.git.is_repository
 
     def follow(self, *, progress: Callable[[int], None] = lambda _: None) -> results.Followed:
-        """Bring the index up to what the files say; unchanged files are not read."""
+        """Update the index from the files; unchanged files are not read."""
         from everloom.graph.index.scan import scan
 
         return scan(self._graph, progress=progress)
@@ -204,7 +204,7 @@ class Graph:
         *,
         type: Annotated[MemoryType | None, helps("the new type; the file is moved")] = None,
         title: Annotated[str | None, helps("the new title")] = None,
-        content: Annotated[str | None, helps("the new text")] = None,
+        content: Annotated[str | None, helps("the new content")] = None,
         tags: Annotated[
             Sequence[str] | str | None, helps("the new tags, separated by commas; they replace the old ones")
         ] = None,
@@ -222,7 +222,7 @@ class Graph:
 
     @_tool("Delete a memory", DESTROYS)
     def delete(self, id: _Id) -> results.DeletedMemory:
-        """Remove a memory, its edges and the other sides of its relations."""
+        """Delete a memory, its edges, and its entries in related memories."""
         from everloom.graph.operations.memories import delete
 
         return delete(self._graph, id)
@@ -234,7 +234,7 @@ class Graph:
     )
     def relate(
         self,
-        from_id: Annotated[str, helps("the memory at which the relation starts")],
+        from_id: Annotated[str, helps("the memory where the relation starts")],
         to_id: Annotated[str, helps("the memory it leads to")],
         type: Annotated[_RelationType, helps("what kind of relation it is")],
         *,
@@ -256,7 +256,7 @@ class Graph:
         hops: Annotated[int, helps("how many steps to follow, 1 to 5", least=1, most=5)] = 1,
         types: _Relations = None,
     ) -> list[results.RelatedMemory]:
-        """Follow relations from a memory."""
+        """List the memories that are related to a memory."""
         from everloom.graph.operations.edges import related
 
         return related(self._graph, id, hops=hops, kinds=types or ())
@@ -291,16 +291,16 @@ class Graph:
         *,
         type: Annotated[_RelationType | None, helps("the new type")] = None,
         strength: _Share = None,
-        description: Annotated[str | None, helps("the new text")] = None,
+        description: Annotated[str | None, helps("the new description")] = None,
     ) -> results.DrawnEdge:
-        """Change an edge and both memories' sides of it."""
+        """Change an edge, and update the relation in both memories."""
         from everloom.graph.operations.edges import update_edge
 
         return update_edge(self._graph, id, kind=type, strength=strength, description=description)
 
     @_tool("Delete an edge", DESTROYS)
     def edge_delete(self, id: _EdgeId) -> results.Edge:
-        """Remove a relation: its file and both sides."""
+        """Delete an edge: its file and the relation in both memories."""
         from everloom.graph.operations.edges import delete_edge
 
         return delete_edge(self._graph, id)
@@ -326,14 +326,14 @@ class Graph:
     @_tool(
         "Reflect",
         ADDS,
-        """Group similar memories; write insights (with a configured model) or propose them; suggest tags and
+        """Group similar memories; store insights (if a model is configured) or propose them; suggest tags and
         relations. Without a model, read the proposals and store the insights yourself with memory_store and
         memory_relate.""",
     )
     def reflect(
-        self, *, dry_run: Annotated[bool, helps("only make proposals: write nothing and ask no model")] = False
+        self, *, dry_run: Annotated[bool, helps("only propose insights: write nothing and call no model")] = False
     ) -> results.Reflected:
-        """Group similar memories; write insights with a language model, or propose them without one."""
+        """Group similar memories, and store insights with a language model, or propose them without one."""
         from everloom.graph.pages.insights import reflect
 
         return reflect(self._graph, dry_run=dry_run)
@@ -367,7 +367,7 @@ class Graph:
             Literal["list", "related", "suggest"], helps("which list; the other options imply it")
         ] = "list",
         tag: Annotated[
-            str | None, Says("for related: the tags that occur together with this one", flag="--related")
+            str | None, Says("for related: list the tags that occur with this one", flag="--related")
         ] = None,
         id: Annotated[str | None, Says("for suggest: tags that this memory may lack", flag="--suggest")] = None,
     ) -> list[results.TagCount] | results.SuggestedTags:
@@ -408,7 +408,7 @@ class Graph:
 
     @verb("Pin a memory", ADDS_ONCE)
     def pin(self, id: _Id) -> results.Changed:
-        """Move a memory to the vault, where it does not fade."""
+        """Move a memory to the vault, where it does not decay."""
         from everloom.graph.operations.memories import pin
 
         return pin(self._graph, id, pinned=True)
@@ -422,7 +422,7 @@ class Graph:
 
     @verb("Decay", ADDS_ONCE)
     def decay(self) -> results.Decayed:
-        """Compute the strength of every memory, and archive those that have decayed."""
+        """Compute the strength of every memory, archive those that have decayed, and restore those in use again."""
         from everloom.graph.index.decay import decay
 
         return decay(self._graph)
@@ -431,7 +431,7 @@ class Graph:
     def reindex(
         self, *, write_json: Annotated[bool, Says("also write _index.json and _state.json for other tools")] = False
     ) -> results.Reindexed:
-        """Read every file again and complete one-sided relations."""
+        """Read every file again, and complete relations that only one memory lists."""
         from everloom.graph.operations.importing import reindex
 
         return reindex(self._graph, as_json=write_json)

@@ -1,7 +1,7 @@
-"""What an operation does to files: gathered in a changeset, written down as a plan, a value that outlives a crash.
+"""The file changes of one operation: collected in a changeset, then written as a plan that survives a crash.
 
-Every file is read fresh, so what an operation changes is what is there and not what the index remembers. Refuses to
-touch the disk: `index/executor.py` carries a plan out.
+Every file is read from the disk, so that an operation changes the current text and not what the index remembers.
+Refuses to write: `index/executor.py` carries out a plan.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ContentT = TypeVar("ContentT", bound=Memory | Edge)
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Write a file whole; `before` is the hash of what is there now, None for nothing."""
+    """Write a whole file; `before` is the hash of the current file, None if there is none."""
 
     path: str
     before: str | None
@@ -31,7 +31,7 @@ class Put:
 
     @staticmethod
     def of(path: str, before: bytes | None, data: bytes) -> Put:
-        """Plan to write a file whose present bytes are known."""
+        """Plan to write a file whose current bytes are known."""
         return Put(path, digest(before), digest(data) or "", data)
 
 
@@ -44,13 +44,13 @@ class Drop:
 
     @staticmethod
     def of(path: str, before: bytes) -> Drop:
-        """Plan to remove a file whose present bytes are known."""
+        """Plan to remove a file whose current bytes are known."""
         return Drop(path, digest(before) or "")
 
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Add a text to a file that has this size; whatever others added meanwhile stays before it."""
+    """Append a text to a file that had this size when planned; anything added since then stays before it."""
 
     path: str
     size: int
@@ -63,11 +63,11 @@ _KINDS: Mapping[str, Callable[..., FileChange]] = {"put": Put, "drop": Drop, "ap
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """One operation: what it is called, its changes in order, and what the journal and git will say of it.
+    """One operation: its name, its changes in order, and the texts for the journal and for git.
 
-    It is the intent that the store keeps while files change: everything that another process needs to end it, but for
-    the new bytes, which are staged on the disk. `states` are accesses to restore, by uuid: how often, and when last in
-    microseconds.
+    The store holds it as an intent while files change. It contains everything that another process needs to complete
+    the operation, except the new bytes, which are staged on the disk. `states` are access counts to restore, by uuid:
+    the count, and the time of the last access in microseconds.
     """
 
     operation: str
@@ -79,24 +79,26 @@ class FilePlan:
 
     @property
     def paths(self) -> list[str]:
-        """List the files that it touches."""
+        """List the files that the plan changes, each once."""
         return list(dict.fromkeys(change.path for change in self.changes))
 
     def as_json(self) -> str:
-        """Write it for the store; the bytes of puts are staged on disk, by their position."""
+        """Encode the plan for the store, without the bytes of its puts."""
         rows = [_row(change) for change in self.changes]
         whole = {"operation": self.operation, "message": self.message, "changes": rows, "detail": dict(self.detail)}
         return json.dumps({**whole, "states": dict(self.states), "commit": self.is_committed}, ensure_ascii=False)
 
 
 def _row(change: FileChange) -> list[Any]:
-    """Write one change as a list that JSON can hold: its kind, and all but its bytes."""
+    """Encode one change as a list: its kind, then its fields without the bytes."""
+    # By position, not by name: a staged file is found again by the position of its change in the plan, so the order
+    # of changes and of their fields is part of the stored format.
     values = [getattr(change, each.name) for each in fields(change) if each.name != "data"]
     return [type(change).__name__.lower(), *values]
 
 
 def plan_from(text: str) -> FilePlan:
-    """Read a plan back."""
+    """Decode a plan that the store holds."""
     data = json.loads(text)
     changes = tuple(_KINDS[kind](*values) for kind, *values in data["changes"])
     states = {uuid: (count, at) for uuid, (count, at) in data["states"].items()}
@@ -105,7 +107,7 @@ def plan_from(text: str) -> FilePlan:
 
 @dataclass(slots=True)
 class _Draft:
-    """A file that is being changed: its bytes on the disk, what it said, and what it is to say (None: remove it)."""
+    """A file in a changeset: its bytes on the disk, its content as read, and its new content (None removes it)."""
 
     before: bytes | None
     file: MarkdownFile | None
@@ -113,7 +115,7 @@ class _Draft:
     says: Memory | Edge | None
 
     def data(self) -> bytes:
-        """Write what the file is to say; what did not change keeps its bytes."""
+        """Return the new bytes of the file; fields that did not change keep theirs."""
         if self.says is None:
             return b""
         if self.file is None or self.said is None:
@@ -122,28 +124,29 @@ class _Draft:
 
 
 class Changeset:
-    """The files of one operation, changed in memory first."""
+    """The files of one operation, changed in memory before anything is written."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._drafts: dict[str, _Draft] = {}
 
     def read(self, path: str, kind: type[ContentT]) -> ContentT:
-        """Read a memory or an edge as this operation leaves it."""
+        """Read a memory or an edge, with the changes that this operation has made so far."""
         if path not in self._drafts:
             data, file, content = open_file(self._disk, path)
             self._drafts[path] = _Draft(data, file, content, content)
         says = self._drafts[path].says
         if not isinstance(says, kind):
-            raise UnreadableFile(f"{path} is not {'an edge' if kind is Edge else 'a memory'} any more")
+            raise UnreadableFile(f"{path} is no longer {'an edge' if kind is Edge else 'a memory'}")
         return says
 
     def put(self, content: Memory | Edge) -> None:
-        """Let a file say this; one that was not read before is new, and its path must be free."""
+        """Set the content of a file; a file that was not read before is new, and its path must be free."""
         self._drafts.setdefault(content.path, _Draft(None, None, None, None)).says = content
 
     def move(self, memory: Memory, target: str) -> Memory:
-        """Move a memory to another place, with its bytes."""
+        """Move a memory to another path."""
+        # The old file goes along as the basis of the new one, so that comments and unknown fields move with it.
         draft, moved = self._drafts[memory.path], replace(memory, path=target)
         said = None if draft.said is None else replace(draft.said, path=target)
         self._drafts[target] = _Draft(None, draft.file, said, moved)
@@ -151,7 +154,8 @@ class Changeset:
         return moved
 
     def remove(self, path: str) -> None:
-        """Remove a file, whatever it says."""
+        """Remove a file without parsing it, so that an unreadable one can be removed, too."""
+        # A file that this operation was about to create is simply not created.
         if path in self._drafts and self._drafts[path].before is None:
             del self._drafts[path]
             return
@@ -160,11 +164,12 @@ class Changeset:
             self._drafts[path] = _Draft(data, None, None, None)
 
     def is_taken(self, path: str) -> bool:
-        """Say whether a path is used, on the disk or by this operation."""
+        """Check whether a path is in use, on the disk or in this operation."""
         return path in self._drafts or self._disk.exists(path)
 
     def changes(self) -> tuple[FileChange, ...]:
-        """List what must be done. New contents come first and removals last: a move never has no file at all."""
+        """List the changes to make, writes before removals."""
+        # A move is a write and a removal. In this order a crash between the two leaves the memory twice, not nowhere.
         puts: list[FileChange] = []
         drops: list[FileChange] = []
         for path, draft in self._drafts.items():

@@ -1,7 +1,7 @@
-"""One directory of files: safe names, reading, walking, and changing it one safe step at a time.
+"""The directory of a graph: safe file names, reading, walking, and single changes that cannot be half done.
 
-Every path is relative and stays inside, whatever a title, an id or a link says. Refuses to know what a file says. A
-step is done whole or not at all; what makes several steps one operation is `index/executor.py`.
+Every path is relative and stays inside the directory, whatever a title, an id or a link contains. Refuses to know the
+contents of a file. `index/executor.py` combines several changes into one operation.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ from everloom.graph.kinds import MEMORIES, VAULT
 from everloom.graph.results import FileProblem
 from everloom.store.files import fsync_directory
 
-# Where an operation stages files and takes its lock; git does not see it.
+# Holds staged files and the lock. It is inside the graph's directory because a rename is atomic only within one file
+# system; its own .gitignore keeps it out of commits.
 HIDDEN = ".everloom"
-# Marks our version of a file that somebody else changed at the same moment.
+# Marks our version of a file that somebody else changed at the same moment. Such a copy is never indexed: it has the
+# id of the original.
 CONFLICT = ".conflict-"
+# A memory is a page of text. Something this large was put there by mistake, and would be read whole into memory.
 _LARGEST = 5_000_000
-# Short enough for any file system, also two of them with a relation between them.
+# Short enough for file systems that allow 255 bytes, even for an edge, whose name contains two slugs.
 _LONGEST_SLUG = 60
 _LONGEST_EDGE_SLUG = 40
 _UNSAFE = re.compile(r"[^a-z0-9]+")
@@ -35,7 +38,7 @@ _UNSAFE = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file as a directory lists it."""
+    """A file with its time and size."""
 
     path: str
     mtime_ns: int
@@ -49,24 +52,27 @@ class Disk:
         self.root = Path(os.path.realpath(root))
 
     def place(self, path: str) -> Path:
-        """Turn a relative path into a real one; refuse one that leaves the directory, by itself or by a link."""
+        """Turn a relative path into an absolute one; refuse one that leaves the directory, also through a link."""
         pure = PurePosixPath(path)
+        # Windows takes a backslash for a separator, and a colon for a drive or a hidden stream of the file.
         is_foreign = os.name == "nt" and any(char in path for char in "\\:")
         if not path or pure.is_absolute() or ".." in pure.parts or "\x00" in path or is_foreign:
-            raise Rejected(f"the path {path!r} leaves the graph's directory", hint="use a path inside it")
+            raise Rejected(f"the path {path!r} is outside the graph's directory", hint="use a path inside it")
         where = self.root / pure
         # A link inside the directory may point outside it, at any level.
         if not Path(os.path.realpath(where)).is_relative_to(self.root):
-            raise Rejected(f"{path} is a link that leaves the graph's directory", hint="replace it with a file")
+            raise Rejected(f"{path} is a link to a place outside the graph's directory", hint="replace it with a file")
         return where
 
     def read(self, path: str) -> bytes | None:
-        """Read a file; None when there is none."""
+        """Read a file; None if there is none."""
         found = self.look(path)
         return None if found is None else found[1]
 
     def look(self, path: str) -> tuple[FileEntry, bytes] | None:
-        """Read a file and what the directory says of it; its times first, so that a change meanwhile is seen later."""
+        """Read a file with its time and size."""
+        # The time is taken before the bytes. If somebody writes in between, the index has new bytes under an old time,
+        # and the next scan reads the file once more; the other way round it would miss the change.
         try:
             with self.place(path).open("rb") as handle:
                 found = os.fstat(handle.fileno())
@@ -79,11 +85,11 @@ class Disk:
             raise StoreError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
 
     def exists(self, path: str) -> bool:
-        """Say whether anything has this name, a dangling link included."""
+        """Check whether anything has this name, including a dangling link."""
         return os.path.lexists(self.place(path))
 
     def walk(self) -> Iterator[FileEntry | FileProblem]:
-        """List every memory and edge file; what leads out of the directory is a problem, not a file."""
+        """List every memory and edge file; a link that leads out of the directory is listed as a problem."""
         for top in (MEMORIES, VAULT):
             if (self.root / top).is_dir():
                 yield from self._walk(top)
@@ -95,7 +101,7 @@ class Disk:
                 if entry.name.startswith(".") or not _is_text(path):
                     continue
                 if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(self.root):
-                    yield FileProblem(path, None, "this is a link that leaves the directory")
+                    yield FileProblem(path, None, "it is a link to a place outside the directory")
                 elif entry.is_dir(follow_symlinks=False):
                     yield from self._walk(path)
                 elif entry.name.endswith(".md") and not entry.is_dir():
@@ -104,7 +110,7 @@ class Disk:
                         yield FileEntry(path, found.st_mtime_ns, found.st_size)
 
     def stage(self, key: str, name: str, data: bytes, *, durable: bool = True) -> None:
-        """Write a file that has no place yet, under the operation's key."""
+        """Write a new file to the staging area, under the operation's key."""
         folder = self.root / HIDDEN / key
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / name).open("wb") as handle:
@@ -114,11 +120,11 @@ class Disk:
                 os.fsync(handle.fileno())
 
     def is_staged(self, key: str, name: str) -> bool:
-        """Say whether a staged file still waits for its place."""
+        """Check whether a file is still in the staging area."""
         return (self.root / HIDDEN / key / name).exists()
 
     def put(self, key: str, name: str, path: str) -> None:
-        """Give a staged file its place, in one step that nobody sees half done."""
+        """Move a staged file to its path, replacing the file there in one atomic step."""
         where = self.place(path)
         where.parent.mkdir(parents=True, exist_ok=True)
         (self.root / HIDDEN / key / name).replace(where)
@@ -132,53 +138,54 @@ class Disk:
             fsync_directory(where.parent)
 
     def append(self, path: str, data: bytes) -> None:
-        """Add to the end of a file, in one write."""
+        """Append bytes to a file in one write."""
         where = self.place(path)
         where.parent.mkdir(parents=True, exist_ok=True)
-        # Unbuffered, in append mode: one write, behind whatever an editor added meanwhile.
+        # Append mode puts the bytes after whatever an editor added in the meantime; without a buffer it is one write,
+        # so that no reader sees half an entry.
         with where.open("ab", buffering=0) as handle:
             handle.write(data)
             os.fsync(handle.fileno())
 
     def clear(self, key: str) -> None:
-        """Forget what an operation staged."""
+        """Delete the files that an operation staged."""
         shutil.rmtree(self.root / HIDDEN / key, ignore_errors=True)
 
     def staged_keys(self) -> list[str]:
-        """List the operations that left something staged."""
+        """List the keys of operations that have staged files."""
         hidden = self.root / HIDDEN
         return [each.name for each in hidden.iterdir() if each.is_dir()] if hidden.is_dir() else []
 
     def prepare(self) -> None:
-        """Make the directory and its hidden corner, which git does not see."""
+        """Create the directory and its staging area."""
         try:
             hidden = self.root / HIDDEN
             hidden.mkdir(parents=True, exist_ok=True)
             if not (hidden / ".gitignore").exists():
                 (hidden / ".gitignore").write_text("*\n")
         except OSError as error:
-            hint = "name a directory that this user can write to"
+            hint = "choose a directory that this user can write to"
             raise StoreError(f"cannot create {self.root}: {error.strerror}", hint=hint) from error
 
     def must_exist(self) -> None:
-        """Refuse to go on when the directory is gone: a missing disk is not a deletion of everything."""
+        """Fail if the directory is missing: an unmounted disk must not look like a deletion of everything."""
         if not self.root.is_dir():
-            hint = "mount it, or choose another directory"
-            raise NotFound(f"the graph's directory {self.root} is not there", hint=hint)
+            hint = "mount the disk, or choose another directory"
+            raise NotFound(f"the graph's directory {self.root} does not exist", hint=hint)
 
 
 def machine_micros() -> int:
-    """Say the time by which files are stamped: the machine's, whatever clock a graph lives by."""
+    """Read the machine's clock, by which file systems stamp files; a test may give the graph another clock."""
     return time.time_ns() // 1000
 
 
 def digest(data: bytes | None) -> str | None:
-    """Hash a file's bytes; None for no file."""
+    """Hash a file's bytes; None if there is no file."""
     return None if data is None else hashlib.sha256(data).hexdigest()
 
 
 def _is_text(name: str) -> bool:
-    """Say whether a file's name can be kept as text."""
+    """Check whether a file name is valid Unicode; a name in another encoding could not be stored."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -187,15 +194,16 @@ def _is_text(name: str) -> bool:
 
 
 def slug(text: str, longest: int = _LONGEST_SLUG) -> str:
-    """Reduce a text to letters, digits and hyphens that every file system takes."""
+    """Reduce a text to lower-case letters, digits and hyphens."""
+    # Decomposed first, so that an accented letter loses its accent and not itself.
     folded = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
     return _UNSAFE.sub("-", folded.lower()).strip("-")[:longest].rstrip("-") or "memory"
 
 
 def _suffixes(identity: str) -> Iterator[str]:
-    """Offer ever longer pieces of an id, six characters first, then counted ones."""
+    """Yield longer and longer beginnings of an id, then numbered ones."""
     letters = _UNSAFE.sub("", identity.lower()) or "0"
-    # Six characters are what the contract writes; a longer suffix is for names that are taken.
+    # The contract's file names end in six characters of the id; a longer suffix is only for names that are taken.
     for length in (6, 8, 12, 16, 24, 32):
         yield letters[:length]
     for number in range(2, 10_000):
@@ -203,16 +211,16 @@ def _suffixes(identity: str) -> Iterator[str]:
 
 
 def free_name(stem: str, identity: str, is_taken: Callable[[str], bool]) -> str:
-    """Choose `stem-suffix.md` with the shortest suffix of the id that nobody has."""
+    """Choose the name `stem-suffix.md` with the shortest suffix that is not taken."""
     names = (f"{stem}-{suffix}.md" for suffix in _suffixes(identity))
     return next(name for name in names if not is_taken(name))
 
 
 def edge_stem(from_title: str, relation: str, to_title: str) -> str:
-    """Name an edge by what it joins."""
+    """Build the name of an edge file from the titles at both ends."""
     return f"{slug(from_title, _LONGEST_EDGE_SLUG)}--{relation}--{slug(to_title, _LONGEST_EDGE_SLUG)}"
 
 
 def conflict_name(path: str, mark: str) -> str:
-    """Name the copy that is kept beside a file that somebody else changed."""
+    """Build the name of our version of a file that somebody else changed."""
     return f"{path.removesuffix('.md')}{CONFLICT}{mark}.md"

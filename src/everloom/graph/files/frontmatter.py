@@ -1,8 +1,8 @@
-"""A markdown file split into front matter and body without losing a byte, and the YAML of the front matter as values.
+"""Splits a markdown file into front matter and body without losing a byte, and reads the YAML of the front matter.
 
-Values are mappings, lists and texts: no text is taken for a number, a date or an object, so no YAML can do harm. What
-the graph itself writes is read by a quick reader of lines, everything else by ruamel.yaml, with the same answer: ten
-thousand files are opened in seconds. Refuses to know what the fields mean.
+Values are mappings, lists and texts: no text is converted to a number, a date or an object, so no YAML can do harm. A
+fast line reader handles the form that the graph itself writes, and ruamel.yaml everything else, with the same result:
+ten thousand files load in seconds. Refuses to know the meaning of fields.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ _FENCE = re.compile(r"---[ \t]*\r?\n")
 _CODE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 _MARKERS = (re.compile(r"^<{7}(?: |\r?$)", re.MULTILINE), re.compile(r"^>{7}(?: |\r?$)", re.MULTILINE))
 BOM = "\ufeff"
-# A front matter is a page, not a book; YAML takes its time with a book.
+# Far more than any memory needs. ruamel.yaml takes about a second for this much, and one file must not hold up the scan
+# of a whole directory.
 _LONGEST = 200_000
 
 Fields = dict[str, Any]
 
-# Only what means the same to every reader: no indicator, no colon before a space, nothing that YAML would fold.
+# The fast reader accepts only values that every YAML reader understands in the same way: no indicators, no colon before
+# a space, nothing that YAML would fold. A property test compares it with ruamel.yaml.
 _PLAIN = r"[A-Za-z0-9_/](?:[\w ./()+=~;,$^-]|:(?=[\w/.-]))*"
 _QUOTED = r'"(?:[^"\\\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]|\\["\\])*"'
 _NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
@@ -35,24 +37,24 @@ _INNER = re.compile(rf"( +)({_NAME}): +({_PLAIN}|{_QUOTED}) *\Z")
 _FLOW_PART = re.compile(rf" *([A-Za-z0-9_][\w./+-]*|{_QUOTED}) *(?:,|\Z)")
 _BRACKET = re.compile(r"[\[\]{}]")
 _ALIAS = re.compile(r"(?:^|[\s,\[{])\*\w")
-# Far more than any front matter has, and far less than keeps a YAML reader busy.
+# Far more than any front matter contains, and few enough that nested aliases cannot multiply.
 _DEEPEST, _MOST_ALIASES = 50, 8
 _ESCAPE = re.compile(r"\\(.)")
 
 
 class UnreadableFile(Conflict):
-    """A file that is not in a state to be used; `line` says where it goes wrong. It is left as it is."""
+    """A file that cannot be read as a memory or an edge, with the line of the first problem. It is not changed."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         where = "" if line is None else f" (line {line})"
-        super().__init__(f"{reason}{where}", hint="fix the file by hand; nothing in it was changed")
+        super().__init__(f"{reason}{where}", hint="fix the file by hand; it was not changed")
         self.reason = reason
         self.line = line
 
 
 @dataclass(frozen=True, slots=True)
 class MarkdownFile:
-    """The parts of a file; `head`, `yaml`, `tail` and `body` joined are its text, to the byte."""
+    """The parts of a file: `head`, `yaml`, `tail` and `body` joined give its text, byte for byte."""
 
     head: str
     yaml: str
@@ -61,21 +63,21 @@ class MarkdownFile:
 
     @property
     def data(self) -> bytes:
-        """Join the parts."""
+        """Join the parts and encode them."""
         return f"{self.head}{self.yaml}{self.tail}{self.body}".encode()
 
     @property
     def newline(self) -> str:
-        """Say how this file ends its lines."""
+        """Return the line ending that this file uses."""
         return "\r\n" if self.head.endswith("\r\n") else "\n"
 
     def line_of(self, key: str) -> int:
-        """Find the line on which a top-level field stands; the first line if it is missing."""
+        """Find the line number of a top-level field; 1 if it is missing."""
         found = re.search(rf"^{re.escape(key)}[ \t]*:", self.yaml, re.MULTILINE)
         return 1 if found is None else 2 + self.yaml.count("\n", 0, found.start())
 
     def with_content(self, content: str) -> MarkdownFile:
-        """Put another text in place of the body, in this file's line endings."""
+        """Replace the body, with this file's line endings."""
         lines = content.strip("\r\n").replace("\r\n", "\n").split("\n")
         body = self.newline + self.newline.join(lines) + self.newline
         tail = self.tail if self.tail.endswith("\n") else self.tail + self.newline
@@ -83,49 +85,49 @@ class MarkdownFile:
 
 
 def split_file(data: bytes) -> MarkdownFile:
-    """Cut a file at its first two `---` lines."""
+    """Split a file at its first two `---` lines."""
     text = _decode(data)
     _refuse_markers(text)
     start = len(BOM) if text.startswith(BOM) else 0
     opening = _FENCE.match(text, start)
     if opening is None:
-        raise UnreadableFile("it has no front matter: the first line is not ---", 1)
-    # Only the first fence after the head closes it: a body may have lines of its own that say ---.
+        raise UnreadableFile("the file has no front matter: its first line is not ---", 1)
+    # The next fence closes the front matter; any further --- is a horizontal rule in the body.
     closing = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE).search(text, opening.end())
     if closing is None:
         raise UnreadableFile("the front matter does not end: there is no second ---", 1)
     yaml = text[opening.end() : closing.start()]
     if len(yaml) > _LONGEST:
-        raise UnreadableFile(f"the front matter has {len(yaml):,} characters", 1)
+        raise UnreadableFile(f"the front matter is too long: {len(yaml):,} characters", 1)
     return MarkdownFile(text[: opening.end()], yaml, closing[0], text[closing.end() :])
 
 
 def _decode(data: bytes) -> str:
-    """Read UTF-8; say on which line it is something else."""
+    """Decode UTF-8, or report the first line that is not."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise UnreadableFile("this is not UTF-8", 1 + data.count(b"\n", 0, error.start)) from None
+        raise UnreadableFile("the file is not UTF-8", 1 + data.count(b"\n", 0, error.start)) from None
     if "\x00" in text:
-        raise UnreadableFile("there is a null character", 1 + text.count("\n", 0, text.index("\x00")))
+        raise UnreadableFile("the file contains a null character", 1 + text.count("\n", 0, text.index("\x00")))
     return text
 
 
 def _refuse_markers(text: str) -> None:
-    """Find what a merge left behind; in a block of code such lines are an example."""
+    """Refuse a file with git's conflict markers; inside a code block they are an example."""
     ours, theirs = (marker.search(text) for marker in _MARKERS)
     if ours and theirs and ours.start() < theirs.start() and len(_CODE.findall(text, 0, ours.start())) % 2 == 0:
-        raise UnreadableFile("it contains a git merge conflict", 1 + text.count("\n", 0, ours.start()))
+        raise UnreadableFile("the file contains a git merge conflict", 1 + text.count("\n", 0, ours.start()))
 
 
 def load_fields(text: str) -> Fields:
-    """Read front matter into fields."""
+    """Read front matter as fields."""
     quick = load_quickly(text.replace("\r\n", "\n"))
     return quick if quick is not None else load_thoroughly(text)
 
 
 def load_thoroughly(text: str) -> Fields:
-    """Read any YAML; trouble is reported with its line in the file."""
+    """Read any YAML; errors are reported with their line in the file."""
     _refuse_bombs(text)
     try:
         tree = YAML(typ="base", pure=True).load(text)
@@ -143,7 +145,7 @@ def load_thoroughly(text: str) -> Fields:
 
 
 def _refuse_bombs(text: str) -> None:
-    """Refuse what would keep a reader busy for minutes: deep nesting, and aliases that multiply."""
+    """Refuse YAML that would take minutes to read: deep nesting, and aliases that multiply."""
     depth = deepest = 0
     for bracket in _BRACKET.findall(text):
         depth = depth + 1 if bracket in "[{" else max(0, depth - 1)
@@ -153,7 +155,7 @@ def _refuse_bombs(text: str) -> None:
 
 
 def load_quickly(text: str) -> Fields | None:
-    """Read the form that the graph itself writes; None for anything else."""
+    """Read the form that the graph itself writes; None if it is any other."""
     tree: Fields = {}
     lines = text.split("\n")
     position = 0
@@ -176,7 +178,7 @@ def load_quickly(text: str) -> Fields | None:
 
 
 def _read_block(lines: list[str], position: int) -> tuple[list[Any] | None, int]:
-    """Read the items of a list; a mapping's first field stands beside the dash, the others under it."""
+    """Read the items of a list; the first field of a mapping is on the line of the dash, the others are below it."""
     items: list[Any] = []
     indent: str | None = None
     while position < len(lines) and (found := _ITEM.match(lines[position])):
@@ -197,7 +199,7 @@ def _read_block(lines: list[str], position: int) -> tuple[list[Any] | None, int]
 
 
 def _read_inner(lines: list[str], position: int, column: int, fields: Fields) -> tuple[Fields | None, int]:
-    """Read the further fields of an item; all stand in one column."""
+    """Read the remaining fields of an item, which must be in one column."""
     while position < len(lines) and (found := _INNER.match(lines[position])):
         if len(found[1]) != column or found[2] in fields:
             return None, position
@@ -207,7 +209,7 @@ def _read_inner(lines: list[str], position: int, column: int, fields: Fields) ->
 
 
 def _read_flow(text: str) -> list[str] | None:
-    """Read a list that stands on one line."""
+    """Read a list that is written on one line."""
     rest, items = text[1:-1], []
     if not rest.strip(" "):
         return []
@@ -218,9 +220,10 @@ def _read_flow(text: str) -> list[str] | None:
             return None
         items.append(_unquote(found[1]))
         position = found.end()
+    # YAML allows a comma after the last item; the slow reader handles it.
     return items if not rest.rstrip(" ").endswith(",") else None
 
 
 def _unquote(text: str) -> str:
-    """Take a text out of its quotes."""
+    """Remove the quotes from a text, and resolve its escapes."""
     return _ESCAPE.sub(r"\1", text[1:-1]) if text.startswith('"') else text.rstrip(" ")

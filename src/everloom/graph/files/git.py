@@ -1,7 +1,7 @@
-"""Committing what an operation wrote, by the git program, when the directory is a repository.
+"""Commits the files of an operation with the git program, if the directory is a repository.
 
-Git is a courtesy: what goes wrong with it is reported and never stands in the way of a memory. Only the operation's own
-files are committed; what a person staged or changed beside them is left alone.
+A commit is optional: a failure is reported and never blocks or undoes an operation. Only the operation's own files are
+committed; anything else that a person staged or changed stays as it is.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+# A hook of the person's may take a while; one that hangs must not hold the graph's lock for ever.
 _SECONDS = 60
-# Another git in the same repository holds its lock for moments only.
+# Another git process in the same repository holds its lock only briefly: these tries span one second.
 _TRIES = 5
 PAUSE_SECONDS = 0.1
-# Long lists of paths go through a file: a command line is short on some systems.
+# `git add` takes paths as arguments, and command lines are limited; `git commit` reads them from standard input.
 _BATCH = 500
 _NAME, _EMAIL = "everloom", "everloom@localhost"
+# What git says, with an exit status of 1, when the files are committed already. After a crash between a commit and the
+# removal of its intent, the commit is tried again and ends like this.
 _IDLE = ("nothing to commit", "nothing added to commit", "no changes added to commit")
 
 
 class Git:
-    """The repository of one directory, if it is one."""
+    """The git repository in one directory, if there is one."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -32,11 +35,11 @@ class Git:
 
     @property
     def is_repository(self) -> bool:
-        """Say whether the directory itself is a repository; one that merely lies inside another is not."""
+        """Check whether the directory itself is a repository; a directory inside another repository is not."""
         return (self._root / ".git").exists()
 
     def commit(self, paths: Sequence[str], message: str) -> str | None:
-        """Commit these files, alone; the answer is what went wrong, or None."""
+        """Commit only these files; returns what went wrong, or None."""
         if not self.is_repository:
             return None
         if shutil.which("git") is None:
@@ -53,7 +56,8 @@ class Git:
         return None
 
     def _known(self, paths: Sequence[str]) -> list[str]:
-        """Leave out files that were made and removed without git ever hearing of them."""
+        """Leave out files that are gone and were never tracked."""
+        # `git add` fails as a whole if one path matches neither a file nor an entry of the index.
         there = [path for path in paths if os.path.lexists(self._root / path)]
         gone = [path for path in paths if path not in set(there)]
         if not gone:
@@ -66,9 +70,9 @@ class Git:
         try:
             self._run(
                 *self._as_somebody(),
-                # A signature may ask for a passphrase, and nobody is there to type it.
+                # Signing may prompt for a passphrase, and nobody is there to type it.
                 *("-c", "commit.gpgsign=false", "commit", "-q", "-m", message),
-                # Only these files, whatever a person has staged beside them.
+                # `--only` leaves out anything else that a person has staged.
                 *("--pathspec-from-file=-", "--only"),
                 text=whole,
             )
@@ -77,7 +81,7 @@ class Git:
                 raise
 
     def _as_somebody(self) -> list[str]:
-        """Sign with a name of ours only where the person has none."""
+        """Set an author name only if the person has not configured one."""
         if self._identity is None:
             try:
                 self._run("var", "GIT_COMMITTER_IDENT")
@@ -87,8 +91,9 @@ class Git:
         return self._identity
 
     def _run(self, *arguments: str, text: str | None = None) -> str:
-        """Run git; somebody else's lock on its index is waited for."""
-        # No prompt may wait for a person, messages must be those we look for, and a title is no pattern.
+        """Run git; if another process holds the lock on its index, wait and try again."""
+        # No prompt may wait for a person, messages must be in English to be recognised, and a file name that contains
+        # a star or a bracket must not be read as a pattern.
         environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_LITERAL_PATHSPECS": "1"}
         for attempt in range(_TRIES):
             done = subprocess.run(
@@ -104,10 +109,11 @@ class Git:
             if done.returncode == 0:
                 return done.stdout
             if "index.lock" not in done.stderr or attempt == _TRIES - 1:
-                raise _GitRefused(done.stderr.strip() or done.stdout.strip() or f"git ended with {done.returncode}")
+                said = done.stderr.strip() or done.stdout.strip()
+                raise _GitRefused(said or f"git exited with status {done.returncode}")
             time.sleep(PAUSE_SECONDS * (attempt + 1))
         raise _GitRefused("git is busy")
 
 
 class _GitRefused(Exception):
-    """What git said when it would not."""
+    """A git command that failed, with its message."""

@@ -1,7 +1,7 @@
-"""What the fields of a file mean: memories and edges read from front matter, files read from the disk.
+"""Reads files from the disk and parses their fields as memories and edges.
 
-Reading is lenient where nothing is lost by it; what cannot be understood is reported with its line. Refuses to change
-anything.
+Parsing is lenient as long as nothing is lost; anything that cannot be understood is reported with its line. Refuses to
+change anything.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, KINDS, LISTS, MEMORIES
 from everloom.graph.results import Edge, FileProblem, Memory, Relation
 
 _NOTHING = frozenset({"", "null", "~", "Null", "NULL"})
-# A list that was quoted again at every write is unwrapped, but not for ever.
+# A faulty writer may have quoted a list again at every write; nesting deeper than this is ignored.
 _DEEPEST = 20
-# People may choose ids of their own; the store indexes them.
+# The contract uses uuids, but a person may choose any id; the store indexes it, so its length is limited.
 _LONGEST_ID = 200
 _LONGEST_TAG = 100
 _MOST_TAGS = 50
@@ -31,7 +31,7 @@ _MOST_TAGS = 50
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """A file as it was just read: `content` is None when it is gone."""
+    """A file as it was read; `content` is None if the file does not exist."""
 
     path: str
     entry: FileEntry
@@ -40,7 +40,7 @@ class ParsedFile:
 
 
 def read_file(disk: Disk, path: str) -> ParsedFile:
-    """Read a file and parse it; what is wrong with it is part of the answer."""
+    """Read and parse a file; a problem with it is returned as its content."""
     try:
         found = disk.look(path)
     except EverloomError as error:
@@ -50,7 +50,7 @@ def read_file(disk: Disk, path: str) -> ParsedFile:
     entry, data = found
     content: Memory | Edge | FileProblem
     if CONFLICT in PurePosixPath(path).name:
-        content = FileProblem(path, None, "two changes met: compare this copy with the file beside it, then remove it")
+        content = FileProblem(path, None, "two changes conflicted: compare this copy with the original, then remove it")
     else:
         try:
             content = _parse(entry, data)[1]
@@ -60,10 +60,10 @@ def read_file(disk: Disk, path: str) -> ParsedFile:
 
 
 def open_file(disk: Disk, path: str) -> tuple[bytes, MarkdownFile, Memory | Edge]:
-    """Read a file that is about to be changed; refuse one that is not as it should be."""
+    """Read a file that is about to be changed; fail if it is missing or unreadable."""
     found = disk.look(path)
     if found is None:
-        raise UnreadableFile(f"{path} is not there any more")
+        raise UnreadableFile(f"{path} no longer exists")
     entry, data = found
     try:
         return data, *_parse(entry, data)
@@ -72,17 +72,17 @@ def open_file(disk: Disk, path: str) -> tuple[bytes, MarkdownFile, Memory | Edge
 
 
 def is_edge(path: str) -> bool:
-    """Say whether a path is that of an edge."""
+    """Check whether a path belongs to an edge."""
     return path.startswith(f"{EDGES}/")
 
 
 def in_vault(path: str) -> bool:
-    """Say whether a file lies where nothing decays."""
+    """Check whether a file is in the vault, where nothing decays."""
     return path.startswith(f"{VAULT}/")
 
 
 def is_indexed(path: str) -> bool:
-    """Say whether a file belongs into the index."""
+    """Check whether a file belongs in the index."""
     return path.endswith(".md") and path.startswith((f"{MEMORIES}/", f"{VAULT}/"))
 
 
@@ -93,14 +93,14 @@ def _parse(entry: FileEntry, data: bytes) -> tuple[MarkdownFile, Memory | Edge]:
 
 
 def _parse_memory(file: MarkdownFile, path: str, modified: datetime) -> Memory:
-    """Read a memory; without dates of its own it has the file's."""
+    """Parse a memory; if it has no dates, the file's time is used."""
     fields = load_fields(file.yaml)
     kind = _text(file, fields, "type", needed=True).lower()
     if kind not in KINDS:
         raise UnreadableFile(f"there is no memory type {kind!r}", file.line_of("type"))
     created = _instant(file, fields, "created", modified)
     lists: dict[str, Any] = {name: parse_list(fields.get(name)) for name in ("tags", *LISTS)}
-    # A file that a person began by hand needs a type, an id and a title; everything else has a default.
+    # A file that a person writes by hand needs only a type, an id and a title; everything else has a default.
     return Memory(
         id=_identity(file, fields, "id"),
         type=kind,
@@ -117,7 +117,7 @@ def _parse_memory(file: MarkdownFile, path: str, modified: datetime) -> Memory:
 
 
 def _parse_edge(file: MarkdownFile, path: str, modified: datetime) -> Edge:
-    """Read an edge."""
+    """Parse an edge."""
     fields = load_fields(file.yaml)
     created = _instant(file, fields, "created", modified)
     return Edge(
@@ -136,17 +136,17 @@ def _parse_edge(file: MarkdownFile, path: str, modified: datetime) -> Edge:
 
 
 def _text(file: MarkdownFile, fields: Mapping[str, Any], key: str, *, needed: bool = False) -> str:
-    """Read a field that is a text."""
+    """Read a text field, with runs of white space reduced to one space."""
     value = fields.get(key, "")
     if not isinstance(value, str):
-        raise UnreadableFile(f"{key} is not a text", file.line_of(key))
+        raise UnreadableFile(f"{key} is not text", file.line_of(key))
     if needed and value.strip() in _NOTHING:
         raise UnreadableFile(f"{key} is missing", file.line_of(key))
     return " ".join(value.split())
 
 
 def _identity(file: MarkdownFile, fields: Mapping[str, Any], key: str) -> str:
-    """Read a field that names a memory or an edge."""
+    """Read a field that holds the id of a memory or an edge."""
     value = _text(file, fields, key, needed=True)
     if len(value) > _LONGEST_ID or not value.isprintable():
         raise UnreadableFile(f"{key} is not a valid id", file.line_of(key))
@@ -154,7 +154,7 @@ def _identity(file: MarkdownFile, fields: Mapping[str, Any], key: str) -> str:
 
 
 def _share(file: MarkdownFile, fields: Mapping[str, Any], key: str, default: float) -> float:
-    """Read a field that is a number from 0 to 1."""
+    """Read a field that holds a number from 0 to 1."""
     text = _text(file, fields, key)
     if text in _NOTHING:
         return default
@@ -165,7 +165,7 @@ def _share(file: MarkdownFile, fields: Mapping[str, Any], key: str, default: flo
 
 
 def parse_number(text: object) -> float | None:
-    """Read a number; None when it is none."""
+    """Read a finite number; None if it is not one."""
     try:
         number = float(str(text))
     except ValueError:
@@ -174,7 +174,7 @@ def parse_number(text: object) -> float | None:
 
 
 def _instant(file: MarkdownFile, fields: Mapping[str, Any], key: str, default: datetime) -> datetime:
-    """Read a field that is a time; one without an offset is UTC."""
+    """Read a field that holds a time; without an offset it is UTC."""
     text = _text(file, fields, key)
     if text in _NOTHING:
         return default
@@ -186,7 +186,7 @@ def _instant(file: MarkdownFile, fields: Mapping[str, Any], key: str, default: d
 
 
 def parse_list(value: Any, depth: int = 0) -> tuple[str, ...]:
-    """Read a list of parse_list, also one that was written as JSON in a string, however often it was quoted."""
+    """Read a list of texts, even if it was written as JSON in a string and quoted several times."""
     if value is None or depth > _DEEPEST:
         return ()
     if isinstance(value, str):
@@ -198,30 +198,31 @@ def parse_list(value: Any, depth: int = 0) -> tuple[str, ...]:
 
 
 def checked_tags(tags: object) -> tuple[str, ...]:
-    """Accept tags: a list, a list written as JSON, or words separated by commas."""
+    """Check tags given as a list, a list written as JSON, or words separated by commas."""
     if tags is None or tags == "":
         return ()
     if not isinstance(tags, str | list | tuple):
-        raise Rejected("tags must be a list of texts", hint='write ["redis", "timeout"]')
+        raise Rejected("tags must be a list of texts", hint='for example ["redis", "timeout"]')
     found = tuple(dict.fromkeys(" ".join(tag.split()) for tag in parse_list(tags)))
     if len(found) > _MOST_TAGS or any(len(tag) > _LONGEST_TAG for tag in found):
-        hint = f"give at most {_MOST_TAGS}, of {_LONGEST_TAG} characters"
+        hint = f"give at most {_MOST_TAGS} tags of at most {_LONGEST_TAG} characters"
         raise Rejected("there are too many tags, or one is too long", hint=hint)
     return found
 
 
 def _parse_item(item: Any, depth: int) -> tuple[str, ...]:
-    """Read one item of a list; only what is a list again is taken apart."""
+    """Read one item of a list; only an item that is itself a list is split."""
     if isinstance(item, str) and not item.strip().startswith("["):
         return (item.strip(),) if item.strip() else ()
     return parse_list(item if isinstance(item, str | list | tuple) else str(item), depth + 1)
 
 
 def _unwrap(text: str, depth: int) -> tuple[str, ...]:
-    """Read a list out of a string: as JSON, or separated by commas."""
+    """Read a list from a string: as JSON, or separated by commas."""
     if text in _NOTHING:
         return ()
-    # What some writer escaped again at every turn is read as often as it was written.
+    # A writer that treats a list as text escapes its quotes again at every write: ["a"] becomes "[\"a\"]", and so on.
+    # Each call undoes one level.
     for attempt in (text, text.replace('\\"', '"')):
         try:
             found = json.loads(attempt)
@@ -235,7 +236,7 @@ def _unwrap(text: str, depth: int) -> tuple[str, ...]:
 
 
 def _relations(file: MarkdownFile, fields: Mapping[str, Any]) -> tuple[Relation, ...]:
-    """Read a memory's sides of its relations."""
+    """Parse the relations that a memory lists."""
     found = fields.get("relations")
     if found is None or (isinstance(found, str) and found.strip() in _NOTHING):
         return ()
@@ -245,12 +246,12 @@ def _relations(file: MarkdownFile, fields: Mapping[str, Any]) -> tuple[Relation,
 
 
 def _relation(file: MarkdownFile, item: Mapping[str, Any]) -> Relation:
-    """Read one side of a relation."""
+    """Parse one relation of a memory."""
     target, kind = item.get("target"), item.get("type")
     direction = item.get("direction", "outgoing")
     if not isinstance(target, str) or not isinstance(kind, str) or direction not in ("outgoing", "incoming"):
         raise UnreadableFile("a relation needs target, type and direction", file.line_of("relations"))
-    # What is odd in a side is dropped on reading and stays in the file: only what an operation changes is rewritten.
+    # An invalid strength or context is ignored here and stays in the file, because only changed fields are rewritten.
     strength = parse_number(item.get("strength"))
     share = strength if strength is not None and 0.0 <= strength <= 1.0 else None
     texts = {name: item[name] for name in ("context", "edge_id") if isinstance(item.get(name), str)}

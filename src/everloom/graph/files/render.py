@@ -1,4 +1,4 @@
-"""Memories and edges written as files: a new file from nothing, or the lines of an old one that say something else."""
+"""Writes memories and edges as files: a new file from scratch, or an existing one with only the changed lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from everloom.graph.results import Edge, Memory, Relation
 
 
 def render_file(content: Memory | Edge) -> bytes:
-    """Write a new file, its fields in the order of the contract."""
+    """Write a new file, with the fields in the contract's order."""
     fields = _fields(content)
     head = "".join(field_text(name, fields[name], "\n") for name in sorted(fields, key=ORDER.index))
     text = _text(content).strip()
@@ -23,10 +23,11 @@ def render_file(content: Memory | Edge) -> bytes:
 
 
 def revise_file(file: MarkdownFile, old: Memory | Edge, new: Memory | Edge) -> bytes:
-    """Change a file to say what `new` says; what did not change keeps its bytes."""
+    """Change a file from `old` to `new`; everything that did not change keeps its bytes."""
     fields = _fields(new)
     changes = {name: text for name, text in fields.items() if getattr(old, name) != getattr(new, name)}
-    # Relations are written as a whole, so what is unknown in them has to be carried over by hand.
+    # The list of relations is one field. Keys in it that only other programs know are not part of a Relation, so they
+    # are copied from the file.
     if "relations" in changes and isinstance(old, Memory) and isinstance(new, Memory):
         known = load_fields(file.yaml).get("relations")
         changes["relations"] = _revised_relations(known, old.relations, new.relations)
@@ -40,7 +41,7 @@ def _text(content: Memory | Edge) -> str:
 
 
 def _fields(content: Memory | Edge) -> dict[str, FieldValue | None]:
-    """Write a memory or an edge as fields; None where a field has nothing to say."""
+    """Convert a memory or an edge to fields; None for a field that is left out."""
     times = {"created": timestamp(content.created), "updated": timestamp(content.updated)}
     if isinstance(content, Edge):
         names = ("id", "type", "from_id", "from_title", "to_id", "to_title")
@@ -56,16 +57,16 @@ def _fields(content: Memory | Edge) -> dict[str, FieldValue | None]:
 
 
 def relation_fields(relation: Relation) -> dict[str, str]:
-    """Write one side of a relation."""
+    """Convert one relation of a memory to fields."""
     fields = {name: value for name, value in asdict(relation).items() if value is not None}
     return {name: _number(value) if name == "strength" else value for name, value in fields.items()}
 
 
 def _revised_relations(raw: Any, old: Iterable[Relation], new: Iterable[Relation]) -> list[Mapping[str, str]] | None:
-    """Write relations so that those which stay keep even what we do not know of them."""
+    """Write relations so that those that stay keep their unknown fields."""
     rows = [{**row} for row in raw] if isinstance(raw, list) else []
-    # Sides are matched with their rows by place, then each wanted side takes the row that says exactly the same or, if
-    # there is none, the row of the same relation: keys that only other tools know stay where they are.
+    # Old relations are matched with the file's rows by position. Each new relation then takes the row of an equal one
+    # or, failing that, of one with the same key, so that keys that only other programs know stay where they are.
     kept = list(zip(old, rows, strict=False))
     wanted: list[Mapping[str, str]] = []
     for relation in new:
@@ -82,10 +83,10 @@ def _revised_relations(raw: Any, old: Iterable[Relation], new: Iterable[Relation
 
 
 def _number(value: float) -> str:
-    """Write a number without spare digits."""
+    """Write a number with at most four decimals."""
     return repr(round(float(value), 4))
 
 
 def timestamp(instant: datetime) -> str:
-    """Write a time as the contract does."""
+    """Write a time in the contract's format."""
     return instant.astimezone(UTC).isoformat(timespec="seconds")

@@ -1,7 +1,7 @@
-"""Changing some fields of front matter while every other line keeps its bytes.
+"""Changes some fields of front matter while every other line keeps its bytes.
 
-Edits the lines that are affected; where the YAML is too unusual for that, ruamel.yaml writes it anew with its comments
-and quotes. Either way the result is read again, and nothing is written that does not say what was meant.
+Edits only the affected lines; if the YAML is too unusual for that, ruamel.yaml rewrites all of it, with comments and
+quotes. Either way the result is parsed again before it is used, and must contain exactly the intended values.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from everloom.graph.files.frontmatter import UnreadableFile, load_fields
 FieldValue = str | Sequence[str] | Sequence[Mapping[str, str]]
 _Edit = tuple[int, int, str]
 
-# The order of the contract; a field that is new goes behind the nearest of those before it.
+# The contract's order of fields; a new field is inserted after the last one that precedes it here.
 ORDER = (
     "id type from_id from_title to_id to_title title tags importance confidence steps preconditions postconditions "
     "strength created updated relations"
 ).split()
+# The contract writes these fields without quotes, and a file that we change should look as if its own program wrote it.
 _BARE = frozenset(
     {"id", "type", "importance", "confidence", "created", "updated", "strength"}
     | {"from_id", "to_id", "target", "direction", "edge_id"}
 )
 _BARE_TEXT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:-]*[A-Za-z0-9]|[A-Za-z0-9]")
 _BARE_TAG = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-# What some reader or other takes for something else than a word.
+# Words that YAML 1.1 or another reader converts to a boolean, a null or a number.
 _WORDS = frozenset("true false yes no on off null none y n nan inf".split())
+# Quotes, backslashes and characters that YAML does not allow in a file, or that editors drop or take for a line end.
 _ESCAPED = re.compile('["\\\\\x00-\x1f\x7f-\xa0\xad\u2028\u2029\ufeff\ufffe\uffff]')
 
 
@@ -45,16 +47,16 @@ class _Unusual(Exception):
 
 
 def rewrite(text: str, wanted: Mapping[str, FieldValue | None], newline: str) -> str:
-    """Give fields new values, or take them out with None; the others keep their bytes."""
+    """Set fields to new values, or remove them with None; all others keep their bytes."""
     before = load_fields(text)
-    # A value that reads the same is left as it is written: nobody's quotes or spacing change for nothing.
+    # A value that is equal when parsed is left as it is written, so that quotes and spacing do not change needlessly.
     changes = {key: value for key, value in wanted.items() if _plain(value) != before.get(key)}
     if not changes:
         return text
     after = {key: value for key, value in before.items() if key not in changes}
     after |= {key: _plain(value) for key, value in changes.items() if value is not None}
-    # Each result is read again before it is used. YAML has more corners than an editor of lines can know, and a file
-    # that says something else than was meant would be worse than a refusal.
+    # Each result is parsed again before it is used. YAML has more special cases than a line editor can know, and a
+    # file with wrong values would be worse than an error.
     for way in (edit_lines, _round_trip):
         try:
             result = way(text, before, changes, newline)
@@ -62,22 +64,23 @@ def rewrite(text: str, wanted: Mapping[str, FieldValue | None], newline: str) ->
                 return result
         except (_Unusual, UnreadableFile, YAMLError, RecursionError):
             continue
-    raise UnreadableFile("the front matter is too unusual to be changed", 1)
+    raise UnreadableFile("the front matter is too unusual to be changed safely", 1)
 
 
 def _plain(value: Any) -> Any:
-    """Turn a value into what reading it back will give."""
+    """Convert a value to what parsing it again will return."""
     if isinstance(value, Mapping):
         return dict(value)
     return value if value is None or isinstance(value, str) else [_plain(item) for item in value]
 
 
 def edit_lines(text: str, before: Mapping[str, Any], changes: Mapping[str, FieldValue | None], newline: str) -> str:
-    """Edit the lines of the fields that change."""
+    """Edit the lines of the changed fields."""
     root = YAML(typ="rt", pure=True).compose(text) if text.strip() else None
     if root is not None and (not isinstance(root, MappingNode) or root.flow_style):
         raise _Unusual
     pairs = {} if root is None else {key.value: (key, value) for key, value in root.value}
+    # Duplicate or merged keys (`<<`): the nodes do not correspond to the parsed fields.
     if len(pairs) != len(before):
         raise _Unusual
     editor = _LineEditor(text, newline)
@@ -92,7 +95,7 @@ def edit_lines(text: str, before: Mapping[str, Any], changes: Mapping[str, Field
 
 
 def _place_for(key: str, pairs: Mapping[str, tuple[Node, Node]], editor: _LineEditor) -> int:
-    """Find where a new field belongs: behind the nearest field that stands before it in the contract."""
+    """Find where to insert a new field: after the last field that precedes it in the contract's order."""
     rank = ORDER.index(key) if key in ORDER else len(ORDER)
     earlier = [name for name in pairs if name in ORDER and ORDER.index(name) < rank]
     if not earlier:
@@ -102,7 +105,7 @@ def _place_for(key: str, pairs: Mapping[str, tuple[Node, Node]], editor: _LineEd
 
 
 class _LineEditor:
-    """Edits of one text, collected first and carried out from the end."""
+    """Collects edits of one text, then applies them all."""
 
     def __init__(self, text: str, newline: str) -> None:
         self._text = text
@@ -110,32 +113,32 @@ class _LineEditor:
         self._edits: list[_Edit] = []
 
     def result(self) -> str:
-        """Carry out the edits."""
+        """Apply the edits."""
         text = self._text
-        # From the end to the beginning, so that the places of the edits still to come stay right.
+        # From the end to the beginning, so that the positions of the remaining edits stay valid.
         for start, end, replacement in sorted(self._edits, key=lambda edit: (edit[0], edit[1]), reverse=True):
             text = text[:start] + replacement + text[end:]
         return text
 
     def insert(self, at: int, lines: str) -> None:
-        """Put whole lines at the beginning of a line."""
+        """Insert whole lines at the beginning of a line."""
         # The last line of a front matter may lack its newline.
         broken = at > 0 and self._text[at - 1] != "\n"
         self._edits.append((at, at, (self._newline if broken else "") + lines))
 
     def replace(self, node: Node, text: str) -> None:
-        """Put another text in the place of a value."""
+        """Replace the text of a value."""
         self._edits.append((node.start_mark.index, self._content_end(node), text))
 
     def cut_lines(self, key: Node, value: Node) -> None:
-        """Take out the lines of a field."""
+        """Remove the lines of a field."""
         start = self._line_start(key.start_mark.index)
         if self._text[start : key.start_mark.index].strip():
             raise _Unusual
         self._edits.append((start, self.line_end(key, value), ""))
 
     def change(self, key: str, pair: tuple[Node, Node], old: Any, new: FieldValue) -> None:
-        """Give a field that is there another value."""
+        """Change the value of an existing field."""
         name, node = pair
         if isinstance(node, SequenceNode) and not node.flow_style and not isinstance(new, str) and new:
             self._change_items(node, old, new)
@@ -158,8 +161,8 @@ class _LineEditor:
             [json.dumps(item, sort_keys=True) for item in old],
             [json.dumps(_plain(item), sort_keys=True) for item in new],
         )
-        # Items that stay keep their lines; one that changed in place is edited field by field, so that its comments and
-        # the fields we do not know survive. Everything else is taken out and written anew.
+        # Unchanged items keep their lines. An item that changed in place is edited field by field, so that its comments
+        # and unknown fields survive. Everything else is removed and written again.
         for kind, i, j, k, m in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
             if kind == "equal":
                 continue
@@ -194,7 +197,7 @@ class _LineEditor:
             self.cut_lines(*pairs[key])
 
     def _dash(self, item: Node) -> int:
-        """Find the dash before an item; it stands on the item's first line."""
+        """Find the dash before an item, which must be on the item's first line."""
         start = self._line_start(item.start_mark.index)
         before = self._text[start : item.start_mark.index]
         if not re.fullmatch(r" *- +", before):
@@ -208,13 +211,14 @@ class _LineEditor:
         return self._text.rfind("\n", 0, index) + 1
 
     def line_end(self, key: Node, value: Node) -> int:
-        """Find the end of the last line that a field has anything on."""
+        """Find the end of the last line of a field."""
         index = key.end_mark.index if self._is_empty(value) else self._content_end(value)
         found = self._text.find("\n", index)
         return len(self._text) if found < 0 else found + 1
 
     def _content_end(self, node: Node) -> int:
-        """Find where a value ends; the marks of blocks reach over what follows them."""
+        """Find where a value ends."""
+        # ruamel's end mark of a block is where the next token starts, after any comments and blank lines that follow.
         if isinstance(node, ScalarNode):
             start, end = node.start_mark.index, node.end_mark.index
             return int(start + len(self._text[start:end].rstrip()) if node.style in ("|", ">") else end)
@@ -225,15 +229,15 @@ class _LineEditor:
 
 
 def _is_block(node: Node) -> bool:
-    """Say whether a value is a list or mapping that is spread over lines."""
+    """Check whether a value is a list or mapping in block style, one item per line."""
     return isinstance(node, SequenceNode | MappingNode) and not node.flow_style
 
 
 def _round_trip(text: str, _before: Mapping[str, Any], changes: Mapping[str, FieldValue | None], newline: str) -> str:
-    """Have ruamel.yaml write everything anew, with comments, order and quotes."""
+    """Rewrite the whole front matter with ruamel.yaml, which preserves comments, order and quotes."""
     yaml = YAML(typ="rt", pure=True)
     yaml.preserve_quotes = True
-    # Long values stay on one line, as the contract writes them.
+    # The contract writes each value on one line, and ruamel.yaml would wrap at 80 characters.
     yaml.width = 1_000_000
     yaml.indent(mapping=2, sequence=4, offset=2)
     tree = yaml.load(text)
@@ -252,7 +256,7 @@ def _round_trip(text: str, _before: Mapping[str, Any], changes: Mapping[str, Fie
 
 
 def _style(key: str, value: FieldValue | Mapping[str, str]) -> Any:
-    """Dress a value so that ruamel writes it as we would."""
+    """Wrap a value so that ruamel.yaml writes it in the contract's style."""
     if isinstance(value, str):
         return DoubleQuotedScalarString(value)
     if isinstance(value, Mapping):
@@ -264,7 +268,7 @@ def _style(key: str, value: FieldValue | Mapping[str, str]) -> Any:
 
 
 def _is_block_list(key: str, value: FieldValue | None) -> bool:
-    """Say whether a field is written as one item a line."""
+    """Check whether a field is written with one item per line."""
     return key != "tags" and value is not None and not isinstance(value, str)
 
 
@@ -288,14 +292,14 @@ def _item_text(item: str | Mapping[str, str], indent: str, newline: str) -> str:
 
 
 def _value_text(key: str, value: FieldValue) -> str:
-    """Write a value on one line, as the contract writes that field."""
+    """Write a value on one line, in the contract's style for its field."""
     if isinstance(value, str):
         return value if key in _BARE and _BARE_TEXT.fullmatch(value) and value.lower() not in _WORDS else quoted(value)
     return f"[{', '.join(tag_text(str(item)) for item in value)}]"
 
 
 def tag_text(tag: str) -> str:
-    """Write a tag bare if no reader can take it for anything else."""
+    """Write a tag without quotes if every reader takes it for a text."""
     return tag if _BARE_TAG.fullmatch(tag) and tag.lower() not in _WORDS else quoted(tag)
 
 
@@ -305,7 +309,7 @@ def quoted(text: str) -> str:
 
 
 def _escape(found: re.Match[str]) -> str:
-    """Write one character as YAML escapes it."""
+    """Write one character as a YAML escape."""
     char = found[0]
     short = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char)
     return short or (f"\\x{ord(char):02x}" if ord(char) < 256 else f"\\u{ord(char):04x}")

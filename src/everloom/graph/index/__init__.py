@@ -1,5 +1,5 @@
-"""The index of a graph: what the store knows about the files, how it follows them, how both change together.
+"""The index of a graph: its rows in the store, how they follow the files, and how both are changed together.
 
-Owns rows, documents, decay, and the protocol by which a plan reaches files and index whole or not at all. The files
-stay the truth. Refuses to know what an operation means.
+Owns rows, documents, decay, and the protocol that applies a plan to files and index completely or not at all. The files
+remain the source of truth. Refuses to know the purpose of an operation.
 """

@@ -1,6 +1,6 @@
-"""The rows of one graph in the store: finding memories and edges, and describing them without reading a file.
+"""The rows of one graph in the store: finds memories and edges, and describes them without reading a file.
 
-Refuses to know what a change of a file means; that is decided in `indexer.py`.
+Refuses to decide how a changed file affects the index; `indexer.py` does that.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from everloom.models.ask import Thinker
 from everloom.store import Row, Unit, value_from
 
 _PREVIEW = 200
-# Shorter beginnings of an id would mostly be typing errors.
+# A shorter prefix is more likely a typing error than an id, and would match many.
 _SHORTEST_PREFIX = 4
 
 
 @dataclass(frozen=True, slots=True)
 class OpenGraph:
-    """One graph in use: the operation that uses it, its row, its directory, and what was chosen about it."""
+    """One open graph: the operation it is used in, its id and name, its directory and its options."""
 
     op: Operation
     id: int
@@ -41,16 +41,16 @@ class OpenGraph:
     thinker: Callable[[], Thinker | None]
 
     def row(self, identity: str | int) -> Row:
-        """Find a memory's row."""
+        """Read a memory's row, found as by `find`."""
         with self.op.read() as unit:
             return self.find(unit, identity)
 
     def find(self, unit: Unit, identity: str | int) -> Row:
-        """Find a memory by its uuid, by the beginning of it, or by the id that the whole loom knows."""
+        """Find a memory by its uuid, a prefix of its uuid, or its item id in the store."""
         text = str(identity).strip()
         rows = unit.all("graph.memory_by_uuid", graph=self.id, uuids=[text])
         found = [row for row in rows if row["gone_at"] is None]
-        # More digits than a 64-bit id has are the beginning of a uuid.
+        # A 64-bit id has at most 19 digits. A longer number would overflow the column, and is a prefix of a uuid.
         if not found and text.isdecimal() and len(text) < 19:
             found = [row for row in unit.all("graph.memory_of", ids=[int(text)]) if row["graph_id"] == self.id]
         if not found:
@@ -60,7 +60,7 @@ class OpenGraph:
 
 
 def find_edge(graph: OpenGraph, identity: str) -> Row:
-    """Find an edge by its uuid or by the beginning of it."""
+    """Find an edge by its uuid or a prefix of it."""
     text = identity.strip()
     with graph.op.read() as unit:
         found = unit.all("graph.edge_by_uuid", graph=graph.id, uuids=[text])
@@ -73,19 +73,20 @@ def find_edge(graph: OpenGraph, identity: str) -> Row:
 def _uuids_like(graph: OpenGraph, unit: Unit, statement: str, text: str) -> list[str]:
     if len(text) < _SHORTEST_PREFIX:
         return []
+    # A range instead of LIKE: it uses the index on both engines, and nothing in an id acts as a pattern.
     return [row["uuid"] for row in unit.all(statement, graph=graph.id, low=text, high=text + "\U0010ffff")]
 
 
 def _only(rows: Sequence[Row], what: str) -> Row:
     if not rows:
-        raise NotFound(f"there is no {what} in this graph", hint="recall and search print the ids of what they find")
+        raise NotFound(f"there is no {what} in this graph", hint="recall and search print the ids of memories")
     if len(rows) > 1:
-        raise Conflict(f"more than one id begins with {what}", hint="give more characters")
+        raise Conflict(f"{what} is ambiguous: several ids begin with it", hint="give more characters of the id")
     return rows[0]
 
 
 def attached_to(graph: OpenGraph, uuid: str) -> tuple[list[Row], list[Row]]:
-    """Find the edges of a memory, and the memories that name it."""
+    """Find the edges of a memory, and the memories that list a relation to it."""
     with graph.op.read() as unit:
         edges = unit.all("graph.edge_of", graph=graph.id, uuid=uuid)
         others = unit.all("graph.relation_to", graph=graph.id, uuid=uuid)
@@ -93,13 +94,13 @@ def attached_to(graph: OpenGraph, uuid: str) -> tuple[list[Row], list[Row]]:
 
 
 def problems(graph: OpenGraph, unit: Unit) -> tuple[FileProblem, ...]:
-    """List the files that could not be understood."""
+    """List the files that could not be read."""
     rows = unit.all("graph.file_problems", graph=graph.id)
     return tuple(FileProblem(row["path"], row["line"], row["problem"]) for row in rows)
 
 
 def stats(graph: OpenGraph) -> GraphStats:
-    """Count what there is."""
+    """Count memories, edges, relations and tags."""
     now = graph.op.now
     with graph.op.read() as unit:
         rows, edges = unit.all("graph.memory_all", graph=graph.id), unit.all("graph.edge_all", graph=graph.id)
@@ -123,7 +124,7 @@ def stats(graph: OpenGraph) -> GraphStats:
 
 
 def describe(graph: OpenGraph, unit: Unit, rows: Sequence[Row]) -> list[MemoryBrief]:
-    """Describe memories in a list."""
+    """Describe memories for a list, each with the beginning of its text."""
     texts = graph.op.index.texts(unit, [row["id"] for row in rows])
     now = graph.op.now
     return [brief_of(row, texts.get(row["id"], ""), now) for row in rows]
@@ -147,7 +148,7 @@ def brief_of(row: Row, text: str, now: datetime, hit: Hit | None = None) -> Memo
 
 
 def with_state(unit: Unit, memory: Memory, item: int, now: datetime) -> Memory:
-    """Add to a memory what is kept beside its file."""
+    """Add to a memory its state in the store: accesses and strength."""
     (row,) = unit.all("graph.memory_of", ids=[item])
     count = row["count"] or 0
     strength = strength_of(row, now)
@@ -162,10 +163,10 @@ def with_state(unit: Unit, memory: Memory, item: int, now: datetime) -> Memory:
 
 
 def relation_from(row: Row) -> Relation:
-    """Read a side of a relation from its row."""
+    """Convert a row to a memory's relation."""
     return value_from(Relation, row, edge_id=row["edge_uuid"])
 
 
 def edge_from(row: Row) -> Edge:
-    """Read an edge from its row."""
+    """Convert a row to an edge."""
     return value_from(Edge, row, id=row["uuid"], from_id=row["from_uuid"], to_id=row["to_uuid"])

@@ -1,7 +1,7 @@
-"""How alive a memory is, and what follows: what decayed leaves the present, what was used again comes back.
+"""The strength of memories: those that have decayed are archived, those that are used again become active.
 
-The formula is the kernel's; a memory that was never read counts from its creation. The strength is computed when it is
-asked for, so no answer waits for a decay; a decay only decides which documents are of the present.
+The formula is the kernel's; for a memory that was never read, time counts from its creation. Strength is computed on
+demand, so results never depend on the last decay run; a run only updates which documents search covers by default.
 """
 
 from __future__ import annotations
@@ -23,21 +23,23 @@ if TYPE_CHECKING:
     from everloom.graph.index.catalog import OpenGraph
 
 _MICROS_A_DAY = 86_400_000_000
-# An archived document is retired at the end of time: gone from the present, and still found as of any day before.
+# An archived document is retired as of the end of time: a search of the present does not cover it, and a search as of
+# any earlier moment does. That is how `archived=True` finds it without a second index.
 _END = datetime(9999, 1, 1, tzinfo=UTC)
 
-# Accesses to restore, by uuid: how often, and when last (microseconds).
+# Accesses to restore, by uuid: the count, and the time of the last one in microseconds.
 States = Mapping[str, tuple[int, int]]
 NO_STATES: States = {}
 
 
-# Documents that may come back into the present, made ready before the transaction that decides.
+# Documents of archived memories that may become active, prepared before the transaction that decides. Preparing one may
+# call an embedding model, and a transaction must not wait for that.
 Revivable = Mapping[int, Prepared]
 _NOTHING_READY: Revivable = {}
 
 
 def strength_of(row: Row, now: datetime, access: tuple[int, int] | None = None) -> float:
-    """Weigh a memory by its row and its accesses, or as if its accesses were other ones."""
+    """Compute the strength of a memory from its row, or with other accesses than the row has."""
     if row["in_vault"] or row["pinned"]:
         return VAULT_STRENGTH
     count, last_at = access or (row["count"] or 0, row["last_at"])
@@ -45,17 +47,17 @@ def strength_of(row: Row, now: datetime, access: tuple[int, int] | None = None) 
     return strength_after_days(row["importance"], days, count, KINDS[row["type"]].weight)
 
 
-# Thousands of memories are weighed at the same moment.
+# A recall weighs thousands of memories with the same `now`, so the conversion is cached.
 _micros = lru_cache(maxsize=4)(to_micros)
 
 
 def is_archived(row: Row, now: datetime, access: tuple[int, int] | None = None) -> bool:
-    """Say whether a memory has decayed so far that nobody sees it unasked."""
+    """Check whether a memory has decayed so far that it is left out unless asked for."""
     return vigour(strength_of(row, now, access)) is Vigour.ARCHIVED
 
 
 def restored_access(row: Row, states: States) -> tuple[int, int] | None:
-    """Say how often and when last a memory was accessed once `states` are restored; None when they do not name it."""
+    """Return a memory's access count and last access as they will be after `states`; None if it is not in them."""
     if (state := states.get(row["uuid"])) is None:
         return None
     count, at = state
@@ -63,7 +65,7 @@ def restored_access(row: Row, states: States) -> tuple[int, int] | None:
 
 
 def prepare_revival(graph: OpenGraph, rows: Iterable[Row], states: States = NO_STATES) -> Revivable:
-    """Make ready what will be alive again. Call it outside a transaction: vectors take their time."""
+    """Prepare the documents of memories that will be active again. Call it outside a transaction."""
     now, index = graph.op.now, graph.op.index
     archived = [row for row in rows if row["archived"]]
     ids = [row["id"] for row in archived if not is_archived(row, now, restored_access(row, states))]
@@ -77,9 +79,9 @@ def prepare_revival(graph: OpenGraph, rows: Iterable[Row], states: States = NO_S
 def update_archive(
     unit: Unit, index: Index, ids: Sequence[int], now: datetime, ready: Revivable = _NOTHING_READY
 ) -> tuple[int, int]:
-    """Take what decayed out of the present and bring back what did not; say how many of each.
+    """Archive memories that have decayed, and restore archived ones that have not; returns how many of each.
 
-    What was archived only after `ready` was made waits for the next decay.
+    A memory that was archived after `ready` was prepared is restored by the next decay run.
     """
     rows = unit.all("graph.memory_of", ids=list(ids))
     crossed = [row for row in rows if is_archived(row, now) != bool(row["archived"])]
@@ -95,7 +97,7 @@ def update_archive(
 
 
 def decay(graph: OpenGraph) -> Decayed:
-    """Weigh every memory; what decayed leaves the present, what was used again comes back."""
+    """Archive the memories that have decayed, and restore those that are used again."""
     op, now = graph.op, graph.op.now
     with op.read() as unit:
         rows = unit.all("graph.memory_strengths", graph=graph.id)

@@ -1,9 +1,10 @@
-"""Carrying out a plan on files and index so that a crash at any moment leaves the state before or the state after.
+"""Applies a plan to files and index so that a crash at any moment leaves the state before or the state after.
 
-The order is the protocol. New contents are staged beside the files. The intent is committed in the store: until then
-nothing happened, from then on whoever opens the graph next ends what was begun. Files take their places, one rename
-each. Index and journal follow in one transaction, which also ends the intent or leaves only git to do. Then git. Every
-step can be repeated, for a dead process may have done it already. Somebody else's change in between is never
+The order of steps is the protocol. First, new contents are staged in the graph's directory. Then the intent is
+committed to the store: before that nothing has happened, and after it the next process that writes to the graph
+completes the plan. Then files are moved into place, one rename each. Index and journal follow in one transaction, which
+also removes the intent, or marks that only the git commit is left. The commit comes last. Every step can be repeated,
+because a process that crashed may have done it already. A change that somebody else makes in between is never
 overwritten: both versions are kept.
 """
 
@@ -25,13 +26,13 @@ from everloom.graph.index.indexer import BATCH, IndexChanges, follow_files, prep
 from everloom.kernel.operation import Transaction
 from everloom.store.files import locked
 
-# More files than this are made durable by one sync of the system instead of one each.
+# Above this number of files, one sync of the whole system is faster than an fsync for each file.
 _MANY = 200
 
 
 @contextmanager
 def sole_writer(graph: OpenGraph) -> Iterator[None]:
-    """Be the only writer in the directory, after ending what a dead one began."""
+    """Hold the directory's write lock, after completing what a crashed writer began."""
     graph.disk.must_exist()
     graph.disk.prepare()
     with locked(graph.disk.root / HIDDEN / "lock"):
@@ -40,11 +41,13 @@ def sole_writer(graph: OpenGraph) -> Iterator[None]:
 
 
 def execute(graph: OpenGraph, plan: FilePlan) -> tuple[str, ...]:
-    """Carry out a plan as the sole writer; a conflict is raised when everything is safe. The answer is for people."""
+    """Apply a plan as the sole writer; returns notices for people. A Conflict is raised once both versions are safe."""
     if not plan.changes and not plan.states:
         return ()
     key = uuid4().hex
     _stage(graph.disk, key, plan.changes)
+    # Committed before the first file changes. A crash after this line is completed by `_recover`, a crash before it
+    # leaves only staged files, which `_recover` deletes.
     with graph.op.write(f"graph.{plan.operation}") as transaction:
         at = to_micros(transaction.at)
         transaction.unit.run("graph.intent_add", graph=graph.id, key=key, plan=plan.as_json(), at=at)
@@ -52,15 +55,15 @@ def execute(graph: OpenGraph, plan: FilePlan) -> tuple[str, ...]:
     notices, copies = _finish(graph, key, plan, session_id)
     if copies:
         raise Conflict(
-            f"somebody else changed {', '.join(plan.paths[:3])} at the same moment",
-            hint=f"their version was kept, ours is next to it: compare {', '.join(copies)}",
+            f"{', '.join(plan.paths[:3])} changed on disk at the same moment",
+            hint=f"the version on disk was kept; compare it with {', '.join(copies)}",
             current=copies,
         )
     return notices
 
 
 def _recover(graph: OpenGraph) -> None:
-    """End what was begun by somebody who died."""
+    """Complete the operations of a process that crashed."""
     with graph.op.read() as unit:
         rows = unit.all("graph.intent_all", graph=graph.id)
     for row in rows:
@@ -69,7 +72,8 @@ def _recover(graph: OpenGraph) -> None:
             _finish(graph, row["key"], plan)
         else:
             _commit(graph, row["key"], plan, plan.paths)
-    # What is staged without an intent was never begun.
+    # Files that are staged without an intent belong to an operation that never began. This is safe only under the lock:
+    # nobody else can be between staging and committing its intent.
     for key in graph.disk.staged_keys():
         graph.disk.clear(key)
 
@@ -86,14 +90,14 @@ def _stage(disk: Disk, key: str, changes: Sequence[FileChange]) -> None:
 def _finish(
     graph: OpenGraph, key: str, plan: FilePlan, session_id: int | None = None
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Do everything behind the committed intent; also what a dead process did not get to.
+    """Do every step after the committed intent, for this process or for one that crashed.
 
-    The answer is what git said, and which of our versions had to be put beside somebody else's.
+    Returns what git reported, and the copies that were written because a file had changed on disk.
     """
     copies = [copy for place, change in enumerate(plan.changes) if (copy := _apply(graph.disk, key, place, change))]
     paths = [*plan.paths, *copies]
     indexed = [path for path in paths if is_indexed(path)]
-    # All but the last batch may be indexed on their own: the intent stays until the last one is in.
+    # Earlier batches may be indexed in transactions of their own, because the intent stays until the last one is done.
     while len(indexed) > BATCH:
         follow_files(graph, indexed[:BATCH], session_id)
         indexed = indexed[BATCH:]
@@ -106,7 +110,7 @@ def _finish(
         transaction.event(graph=graph.id, **plan.detail)
         statement = "graph.intent_indexed" if _is_committed(graph, plan) else "graph.intent_drop"
         transaction.unit.run(statement, graph=graph.id, key=key)
-    # Staged contents are needed until the index has them; a crash before this line leaves them to `_recover`.
+    # Only now, because a repeated run needs the staged contents. After a crash here `_recover` deletes them.
     graph.disk.clear(key)
     return _commit(graph, key, plan, paths), copies
 
@@ -139,14 +143,14 @@ def _commit(graph: OpenGraph, key: str, plan: FilePlan, paths: Sequence[str]) ->
 
 
 def _apply(disk: Disk, key: str, place: int, change: FileChange) -> str | None:
-    """Make one change, unless it is made already; the answer is where our version went if somebody was faster."""
+    """Make one change unless it is already made; returns the path of our copy if the file changed on disk."""
     match change:
         case Put():
             return _put(disk, key, str(place), change)
         case Drop():
             return _drop(disk, change)
         case Append():
-            # What is behind the known size may be ours, from a process that died after writing it.
+            # The text after the known size may be ours already, from a process that crashed after writing it.
             data = change.text.encode()
             if data not in (disk.read(change.path) or b"")[change.size :]:
                 disk.append(change.path, data)
@@ -154,9 +158,10 @@ def _apply(disk: Disk, key: str, place: int, change: FileChange) -> str | None:
 
 
 def _put(disk: Disk, key: str, name: str, change: Put) -> str | None:
-    # The rename took the staged file away: this change was made before a crash.
+    # The staged file is gone, so the rename was done before a crash.
     if not disk.is_staged(key, name):
         return None
+    # Only the expected old bytes, or the new ones, may be replaced. Anything else is a change by a person or a program.
     if digest(disk.read(change.path)) in (change.before, change.after):
         disk.put(key, name, change.path)
         return None
@@ -166,6 +171,7 @@ def _put(disk: Disk, key: str, name: str, change: Put) -> str | None:
 
 
 def _drop(disk: Disk, change: Drop) -> str | None:
+    # A file that somebody changed is not removed; it is reported instead, and stays in the index.
     found = digest(disk.read(change.path))
     if found == change.before:
         disk.drop(change.path)

@@ -1,7 +1,7 @@
-"""Bringing files into the index: decided first, from what is there; then written in one transaction.
+"""Updates the index from files: first decides what changed, then writes it in one transaction.
 
-The file decides, always. A file that cannot be read leaves the memory as it was last known; a file that is gone takes
-its memory out, and the row stays for the day it comes back, with its accesses.
+The file always wins. If a file cannot be read, its memory stays in the index as last known. If a file is gone, its
+memory leaves the index, but its row stays, so that its accesses are not lost if the file returns.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from everloom.kernel.search import Document, Prepared, Standing
 from everloom.store import Row, Unit, columns_of
 from everloom.store.contract import Value
 
-# So many files are read and indexed at a time; others may write in between.
+# How many files are indexed in one transaction. Writers of a workspace take turns, so others can write in between.
 BATCH = 1_000
 
 
-# The fields that a row repeats as they are.
+# The fields that a row copies unchanged.
 _MEMORY = ("type", "title", "importance", "confidence", "path", "created", "updated")
 _EDGE = ("type", "from_id", "from_title", "to_id", "to_title", "strength", "description", "path", "created", "updated")
 _RELATION = ("target", "type", "direction", "strength", "context", "edge_id")
-# How a row is added, and how it is changed.
+# The statements that add and change a row.
 _STATEMENTS = {
     "memory": ("graph.memory_add", "graph.memory_change"),
     "edge": ("graph.edge_add", "graph.edge_change"),
@@ -40,7 +40,7 @@ _STATEMENTS = {
 
 @dataclass(slots=True)
 class IndexChanges:
-    """What a batch of files means for the index; what is new has no row yet."""
+    """The changes of the index for a batch of files; a new memory or edge has no row yet."""
 
     files: Sequence[ParsedFile]
     memories: list[tuple[Memory, Row | None]] = field(default_factory=list)
@@ -48,7 +48,7 @@ class IndexChanges:
     broken: dict[str, tuple[FileProblem, int | None]] = field(default_factory=dict)
     gone_memories: set[int] = field(default_factory=set)
     gone_edges: set[int] = field(default_factory=set)
-    # Files whose memory has no document: it is new, or was out of the index for a while.
+    # Paths of memories without a document: new ones, and those whose file had been gone.
     fresh: list[str] = field(default_factory=list)
     published: Prepared | None = None
     rewritten: dict[int, Prepared] = field(default_factory=dict)
@@ -56,11 +56,11 @@ class IndexChanges:
 
     @property
     def gone(self) -> list[str]:
-        """List the files that are not there any more."""
+        """List the files that no longer exist."""
         return [each.path for each in self.files if each.content is None]
 
     def report(self) -> Followed:
-        """Say what following the files changed."""
+        """Count what changed."""
         rows = [row for _, row in [*self.memories, *self.edges]]
         return Followed(
             read=len(self.files) - len(self.gone),
@@ -73,7 +73,7 @@ class IndexChanges:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the index holds about a batch of files: memories and edges by uuid, files by path."""
+    """The rows of a batch of files: memories and edges by uuid, files by path, and their former memories by id."""
 
     memories: Mapping[str, Row]
     edges: Mapping[str, Row]
@@ -84,9 +84,9 @@ class _Known:
 def prepare_changes(
     graph: OpenGraph, paths: Sequence[str], session_id: int | None = None, states: States = NO_STATES
 ) -> IndexChanges:
-    """Read files, decide what they mean, and make the documents ready. Call it outside a transaction.
+    """Read files, decide what changes in the index, and prepare the documents. Call it outside a transaction.
 
-    `states` are accesses that the same transaction will restore: they decide, too, what comes back from the archive.
+    `states` are accesses that the same transaction will restore; they also affect which memories become active again.
     """
     index, now = graph.op.index, graph.op.now
     files = [read_file(graph.disk, path) for path in dict.fromkeys(paths)]
@@ -109,7 +109,7 @@ def prepare_changes(
 
 
 def write_changes(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) -> list[int]:
-    """Carry out what was decided; the answer is the memories that were touched, whose archive state may differ now."""
+    """Write the changes; returns the ids of the changed memories, which may have to be archived or restored."""
     _leave(graph, transaction, changes)
     items = _write_memories(graph, transaction, changes)
     touched = list(items.values())
@@ -121,7 +121,7 @@ def write_changes(graph: OpenGraph, transaction: Transaction, changes: IndexChan
 
 
 def follow_files(graph: OpenGraph, paths: Sequence[str], session_id: int | None = None) -> Followed:
-    """Bring what files say into the index, in one transaction."""
+    """Update the index from these files in one transaction."""
     changes = prepare_changes(graph, paths, session_id)
     with graph.op.write("graph.follow") as transaction:
         touched = write_changes(graph, transaction, changes)
@@ -143,10 +143,10 @@ def _known_of(unit: Unit, graph: int, files: Sequence[ParsedFile]) -> _Known:
 
 
 def _decide(files: Sequence[ParsedFile], known: _Known, disk: Disk) -> IndexChanges:
-    """Decide what becomes of each file."""
+    """Decide what each file changes in the index."""
     changes = IndexChanges(files)
     leaving = {each.path for each in files if each.content is None or isinstance(each.content, FileProblem)}
-    # A copied file has the id of its original. The first that is found owns the id; the copy is reported, not indexed.
+    # A copied file has the id of its original. The first one found owns the id; the copy is reported and not indexed.
     claimed: dict[str, str] = {}
     for each in files:
         match each.content:
@@ -154,7 +154,7 @@ def _decide(files: Sequence[ParsedFile], known: _Known, disk: Disk) -> IndexChan
                 row = (known.memories if isinstance(content, Memory) else known.edges).get(content.id)
                 owner = claimed.get(content.id) or _owner_of(row, content, leaving, disk)
                 if owner is not None:
-                    changes.broken[each.path] = FileProblem(each.path, None, f"it has the same id as {owner}"), None
+                    changes.broken[each.path] = FileProblem(each.path, None, f"its id is also used by {owner}"), None
                     continue
                 claimed[content.id] = each.path
                 if isinstance(content, Memory):
@@ -169,8 +169,8 @@ def _decide(files: Sequence[ParsedFile], known: _Known, disk: Disk) -> IndexChan
 
 
 def _owner_of(row: Row | None, content: Memory | Edge, leaving: set[str], disk: Disk) -> str | None:
-    """Find the other file that has this id, if it is still there."""
-    # The row of a memory stays when its file is gone, for the day it comes back: then it owns nothing.
+    """Find another existing file that has this id."""
+    # The row of a memory outlives its file; such a row does not claim the id.
     if row is None or (isinstance(content, Memory) and row["gone_at"] is not None):
         return None
     other: str = row["path"]
@@ -178,8 +178,8 @@ def _owner_of(row: Row | None, content: Memory | Edge, leaving: set[str], disk: 
 
 
 def _depart(changes: IndexChanges, known: _Known) -> None:
-    """Find what lost its file: files that are gone, or that now hold something else."""
-    # A memory whose file was moved is in the batch twice: its old path is gone, its id is at the new one. It stays.
+    """Find memories and edges without a file: it is gone, or contains something else now."""
+    # A moved file appears twice in the batch: its old path is gone, and its id is at the new path. Its memory stays.
     staying = {row["id"] for _, row in [*changes.memories, *changes.edges] if row is not None}
     for each in changes.files:
         former = known.files.get(each.path)
@@ -193,7 +193,7 @@ def _depart(changes: IndexChanges, known: _Known) -> None:
 
 
 def _leave(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) -> None:
-    """Take out of the index what lost its file."""
+    """Remove from the index the memories and edges that have no file."""
     unit = transaction.unit
     if changes.gone_memories:
         gone = sorted(changes.gone_memories)
@@ -206,7 +206,7 @@ def _leave(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) ->
 
 
 def _write_memories(graph: OpenGraph, transaction: Transaction, changes: IndexChanges) -> dict[str, int]:
-    """Write the rows, relations and documents of memories; the answer is the item of each path."""
+    """Write the rows, relations and documents of memories; returns the item id for each path."""
     unit, now, index = transaction.unit, transaction.at, graph.op.index
     items = _write_rows(graph, transaction, "memory", changes.memories)
     for item, prepared in changes.rewritten.items():
@@ -214,7 +214,7 @@ def _write_memories(graph: OpenGraph, transaction: Transaction, changes: IndexCh
             index.revive(unit, [item], prepared, now)
         else:
             index.revise(unit, item, prepared, now)
-    # What was decided before the transaction is written down, so that `update_archive` finds it done.
+    # `update_archive` runs later in this transaction; it must not try to restore the same documents again.
     unit.run("graph.memory_archive", ids=sorted(changes.reviving), archived=0)
     if changes.published is not None:
         index.publish(unit, [items[path] for path in changes.fresh], changes.published, now)
@@ -237,7 +237,7 @@ def _write_memories(graph: OpenGraph, transaction: Transaction, changes: IndexCh
 def _write_rows(
     graph: OpenGraph, transaction: Transaction, kind: str, entries: Sequence[tuple[Memory | Edge, Row | None]]
 ) -> dict[str, int]:
-    """Add or change the rows of memories or edges; the answer is the item of each path."""
+    """Add or change the rows of memories or edges; returns the item id for each path."""
     unit, (add, change) = transaction.unit, _STATEMENTS[kind]
     fresh = [content for content, row in entries if row is None]
     new = list(zip(fresh, register(unit, [kind] * len(fresh), transaction.at), strict=True))
@@ -254,6 +254,7 @@ def _file_row(graph: int, file: ParsedFile, item: int | None, changes: IndexChan
         "graph": graph,
         "hash": file.hash,
         "checked_at": machine_micros(),
+        # A broken file still belongs to the memory that it held: once it is repaired, that memory continues.
         "item": former if item is None else item,
         "problem": None if problem is None else problem.reason,
         "line": None if problem is None else problem.line,
@@ -261,7 +262,7 @@ def _file_row(graph: int, file: ParsedFile, item: int | None, changes: IndexChan
 
 
 def _columns(content: Memory | Edge) -> dict[str, Any]:
-    """Write a memory or an edge as the values of its row."""
+    """Convert a memory or an edge to the columns of its row."""
     if isinstance(content, Edge):
         return columns_of(content, *_EDGE)
     tags = json.dumps(content.tags, ensure_ascii=False)
@@ -269,13 +270,13 @@ def _columns(content: Memory | Edge) -> dict[str, Any]:
 
 
 def _future_row(memory: Memory, row: Row) -> dict[str, Any]:
-    """Write a memory's row as it will be, with its present accesses."""
+    """Return a memory's row as it will be written, with its current accesses."""
     pinned = max(row["pinned"] or 0, int(in_vault(memory.path)))
     return {**_columns(memory), "pinned": pinned, "count": row["count"], "last_at": row["last_at"]}
 
 
 def _document_of(memory: Memory, session: int | None) -> Document:
-    """Write what search sees of a memory."""
+    """Build the document that search indexes for a memory."""
     steps = (f"{place}. {step}" for place, step in enumerate(memory.steps, 1))
     parts = [memory.content, *steps, *memory.preconditions, *memory.postconditions]
     return Document(

@@ -1,4 +1,4 @@
-"""Bringing memories back: the one search, limited to one graph, to living memories and to a filter. Reads no file."""
+"""Recall and search in one graph: applies a filter to the kernel's search. Reads no file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
-    """Which memories are meant; None and empty mean any."""
+    """The conditions on memories; None and empty mean any."""
 
     types: Sequence[str] | None = None
     tags: Sequence[str] | str | None = None
@@ -33,7 +33,7 @@ _ANY = MemoryFilter()
 
 
 def recall(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilter = _ANY) -> Recalled:
-    """Bring back what a question touches, strongest first; what is archived stays away unless asked for."""
+    """Find memories that match a query, best match first; archived ones only if the filter includes them."""
     if not 1 <= limit <= _MOST:
         raise Rejected(f"the limit must be between 1 and {_MOST}, not {limit}", hint=f"ask for 1 to {_MOST}")
     fits, now = _sieve(graph, within), graph.op.now
@@ -43,21 +43,22 @@ def recall(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilter =
         rows.update((row["id"], row) for row in unit.all("graph.memory_of", ids=list(ids)) if fits(row))
         return rows.keys()
 
-    # As of now, archived documents are there: they are retired at the end of time.
+    # Archived documents are retired as of the end of time, so a search as of now covers them, and a search of the
+    # present does not.
     scope = Scope(kinds=frozenset({"memory"}), as_of=now if within.archived else None)
     found = graph.op.search(query, limit=limit, within=scope, where=where)
     return Recalled(tuple(brief_of(rows[hit.id], hit.text, now, hit) for hit in found.hits), found.degraded)
 
 
 def search(graph: OpenGraph, query: str, limit: int, within: MemoryFilter) -> Recalled:
-    """List memories that a filter lets through, newest change first; with a question, those it touches."""
+    """List memories that match a filter, most recently changed first; with a query, best match first."""
     if query.strip():
         return recall(graph, query, limit, within)
     return Recalled(tuple(list_memories(graph, within, limit)))
 
 
 def list_memories(graph: OpenGraph, within: MemoryFilter = _ANY, limit: int = 20) -> list[MemoryBrief]:
-    """List memories that a filter lets through, newest change first."""
+    """List memories that match a filter, most recently changed first."""
     fits = _sieve(graph, within)
     with graph.op.read() as unit:
         rows = [row for row in unit.all("graph.memory_all", graph=graph.id) if fits(row)][: max(1, limit)]
@@ -74,6 +75,8 @@ def _sieve(graph: OpenGraph, within: MemoryFilter) -> Callable[[Row], bool]:
     tags = {tag.casefold() for tag in checked_tags(within.tags)}
     now = graph.op.now
 
+    # The search covers the whole workspace, so the graph is part of the condition. Whether a memory is archived is
+    # computed from its current strength, because more may have decayed since the last decay run.
     def fits(row: Row) -> bool:
         if row["graph_id"] != graph.id or row["importance"] < within.min_importance:
             return False

@@ -1,8 +1,8 @@
-"""Following what people, editors and git do to the files: a scan of names, times and sizes, then of what changed.
+"""Detects what people, editors and git changed in the files, and updates the index.
 
-A file whose time and size are as they were is not read. A time so young that a later write could have left it the same
-does not count as known. While a server runs, a watcher scans whenever the directory changes: by watchfiles where that
-is installed, otherwise every few seconds.
+A file whose time and size are unchanged is not read, unless its time is so recent that a later write could have left it
+the same. While a server runs, a watcher scans whenever the directory changes: through watchfiles if that is installed,
+otherwise every few seconds.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 3.0
-# An editor or a pull changes several files in a row; they are followed together.
+# An editor or a pull changes several files in a row; one scan should cover them all.
 _DEBOUNCE_MS = 300
 _QUIET = (f"/{HIDDEN}/", "/.git/")
-# The coarsest clock of a file system in use (FAT): two writes within it may leave a file the same time.
+# FAT, the coarsest file system in use, stores times in steps of two seconds: a second write within the same step leaves
+# time and, often, size unchanged.
 _YOUNG_MICROS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Differences:
-    """What differs between the directory and the index; `strays` lead out of the directory."""
+    """The differences between directory and index; `strays` are links that lead out of the directory."""
 
     there: tuple[str, ...]
     suspects: tuple[str, ...]
@@ -47,11 +48,12 @@ class _Differences:
 
 
 def scan(graph: OpenGraph, *, anew: bool = False, progress: Callable[[int], None] = lambda _: None) -> Followed:
-    """Follow every change since the last scan, some files a turn, so that others can write in between."""
+    """Update the index with every change since the last scan, in batches, so that others can write in between."""
     whole = Followed()
     offered: set[str] = set()
     while True:
-        # The directory is compared again in each turn: who wrote in between has indexed those files already.
+        # Compare again in each round: somebody who wrote in between has already indexed those files. `offered` ensures
+        # an end, even if a file changes faster than it is read.
         with sole_writer(graph):
             differences = _compare(graph)
             candidates = differences.there if anew else differences.suspects
@@ -67,15 +69,15 @@ def scan(graph: OpenGraph, *, anew: bool = False, progress: Callable[[int], None
 
 
 def _compare(graph: OpenGraph) -> _Differences:
-    """Find the files that may have changed since they were last looked at."""
+    """Find the files that may have changed since the last scan."""
     root, entries = graph.disk.root, list(graph.disk.walk())
     with graph.op.read() as unit:
         rows = unit.all("graph.file_all", graph=graph.id)
-    # An unmounted disk looks like a directory in which everything was deleted.
+    # An unmounted disk looks like an empty directory; indexing that would remove every memory.
     if rows and not entries and not (root / MEMORIES).is_dir():
         raise Conflict(
             f"{root} had {len(rows)} files and now has no {MEMORIES} directory",
-            hint="mount it again; if everything was removed on purpose, create an empty one",
+            hint=f"mount the disk again; if everything was removed on purpose, create an empty {MEMORIES} directory",
         )
     known = {row["path"]: row for row in rows}
     there = {entry.path: entry for entry in entries if isinstance(entry, FileEntry)}
@@ -96,7 +98,7 @@ def _is_suspect(entry: FileEntry, row: Row | None) -> bool:
 
 
 def _take(graph: OpenGraph, suspects: Sequence[str], gone: Sequence[str], *, anew: bool) -> Followed:
-    # A checkout or a touch changes times and nothing else: bytes decide.
+    # A checkout or a touch changes only times, so the bytes decide.
     changed = suspects if anew else _really_changed(graph, suspects)
     if not changed and not gone:
         return Followed(read=len(suspects))
@@ -105,7 +107,7 @@ def _take(graph: OpenGraph, suspects: Sequence[str], gone: Sequence[str], *, ane
 
 
 def _really_changed(graph: OpenGraph, suspects: Sequence[str]) -> Sequence[str]:
-    """Read the suspects; those whose bytes are the same only get their new times."""
+    """Read the suspects; for those with unchanged bytes, only the times are updated."""
     with graph.op.read() as unit:
         rows = unit.all("graph.file_of", graph=graph.id, paths=list(suspects))
     same: dict[str, FileEntry] = {}
@@ -121,13 +123,13 @@ def _really_changed(graph: OpenGraph, suspects: Sequence[str]) -> Sequence[str]:
 
 
 def _joined(one: Followed, other: Followed) -> Followed:
-    """Add up what two reports count; the problems are those of the last look, and not told here."""
+    """Add up the counts of two reports; the caller reads the problems once at the end."""
     names = ("read", "added", "changed", "removed")
     return Followed(**{name: getattr(one, name) + getattr(other, name) for name in names})
 
 
 class Watcher:
-    """A thread that follows one graph until it is stopped."""
+    """A thread that keeps the index of one graph up to date until it is stopped."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -135,12 +137,12 @@ class Watcher:
         self._thread = Thread(target=self._run, name=f"watch {graph.name}", daemon=True)
 
     def start(self) -> Watcher:
-        """Begin to watch."""
+        """Start the thread."""
         self._thread.start()
         return self
 
     def stop(self) -> None:
-        """Stop, and wait until it has."""
+        """Stop the thread, and wait for it to end."""
         self._stop.set()
         self._thread.join(timeout=10)
 
@@ -149,10 +151,10 @@ class Watcher:
             try:
                 self._graph.follow()
             except EverloomError as error:
-                log.warning("cannot follow %s: %s", self._graph.directory, error)
+                log.warning("cannot update the index of %s: %s", self._graph.directory, error)
 
     def _moments(self) -> Iterator[None]:
-        """Wake up whenever something changed, or might have."""
+        """Yield whenever something changed, or may have changed."""
         if find_spec("watchfiles") is None:
             while not self._stop.wait(POLL_SECONDS):
                 yield
@@ -171,7 +173,8 @@ class Watcher:
 
 
 def _is_of_interest(path: str) -> bool:
-    """Say whether a change can matter to the index."""
+    """Check whether a change can affect the index."""
+    # A name without a dot is probably a folder, which may have been moved with everything in it.
     unified = path.replace("\\", "/")
     return not any(part in unified for part in _QUIET) and (
         unified.endswith(".md") or "." not in unified.rsplit("/", 1)[-1]

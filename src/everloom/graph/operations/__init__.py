@@ -1,5 +1,5 @@
-"""The operations on a graph: memories, edges, suggestions, imports. Each is one plan, done whole or not at all.
+"""The operations on a graph: memories, edges, suggestions and imports. Each is one plan that is done completely or not.
 
-Owns what an operation means. Refuses to know the bytes of a file and how a plan is carried out. Exports nothing: each
-verb loads the module that it needs.
+Owns the rules of each operation. Refuses to know the bytes of a file and how a plan is applied. Exports nothing: each
+verb imports the module that it needs.
 """

@@ -1,6 +1,7 @@
-"""The operations on relations: relate, follow, describe, take back, repair. Edge file and both memories, or none.
+"""The operations on relations: create, change, follow, delete and repair them.
 
-A relation is in three files: the edge with its text, and one entry ("side") in each memory's front matter.
+A relation is stored in three files: the edge with its description, and one entry (a "side") in the front matter of each
+memory. All three are written together or not at all.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from everloom.graph.results import DrawnEdge, Edge, Memory, RelatedMemory, Relat
 from everloom.kernel.texts import analyse, checked
 from everloom.store import Row
 
-# A graph that grew by itself is all related within a few hops.
+# Automatic edges connect most of a graph within a few hops; more would return nearly everything.
 _MOST_HOPS = 5
 _MOST_RELATED = 500
 _SideKey = tuple[str, str, str]
@@ -37,14 +38,14 @@ def relate(
     context: str | None = None,
     description: str | None = None,
 ) -> DrawnEdge:
-    """Draw a relation, or change the one that is there between the same two of the same type."""
+    """Create a relation, or change the existing one of the same type between the same two memories."""
     relation = checked_relation(kind)
     wanted = None if strength is None else checked_share(strength, "strength")
     text = context if context is None else checked(context, "the context")
     with sole_writer(graph):
         one, other = (graph.row(end) for end in ends)
         if one["uuid"] == other["uuid"]:
-            raise Rejected("a memory cannot be related to itself", hint="name two different ones")
+            raise Rejected("a memory cannot be related to itself", hint="name two different memories")
         files = Changeset(graph.disk)
         found = _edge_between(graph, one["uuid"], relation, other["uuid"])
         edge = _drawn(graph, files, found, (one["path"], relation, other["path"]), wanted)
@@ -63,7 +64,7 @@ def _drawn(
     start, relation, end = ends
     one, other = files.read(start, Memory), files.read(end, Memory)
     if found is None:
-        # A person may have written a side by hand, before there was an edge.
+        # A person may have written a relation by hand, without an edge file; its strength is kept.
         known = [side.strength for side in one.relations if (side.target, side.type) == (other.id, relation)]
         weight = strength if strength is not None else next((each for each in known if each), DEFAULT_STRENGTH)
         return new_edge(files, one, relation, other, weight, graph.op.now)
@@ -93,7 +94,7 @@ def get_edge(graph: OpenGraph, identity: str) -> Edge:
 def search_edges(
     graph: OpenGraph, query: str, *, kind: str | None = None, memory: str | None = None, limit: int = 20
 ) -> list[Edge]:
-    """Find edges by the words of their titles and description, by type, by a memory at one end."""
+    """Find edges by words in their titles and description, by type, or by a memory at one end."""
     relation = None if kind is None else checked_relation(kind)
     with graph.op.read() as unit:
         end = None if memory is None else graph.find(unit, memory)["uuid"]
@@ -114,9 +115,9 @@ def update_edge(
     strength: float | None = None,
     description: str | None = None,
 ) -> DrawnEdge:
-    """Change an edge and both memories' sides of it."""
+    """Change an edge and the relation in both memories."""
     if kind is None and strength is None and description is None:
-        raise Rejected("there is nothing to change", hint="give a type, a strength or a description")
+        raise Rejected("nothing to change was given", hint="give a type, a strength or a description")
     with sole_writer(graph):
         files = Changeset(graph.disk)
         old = files.read(find_edge(graph, identity)["path"], Edge)
@@ -128,9 +129,12 @@ def update_edge(
             updated=graph.op.now.replace(microsecond=0),
         )
         if new.type != old.type and _edge_between(graph, old.from_id, new.type, old.to_id) is not None:
-            raise Conflict(f"the two are already related by {new.type}", hint="change that edge, and delete this one")
+            raise Conflict(
+                f"the two memories are already related by {new.type}", hint="change that edge, and delete this one"
+            )
         files.put(new)
         for path, side in _sides_of(graph, new):
+            # The side is found by its edge's id, or by its former type if it was written by hand and has no edge id.
             memory, former = files.read(path, Memory), (side.target, old.type, side.direction)
             mine = next((each for each in memory.relations if each.edge_id == old.id or each.key == former), side)
             files.put(_with_side(memory, side, mine.key))
@@ -139,7 +143,7 @@ def update_edge(
 
 
 def delete_edge(graph: OpenGraph, identity: str) -> Edge:
-    """Take a relation back: its file and both sides."""
+    """Delete a relation: its file and both sides."""
     with sole_writer(graph):
         files = Changeset(graph.disk)
         edge = edge_from(find_edge(graph, identity))
@@ -153,7 +157,7 @@ def delete_edge(graph: OpenGraph, identity: str) -> Edge:
 
 
 def _sides_of(graph: OpenGraph, edge: Edge) -> list[tuple[str, Relation]]:
-    """Say what both ends should say of an edge, with their files; an end may be gone."""
+    """List the sides that an edge should have, each with the path of its memory; a missing memory is left out."""
     found = []
     for owner, side in _both_sides(edge):
         try:
@@ -176,7 +180,7 @@ def _both_sides(edge: Edge, context: str | None = None) -> tuple[tuple[str, Rela
 
 
 def related(graph: OpenGraph, identity: str, *, hops: int = 1, kinds: Sequence[str] = ()) -> list[RelatedMemory]:
-    """Follow relations from a memory, nearest first; archived memories are passed over."""
+    """List memories that are reached by following relations, nearest first; archived ones are not listed."""
     if not 1 <= hops <= _MOST_HOPS:
         raise Rejected(f"cannot follow {hops} hops", hint=f"use 1 to {_MOST_HOPS}")
     wanted = {checked_relation(kind) for kind in kinds}
@@ -186,7 +190,7 @@ def related(graph: OpenGraph, identity: str, *, hops: int = 1, kinds: Sequence[s
         found: list[RelatedMemory] = []
         for distance in range(1, hops + 1):
             steps = unit.all("graph.relation_of", ids=[row["id"] for row in border])
-            # Reversed, so that of two relations to the same memory the first in its file is the one that is told.
+            # Reversed, so that of two relations to the same memory, the first in its file is reported.
             fresh = {
                 step["target"]: step
                 for step in reversed(steps)
@@ -205,7 +209,7 @@ def related(graph: OpenGraph, identity: str, *, hops: int = 1, kinds: Sequence[s
 
 
 def repair(graph: OpenGraph) -> tuple[list[str], list[str]]:
-    """Complete relations that have one side only; the answer is what was mended, and what leads nowhere."""
+    """Complete relations that have only one side; returns the repaired ones and those that lead nowhere."""
     with sole_writer(graph):
         with graph.op.read() as unit:
             sides = unit.all("graph.relation_all", graph=graph.id)
@@ -230,28 +234,29 @@ def repair(graph: OpenGraph) -> tuple[list[str], list[str]]:
 def _incomplete(
     rows: Sequence[Row], edges: Sequence[Edge], there: set[str]
 ) -> tuple[list[tuple[str, Relation]], list[str]]:
-    """Find the sides that are missing, and the relations that lead to nothing."""
+    """Find the missing sides, and the relations whose memory does not exist."""
     known: set[tuple[str, _SideKey]] = set()
     wanted: dict[tuple[str, _SideKey], Relation] = {}
     dangling = []
     for row in rows:
         known.add((row["uuid"], (row["target"], row["type"], row["direction"])))
         if row["target"] not in there:
-            dangling.append(f"{row['uuid']} {row['type']} {row['target']}: there is no such memory")
+            dangling.append(f"{row['uuid']} {row['type']} {row['target']}: the target does not exist")
             continue
         back = replace(relation_from(row), target=row["uuid"], direction=_OPPOSITE[row["direction"]])
         wanted[row["target"], back.key] = back
     for edge in edges:
         if not {edge.from_id, edge.to_id} <= there:
-            dangling.append(f"{edge.path}: an end of it is not there")
+            dangling.append(f"{edge.path}: a memory at one end does not exist")
             continue
         for owner, side in _both_sides(edge):
+            # A side that a memory lists comes first: it may have a context, which the edge does not.
             wanted.setdefault((owner, side.key), side)
     return [(key[0], side) for key, side in wanted.items() if key not in known], dangling
 
 
 def _ranked(edges: Sequence[Edge], query: str) -> list[Edge]:
-    """Order edges by how many words of a question they hold; none at all leaves one out."""
+    """Order edges by how many words of a query they contain; edges with none are left out."""
     terms = set(analyse(query))
     if not terms:
         return list(edges)
@@ -263,7 +268,7 @@ def _ranked(edges: Sequence[Edge], query: str) -> list[Edge]:
 
 
 def new_edge(files: Changeset, one: Memory, kind: str, other: Memory, strength: float, now: datetime) -> Edge:
-    """Make an edge that has no file yet, with a free name."""
+    """Create an edge, with a file name that is not taken."""
     identity = str(uuid4())
     stem = edge_stem(one.title, kind, other.title)
     name = free_name(stem, identity, lambda each: files.is_taken(f"{EDGES}/{each}"))
@@ -283,14 +288,14 @@ def new_edge(files: Changeset, one: Memory, kind: str, other: Memory, strength: 
 
 
 def join(files: Changeset, edge: Edge, paths: tuple[str, str], context: str | None = None) -> None:
-    """Write an edge and its side of both memories."""
+    """Add an edge and both of its sides to a changeset."""
     files.put(edge)
     for path, (_, side) in zip(paths, _both_sides(edge, context), strict=True):
         files.put(_with_side(files.read(path, Memory), side))
 
 
 def redirect(memory: Memory, old: str, new: str) -> Memory:
-    """Let the sides that lead to one memory lead to another; where both are there, the one that was stays."""
+    """Redirect relations from one memory to another; if the new one exists already, it is kept unchanged."""
     native = {side.key for side in memory.relations if side.target != old}
     kept: list[Relation] = []
     for side in memory.relations:
@@ -302,9 +307,10 @@ def redirect(memory: Memory, old: str, new: str) -> Memory:
 
 
 def _with_side(memory: Memory, side: Relation, key: _SideKey | None = None) -> Memory:
-    """Add one side of a relation, or put it in the place of the one that has its key, or the key given."""
+    """Add a side to a memory, or replace the one with the same key, or with the key given."""
     known = next((each for each in memory.relations if each.key == (key or side.key)), None)
     if known is None:
         return replace(memory, relations=(*memory.relations, side))
+    # The context is the person's reason for the relation, so a change that gives none keeps the old one.
     new = replace(side, context=known.context) if side.context is None else side
     return replace(memory, relations=tuple(new if each is known else each for each in memory.relations))

@@ -1,6 +1,6 @@
-"""The first system's directories: brought in with their files, accesses and vectors, and its JSON files written for it.
+"""Imports directories of the original program, with accesses and vectors, and writes its JSON files for it.
 
-Files are taken as they are. Keys and secrets in its configuration are neither kept nor copied.
+Files are copied unchanged. API keys in its configuration are neither stored nor copied.
 """
 
 from __future__ import annotations
@@ -33,26 +33,27 @@ from everloom.kernel.embedding import GENERAL, Made
 from everloom.store import Row
 
 _INDEX, _STATE, _EMBEDDINGS, _CONFIG = "_index.json", "_state.json", "_embeddings.json", "_config.json"
-# A larger file is passed over: read as JSON it would fill the memory.
+# A larger JSON file is skipped, because parsing it would need several times its size in memory.
 _LARGEST = 500_000_000
 
 
 def import_directory(graph: OpenGraph, source: Path) -> Imported:
-    """Bring in everything that is not here yet; doing it again changes nothing."""
+    """Import every file that is not in the graph yet; a second import changes nothing."""
     if not source.is_dir():
-        raise NotFound(f"there is no directory {source}", hint="name the directory that contains `graph/`")
+        raise NotFound(f"there is no directory {source}", hint="give the directory that contains `graph/`")
     legacy = _read_legacy(source)
     with sole_writer(graph):
         changes, skipped = _changes(graph, Disk(source))
         detail = {"from": str(source), "files": len(changes)}
         message = f"import: {len(changes)} files from {source.name}"
         notices = execute(graph, FilePlan("import", message, tuple(changes), detail, legacy.states))
+    # After the files, because a vector can only be stored for a memory that is in the index.
     vectors, trouble = _take_vectors(graph, legacy)
     with graph.op.read() as unit:
         here = {row["uuid"] for row in unit.all("graph.memory_all", graph=graph.id)}
         edges = len(unit.all("graph.edge_all", graph=graph.id))
     lost = len(legacy.indexed - here)
-    missing = [f"{lost} memories of its index have no file"] if lost else []
+    missing = [f"{lost} memories in its index have no file"] if lost else []
     return Imported(
         graph=graph.name,
         directory=str(graph.disk.root),
@@ -67,7 +68,7 @@ def import_directory(graph: OpenGraph, source: Path) -> Imported:
 
 
 def reindex(graph: OpenGraph, *, as_json: bool = False) -> Reindexed:
-    """Read every file anew, complete one-sided relations, and write the JSON files for other tools if asked."""
+    """Read every file again, complete one-sided relations, and optionally write the JSON files for other programs."""
     followed = scan(graph, anew=True)
     repaired, dangling = repair(graph)
     written = _write_json(graph) if as_json else ()
@@ -79,7 +80,7 @@ def reindex(graph: OpenGraph, *, as_json: bool = False) -> Reindexed:
 
 
 def _write_json(graph: OpenGraph) -> tuple[str, ...]:
-    """Write `_index.json` and `_state.json` for tools that read those; git does not see them."""
+    """Write `_index.json` and `_state.json` for programs that read them; they are not committed."""
     now = graph.op.now
     with sole_writer(graph):
         with graph.op.read() as unit:
@@ -94,7 +95,7 @@ def _write_json(graph: OpenGraph) -> tuple[str, ...]:
 def _changes(graph: OpenGraph, source: Disk) -> tuple[list[FileChange], list[FileProblem]]:
     changes: list[FileChange] = []
     skipped: list[FileProblem] = []
-    # A directory that is attached where it lies has its files already; only what lies beside them is taken.
+    # A directory that is attached in place has its files already; only accesses and vectors are imported.
     if source.root == graph.disk.root:
         return changes, skipped
     with graph.op.read() as unit:
@@ -111,24 +112,25 @@ def _changes(graph: OpenGraph, source: Disk) -> tuple[list[FileChange], list[Fil
         if data is None or here == data:
             continue
         if here is not None:
-            skipped.append(FileProblem(path, None, "another file has this name here already; it was left as it is"))
+            skipped.append(FileProblem(path, None, "a different file of this name exists; it was not changed"))
         elif isinstance(content, Memory | Edge) and content.id in ids:
-            skipped.append(FileProblem(path, None, f"its id {content.id} is here already"))
+            skipped.append(FileProblem(path, None, f"a memory or edge with the id {content.id} exists already"))
         else:
             changes.append(Put.of(path, None, data))
     return changes, skipped
 
 
 def _take_vectors(graph: OpenGraph, legacy: _LegacyState) -> tuple[int, list[str]]:
-    """Take vectors over when the preferred embedder is the one that made them; vectors of two models never mix."""
+    """Import vectors if the preferred embedder made them; vectors of two models must not be mixed."""
     if not legacy.vectors:
         return 0, []
     embedding = graph.op.embedding
     traits = embedding.chain.links[0]
+    # Ollama adds ":latest" to a model without a tag; the two names mean the same model.
     name = traits.name.partition(":")[2].removesuffix(":latest")
     size = len(next(iter(legacy.vectors.values())))
     if name != legacy.model.removesuffix(":latest") or traits.dim not in (None, size):
-        return 0, [f"its vectors were made by {legacy.model or 'an unknown model'}: {traits.name} makes them anew"]
+        return 0, [f"its vectors were made by {legacy.model or 'an unknown model'}; {traits.name} will make new ones"]
     with graph.op.write("graph.import") as transaction:
         unit = transaction.unit
         rows = unit.all("graph.memory_by_uuid", graph=graph.id, uuids=list(legacy.vectors))
@@ -140,7 +142,7 @@ def _take_vectors(graph: OpenGraph, legacy: _LegacyState) -> tuple[int, list[str
 
 
 def _files_of(source: Disk) -> Iterator[str | FileProblem]:
-    """List what is worth taking: memories, edges, the vault and the diary. CORE and REFLECTION are made anew."""
+    """List the files to import: memories, edges, the vault and the diary. CORE.md and REFLECTION.md are generated."""
     for entry in source.walk():
         yield entry.path if isinstance(entry, FileEntry) else entry
     folder = source.root / EPISODES
@@ -151,7 +153,7 @@ def _files_of(source: Disk) -> Iterator[str | FileProblem]:
 
 
 def _readable(source: Disk, path: str) -> bytes | None:
-    """Read a file, unless something is wrong with it, which was reported already."""
+    """Read a file; None if it cannot be read, which has been reported already."""
     try:
         return source.read(path)
     except EverloomError:
@@ -167,7 +169,7 @@ def _unit_length(row: Sequence[float]) -> npt.NDArray[np.float32]:
 
 @dataclass(slots=True)
 class _LegacyState:
-    """What the JSON files of a directory tell."""
+    """The contents of the JSON files in a directory."""
 
     states: dict[str, tuple[int, int]] = field(default_factory=dict)
     vectors: dict[str, list[float]] = field(default_factory=dict)
@@ -178,7 +180,7 @@ class _LegacyState:
 
 
 def _read_legacy(directory: Path) -> _LegacyState:
-    """Read what there is; a file that cannot be read is reported and passed over."""
+    """Read the JSON files; one that cannot be read is reported and skipped."""
     found = _LegacyState()
     found.states = _states(_read_json(directory, _STATE, found))
     embeddings = _read_json(directory, _EMBEDDINGS, found)
@@ -190,7 +192,7 @@ def _read_legacy(directory: Path) -> _LegacyState:
 
 
 def _read_json(directory: Path, name: str, found: _LegacyState) -> Mapping[str, Any]:
-    """Read one JSON file that holds an object."""
+    """Read one JSON file that contains an object."""
     file = directory / name
     if not file.is_file() or file.is_symlink() or file.stat().st_size > _LARGEST:
         return {}
@@ -198,30 +200,31 @@ def _read_json(directory: Path, name: str, found: _LegacyState) -> Mapping[str, 
         data = json.loads(file.read_bytes())
     except (ValueError, RecursionError, OSError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
-        found.problems.append(FileProblem(name, line, "this is not JSON; it was passed over"))
+        found.problems.append(FileProblem(name, line, "the file is not valid JSON; it was skipped"))
         return {}
     return data if isinstance(data, dict) else {}
 
 
 def _entries(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Find the entries of a file."""
+    """Return the entries of a file."""
     entries = data.get("entries")
     return entries if isinstance(entries, dict) else {}
 
 
 def _states(data: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    """Read how often and when memories were accessed."""
+    """Read the access counts and last accesses of memories."""
     found = {}
     for uuid, entry in _entries(data).items():
         count = entry.get("access_count") if isinstance(entry, dict) else None
         at = _instant(entry.get("last_accessed")) if isinstance(entry, dict) else None
         if isinstance(count, int) and count > 0 and at is not None:
+            # The count comes from a file that anybody may have edited; a larger one could overflow the column.
             found[str(uuid)] = (min(count, 2**31), to_micros(at))
     return found
 
 
 def _instant(value: object) -> datetime | None:
-    """Read a time; None when it is none."""
+    """Read a time; None if it is not one."""
     try:
         parsed = datetime.fromisoformat(str(value))
     except ValueError:
@@ -230,7 +233,7 @@ def _instant(value: object) -> datetime | None:
 
 
 def _vectors(data: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Read vectors, all of one length."""
+    """Read the vectors, if all have the same length."""
     rows = {str(uuid): row for uuid, row in _entries(data).items() if isinstance(row, list) and row}
     sizes = {len(row) for row in rows.values()}
     if len(sizes) != 1:
@@ -239,24 +242,26 @@ def _vectors(data: Mapping[str, Any]) -> dict[str, list[float]]:
 
 
 def _config_notices(data: Mapping[str, Any]) -> list[str]:
-    """Say what a configuration asks for; a key is only pointed at."""
+    """Report the configured embedder, and that a key is present; the key itself is never shown."""
     notices = []
     provider = data.get("embedding_provider")
     if isinstance(provider, str) and isinstance(model := data.get(f"{provider}_model"), str):
-        notices.append(f"it was embedded by {provider}:{model}: `everloom config set embed.models` chooses that again")
+        notices.append(
+            f"it was embedded with {provider}:{model}; `everloom config set embed.models` selects that again"
+        )
     if data.get("openai_api_key"):
         advice = "set OPENAI_API_KEY and remove it from the file"
-        notices.append(f"{_CONFIG} holds an API key: it was not taken over; {advice}")
+        notices.append(f"{_CONFIG} contains an API key, which was not imported: {advice}")
     return notices
 
 
 def _index_json(rows: Sequence[Row], sides: Sequence[Row], edges: Sequence[Edge], now: datetime) -> bytes:
-    """Write `_index.json`, version 2."""
+    """Build `_index.json`, version 2."""
     relations: dict[str, list[dict[str, Any]]] = {}
     for side in sides:
         fields: dict[str, Any] = dict(relation_fields(relation_from(side)))
         if side["strength"] is not None:
-            # Numbers are texts in the front matter, and numbers in JSON.
+            # `relation_fields` writes numbers as text, for front matter; JSON needs a number.
             fields["strength"] = side["strength"]
         relations.setdefault(side["uuid"], []).append(fields)
     entries = {row["uuid"]: {**_entry(row), "relations": relations.get(row["uuid"], [])} for row in rows}
@@ -266,14 +271,14 @@ def _index_json(rows: Sequence[Row], sides: Sequence[Row], edges: Sequence[Edge]
 
 
 def _entry(row: Row) -> dict[str, Any]:
-    """Write a memory's front matter as JSON."""
+    """Build a memory's entry in `_index.json`."""
     names = ("title", "type", "tags", "importance", "confidence", "created", "updated", "path")
     times = {name: timestamp(from_micros(row[name])) for name in ("created", "updated")}
     return {**{name: row[name] for name in names}, "tags": json.loads(row["tags"]), **times}
 
 
 def _state_json(rows: Sequence[Row], now: datetime) -> bytes:
-    """Write `_state.json`."""
+    """Build `_state.json`."""
     entries = {
         row["uuid"]: {
             "access_count": row["count"] or 0,
@@ -286,5 +291,5 @@ def _state_json(rows: Sequence[Row], now: datetime) -> bytes:
 
 
 def _as_bytes(data: object) -> bytes:
-    """Write JSON for people and programs."""
+    """Encode JSON, indented."""
     return (json.dumps(data, ensure_ascii=False, indent=2) + "\n").encode()

@@ -1,4 +1,4 @@
-"""The operations on memories: store, read, update, delete, pin, merge. Each is one plan, done whole or not at all."""
+"""The operations on memories: store, get, update, pin, delete and merge. Each is done completely or not at all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LONGEST_TITLE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class MemoryFields:
-    """The fields of a memory as somebody gives them; None where nothing was said."""
+    """The fields of a memory as a caller gives them; None for those not given."""
 
     type: str | None = None
     title: str | None = None
@@ -46,14 +46,14 @@ class MemoryFields:
 
 
 def store(graph: OpenGraph, fields: MemoryFields, connect: bool | None = None) -> Stored:
-    """Keep a new memory, and draw relations to what is near it."""
+    """Store a new memory, and relate it to similar ones."""
     memory = new_memory(fields, graph.op.now)
     links: list[ChosenLink] = []
     trouble = None
     wants_edges = graph.options.auto_edges if connect is None else connect
     if wants_edges:
         try:
-            # Before the directory is taken, for a model may be slow; a failure never fails the store.
+            # Before the write lock is taken, because an embedding model may be slow. A failure never fails the store.
             links = links_for(graph, memory)
         except EverloomError as error:
             trouble = error.message
@@ -61,7 +61,7 @@ def store(graph: OpenGraph, fields: MemoryFields, connect: bool | None = None) -
 
 
 def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink], trouble: str | None = None) -> Stored:
-    """Write a new memory and the relations that were chosen for it; one that cannot be drawn never fails the store."""
+    """Write a new memory with its chosen relations; a relation that cannot be created never fails the store."""
     with sole_writer(graph):
         files = Changeset(graph.disk)
         memory = replace(memory, path=_free_path(files, memory, KINDS[memory.type].directory))
@@ -85,7 +85,7 @@ def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink], 
 
 
 def _draw(graph: OpenGraph, files: Changeset, memory: Memory, link: ChosenLink) -> AutoEdge:
-    """Draw a relation that was chosen for a memory."""
+    """Create a relation that was chosen for a new memory."""
     other = files.read(graph.row(link.other.id)["path"], Memory)
     one, two = (memory, other) if link.outgoing else (other, memory)
     edge = new_edge(files, one, link.type, two, link.strength, graph.op.now)
@@ -95,16 +95,17 @@ def _draw(graph: OpenGraph, files: Changeset, memory: Memory, link: ChosenLink) 
 
 
 def get(graph: OpenGraph, identity: str) -> Memory:
-    """Read a memory from its file, and count that it was read."""
+    """Read a memory from its file, and count the access."""
     row = graph.row(identity)
     try:
         memory = Changeset(graph.disk).read(row["path"], Memory)
     except UnreadableFile:
-        # The file was moved or mended since the last scan.
+        # The file may have been moved or repaired since the last scan.
         scan(graph)
         row = graph.row(identity)
         memory = Changeset(graph.disk).read(row["path"], Memory)
     op, item = graph.op, row["id"]
+    # Prepared as if the access below were counted already: reading an archived memory makes it active again.
     ready = prepare_revival(graph, [row], {row["uuid"]: ((row["count"] or 0) + 1, to_micros(op.now))})
     with op.write("graph.get") as transaction:
         count_access(transaction.unit, [item], transaction.at)
@@ -113,10 +114,10 @@ def get(graph: OpenGraph, identity: str) -> Memory:
 
 
 def update(graph: OpenGraph, identity: str, fields: MemoryFields) -> Changed:
-    """Change a memory; its edges learn of a new title, and another type moves its file."""
+    """Change a memory; a new title is copied to its edges, and a new type moves its file."""
     changes = _checked(fields)
     if not changes:
-        raise Rejected("there is nothing to change", hint="give at least one field")
+        raise Rejected("nothing to change was given", hint="give at least one field")
     with sole_writer(graph):
         files = Changeset(graph.disk)
         old = files.read(graph.row(identity)["path"], Memory)
@@ -129,7 +130,7 @@ def update(graph: OpenGraph, identity: str, fields: MemoryFields) -> Changed:
             for row in attached_to(graph, old.id)[0]:
                 title: dict[str, Any] = {"from_title" if row["from_uuid"] == old.id else "to_title": new.title}
                 files.put(replace(files.read(row["path"], Edge), **title))
-        # The vault has one folder for all types.
+        # In the vault, memories of all types share one folder.
         if new.type != old.type and not in_vault(old.path):
             new = _move(files, new, KINDS[new.type].directory)
         detail = {"id": new.id, "path": new.path, "changed": sorted(changes)}
@@ -152,7 +153,7 @@ def pin(graph: OpenGraph, identity: str, *, pinned: bool) -> Changed:
 
 
 def delete(graph: OpenGraph, identity: str) -> DeletedMemory:
-    """Remove a memory with its edges and the other sides of its relations."""
+    """Delete a memory, its edges, and the relations to it in other memories."""
     with sole_writer(graph):
         row = graph.row(identity)
         files = Changeset(graph.disk)
@@ -177,11 +178,11 @@ def delete(graph: OpenGraph, identity: str) -> DeletedMemory:
 
 
 def merge(graph: OpenGraph, keep: str, duplicate: str) -> MergedMemory:
-    """Fold one memory into another: text, tags, relations, accesses; the diary records it."""
+    """Merge one memory into another: text, tags, relations and accesses; the diary records it."""
     with sole_writer(graph):
         kept, leaving = graph.row(keep), graph.row(duplicate)
         if kept["uuid"] == leaving["uuid"]:
-            raise Rejected("a memory cannot be merged with itself", hint="name two different ones")
+            raise Rejected("a memory cannot be merged with itself", hint="name two different memories")
         files = Changeset(graph.disk)
         old = files.read(leaving["path"], Memory)
         merged = _fold(files.read(kept["path"], Memory), old, graph.op.now)
@@ -192,10 +193,10 @@ def merge(graph: OpenGraph, keep: str, duplicate: str) -> MergedMemory:
             title=f"Merged {old.title} into {merged.title}",
             type="merge",
             tags=merged.tags,
-            summary=f"{old.id} was folded into {merged.id}",
+            summary=f"{old.id} was merged into {merged.id}",
             memory_path=merged.path,
         )
-        # The diary is part of the plan: a merge that is not recorded did not happen.
+        # The diary entry is part of the same plan, because REFLECTION.md counts merges by these entries.
         changes = (*files.changes(), diary_entry(graph, episode))
         states = _joint_state(kept, leaving)
         detail = {"id": merged.id, "merged": old.id}
@@ -204,7 +205,7 @@ def merge(graph: OpenGraph, keep: str, duplicate: str) -> MergedMemory:
 
 
 def _reattach(graph: OpenGraph, files: Changeset, kept: Memory, leaving: Memory) -> int:
-    """Let the relations and edges of one memory belong to another."""
+    """Move the relations and edges of one memory to another."""
     edges, others = attached_to(graph, leaving.id)
     for other in others:
         if other["uuid"] not in (kept.id, leaving.id):
@@ -212,6 +213,7 @@ def _reattach(graph: OpenGraph, files: Changeset, kept: Memory, leaving: Memory)
     known = {(row["from_uuid"], row["type"], row["to_uuid"]) for row in attached_to(graph, kept.id)[0]}
     for row in edges:
         start, end = (kept.id if row[side] == leaving.id else row[side] for side in ("from_uuid", "to_uuid"))
+        # An edge between the two would become a loop, and one that the kept memory has already would be a duplicate.
         if start == end or (start, row["type"], end) in known:
             files.remove(row["path"])
             continue
@@ -223,7 +225,7 @@ def _reattach(graph: OpenGraph, files: Changeset, kept: Memory, leaving: Memory)
 
 
 def _joint_state(*rows: Row) -> dict[str, tuple[int, int]]:
-    """Add up the accesses of memories, for the first of them."""
+    """Add up the accesses of several memories for the first one."""
     accessed = [row for row in rows if row["count"]]
     if not accessed:
         return {}
@@ -231,11 +233,11 @@ def _joint_state(*rows: Row) -> dict[str, tuple[int, int]]:
 
 
 def _fold(kept: Memory, leaving: Memory, now: datetime) -> Memory:
-    """Add to a memory what another says more."""
+    """Add to a memory what another one has in addition."""
     content = kept.content
     if leaving.content and leaving.content not in content:
         content = f"{content}\n\n{leaving.content}".strip()
-    # A side of either that leads to the other would lead a memory to itself: `redirect` drops it.
+    # A relation between the two would lead from the memory to itself; `redirect` drops it.
     moved = redirect(replace(leaving, id=kept.id), kept.id, kept.id)
     whole = redirect(kept, leaving.id, kept.id)
     known = {side.key for side in whole.relations}
@@ -269,19 +271,20 @@ def _touched(memory: Memory, now: datetime, **changes: Any) -> Memory:
 
 
 def new_memory(fields: MemoryFields, now: datetime) -> Memory:
-    """Check what is to be stored and give it an id and its times."""
+    """Check the fields of a new memory, and give it an id and times."""
+    # Whole seconds, as the contract writes them: with microseconds the file would not match the memory that was stored.
     moment = now.replace(microsecond=0)
     return Memory(id=str(uuid4()), created=moment, updated=moment, **_checked(fields))
 
 
 def _checked(fields: MemoryFields) -> dict[str, Any]:
-    """Check the fields that were given; an empty title or text is refused, never written."""
+    """Check the fields that were given; an empty title or content is refused."""
     given = {name: getattr(fields, name) for name in _CHECKS}
     return {name: _CHECKS[name](value) for name, value in given.items() if value is not None}
 
 
 def _checked_title(title: object) -> str:
-    """Accept a title: one line, not empty."""
+    """Check a title: one line, not empty."""
     text = "".join(char if char.isprintable() else " " for char in checked(title, "the title", _LONGEST_TITLE))
     return checked(" ".join(text.split()), "the title")
 

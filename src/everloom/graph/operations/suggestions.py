@@ -1,4 +1,4 @@
-"""What the memories around one suggest: relations for a new memory, tags for one that lacks them. Changes nothing."""
+"""Suggests relations for a new memory, and tags for an existing one, from similar memories. Changes nothing."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.recall import list_living, recall
 from everloom.graph.results import Memory, MemoryBrief, SuggestedTags, TagCount
 
-# The contract: the nearest five are looked at, and at most three are linked.
+# The contract considers the five nearest memories, and links at most three.
 _NEAREST = 5
 _MOST = 3
-# Below this cosine two texts merely share a topic; used where nobody has calibrated the model.
+# Below this cosine two texts merely share a topic. Used for models that have no calibrated threshold.
 _LEAST_SIMILARITY = 0.4
 _CURES = frozenset({"solution", "fix", "configuration", "procedure", "workflow"})
 _ILLS = frozenset({"problem", "error"})
-# From what stands on something to what it may stand on.
+# For each type, the types that it may build on.
 _FOUNDATIONS: dict[str, frozenset[str]] = {
     "solution": frozenset({"decision", "code_pattern"}),
     "fix": frozenset({"solution", "decision", "code_pattern"}),
@@ -38,7 +38,7 @@ _Tagged = Sequence[Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class ChosenLink:
-    """A relation to be drawn; `outgoing` when it begins at the new memory."""
+    """A relation to create; `outgoing` if it starts at the new memory."""
 
     other: MemoryBrief
     type: str
@@ -47,13 +47,13 @@ class ChosenLink:
 
 
 def links_for(graph: OpenGraph, memory: Memory) -> list[ChosenLink]:
-    """Find what is near a memory that is to be stored, and choose its relations."""
+    """Find memories similar to a new one, and choose its relations."""
     near = recall(graph, " ".join([memory.title, *memory.tags]), limit=_NEAREST).memories
     return choose_links(memory.type, memory.tags, near, graph.op.embedding.chain.traits.recall_threshold)
 
 
 def list_tags(graph: OpenGraph, beside: str | None = None) -> list[TagCount]:
-    """Count the tags of living memories, or those that stand beside one."""
+    """Count the tags of memories that are not archived, or only those that occur with one tag."""
     tagged = [each.tags for each in list_living(graph)]
     return _count_tags([[other for other in tags if other != beside] for tags in tagged if beside in (None, *tags)])
 
@@ -77,7 +77,7 @@ def choose_links(
 ) -> list[ChosenLink]:
     """Choose the relations of a new memory among its neighbours, nearest first.
 
-    Filters first and counts then, so that neighbours which cannot be linked do not use up the places of others.
+    Filters before it counts, so that neighbours that cannot be linked do not take the place of others.
     """
     threshold = _LEAST_SIMILARITY if least is None else least
     found = []
@@ -91,14 +91,14 @@ def choose_links(
 
 
 def _is_close(other: MemoryBrief, tags: Sequence[str], threshold: float) -> bool:
-    """Say whether a neighbour is near enough; one that only words found must share a tag."""
+    """Check whether a neighbour is similar enough; one that was found only by words must share a tag."""
     if other.similarity is None:
         return bool(set(tags) & set(other.tags))
     return other.similarity >= threshold
 
 
 def _relation_between(new: str, old: str) -> tuple[str, bool]:
-    """Name the relation of two types and say whether it begins at the new one."""
+    """Choose the relation between two types, and whether it starts at the new memory."""
     if new in _CURES and old in _ILLS:
         return "SOLVES", True
     if old in _CURES and new in _ILLS:
@@ -111,7 +111,7 @@ def _relation_between(new: str, old: str) -> tuple[str, bool]:
 
 
 def _count_tags(tagged: _Tagged) -> list[TagCount]:
-    """Count each tag, commonest first."""
+    """Count each tag, most frequent first."""
     return _ranked(Counter(tag for tags in tagged for tag in set(tags)))
 
 
@@ -120,7 +120,7 @@ def _ranked(counts: Mapping[str, int]) -> list[TagCount]:
 
 
 def tag_pairs(tagged: _Tagged) -> list[tuple[tuple[str, str], list[int]]]:
-    """Find the tags that go together, commonest pair first, each with the places of the memories."""
+    """Find pairs of tags that occur together, most frequent first, each with the positions of its memories."""
     found: dict[tuple[str, str], list[int]] = {}
     for place, tags in enumerate(tagged):
         for pair in combinations(sorted(set(tags)), 2):
@@ -129,7 +129,7 @@ def tag_pairs(tagged: _Tagged) -> list[tuple[tuple[str, str], list[int]]]:
 
 
 def tags_across(tagged: _Tagged, projects: Iterable[str]) -> list[tuple[str, list[TagCount]]]:
-    """Find the tags that at least two projects share, widest first."""
+    """Find the tags that at least two projects share, most projects first."""
     known = set(projects)
     spans: dict[str, Counter[str]] = {}
     for tags in tagged:
@@ -147,7 +147,7 @@ def suggest_tags(
     near: Iterable[tuple[Sequence[str], float]],
     common: Iterable[str],
 ) -> list[str]:
-    """Suggest tags for a memory: those of its neighbours, and known tags that its text names."""
+    """Suggest tags for a memory: those of its neighbours, and known tags that occur in its text."""
     votes: Counter[str] = Counter()
     weights: dict[str, float] = {}
     for tags, similarity in near:
@@ -159,6 +159,6 @@ def suggest_tags(
         if tag.lower() in words:
             weights[tag] = weights.get(tag, 0.0) + 1.0
             votes[tag] += 2
-    # One neighbour alone is an accident; a tag that the text itself names counts for two.
+    # A tag of a single neighbour may be a coincidence, so two votes are needed; a tag that occurs in the text has two.
     fit = [tag for tag in weights if tag not in own and votes[tag] >= 2]
     return sorted(fit, key=lambda tag: (-weights[tag], tag))[:_MOST_SUGGESTED]

@@ -1,5 +1,5 @@
-"""The pages that a graph writes about itself: CORE.md, REFLECTION.md, the diary, and insights.
+"""The pages that a graph generates: CORE.md, REFLECTION.md, the diary and insights.
 
-Owns what stands on a page. Refuses to know how a page reaches the disk. Exports nothing: each verb loads the module
+Owns the contents of the pages. Refuses to know how a file is written. Exports nothing: each verb imports the module
 that it needs.
 """

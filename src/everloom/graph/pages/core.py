@@ -1,4 +1,4 @@
-"""CORE.md: what is most alive, on one page of bounded size; and how a generated page reaches the disk."""
+"""CORE.md, the most active memories on one page of limited size; and writing of generated pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from everloom.graph.kinds import CORE
 from everloom.graph.results import Page
 from everloom.store import Row, value_from
 
-# These numbers and sections are the contract's: agents are given this page to read.
+# Numbers, sections and wording are the contract's: agents are given this page to read.
 BUDGET = 12_000
 _LEAST = 0.2
 _MOST = 15
@@ -32,7 +32,7 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """A memory that may stand on a page."""
+    """A memory that may be listed on a page."""
 
     type: str
     title: str
@@ -54,32 +54,33 @@ def write_core(graph: OpenGraph) -> Page:
 
 
 def entry_from(row: Row, now: datetime, text: str = "") -> PageEntry:
-    """Read an entry from a memory's row."""
+    """Convert a memory's row to an entry."""
     facts = {"tags": json.loads(row["tags"]), "strength": strength_of(row, now), "accesses": row["count"] or 0}
     return value_from(PageEntry, row, **facts, text=text)
 
 
 def write_page(graph: OpenGraph, path: str, text: str, operation: str, statement: str) -> Page:
-    """Write a page if it says something new, and record that it was refreshed."""
+    """Write a page if its text changed, and record that it was refreshed."""
     notices: tuple[str, ...] = ()
     with sole_writer(graph):
         before, data = graph.disk.read(path), text.encode()
         if before != data:
             change = Put.of(path, before, data)
             notices = execute(graph, FilePlan(operation, f"{operation}: refresh {path}", (change,)))
+    # Recorded even if nothing changed: the daily task is due until this time is of today.
     with graph.op.write(f"graph.{operation}") as transaction:
         transaction.unit.run(statement, id=graph.id, at=to_micros(transaction.at))
     return Page(path=path, text=text, is_new=before != data, notices=notices)
 
 
 def read_page(graph: OpenGraph, path: str) -> Page | None:
-    """Read a page as it is."""
+    """Read a page as it was last written."""
     data = graph.disk.read(path)
     return None if data is None else Page(path=path, text=data.decode("utf-8", "replace"), is_new=False)
 
 
 def render_core(candidates: Sequence[PageEntry], today: datetime) -> str:
-    """Write the page: by strength inside each section, the weakest left out until it fits."""
+    """Build the page: each section ordered by strength, the weakest entries left out until it fits."""
     alive = [each for each in candidates if each.strength >= _LEAST]
     chosen = {title: _strongest(alive, types) for title, types in _SECTIONS.items()}
     head = (
@@ -98,24 +99,24 @@ def render_core(candidates: Sequence[PageEntry], today: datetime) -> str:
 
 
 def _strongest(alive: Sequence[PageEntry], types: Sequence[str]) -> list[PageEntry]:
-    """Choose a section's entries."""
+    """Choose the entries of a section."""
     fit = [each for each in alive if each.type in types]
     return sorted(fit, key=lambda each: (-each.strength, each.title))[:_MOST]
 
 
 def _render(head: str, chosen: dict[str, list[PageEntry]]) -> str:
-    """Write the sections under their head."""
+    """Join the header and the sections."""
     sections = (f"\n## {title}\n" + "".join(_line(each) for each in kept) for title, kept in chosen.items())
     return head + "".join(sections)
 
 
 def _line(each: PageEntry) -> str:
-    """Write one line: the title as a link, and the tags."""
+    """Format one entry: the title as a link, and the tags."""
     tags = f" ({', '.join(each.tags)})" if each.tags else ""
     return f"- {link(each.title, each.path)}{tags}\n"
 
 
 def link(title: str, path: str) -> str:
-    """Write a link that no title can break out of."""
+    """Format a link, with the title escaped."""
     safe = " ".join(title.split()).replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
     return f"[{safe}]({quote(path, safe='/')})"

@@ -1,4 +1,4 @@
-"""The diary of a graph: one file a day, one entry for each thing that happened, only ever added to."""
+"""The diary of a graph: one append-only file per day, with one entry per event."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from everloom.graph.results import NotedEpisode
 from everloom.kernel.texts import checked
 
 _ENTRY = re.compile(r"^## ", re.MULTILINE)
-# A merge is known by its title or by its type.
+# The contract counts merges in the diary but does not say how an entry marks one, so either title or type will do.
 _MERGE = re.compile(r"\A\d\d:\d\d - merged?\b|^- \*\*Type:\*\* merge\b", re.IGNORECASE | re.MULTILINE)
 _HEADING = re.compile(r"^\s*#+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    """Something that happened, to be _render down."""
+    """An event to record in the diary."""
 
     title: str
     type: str = ""
@@ -44,6 +44,7 @@ def add_episode(graph: OpenGraph, episode: Episode) -> NotedEpisode:
 
 def diary_entry(graph: OpenGraph, episode: Episode) -> Append:
     """Plan an entry in today's file."""
+    # An append, never a rewrite: text that a person adds to the file in the meantime is safe.
     at = graph.op.local()
     path = f"{EPISODES}/{at:%Y-%m-%d}.md"
     before = graph.disk.read(path) or b""
@@ -61,7 +62,7 @@ def merges_so_far(graph: OpenGraph) -> int:
 
 
 def _render(episode: Episode, at: datetime, *, is_first: bool) -> str:
-    """Write an entry, and before the first of a day its heading."""
+    """Format an entry; the first of a day is preceded by the day's heading."""
     facts = [
         ("Type", episode.type),
         ("Tags", ", ".join(episode.tags)),
@@ -75,7 +76,7 @@ def _render(episode: Episode, at: datetime, *, is_first: bool) -> str:
 
 
 def _link_to(path: str) -> str:
-    """Link from a day's file to a memory."""
+    """Format a link from a diary file to a memory."""
     stem = path.rsplit("/", 1)[-1].removesuffix(".md")
     name = stem.rsplit("-", 1)[0] if "-" in stem else stem
     return f"[{name}](../{quote(path, safe='/')})"

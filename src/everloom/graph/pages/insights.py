@@ -1,7 +1,7 @@
-"""Reflecting: what belongs together, what it means, and what is missing.
+"""Reflection: groups similar memories, derives insights, and suggests missing tags and relations.
 
-Groups of similar memories become insights: written when there is a language model, proposed when there is none. Memory
-text reaches the model as quoted data, never as instruction.
+With a language model, insights are written and stored; without one, they are only proposed. The model receives the text
+of memories as quoted data, never as instructions.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from everloom.graph.pages.reflection import write_reflection
 from everloom.graph.results import InsightProposal, MemoryBrief, Reflected
 from everloom.models.ask import Passage, Question, Thinker
 
-# Every two are compared: three hundred make 45,000 pairs.
+# Every pair is compared: 300 memories already make 45,000 pairs.
 _LOOKED_AT = 300
 _LEAST_GROUP = 3
 _MOST_INSIGHTS = 5
 _MOST_SOURCES = 12
-# The cosine from which two memories are alike, where nobody has calibrated the model.
+# The cosine from which two memories count as similar. Used for models that have no calibrated threshold.
 _ALIKE = 0.55
 _SHARED_TAGS = 2
 
@@ -45,7 +45,7 @@ _Pair = tuple[str, str]
 
 
 class InsightReply(BaseModel):
-    """What a language model makes of a group of memories."""
+    """The insight that a language model writes for a group of memories."""
 
     title: str = Field(min_length=1, max_length=200)
     content: str = Field(min_length=1, max_length=4_000)
@@ -53,7 +53,7 @@ class InsightReply(BaseModel):
 
 
 def reflect(graph: OpenGraph, *, dry_run: bool = False) -> Reflected:
-    """Look for groups among the newest memories, write or propose insights, and note it in the diary."""
+    """Find groups among the newest memories, store or propose insights, and record it in the diary."""
     looked_at = [each for each in list_memories(graph, limit=_LOOKED_AT) if each.type != "insight"]
     similar = _similar(graph, looked_at)
     by_id = {each.id: each for each in looked_at}
@@ -73,7 +73,7 @@ def reflect(graph: OpenGraph, *, dry_run: bool = False) -> Reflected:
 
 
 def _similar(graph: OpenGraph, memories: Sequence[MemoryBrief]) -> dict[_Pair, float]:
-    """Compare every two memories by their vectors; without vectors, shared tags decide."""
+    """Compare every pair of memories by their vectors, or by shared tags if one has no vector."""
     embedding = graph.op.embedding
     calibrated = embedding.chain.traits.cluster_threshold
     alike = _ALIKE if calibrated is None else calibrated
@@ -94,7 +94,7 @@ def _pair(one: MemoryBrief, other: MemoryBrief) -> _Pair:
 
 
 def _joined(graph: OpenGraph) -> tuple[set[frozenset[str]], list[set[str]]]:
-    """Find which memories are joined already, and what each insight builds on."""
+    """Find which memories are already related, and which memories each insight builds on."""
     with graph.op.read() as unit:
         sides = unit.all("graph.relation_all", graph=graph.id)
         kinds = {row["uuid"]: row["type"] for row in unit.all("graph.memory_all", graph=graph.id)}
@@ -143,13 +143,13 @@ def _noted(graph: OpenGraph, result: Reflected) -> Reflected:
 
 
 def _is_covered(group: Sequence[MemoryBrief], insights: Sequence[AbstractSet[str]]) -> bool:
-    """Say whether an insight already builds on all of a group, or on as many as one can."""
+    """Check whether an insight already builds on a whole group, or on as many of it as an insight can."""
     members = {each.id for each in group}
     return any(len(members & sources) >= min(len(members), _MOST_SOURCES) for sources in insights)
 
 
 def _propose(group: Sequence[MemoryBrief]) -> InsightProposal:
-    """Propose an insight from titles and tags alone."""
+    """Propose an insight from titles and tags only."""
     tags = _common_tags(group)
     theme = " + ".join(tags[:2]) or group[0].type.replace("_", " ")
     content = "\n".join([f"{len(group)} memories resemble each other:", *(f"- {each.title}" for each in group)])
@@ -158,7 +158,7 @@ def _propose(group: Sequence[MemoryBrief]) -> InsightProposal:
 
 
 def _question_about(group: Sequence[MemoryBrief]) -> Question:
-    """Ask what holds across a group of memories."""
+    """Build the question about a group of memories."""
     rows = [{"type": each.type, "title": each.title, "tags": each.tags, "text": each.preview} for each in group]
     memories = json.dumps(rows[:_MOST_SOURCES], ensure_ascii=False, indent=1)
     return Question(purpose="reflect", task=_TASK, passages=(Passage(memories),))
@@ -171,7 +171,7 @@ def _common_tags(group: Sequence[MemoryBrief]) -> tuple[str, ...]:
 
 
 def _missing_tags(found: Sequence[Sequence[MemoryBrief]]) -> dict[str, tuple[str, ...]]:
-    """Suggest to each memory the tags that its group has and it has not."""
+    """Suggest to each memory the common tags of its group that it lacks."""
     suggestions = {}
     for group in found:
         common = _common_tags(group)
@@ -184,7 +184,7 @@ def _missing_tags(found: Sequence[Sequence[MemoryBrief]]) -> dict[str, tuple[str
 def _missing_edges(
     found: Sequence[Sequence[MemoryBrief]], similar: Mapping[_Pair, float], joined: AbstractSet[frozenset[str]]
 ) -> tuple[tuple[str, str, float], ...]:
-    """Suggest relations between members of a group that have none."""
+    """Suggest relations between similar members of a group that have none."""
     open_pairs = [
         (one.id, other.id, similar[key])
         for group in found
@@ -195,8 +195,8 @@ def _missing_edges(
 
 
 def groups(members: Sequence[str], pairs: Iterable[_Pair], least: int) -> list[list[str]]:
-    """Gather members that are alike, directly or through others; largest group first, members in their order."""
-    # Union-find: each member points towards the one that stands for its group, and paths are halved on the way.
+    """Group members that are similar, directly or through others; largest group first, members in order."""
+    # Union-find: each member points to another of its group, up to the root, and each search halves the path.
     parent = {member: member for member in members}
 
     def root(member: str) -> str:

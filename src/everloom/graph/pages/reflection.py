@@ -1,4 +1,4 @@
-"""REFLECTION.md: themes, patterns across projects, what is read most, insights, merges."""
+"""REFLECTION.md: themes, patterns across projects, most accessed memories, insights, merges."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from everloom.graph.pages.core import PageEntry, entry_from, link, write_page
 from everloom.graph.pages.episodes import merges_so_far
 from everloom.graph.results import Page
 
+# The contract's limits; it sets none for insights and patterns.
 _THEMES, _EXAMPLES, _TOP, _INSIGHTS, _PATTERNS = 8, 3, 10, 10, 15
 _PREVIEW, _TITLE = 80, 40
 
@@ -40,7 +41,7 @@ def render_reflection(
     reflections: int,
     merges: int,
 ) -> str:
-    """Write the page with its five sections."""
+    """Build the page with its five sections."""
     last = "never" if last_reflection is None else f"{last_reflection:%Y-%m-%d}"
     head = f"> Last updated: {today:%Y-%m-%d} | Last reflection: {last} | Total reflections: {reflections}"
     sections = [
@@ -54,12 +55,12 @@ def render_reflection(
 
 
 def _section(title: str, intro: str, lines: Sequence[str]) -> str:
-    """Write one section."""
+    """Format one section."""
     return f"\n## {title}\n" + (f"{intro}\n" if intro else "") + "\n" + "".join(f"{line}\n" for line in lines)
 
 
 def _themes(memories: Sequence[PageEntry]) -> list[str]:
-    """Write the commonest pairs of tags, each with some titles."""
+    """List the most frequent pairs of tags, each with some titles."""
     found = [each for each in tag_pairs([memory.tags for memory in memories]) if len(each[1]) > 1][:_THEMES]
     lines = []
     for (one, other), places in found:
@@ -69,7 +70,7 @@ def _themes(memories: Sequence[PageEntry]) -> list[str]:
 
 
 def _patterns(memories: Sequence[PageEntry], projects: Sequence[str]) -> list[str]:
-    """Write the tags that several projects share."""
+    """List the tags that several projects share."""
     found = tags_across([memory.tags for memory in memories], projects)[:_PATTERNS]
     return [
         f"- **{tag}**: appears in {', '.join(f'{each.tag} ({each.count})' for each in counts)}" for tag, counts in found
@@ -77,18 +78,18 @@ def _patterns(memories: Sequence[PageEntry], projects: Sequence[str]) -> list[st
 
 
 def _most_accessed(memories: Sequence[PageEntry]) -> list[str]:
-    """Write what was read most."""
+    """List the most accessed memories."""
     top = sorted((each for each in memories if each.accesses), key=lambda each: (-each.accesses, each.title))[:_TOP]
     return [f"{place}. {link(each.title, each.path)} - {each.accesses} accesses" for place, each in enumerate(top, 1)]
 
 
 def _insights(memories: Sequence[PageEntry]) -> list[str]:
-    """Write the newest insights."""
+    """List the newest insights."""
     found = sorted((each for each in memories if each.type == "insight"), key=lambda each: each.created, reverse=True)
     return [f"- {link(each.title, each.path)} - {_shorten(each.text, _PREVIEW)}" for each in found[:_INSIGHTS]]
 
 
 def _shorten(text: str, most: int) -> str:
-    """Write the beginning of a text on one line."""
+    """Shorten a text to one line."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[:most].rstrip()}..."
