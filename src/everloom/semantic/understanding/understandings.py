@@ -366,9 +366,7 @@ def describe_session(
     """Write a session's note in place of the one it has."""
     label = session_id if session_id is not None else op.session
     if label is None:
-        raise Rejected(
-            "there is no session to describe", hint="name one, or open the workspace with a session label label"
-        )
+        raise Rejected("there is no session to describe", hint="name one, or open the workspace with a session label")
     title, version = arguments.summary(summary), arguments.version(expected)
     text = title if content is None else checked(content, "the content")
     prepared = prepare_text(op, text, title)
