@@ -463,7 +463,7 @@ def test_only_the_same_session_takes_back_and_only_until_the_generation_moves_on
     assert answer.deleted == (slip.id, linked.id)
     assert {each.id: each.reason for each in answer.rejected} == {
         foreign.id: "session mismatch",
-        cited.id: f"understanding {understanding.id} rests on it",
+        cited.id: f"understanding {understanding.id} is based on it",
         understanding.id: "not an observation but an understanding",
         10**9: "not found",
     }

@@ -1,8 +1,8 @@
 """Semantic memory: what is known, and why.
 
-Owns subjects, observations, understandings, sessions as this faculty sees them, and consolidation. Refuses to know
-models, surfaces and the other faculties. `Semantic` is the way in; `results` holds what it answers. Light: the rooms
-(`evidence`, `understanding`, `consolidation`, `recall`) are loaded when a verb is called.
+Owns subjects, observations, understandings, the semantic state of sessions, and consolidation. Refuses to know models,
+surfaces and the other faculties. `Semantic` is the entry point; `results` holds its result types. Cheap to import: the
+rooms (`evidence`, `understanding`, `consolidation`, `recall`) are loaded when a verb is called.
 """
 
 from everloom.semantic.arguments import Lesson, NewObservation, NewSubject

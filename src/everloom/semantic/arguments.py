@@ -1,4 +1,4 @@
-"""What callers hand in, and what of it is accepted: checked before anything is read or written. Pure, and light."""
+"""Argument types and their checks, run before anything is read or written. Pure, and cheap to import."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSubject:
-    """A subject to be made."""
+    """A subject to create."""
 
     name: str
     summary: str | None = None
@@ -42,7 +42,7 @@ class NewSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewObservation:
-    """An observation to be kept."""
+    """An observation to store."""
 
     subject_names: Sequence[str]
     content: str
@@ -54,14 +54,14 @@ class NewObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """Something to learn: a new observation, one that no longer holds, or the first in place of the second."""
+    """Something to learn: a new observation, an old one that no longer holds, or a new one that replaces an old one."""
 
     observation: NewObservation | None = None
     instead_of: int | None = None
 
 
 def one_id(value: object, what: str = "the id") -> int:
-    """Accept an id."""
+    """Check an id."""
     # A bool is an int in Python, and nobody means the item with the id 1 by `True`.
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _LARGEST_ID:
         raise Rejected(f"{what} must be a positive whole number, not {value!r}")
@@ -69,14 +69,14 @@ def one_id(value: object, what: str = "the id") -> int:
 
 
 def ids(values: Sequence[int] | None, what: str, *, least: int = 0) -> tuple[int, ...]:
-    """Accept ids, each once, in order."""
+    """Check ids, and drop repeated ones."""
     return tuple(
         dict.fromkeys(one_id(value, what) for value in checked_list(values or (), what, MOST_IDS, least=least))
     )
 
 
 def limit(value: object, most: int = 1000) -> int:
-    """Accept how many answers are wanted."""
+    """Check a maximum number of results."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise Rejected(
             f"the limit must be a whole number from 1 to {most:,}, not {value!r}", hint=f"ask for 1 to {most}"
@@ -85,28 +85,29 @@ def limit(value: object, most: int = 1000) -> int:
 
 
 def share(value: object, what: str) -> float:
-    """Accept a number from 0 to 1."""
+    """Check a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
         raise Rejected(f"{what} must be a number from 0 to 1, not {value!r}")
     return float(value)
 
 
 def summary(text: object, what: str = "the summary") -> str:
-    """Accept a summary."""
+    """Check a summary."""
     return checked(text, what, LONGEST_SUMMARY).strip()
 
 
 def optional(text: object, what: str, longest: int = _LONGEST_REASON) -> str | None:
-    """Accept a text or nothing."""
+    """Check a text that may be missing."""
     return None if text is None else checked(text, what, longest).strip()
 
 
 def instant(value: object, what: str) -> datetime:
-    """Accept an aware time."""
+    """Check a time that has a zone, and convert it to UTC."""
     if not isinstance(value, datetime):
         raise Rejected(f"{what} must be a time, not {type(value).__name__}")
     if value.tzinfo is None:
         raise Rejected(f"{what} {value.isoformat()} has no time zone", hint="add an offset such as +00:00")
+    # `datetime.min` and `max` are valid times, but another offset pushes them out of the range of years.
     try:
         return value.astimezone(UTC)
     except OverflowError as error:
@@ -114,14 +115,15 @@ def instant(value: object, what: str) -> datetime:
 
 
 def hours(value: object) -> float:
-    """Accept a span in hours."""
+    """Check a number of hours."""
+    # The upper bound is a century; far beyond it, the subtraction from now overflows.
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1e6:
-        raise Rejected(f"cannot look back {value!r} hours", hint="give a positive number")
+        raise Rejected(f"cannot look back {value!r} hours", hint="give a positive number, at most a million")
     return float(value)
 
 
 def version(value: object) -> int | None:
-    """Accept an expected version or nothing."""
+    """Check an expected version that may be missing."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:

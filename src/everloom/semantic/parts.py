@@ -1,4 +1,4 @@
-"""What answers are made of: the smaller shapes of the contract. Values only."""
+"""The smaller value types that results are made of, as the contract defines them. Values only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarSubject:
-    """A subject that was just made, and an existing one that it may be another name of."""
+    """A subject that was just created, and an existing one that may be the same thing."""
 
     name: str
     similar_to: str
@@ -34,7 +34,7 @@ class SimilarSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedId:
-    """An id that was left alone, and why."""
+    """An id that was not deleted, and the reason."""
 
     id: int
     reason: str
@@ -42,7 +42,7 @@ class RejectedId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BriefObservation:
-    """One piece of evidence, as lists show it."""
+    """An observation, as lists show it."""
 
     id: int
     content: str
@@ -60,7 +60,7 @@ class StructuralPointer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BriefUnderstanding(StructuralPointer):
-    """A pointer to any understanding, and how old that is."""
+    """A pointer to an understanding of any kind, with its generation and version."""
 
     generation: int
     version: int
@@ -76,14 +76,14 @@ class BriefSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectHead(BriefSubject):
-    """A subject as answers about it begin."""
+    """A subject with its tags, at the head of a result about it."""
 
     tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brought:
-    """One thing that came to mind."""
+    """One observation or understanding that `bring_to_mind` found."""
 
     id: int
     source: Source
@@ -167,7 +167,7 @@ class SubjectNeighbor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationshipUnderstanding:
-    """What two subjects mean in relation to each other, with the chain that it came from."""
+    """The understanding of how two subjects relate, with the chain of understandings it superseded."""
 
     id: int
     content: str
@@ -178,7 +178,7 @@ class RelationshipUnderstanding:
     session_id: str | None
     created_at: datetime
     source_observation_ids: tuple[int, ...]
-    # The whole chain, the latest first.
+    # The whole chain, newest first.
     supersedes: tuple[int, ...]
     linked_observations: tuple[BriefObservation, ...] = ()
 
@@ -192,7 +192,7 @@ class OtherUnderstanding(StructuralPointer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionObservation:
-    """What was observed in a session, in order."""
+    """One observation of a session."""
 
     id: int
     content: str
@@ -204,7 +204,7 @@ class SessionObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrientationDocument:
-    """Where things stand; it may be dropped."""
+    """The orientation: where things stand. A client may drop it when its context is compacted."""
 
     id: int
     content: str
@@ -215,16 +215,16 @@ class OrientationDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriticalDocument(OrientationDocument):
-    """The soul or the protocol, with the note that asks to keep it."""
+    """The soul or the protocol, with a note that asks the client to keep it through a compaction."""
 
     compaction_note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentActivity:
-    """What changed since the last consolidation, or since the workspace began."""
+    """The subjects that changed since the last consolidation."""
 
-    # When the last consolidation ended, or when the workspace began.
+    # When the last consolidation ended; in a workspace that had none, when it was created.
     since: datetime
     subjects_with_new_observations: tuple[str, ...]
     subjects_with_new_understandings: tuple[str, ...]
@@ -232,7 +232,7 @@ class RecentActivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoulHint:
-    """A sign that the soul drifts."""
+    """A sign that the soul is drifting."""
 
     sign: Literal["rules", "tactics", "growth"]
     message: str

@@ -1,6 +1,6 @@
-"""What the verbs answer: the contract's shapes as frozen values, field by field. `parts.py` has what they are made of.
+"""The results of the verbs, field by field as the contract defines them. Their smaller parts are in `parts.py`.
 
-Values only. Times are aware and in UTC; a session is named by its client's label.
+Values only. Times are aware and in UTC; a session is identified by its client's label.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from everloom.semantic.arguments import UnderstandingKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """An observation that was kept, or that was known already."""
+    """An observation that was stored, or that was stored already."""
 
     id: int
     content: str
     subject_names: tuple[str, ...]
     subjects_created: tuple[str, ...]
-    # The text was known: its old id is told, and only new subjects and links were added.
+    # The text was stored before: `id` is the old one, and only new subjects and links were added.
     duplicate: bool
     similar_subjects: tuple[parts.SimilarSubject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered(Added):
-    """What `remember` answers."""
+    """The result of `remember`."""
 
     workspace_activity: parts.WorkspaceActivity = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedObservations:
-    """What `delete_observations` answers."""
+    """The result of `delete_observations`."""
 
     deleted: tuple[int, ...]
     rejected: tuple[parts.RejectedId, ...]
@@ -43,7 +43,7 @@ class DeletedObservations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learnt:
-    """What became of a lesson: what is kept now, and what it took the place of."""
+    """The outcome of a lesson: the observation that was stored, and the one that was superseded."""
 
     added: Added | None
     superseded: int | None
@@ -51,7 +51,7 @@ class Learnt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One piece of evidence, whole."""
+    """One observation, with all its fields."""
 
     id: int
     content: str
@@ -70,7 +70,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understanding:
-    """One synthesis, whole: what it says, what it rests on, and what was linked to it since."""
+    """One understanding, with its text, its sources and the observations that were linked to it since."""
 
     id: int
     kind: UnderstandingKind
@@ -79,7 +79,7 @@ class Understanding:
     summary: str
     generation: int
     version: int
-    # How far its writer had read. What has a larger id is new to it, however old the events are.
+    # The last id that its writer had read. Anything with a larger id is new to it, however old the events are.
     seen_through_id: int
     superseded_by: int | None
     reason: str | None
@@ -87,14 +87,15 @@ class Understanding:
     updated_at: datetime
     session_id: str | None
     model_tier: str | None
-    # What it rests on, inherited from what it supersedes; and what was linked since, which nobody has read into it yet.
+    # The sources include those of everything it superseded. Linked observations came later: its text does not reflect
+    # them until somebody revises it.
     source_observation_ids: tuple[int, ...]
     linked_observations: tuple[parts.BriefObservation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedUnderstanding:
-    """What `create_understanding` answers."""
+    """The result of `create_understanding`."""
 
     id: int
     subject_names: tuple[str, ...]
@@ -106,7 +107,7 @@ class CreatedUnderstanding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdatedUnderstanding:
-    """What `update_understanding` answers."""
+    """The result of `update_understanding`."""
 
     old_understanding_id: int
     new_understanding_id: int
@@ -117,7 +118,7 @@ class UpdatedUnderstanding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructuralUnderstanding:
-    """What `set_structural_understanding` answers."""
+    """The result of `set_structural_understanding`."""
 
     subject_name: str
     understanding_id: int
@@ -127,7 +128,7 @@ class StructuralUnderstanding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedSubject:
-    """One subject that was made."""
+    """One subject that was created."""
 
     id: int
     name: str
@@ -153,14 +154,14 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SemanticHit:
-    """What `search` and `query_observations` find."""
+    """One hit of `search` or `query_observations`."""
 
     id: int
     kind: parts.Source
     subject_names: tuple[str, ...]
     summary: str | None
     matched_content: str
-    # The point of view whose vector came nearest; None when it was found by words.
+    # The perspective whose vector was nearest; None when the hit was found by its words.
     matched_perspective: str | None
     score: float
     generation: int
@@ -174,10 +175,10 @@ class SemanticHit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BroughtToMind:
-    """What `bring_to_mind` answers."""
+    """The result of `bring_to_mind`."""
 
     compaction_note: str
-    # Worth keeping: given back with the next call, it says that the client still knows what it was shown.
+    # Passed back with the next call, it proves that the client's context still holds what it was shown.
     heartbeat_token: int
     compaction_detected: bool
     compaction_reason: parts.CompactionReason | None
@@ -188,7 +189,7 @@ class BroughtToMind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionRecall:
-    """What `recall` answers to a question."""
+    """The result of `recall` for a question."""
 
     best_answer: parts.BestAnswer | None
     supporting: tuple[parts.Supporting, ...]
@@ -199,7 +200,7 @@ class QuestionRecall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectRecall:
-    """What `recall` answers to a subject's name."""
+    """The result of `recall` for a subject's name."""
 
     subject: parts.SubjectHead
     single_subject_understanding: parts.SubjectUnderstanding | None
@@ -213,7 +214,7 @@ Recall = QuestionRecall | SubjectRecall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenReset:
-    """What `reset_seen` answers."""
+    """The result of `reset_seen`."""
 
     cleared: int
     workspace_activity: parts.WorkspaceActivity = None
@@ -221,7 +222,7 @@ class SeenReset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighborhood:
-    """What `open_around` answers."""
+    """The result of `open_around`."""
 
     subject: parts.SubjectHead
     neighbors: tuple[parts.SubjectNeighbor, ...]
@@ -230,7 +231,7 @@ class Neighborhood:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intersection:
-    """What `open_intersection` answers; `intersection_size` counts what is left off the list, too."""
+    """The result of `open_intersection`; `intersection_size` also counts what the limit cut off."""
 
     subject_a: parts.BriefSubject
     subject_b: parts.BriefSubject
@@ -243,7 +244,7 @@ class Intersection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectPair:
-    """Two subjects that may be one, or that share more than was written down."""
+    """Two subjects that may be the same, or that share more than anybody has written about."""
 
     subject_a: str
     subject_b: str
@@ -253,7 +254,7 @@ class SubjectPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedSubjects:
-    """What `merge_subjects` answers."""
+    """The result of `merge_subjects`."""
 
     primary: str
     duplicate: str
@@ -268,7 +269,7 @@ class MergedSubjects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marked:
-    """What `mark_useful` and `mark_questionable` answer."""
+    """The result of `mark_useful` and `mark_questionable`."""
 
     id: int
     kind: parts.Source
@@ -281,7 +282,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSummary:
-    """A conversation on the time axis."""
+    """A session, as lists show it."""
 
     session_id: str
     started_at: datetime
@@ -293,7 +294,7 @@ class SessionSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStory:
-    """What `what_happened` answers."""
+    """The result of `what_happened`."""
 
     session: SessionSummary
     content: str | None
@@ -302,7 +303,7 @@ class SessionStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedSession:
-    """What `describe_session` answers."""
+    """The result of `describe_session`."""
 
     session_id: str
     understanding_id: int
@@ -313,30 +314,30 @@ class DescribedSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orientation:
-    """What `orient` answers: who you are, how you work, where you are."""
+    """The result of `orient`: who you are, how you work, where things stand."""
 
     soul: parts.CriticalDocument
     protocol: parts.CriticalDocument
     orientation: parts.OrientationDocument
-    # Subjects and intersections with something new; nothing is lost while they wait, but recall is poorer.
+    # Subjects and intersections with something new. Nothing is lost while they wait, but recall has no synthesis of it.
     pending_consolidation_count: int
     recent_activity: parts.RecentActivity | None
     current_time: str
     this_session: SessionSummary | None
     recent_sessions: tuple[SessionSummary, ...]
-    # What is not as it should be, for whoever can mend it.
+    # Problems that a person or an agent can fix.
     notices: tuple[str, ...] = ()
     workspace_activity: parts.WorkspaceActivity = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SemanticStats:
-    """What `get_stats` answers."""
+    """The result of `get_stats`."""
 
     subject_count: int
     observation_count: int
     understanding_count: int
-    # The share of documents that the preferred model has embedded; None while there are none.
+    # The share of documents that the preferred model has embedded; None while there are no documents.
     embedding_coverage: float | None
     current_generation: int
     consolidation_open: bool

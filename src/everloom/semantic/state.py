@@ -1,7 +1,7 @@
-"""Where a workspace and a session stand: documents, generation, clock; what was shown, and what others wrote meanwhile.
+"""The state of a workspace (documents, generation, clock) and of a session (what it was shown, what others wrote).
 
-Also the few readers of rows that every room shares. Refuses to know what is remembered. The clock of semantic memory is
-the global id: ids grow in commit order inside a workspace, so that "later" never depends on anybody's wall clock.
+Also the few row readers that every room shares. Refuses to know what is remembered. The clock of semantic memory is the
+item id: ids grow in commit order inside a workspace, so that "later" never depends on a wall clock.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from everloom.semantic.parts import Activity, BriefUnderstanding, WorkspaceActiv
 from everloom.semantic.results import SeenReset
 from everloom.store import Row, Unit, value_from
 
-# What others wrote rides along on every answer, so it must stay small.
+# What others wrote is part of every result, so it must stay small.
 _MOST_ACTIVITY = 5
 _PREVIEW_WORDS = 20
 _PREVIEW_CHARACTERS = 200
@@ -31,7 +31,7 @@ ShapeT = TypeVar("ShapeT")
 
 @dataclass(frozen=True, slots=True)
 class SemanticState:
-    """Where a workspace's documents are and where its consolidation stands."""
+    """Pointers to a workspace's documents, and the progress of its consolidation."""
 
     soul_id: int | None = None
     protocol_id: int | None = None
@@ -43,38 +43,38 @@ class SemanticState:
 
     @property
     def is_open(self) -> bool:
-        """Say whether a pass has begun and not ended."""
+        """Whether a pass has begun and not finished."""
         return self.begun_through is not None
 
     @property
     def document_ids(self) -> tuple[int, ...]:
-        """List the soul, the protocol and the orientation, as far as they exist."""
+        """The ids of the soul, the protocol and the orientation, as far as they exist."""
         return tuple(each for each in (self.soul_id, self.protocol_id, self.orientation_id) if each is not None)
 
 
 def state_of(unit: Unit) -> SemanticState:
-    """Read the state of a workspace; a workspace that nobody wrote to has none yet."""
+    """Read the state of a workspace; before the first write it is empty."""
     row = unit.one("semantic.workspace_get")
     return SemanticState() if row is None else value_from(SemanticState, row)
 
 
 def state_for_writing(unit: Unit) -> SemanticState:
-    """Read the state of a workspace, making its row first."""
-    # Made on the first write and not with the workspace: the kernel, which makes workspaces, knows no faculty.
+    """Read the state of a workspace, creating its row if necessary."""
+    # Created on the first write and not with the workspace: the kernel, which creates workspaces, knows no faculty.
     unit.run("semantic.workspace_ensure")
     return state_of(unit)
 
 
 def clock_id(unit: Unit) -> int:
-    """Say which id is the latest."""
+    """Read the latest id."""
     row = unit.one("semantic.clock")
     return 0 if row is None else int(row["id"])
 
 
 def tick(unit: Unit) -> int:
     """Take an id that is later than everything written so far."""
-    # An id of its own, although no item bears it: "since" and "through" compare ids, and two things that happen in one
-    # transaction must still come one after the other.
+    # It belongs to no item. "Since" and "through" compare ids, and two changes in one transaction must still have an
+    # order; reusing the latest id would make the second change look as if it had been seen already.
     (fresh,) = unit.ids(1)
     return fresh
 
@@ -91,7 +91,7 @@ def pending_count(unit: Unit) -> int:
 
 
 def group_rows(rows: Iterable[Row], key: str = "item_id") -> dict[int, list[Row]]:
-    """Sort rows by what they belong to."""
+    """Group rows by the id in one of their columns."""
     found: dict[int, list[Row]] = {}
     for row in rows:
         found.setdefault(row[key], []).append(row)
@@ -104,39 +104,39 @@ def names_in(rows: Iterable[Row]) -> tuple[str, ...]:
 
 
 def brief_understanding(row: Row | None) -> BriefUnderstanding | None:
-    """Point at an understanding, if there is one."""
+    """Make a pointer to an understanding, if there is one."""
     return None if row is None else value_from(BriefUnderstanding, row, summary=row["title"])
 
 
 def expect_version(version: int | None, current: int, what: str, show: Callable[[], object]) -> None:
-    """Refuse a change that was meant for another version than the present one, and show that."""
+    """Reject a change that was meant for another version, and attach the current state."""
     if version is not None and version != current:
-        hint = "somebody changed it after you read it; read it again, then decide"
+        hint = "it was changed after you read it; read it again, then decide"
         raise Conflict(f"{what} is at version {current}, not {version}", hint=hint, current=show())
 
 
 def reshape(shape: type[ShapeT], record: object, /, **extra: object) -> ShapeT:
-    """Make a value of a shape from another that has fields of the same names; `extra` are those that it lacks."""
+    """Build a value from the fields that it shares with another by name; `extra` provides the others."""
     names = [field.name for field in fields(shape) if field.name not in extra]  # type: ignore[arg-type]
     values: dict[str, Any] = {name: getattr(record, name) for name in names if hasattr(record, name)}
     return shape(**values, **extra)
 
 
 def signed(tx: Transaction, document: Document, labels: Iterable[str]) -> Document:
-    """Add to a document what is known only inside the write: its labels, and who writes it."""
+    """Complete a document with what is known only inside the write: its labels and its author."""
     return replace(document, labels=tuple(labels), session_id=tx.session_id, model_tier=tx.model_tier)
 
 
 def activity(tx: Transaction) -> WorkspaceActivity:
-    """List what others wrote since this session's previous call, and note that this is one."""
+    """List what others wrote since this session's previous call, and record this call."""
     if tx.session is None:
         return None
     unit, session = tx.unit, tx.session.id
-    # A session that never called semantic memory has no row here; one that begins now starts from its own id.
+    # A new row starts from the session's own id, so that a first call does not report the whole past as news.
     unit.run("semantic.session_ensure", session=session)
     (state,) = unit.all("semantic.session_get", session=session)
     rows = unit.all("semantic.activity", after=state["called_through"], session=session, limit=_MOST_ACTIVITY)
-    # Up to now and not only up to what is shown: five of fifty are news once, the other forty-five never again.
+    # Up to now and not only up to what is shown: of fifty new items five are reported, and the rest are no longer news.
     unit.run("semantic.session_called", session=session, through=clock_id(unit))
     ids = [row["item_id"] for row in rows]
     tags = group_rows(
@@ -157,6 +157,7 @@ def activity(tx: Transaction) -> WorkspaceActivity:
 
 def preview(text: str) -> str:
     """Cut a text to its first words."""
+    # Twenty words bound ordinary prose; the characters bound a pasted URL or a language without spaces.
     words = text.split()
     short = " ".join(words[:_PREVIEW_WORDS])
     cut = len(words) > _PREVIEW_WORDS or len(short) > _PREVIEW_CHARACTERS
@@ -164,7 +165,7 @@ def preview(text: str) -> str:
 
 
 def note_call(op: Operation, name: str, used: Sequence[int] = ()) -> WorkspaceActivity:
-    """Note a call that only read, and count what it used; without either there is nothing to note."""
+    """Record a call that only read, and count what it used; without a session or a use there is nothing to record."""
     if op.session is None and not used:
         return None
     with op.write(name) as tx:
@@ -174,7 +175,7 @@ def note_call(op: Operation, name: str, used: Sequence[int] = ()) -> WorkspaceAc
 
 
 def session_named(unit: Unit, label: str) -> Session:
-    """Find a session that must exist."""
+    """Find a session by its label, which must exist."""
     wanted = checked_name(label, "the session's id")
     row = unit.one("kernel.session_by_label", label=wanted)
     if row is None:
@@ -184,7 +185,7 @@ def session_named(unit: Unit, label: str) -> Session:
 
 @dataclass(frozen=True, slots=True)
 class SeenLog:
-    """What a session's last `bring_to_mind` left behind, and everything that the session was shown."""
+    """The token and time of a session's last `bring_to_mind`, and everything that the session was shown."""
 
     token: int | None = None
     at: datetime | None = None
@@ -206,7 +207,7 @@ def read_seen(op: Operation) -> SeenLog:
 
 
 def show_items(tx: Transaction, ids: Sequence[int]) -> None:
-    """Count what was shown, and remember that this session saw it."""
+    """Count items as accessed, and record that this session was shown them."""
     count_access(tx.unit, ids, tx.at)
     if tx.session is not None:
         at = to_micros(tx.at)
@@ -215,7 +216,7 @@ def show_items(tx: Transaction, ids: Sequence[int]) -> None:
 
 
 def clear_seen(tx: Transaction) -> int:
-    """Forget what the session was shown."""
+    """Forget what the session was shown, and count it."""
     return 0 if tx.session is None else tx.unit.run("semantic.seen_clear", session=tx.session.id)
 
 

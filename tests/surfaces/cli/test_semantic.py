@@ -146,7 +146,7 @@ def test_consolidate_within_limits_leaves_the_rest_due(thinking: Call) -> None:
     assert (found["left"], found["finished"]) == (3, True)
     found = thinking("consolidate", "--tokens", "1", "--json").result
     assert (found["left"], found["finished"]) == (2, False)
-    assert "tokens are spent" in found["stopped"]
+    assert "tokens are used up" in found["stopped"]
     assert thinking("consolidate", "--json").result["resumed"] is True
 
 

@@ -1,6 +1,6 @@
-"""Consolidation: reading what is new and writing what it amounts to, generation by generation.
+"""Consolidation: reading what is new and synthesising it, generation by generation.
 
-Owns the plan, the report, the beginning and end of a pass, and the driver that lets a model do the reading. Refuses to
+Owns the plan, the report, the beginning and end of a pass, and the driver that lets a model do the work. Refuses to
 know providers and prices.
 """
 

@@ -1,7 +1,7 @@
-"""The model's way through a consolidation: for each step read, think outside any transaction, check, write.
+"""Consolidation by a model: for each step read, ask the model outside any transaction, check its answer, write.
 
-Follows the same plan as an agent does. A step is one transaction, so a pass that is killed anywhere goes on where it
-was: the generation that is open is resumed, and what is settled is not asked again. Knows no model, only a `Thinker`.
+Follows the same plan as an agent. A step is one transaction, so a pass that was killed anywhere continues from there:
+its generation is still open, and what is settled is not asked again. Refuses to know models, only a `Thinker`.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from everloom.store import Unit
 
 StepOutcome = Literal["written", "unchanged", "trivial", "skipped", "failed"]
 
-# Whoever is still talking will say more: waiting costs nothing, consolidating twice does.
+# A conversation that is still going on will bring more: waiting is free, consolidating twice is not.
 QUIET = timedelta(minutes=30)
-# A thinker that fails this often in a row will fail at the rest, too.
+# A model that fails this often in a row would fail at the rest, too, and each attempt may cost money.
 _MOST_FAILURES = 5
-# What one answer usually takes, for estimates.
+# The usual length of an answer in tokens, for estimates.
 _USUAL_ANSWER = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassBounds:
-    """How far one run may go: steps before the orientation, tokens in all, and a wish to stop."""
+    """The limits of one run: steps before the orientation, tokens in total, and a request to stop."""
 
     steps: int | None = None
     tokens: int | None = None
@@ -53,7 +53,7 @@ class PassBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTaken:
-    """What became of one step; `dropped_ids` are citations that the thinker made up."""
+    """The outcome of one step; `dropped_ids` are citations that the model made up."""
 
     kind: StepKind
     names: tuple[str, ...]
@@ -65,7 +65,7 @@ class StepTaken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassReport:
-    """What one run did. `stopped` says why it ended before the pass did; then the generation stays open."""
+    """What one run did. `stopped` is the reason why it ended early; the generation then stays open."""
 
     model: str
     generation: int
@@ -79,19 +79,19 @@ class PassReport:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Count the outcomes."""
+        """The number of steps by outcome."""
         return dict(Counter(each.outcome for each in self.taken))
 
     @property
     def as_job(self) -> dict[str, object]:
-        """Write a run for the list of jobs."""
+        """The run as the list of jobs shows it."""
         told = {name: getattr(self, name) for name in ("generation", "finished", "stopped", "left")}
         return {**self.counts, **told, "tokens": self.spent.tokens, "dollars": self.spent.dollars}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedStep:
-    """One step of a dry run: how much it would read, and what that would cost."""
+    """One step of a dry run: how much it would read, and how many tokens that would take."""
 
     kind: StepKind
     names: tuple[str, ...]
@@ -102,7 +102,7 @@ class PlannedStep:
 
 
 class _PassHalted(Exception):
-    """The run cannot go on; what is left stays due."""
+    """The run cannot continue; the remaining steps stay due."""
 
     def __init__(self, reason: str, cause: EverloomError | None = None) -> None:
         super().__init__(reason)
@@ -111,9 +111,9 @@ class _PassHalted(Exception):
 
 @dataclass(slots=True)
 class ConsolidationTask:
-    """The task `consolidate`: nothing is due unless somebody switched it on, and not while a conversation is going on.
+    """The task `consolidate`: nothing is due unless it is enabled, nor while a conversation is going on.
 
-    `passed` tells what its last run did, also when that failed.
+    `passed` is the report of its last run, including a failed one.
     """
 
     operation: Callable[[WorkspaceInfo], Operation]
@@ -124,7 +124,7 @@ class ConsolidationTask:
     name: str = field(default="consolidate", init=False)
 
     def due(self, workspace: WorkspaceInfo) -> int:
-        """Count what waits, once every session has been quiet for a while."""
+        """Count what is waiting, once every session has been quiet for a while."""
         op = self.operation(workspace)
         with op.read() as unit:
             if unit.all("kernel.session_recent", **{**ANYTIME, "seen_from": to_micros(op.now - QUIET)}, limit=1):
@@ -133,12 +133,13 @@ class ConsolidationTask:
             return waiting + (1 if state_of(unit).is_open else 0)
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
-        """Make a pass, or go on with the one that is open; a model that is down is a failure, and the task rests."""
+        """Run a pass, or continue the open one; if the model is down, the task fails and rests."""
         thinker = self.thinker(workspace)
         if thinker is None:
             raise Rejected("no language model is configured", hint="set llm.large")
         bounds = self.bounds or PassBounds()
         going = _ConsolidationPass(self.operation(workspace), thinker, lease, self.estimate, bounds)
+        # Stored before the failure is raised: the steps that were taken until then are written and paid for.
         self.passed = going.run(progress)
         if going.cause is not None:
             raise going.cause
@@ -146,14 +147,14 @@ class ConsolidationTask:
 
 
 def count_steps(op: Operation) -> int:
-    """Count the steps of a pass, the orientation included; 0 when nothing waits."""
+    """Count the steps of a pass, including the orientation; 0 when nothing is waiting."""
     with op.read() as unit:
         steps = steps_of(read_plan(unit))
         return len(steps) + 1 if steps or state_of(unit).is_open else 0
 
 
 def preview(op: Operation, estimate: Estimate) -> tuple[PlannedStep, ...]:
-    """Say what a pass would do, in order. Asks nobody and writes nothing."""
+    """List what a pass would do, in order. Asks no model and writes nothing."""
     with op.read() as unit:
         steps = steps_of(read_plan(unit))
         found = [each for step in steps if (each := material.read(unit, op, step)) is not None]
@@ -164,7 +165,7 @@ def preview(op: Operation, estimate: Estimate) -> tuple[PlannedStep, ...]:
 
 
 def _planned(each: Material, op: Operation, estimate: Estimate) -> PlannedStep:
-    """Measure one step."""
+    """Estimate the size of one step."""
     pages = material.pages_of(each, op.zone, estimate)
     sizes = [estimate(material.question_of(each, page, each.existing).text) + _USUAL_ANSWER for page in pages]
     return reshape(
@@ -178,10 +179,10 @@ def _planned(each: Material, op: Operation, estimate: Estimate) -> PlannedStep:
 
 
 class _ConsolidationPass:
-    """One run through what waits, while it happens."""
+    """One run of a pass, while it is going on."""
 
     def __init__(self, op: Operation, thinker: Thinker, lease: Lease, estimate: Estimate, bounds: PassBounds) -> None:
-        # It writes as nobody's session, at the tier of the thinker; every write is fenced by the lease.
+        # It writes without a session, at the tier of the model; every write is fenced by the lease.
         self._op = op.under(lease, model_tier=thinker.tier)
         self._thinker = thinker
         self._lease = lease
@@ -193,7 +194,7 @@ class _ConsolidationPass:
         self.cause: EverloomError | None = None
 
     def run(self, progress: Progress) -> PassReport:
-        """Work through the plan, then review the orientation and finish; stop early when it cannot go on."""
+        """Work through the plan, then review the orientation and finish; stop early when it cannot continue."""
         with self._op.read() as unit:
             state, steps = state_of(unit), steps_of(read_plan(unit))
         self._generation, self._resumed = state.current_generation, state.is_open
@@ -203,7 +204,7 @@ class _ConsolidationPass:
             self._go_on()
             if not state.is_open:
                 self._generation = begin(self._op, None).generation
-            # The orientation comes last, because it tells of what the other steps wrote.
+            # The orientation comes last, because it describes what the other steps wrote.
             for step in (*steps[: self._bounds.steps], ORIENTATION):
                 self._take(step)
                 progress(1)
@@ -217,30 +218,32 @@ class _ConsolidationPass:
         return self._report(finished=True, stopped=None)
 
     def _go_on(self) -> None:
-        """Halt when time, tokens or money are spent, or when somebody wishes it."""
+        """Halt when time, tokens or money are used up, or when a stop was requested."""
         if self._bounds.stop():
             raise _PassHalted("it was asked to stop")
         if not self._lease.has_time():
             raise _PassHalted("its time limit was reached")
         if self._bounds.tokens is not None and self._thinker.spent.tokens >= self._bounds.tokens:
-            raise _PassHalted(f"its {self._bounds.tokens:,} tokens are spent")
+            raise _PassHalted(f"its {self._bounds.tokens:,} tokens are used up")
         if (refusal := self._thinker.refusal()) is not None:
             raise _PassHalted(refusal.message)
 
     def _check_lease(self) -> None:
-        """Tell a lost lease from any other conflict: it ends the run, and everything else only a step."""
+        """Tell a lost lease from any other conflict: it ends the run, while the others end only a step."""
+        # Both arrive as a Conflict, because the lease's guard runs inside the step's own transaction. StoreBusy makes
+        # the task try again later instead of reporting that somebody edited the same text.
         try:
             self._lease.extend()
         except Conflict as error:
             raise StoreBusy(error.message, hint=error.hint) from error
 
     def _take(self, step: PlanStep) -> None:
-        """Take one step; what goes wrong with it alone does not stop the others."""
+        """Take one step; a failure of this step alone does not stop the others."""
         self._go_on()
         try:
             with self._op.read() as unit:
                 found = material.read(unit, self._op, step)
-            # Settled meanwhile, by an agent or by the run that this one resumes.
+            # It was settled in the meantime, by an agent or by the run that this one resumes.
             if found is None:
                 return
             taken = self._think(found)
@@ -260,17 +263,17 @@ class _ConsolidationPass:
         self._taken.append(taken)
 
     def _think(self, found: Material) -> StepTaken:
-        """Think about one step and write what came of it."""
+        """Ask the model about one step and write the outcome."""
         if found.step.kind == "session":
             return self._describe(found)
         draft, verdict, cited = self._judge(found)
-        # A thinker may only cite what it was shown; what it made up is dropped and told.
+        # A model may only cite what it was shown; ids that it made up are dropped and reported.
         known = material.given_ids(found)
         understanding = None
         if draft is None:
             self._review(found)
         else:
-            # Without a citation it rests on all that it was shown.
+            # Without a citation its sources are everything that it was shown.
             sources = tuple(each for each in cited if each in known) or tuple(sorted(known))
             understanding = self._write(found, draft, verdict.reason, sources[: arguments.MOST_IDS])
         return reshape(
@@ -283,9 +286,9 @@ class _ConsolidationPass:
         )
 
     def _judge(self, found: Material) -> tuple[Draft | None, TextVerdict, tuple[int, ...]]:
-        """Read the evidence page by page, each beside what came of the pages before; None when nothing is to change.
+        """Read the evidence page by page, each with the text so far; the draft is None when nothing has to change.
 
-        A step that has begun is completed: one that stopped between pages would begin anew each time.
+        A step that has begun is completed: one that stopped between pages would start again each time.
         """
         draft: Draft | None = found.existing
         changed, verdict = False, None
@@ -296,7 +299,7 @@ class _ConsolidationPass:
             is_same = draft is not None and (said.content, said.summary) == (draft.content, draft.summary)
             if said.is_written and not is_same:
                 draft, changed = said, True
-            # The last page that changed something gives the reason; if none did, the first says why not.
+            # The last page that changed something gives the reason; if none did, the first explains why not.
             if verdict is None or said.is_written:
                 verdict = said
             cited |= dict.fromkeys(said.cited_observation_ids)
@@ -305,7 +308,7 @@ class _ConsolidationPass:
         return draft if changed else None, verdict, tuple(cited)
 
     def _describe(self, found: Material) -> StepTaken:
-        """Write the note of a session, unless it went on meanwhile: a note has seen everything up to itself."""
+        """Write the note on a session, unless the session went on in the meantime."""
         draft: Draft | None = found.existing
         for page in material.pages_of(found, self._op.zone, self._estimate):
             with self._lease.kept_alive():
@@ -314,6 +317,8 @@ class _ConsolidationPass:
             raise Rejected("there is nothing to read")
         (label,) = found.step.names
 
+        # A note counts as having seen everything before it, so it must not be written after observations that the
+        # model did not read. Only a check inside the writing transaction can exclude that.
         def guard(unit: Unit) -> None:
             still = material.of_session(unit, self._op, found.step)
             if still is None or len(still.evidence) != len(found.evidence):
@@ -327,7 +332,8 @@ class _ConsolidationPass:
     def _write(self, found: Material, draft: Draft, reason: str, sources: tuple[int, ...]) -> int:
         """Write an understanding in place of exactly the version that was read.
 
-        It has seen evidence up to the id of that moment: what came while the model thought makes it stale again.
+        It has seen the evidence up to the id of that moment: whatever arrived while the model was thinking makes it
+        stale again.
         """
         names = None if found.existing is not None else found.step.names
         text = NewText(draft.content, draft.summary, names, sources, reason or None, found.as_of, found.version)
@@ -336,7 +342,7 @@ class _ConsolidationPass:
         return create(self._op, "orientation" if found.step.kind == "orientation" else None, text, None).id
 
     def _review(self, found: Material) -> None:
-        """Note that a subject or a pair was read as far as it was written then, and needs nothing."""
+        """Record that a subject or a pair was read up to the id of its material, and needs no change."""
         if found.step.kind == "orientation":
             return
         with self._op.write(f"review_{found.step.kind}") as tx:
@@ -348,7 +354,7 @@ class _ConsolidationPass:
             tx.event(names=list(found.step.names), through=found.as_of)
 
     def _summary(self) -> str:
-        """Say in a line what the pass did."""
+        """Summarise the pass in one line."""
         counts = Counter(each.outcome for each in self._taken)
         did = ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())) or "nothing to do"
         return f"{did}; by {self._thinker.name}"[: arguments.LONGEST_SUMMARY]

@@ -1,7 +1,7 @@
-"""What one step of a consolidation has to read, the questions that follow from it, and the shapes of their answers.
+"""The input of one consolidation step, the questions that are asked about it, and the types of their answers.
 
-Reads inside one unit, so that everything is of one moment; `as_of` is that moment. Only what is new is read, beside the
-text that exists: the cost follows what changed. Writes nothing and asks nobody.
+Reads inside one unit, so that everything is consistent as of one id (`as_of`). Reads only what is new, together with
+the existing text, so that the cost follows what changed. Writes nothing and asks no model.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from everloom.store import Row, Unit
 
 Estimate = Callable[[str], int]
 
-# How much evidence one question holds; more of it is read page by page.
-# With its instructions, the text that exists and the answer a question stays far below the window of any model.
+# How much evidence one question holds; more is read page by page. Together with the instructions, the existing text
+# and the answer, a question stays far below the context window of any model.
 _PAGE_TOKENS = 6_000
 _LONGEST_OBSERVATION = 4_000
 _LONGEST_ANSWER = 3_000
 _MOST_NEWS = 100
-# An understanding is read in a conversation: what is longer than this is no synthesis.
+# Understandings are read in conversations, where context is scarce: anything longer than this is no synthesis.
 _LONGEST_CONTENT = 12_000
 _LONGEST_SUMMARY = 400
 _LONGEST_REASON = 1_000
@@ -51,10 +51,11 @@ _REQUESTS: Mapping[str, str] = {
 
 
 class _StorableAnswer(BaseModel):
-    """What every answer of a model has in common: text that can be kept."""
+    """An answer of a model whose texts can be stored."""
 
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
 
+    # Checked here and not only by the store: it makes the answer malformed, which is the model's failure and not ours.
     @model_validator(mode="after")
     def _can_be_kept(self) -> _StorableAnswer:
         for name, value in self:
@@ -64,14 +65,14 @@ class _StorableAnswer(BaseModel):
 
 
 class SessionNote(_StorableAnswer):
-    """The note of a session."""
+    """The note on a session."""
 
     content: str = Field(min_length=1, max_length=_LONGEST_CONTENT)
     summary: str = Field(min_length=1, max_length=_LONGEST_SUMMARY)
 
 
 class TextVerdict(_StorableAnswer):
-    """What is to become of an understanding: "unchanged" and "trivial" both leave things as they are."""
+    """The decision on an understanding; "unchanged" and "trivial" both leave it as it is."""
 
     decision: Literal["write", "unchanged", "trivial"]
     content: str = Field(max_length=_LONGEST_CONTENT)
@@ -81,7 +82,7 @@ class TextVerdict(_StorableAnswer):
 
     @property
     def is_written(self) -> bool:
-        """Say whether there is something to write."""
+        """Whether there is something to write."""
         return self.decision == "write"
 
     @model_validator(mode="after")
@@ -93,7 +94,7 @@ class TextVerdict(_StorableAnswer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """Everything that one step has to read, as of one moment."""
+    """Everything that one step has to read, as of one id."""
 
     step: PlanStep
     as_of: int = 0
@@ -103,11 +104,11 @@ class Material:
 
     @property
     def version(self) -> int:
-        """Say which version a write takes the place of; 0 when there is none."""
+        """The version that a write replaces; 0 when there is none."""
         return 0 if self.existing is None else self.existing.version
 
 
-# What a text says while its evidence is still being read: the one that exists, or the latest answer.
+# The text while its evidence is still being read: the existing one, or the latest answer.
 Draft = Understanding | SessionNote | TextVerdict
 
 
@@ -119,7 +120,7 @@ def _prompt(kind: str) -> str:
 
 
 def read(unit: Unit, op: Operation, step: PlanStep) -> Material | None:
-    """Read what a step needs; None when it does not wait any more."""
+    """Read what a step needs; None when it is no longer waiting."""
     readers = {"session": of_session, "subject": _of_subject, "intersection": _of_pair, "orientation": _of_orientation}
     found = readers[step.kind](unit, op, step)
     return None if found is None else replace(found, as_of=clock_id(unit))
@@ -137,13 +138,15 @@ def of_session(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
 
 
 def _fresh(unit: Unit, statement: str, row: Row, existing: Understanding | None, **of: int) -> tuple[Observation, ...]:
-    """Read what came since a text was settled; without a text, all: what was once too slight is read again."""
+    """Read the evidence that came after a text was settled, or all of it if there is no text."""
+    # Without a text, earlier evidence was once judged trivial; together with the new it may amount to something.
     after = row["settled_through"] if existing is not None else 0
     return evidence_of(unit, unit.all(statement, after=after, **of))
 
 
 def _of_subject(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
     """Read what is new to a subject, and what was linked to its understanding or said against it."""
+    # The same test as in the plan, made again: an agent may have settled the subject since the plan was read.
     row = _subject_row(unit, step.names[0])
     if row["observed_through"] <= row["settled_through"]:
         return None
@@ -156,7 +159,7 @@ def _of_subject(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
 
 
 def _of_pair(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
-    """Read what is new to both of two subjects, and what is understood of each."""
+    """Read what is new to a pair of subjects, and the understanding of each."""
     one, other = (_subject_row(unit, name) for name in step.names)
     a, b = sorted((one["id"], other["id"]))
     pair = unit.one("semantic.intersection_get", a=a, b=b)
@@ -171,11 +174,12 @@ def _of_pair(unit: Unit, _op: Operation, step: PlanStep) -> Material | None:
 
 
 def _of_orientation(unit: Unit, op: Operation, step: PlanStep) -> Material | None:
-    """Read what the open pass wrote; nothing to review when it wrote nothing, or when the page was rewritten since."""
+    """Read what the open pass wrote; None when it wrote nothing, or when the orientation was rewritten since."""
     state = state_of(unit)
     begun = state.consolidated_through if state.begun_through is None else state.begun_through
     existing = understanding_at(unit, state.orientation_id)
-    # Resumed after it was written: asking again would only rephrase it.
+    # The pass was resumed after the orientation was written: asking again would only rephrase it. The default text is
+    # the exception: `orient` may have written it during the pass.
     if (
         state.is_open
         and existing is not None
@@ -192,7 +196,7 @@ def _of_orientation(unit: Unit, op: Operation, step: PlanStep) -> Material | Non
 
 
 def _recent_notes(unit: Unit) -> Iterator[Passage]:
-    """Read the notes of the latest sessions."""
+    """Read the notes on the latest sessions."""
     noted = [each for each in recent_sessions(unit, MOST_SESSIONS) if each.summary]
     if noted:
         yield Passage("\n".join(f"- {each.latest_activity:%Y-%m-%d}: {each.summary}" for each in noted), "sessions")
@@ -202,7 +206,7 @@ def _subject_row(unit: Unit, name: str) -> Row:
     """Find a subject's row by its name or alias."""
     rows = unit.all("semantic.subject_by_key", keys=[name_key(name)])
     if not rows:
-        raise NotFound(f"no subject is called {name!r} any more")
+        raise NotFound(f"the subject {name!r} no longer exists")
     return rows[0]
 
 
@@ -212,7 +216,7 @@ def evidence_of(unit: Unit, rows: Sequence[Row]) -> tuple[Observation, ...]:
 
 
 def _linked(existing: Understanding | None) -> Iterator[Passage]:
-    """Tell which evidence was linked to an understanding since it was written."""
+    """Quote the observations that were linked to an understanding since it was written."""
     if existing is not None and existing.linked_observations:
         linked = existing.linked_observations
         lines = (f"[{each.id}] {each.observed_at:%Y-%m-%d}: {_cut(each.content)}" for each in linked)
@@ -220,7 +224,7 @@ def _linked(existing: Understanding | None) -> Iterator[Passage]:
 
 
 def _doubts(unit: Unit, existing: Understanding | None) -> Iterator[Passage]:
-    """Tell what was said against an understanding."""
+    """Quote what was said against an understanding."""
     if existing is None or not any(row["questionable"] for row in unit.all("kernel.access_of", ids=[existing.id])):
         return
     doubts = [each.reason or "no reason given" for each in questionable_items(unit) if each.id == existing.id]
@@ -229,7 +233,7 @@ def _doubts(unit: Unit, existing: Understanding | None) -> Iterator[Passage]:
 
 
 def _cut(text: str) -> str:
-    """Cut a text that is longer than a statement should be."""
+    """Cut a text that is longer than an observation should be."""
     return text if len(text) <= _LONGEST_OBSERVATION else f"{text[:_LONGEST_OBSERVATION]}… (cut)"
 
 
@@ -244,7 +248,7 @@ def line_of(each: Observation, zone: ZoneInfo) -> str:
 
 
 def pages_of(material: Material, zone: ZoneInfo, estimate: Estimate) -> list[str]:
-    """Write the evidence as pages, each small enough for one question; without evidence there is one empty page."""
+    """Divide the evidence into pages, each small enough for one question; without evidence there is one empty page."""
     pages: list[list[str]] = [[]]
     room = _PAGE_TOKENS
     for each in material.evidence:
@@ -259,7 +263,7 @@ def pages_of(material: Material, zone: ZoneInfo, estimate: Estimate) -> list[str
 
 
 def question_of(material: Material, page: str, draft: Draft | None) -> Question:
-    """Ask about one page of evidence, beside the text as it stands."""
+    """Make the question about one page of evidence and the text so far."""
     passages = [Passage(material.step.title, "name")] if material.step.names else []
     if draft is not None:
         passages.append(Passage(f"{draft.summary}\n\n{draft.content}", "existing"))
@@ -276,6 +280,6 @@ def question_of(material: Material, page: str, draft: Draft | None) -> Question:
 
 
 def given_ids(material: Material) -> frozenset[int]:
-    """List the observations that a thinker is shown and may cite."""
+    """List the observations that the model is shown and may cite."""
     linked = () if material.existing is None else material.existing.linked_observations
     return frozenset([*(each.id for each in material.evidence), *(each.id for each in linked)])

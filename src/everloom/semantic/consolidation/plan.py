@@ -1,7 +1,7 @@
 """What a consolidation has to do, and in which order: sessions, subjects, intersections, orientation. Pure.
 
-Both drivers, the agent and the model, follow this plan. It offers every pair with its size; whether a pair is trivial
-is for whoever reads it to judge.
+Agents and models follow the same plan. It lists every pair with its size; whether a pair is trivial is for its reader
+to judge.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from everloom.semantic.consolidation.results import (
 )
 from everloom.semantic.parts import BriefUnderstanding
 
-# A subject that this many passes did not get to is neglected.
+# After this many passes that did not get to it, a subject is neglected.
 _NEGLECTED_GENERATIONS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingSubject:
-    """A subject that was observed since it was last settled."""
+    """A subject with observations since it was last settled."""
 
     name: str
     observation_count: int
@@ -43,9 +43,9 @@ class WaitingSubject:
 
     @property
     def value(self) -> float:
-        """Estimate what consolidating it is worth: what is new, how much there is, and what was said of it."""
-        # A doubt counts like two observations and a link like one: both were said about the understanding itself. What
-        # was useful often is worth keeping fresh, but six times is as often as a thousand.
+        """The estimated value of consolidating it: what is new, how much there is, and the verdicts on it."""
+        # A doubt counts like two observations and a link like one: both are about the understanding itself. What was
+        # often useful is worth keeping fresh, but the bonus is capped so that it cannot crowd out what is new.
         weight = self.new_observation_count + 0.5 * math.log2(1 + self.observation_count)
         linked = len(self.linked_observation_ids)
         return round(weight + linked + 2.0 * self.questionable + 0.5 * min(self.useful, 6), 3)
@@ -53,7 +53,7 @@ class WaitingSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationPlan:
-    """Everything that waits, in the order in which to take it."""
+    """Everything that is waiting, in the order to work through it."""
 
     sessions: tuple[SessionNeed, ...]
     missing: tuple[SubjectNeed, ...]
@@ -64,7 +64,7 @@ class ConsolidationPlan:
 
     @property
     def pending_count(self) -> int:
-        """Count what `orient` reports as pending."""
+        """The number that `orient` reports as pending."""
         return len(self.missing) + len(self.stale) + len(self.intersections)
 
 
@@ -74,12 +74,12 @@ def make_plan(
     pairs: Iterable[IntersectionNeed],
     generation: int,
 ) -> ConsolidationPlan:
-    """Decide what to do in which order. Touches nothing."""
+    """Decide what to do, and in which order. Touches nothing."""
     missing: list[SubjectNeed] = []
     stale: list[StaleUnderstanding] = []
     neglected: list[NeglectedSubject] = []
     for each in sorted(subjects, key=lambda each: (-each.value, each.name)):
-        # How many passes did not get to it.
+        # Every pass begins a generation, so the difference counts the passes that did not get to it.
         waited = max(0, generation - each.oldest_generation)
         named: dict[str, Any] = {"name": each.name, "observation_count": each.observation_count}
         due: dict[str, Any] = {"new_observation_count": each.new_observation_count, "value": each.value}
@@ -104,12 +104,13 @@ def make_plan(
 
 
 def pair_value(size: int, fresh: int) -> float:
-    """Estimate what synthesising an intersection is worth; one shared remark is worth little."""
+    """Estimate the value of synthesising an intersection."""
+    # One or two shared observations hardly make a relationship: what is new then counts half.
     return round(fresh * (1.0 if size > 2 else 0.5) + 0.5 * math.log2(1 + size), 3)
 
 
 def pending_items(plan: ConsolidationPlan) -> list[Pending]:
-    """Write a plan as one list, the most valuable first; at equal value subjects come before pairs."""
+    """List a plan's items, most valuable first; at equal value, subjects come before pairs."""
     items = [Pending("subject", (each.name,), None, each.generation, each.value) for each in plan.missing]
     items += (
         Pending("stale_understanding", text.subject_names, text.id, text.generation, text.value) for text in plan.stale
@@ -126,14 +127,14 @@ StepKind = Literal["session", "subject", "intersection", "orientation"]
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One thing to think about; `names` are a session's label, one subject or two, or nothing."""
+    """One step of a pass; `names` are a session's label, one or two subjects, or nothing."""
 
     kind: StepKind
     names: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
-        """Name it for people."""
+        """The step's name for people."""
         return " × ".join(self.names) or self.kind
 
 
@@ -141,7 +142,8 @@ ORIENTATION = PlanStep("orientation")
 
 
 def steps_of(plan: ConsolidationPlan) -> tuple[PlanStep, ...]:
-    """List everything that waits but the orientation, the most valuable subjects and pairs first."""
+    """List all steps but the orientation, the most valuable subjects and pairs first."""
+    # Subjects before pairs, because a pair is read with the understandings of both sides.
     subjects = [(each.value, each.name) for each in plan.missing]
     subjects += [(each.value, each.subject_names[0]) for each in plan.stale]
     return (

@@ -1,4 +1,4 @@
-"""What waits for consolidation, and the passes that work through it: a pass begins, and ends with what it reviewed.
+"""The report of what is waiting for consolidation, and the beginning and end of the passes that work through it.
 
 The order is decided in `plan`, the soul's drift in `understanding.soul`. Every query starts from what changed; what is
 settled costs nothing, however much of it there is.
@@ -43,34 +43,34 @@ from everloom.semantic.state import (
 from everloom.semantic.understanding.soul import soul_hints
 from everloom.store import Row, Unit, value_from
 
-# Pairs that share this much and are this near are dense; only the largest are compared.
+# Pairs that share this much and are this similar are dense; only the largest are compared.
 _DENSE_SIZE = 2
 _DENSE_SIMILARITY = 0.5
 _MOST_COMPARED = 100
 _MOST_SIGNALS = 500
 _LARGEST_REPORT = 10_000
 _LARGEST_REVIEW = 10_000
-# What `begin_consolidation` shows of each sort: enough to begin with.
+# How many entries of each list `begin_consolidation` returns: enough to begin with.
 _FIRST_LOOK = 20
 
-# Subjects and pairs of subjects that were read and need no change.
+# The subjects and the pairs of subjects that were read and need no change.
 _Reviewed = tuple[Sequence[str], Sequence[tuple[str, str]]]
 
 
 def read_plan(unit: Unit) -> ConsolidationPlan:
-    """Read everything that waits, and put it in order."""
+    """Read everything that is waiting, and put it in order."""
     generation = state_of(unit).current_generation
     return make_plan(_waiting_sessions(unit), _waiting_subjects(unit), _waiting_pairs(unit), generation)
 
 
 def _texts_of(unit: Unit, rows: Sequence[Row], pointer: str) -> dict[int, Row]:
-    """Read the understandings that some rows point at."""
+    """Read the understandings that some rows point to."""
     ids = [row[pointer] for row in rows if row[pointer] is not None]
     return {row["id"]: row for row in unit.all("semantic.understanding_of", ids=ids)}
 
 
 def _waiting_subjects(unit: Unit) -> list[WaitingSubject]:
-    """Read the subjects that were observed since they were last settled."""
+    """Read the subjects with observations since they were last settled."""
     rows = unit.all("semantic.subject_waiting")
     texts = _texts_of(unit, rows, "single_understanding_id")
     linked = linked_to(unit, texts)
@@ -102,7 +102,7 @@ def _waiting_pairs(unit: Unit) -> Iterator[IntersectionNeed]:
     counts = {(row["subject_a"], row["subject_b"]): row["fresh"] for row in unit.all("semantic.intersection_fresh")}
     texts = _texts_of(unit, rows, "understanding_id")
     for row in rows:
-        # What was understood of the two counts as one thing that they share.
+        # The understanding of the two counts as one thing that they share.
         size = row["observation_count"] + (1 if row["understanding_id"] in texts else 0)
         fresh = counts.get((row["subject_a"], row["subject_b"]), 0)
         yield IntersectionNeed(
@@ -116,7 +116,7 @@ def _waiting_pairs(unit: Unit) -> Iterator[IntersectionNeed]:
 
 
 def _waiting_sessions(unit: Unit) -> list[SessionNeed]:
-    """Read the sessions that observed something since their note was written."""
+    """Read the sessions with observations since their note was written."""
     rows = unit.all("semantic.session_waiting")
     texts = _texts_of(unit, rows, "understanding_id")
     return [
@@ -132,7 +132,7 @@ def _waiting_sessions(unit: Unit) -> list[SessionNeed]:
 
 
 def consolidation_report(op: Operation, limit: int) -> ConsolidationReport:
-    """List what waits, the most valuable first; at most `limit` of each sort."""
+    """List what is waiting, most valuable first; at most `limit` entries in each list."""
     most = arguments.limit(limit, _LARGEST_REPORT)
     with op.read() as unit:
         return _report(unit, most)
@@ -160,14 +160,14 @@ def _report(unit: Unit, limit: int) -> ConsolidationReport:
 
 
 def pending(op: Operation, limit: int) -> tuple[Pending, ...]:
-    """List the subjects and intersections that wait, the most valuable first."""
+    """List the subjects and intersections that are waiting, most valuable first."""
     most = arguments.limit(limit, _LARGEST_REPORT)
     with op.read() as unit:
         return tuple(pending_items(read_plan(unit))[:most])
 
 
 def _dense_intersections(unit: Unit) -> tuple[SubjectPair, ...]:
-    """Find pairs that share much and are near in meaning, and that nobody wrote about or dismissed."""
+    """Find pairs that share much, are similar, and that nobody has written about or dismissed."""
     rows = unit.all("semantic.intersection_unwritten", smallest=_DENSE_SIZE, limit=_MOST_COMPARED)
     regions = regions_of(unit, (row[side] for row in rows for side in ("subject_a", "subject_b")))
     similarity = similarities(unit, list(regions.values()))
@@ -185,17 +185,17 @@ def _dense_intersections(unit: Unit) -> tuple[SubjectPair, ...]:
 
 
 def _unlinked(unit: Unit, limit: int) -> tuple[UnlinkedObservation, ...]:
-    """List the newest observations that wait and that no understanding rests on."""
+    """List the newest waiting observations that no understanding cites."""
     ids = [row["id"] for row in unit.all("semantic.observation_unlinked", limit=limit)]
     found = observations_of(unit, ids)
     return tuple(reshape(UnlinkedObservation, found[item]) for item in ids)
 
 
 def questionable_items(unit: Unit) -> tuple[QuestionableItem, ...]:
-    """List what was called questionable and has not been looked at since, newest first.
+    """List what was marked as questionable and has not been reviewed since, newest first.
 
-    Evidence was looked at when all its subjects are settled later; an understanding, when it is superseded or all its
-    subjects were reviewed later.
+    An observation counts as reviewed when all its subjects were settled later; an understanding, when it is superseded
+    or all its subjects were reviewed later.
     """
     newest: dict[int, Row] = {}
     for row in unit.all("kernel.signal_recent", verdict="questionable", after=0, limit=_MOST_SIGNALS):
@@ -237,6 +237,7 @@ def begin(op: Operation, key: str | None) -> BegunConsolidation:
     def act(tx: Transaction) -> BegunConsolidation:
         state_for_writing(tx.unit)
         # The pass reads what was written up to here; what comes later belongs to this generation and the next report.
+        # A second `begin` before `finish` opens the next generation: an agent that lost its first pass is not stuck.
         through = tick(tx.unit)
         tx.unit.run("semantic.workspace_begin", through=through)
         generation = state_of(tx.unit).current_generation
@@ -248,9 +249,9 @@ def begin(op: Operation, key: str | None) -> BegunConsolidation:
 
 
 def finish(op: Operation, generation: int, summary: str, reviewed: _Reviewed, key: str | None) -> FinishedConsolidation:
-    """End the pass; what was reviewed has been seen as far as it was written when the pass began.
+    """Finish the pass; what was reviewed counts as seen up to the beginning of the pass.
 
-    Not as far as now: what was written while the pass went on has not been read, and the next report shows it.
+    Not up to now: what was written during the pass has not been read, and the next report lists it.
     """
     text = arguments.summary(summary)
     names = check_names(reviewed[0], most=_LARGEST_REVIEW, least=0)
@@ -276,7 +277,7 @@ def finish(op: Operation, generation: int, summary: str, reviewed: _Reviewed, ke
 
 
 def _check_pairs(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Accept pairs of subjects."""
+    """Check pairs of subjects."""
     pairs = []
     for pair in checked_list(given, "reviewed_intersections", _LARGEST_REVIEW, least=0):
         both = checked_list(pair, "subjects of a pair", arguments.MOST_SUBJECTS)
@@ -287,34 +288,34 @@ def _check_pairs(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _open_pass(state: SemanticState, generation: object) -> int:
-    """Find where the open pass began, if it is the one that is to be ended."""
+    """Find where the open pass began; it must be the one to finish."""
     current = state.current_generation
     if state.begun_through is None:
         hint = "begin one with begin_consolidation"
         raise Conflict(f"no consolidation is open; generation {current} is current", hint=hint, current=current)
     if generation != current:
-        hint = "another pass was begun; its report has what is left of yours"
+        hint = "another pass was begun; its report lists what is left of yours"
         raise Conflict(f"generation {current} is open, not {generation!r}", hint=hint, current=current)
     return state.begun_through
 
 
 def review_subjects(tx: Transaction, names: Mapping[str, str], through: int) -> tuple[str, ...]:
-    """Note that subjects were read as far as an id, and need nothing."""
+    """Record that subjects were read up to an id and need no change."""
     regions = need(tx.unit, names)
     ids = [region.id for region in regions]
-    # Reviewed only moves forward, and settled follows the later of what was reviewed and what was understood.
+    # `reviewed_through` only moves forward; `settled_through` is the later of what was reviewed and understood.
     tx.unit.run("semantic.subject_review", ids=ids, through=through)
     tx.unit.run("semantic.subject_settle", ids=ids)
     return tuple(region.name for region in regions)
 
 
 def review_pair(tx: Transaction, pair: tuple[str, str], through: int) -> tuple[str, str]:
-    """Note that an intersection was read as far as an id, and needs nothing."""
+    """Record that an intersection was read up to an id and needs no change."""
     one, other = (need_one(tx.unit, name) for name in pair)
     a, b = sorted((one.id, other.id))
     if tx.unit.one("semantic.intersection_get", a=a, b=b) is None:
         raise NotFound(
-            f"{pair[0]!r} and {pair[1]!r} share nothing", hint="open_around lists the subjects that share something"
+            f"{pair[0]!r} and {pair[1]!r} share nothing", hint="open_around lists what a subject shares with others"
         )
     tx.unit.run("semantic.intersection_review", a=a, b=b, through=through)
     tx.unit.run("semantic.intersection_settle", a=a, b=b)

@@ -1,4 +1,4 @@
-"""What consolidation has to do and what it did: the report's shapes as frozen values.
+"""The results of consolidation: what it has to do, and what it did.
 
 Values only; `plan.py` decides their order, `report.py` reads them from the store.
 """
@@ -17,15 +17,15 @@ PendingType = Literal["subject", "stale_understanding", "intersection"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectNeed:
-    """A subject with observations that no understanding of it has seen; it has none yet."""
+    """A subject with observations and no understanding yet."""
 
     name: str
     observation_count: int
     generation: int
     new_observation_count: int
-    # Passes that came and went without getting to it.
+    # The number of passes that did not get to it.
     generations_waiting: int
-    # What consolidating it is worth, compared with the others of the same report; `plan` says how it is estimated.
+    # The estimated value of consolidating it, comparable within one report; `plan` has the formula.
     value: float
 
 
@@ -40,7 +40,7 @@ class StaleUnderstanding:
     version: int
     last_updated: datetime
     new_observation_count: int
-    # To be read first: somebody said that they bear on exactly this understanding.
+    # To be read first: somebody linked them to exactly this understanding.
     linked_observation_ids: tuple[int, ...]
     generations_waiting: int
     value: float
@@ -50,7 +50,7 @@ class StaleUnderstanding:
 class IntersectionNeed:
     """Two subjects whose intersection changed since it was last synthesised or reviewed.
 
-    `new_generation_count` counts the observations that nothing has seen yet, whichever generation they are of.
+    `new_generation_count` counts the observations that no understanding has seen yet, whatever their generation.
     """
 
     subject_a: str
@@ -62,13 +62,13 @@ class IntersectionNeed:
 
     @property
     def understanding_id(self) -> int | None:
-        """Point at the understanding that there is."""
+        """The id of the existing understanding, if there is one."""
         return None if self.existing_understanding is None else self.existing_understanding.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionNeed:
-    """A session with observations that its note does not tell of."""
+    """A session with observations that its note does not cover."""
 
     session_id: str
     started_at: datetime
@@ -79,7 +79,7 @@ class SessionNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnlinkedObservation:
-    """An observation that no understanding rests on yet."""
+    """An observation that no understanding cites yet."""
 
     id: int
     subject_names: tuple[str, ...]
@@ -89,7 +89,7 @@ class UnlinkedObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionableItem:
-    """Something that was called questionable and has not been looked at since."""
+    """An item that was marked as questionable and has not been reviewed since."""
 
     id: int
     kind: Literal["understanding", "observation"]
@@ -100,7 +100,7 @@ class QuestionableItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeglectedSubject:
-    """A subject that goes on being observed and that several passes did not get to."""
+    """A subject that several passes did not get to."""
 
     name: str
     observation_count: int
@@ -109,14 +109,14 @@ class NeglectedSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationReport:
-    """What `get_consolidation_report` answers, the most valuable first in every list.
+    """The result of `get_consolidation_report`, most valuable first in every list.
 
-    `left_off` says how many entries of each list were cut.
+    `left_off` counts the planned entries (sessions, subjects, intersections) that the limit cut off.
     """
 
     current_generation: int
     consolidation_open: bool
-    # To be given back as `seen_through_id`: whatever is written while the report is worked through is not missed.
+    # To be passed back as `seen_through_id`, so that nothing is missed that is written after the report was read.
     as_of_id: int
     pending_count: int
     sessions_needing_description: tuple[SessionNeed, ...]
@@ -144,7 +144,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BegunConsolidation:
-    """What `begin_consolidation` answers: pass `generation` to `finish_consolidation`."""
+    """The result of `begin_consolidation`: pass `generation` to `finish_consolidation`."""
 
     generation: int
     as_of_id: int
@@ -154,7 +154,7 @@ class BegunConsolidation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedConsolidation:
-    """What `finish_consolidation` answers."""
+    """The result of `finish_consolidation`."""
 
     generation: int
     summary: str

@@ -1,7 +1,7 @@
 """Evidence: what was observed, and the subjects that it is about.
 
-Owns observations, their being taken back or superseded, subjects with their aliases, making two subjects one, and
-reading all that whole. Refuses to know how evidence is summed up and how it is found again.
+Owns observations and their deletion or supersession, subjects with their aliases, merging subjects, and reading
+complete records. Refuses to know how evidence is synthesised and how it is found again.
 """
 
 from everloom.semantic.evidence.records import observations_of

@@ -1,6 +1,6 @@
-"""Which name means which subject: finding subjects by name or alias, making new ones, and seeing names that are close.
+"""Which name means which subject: finding subjects by name or alias, creating them, and detecting similar names.
 
-What is known of a subject is elsewhere, and so are the verbs that change one (`subjects`).
+Refuses to know what is remembered about a subject; the verbs that change one are in `subjects`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from everloom.semantic.parts import SimilarSubject
 from everloom.semantic.state import group_rows, names_in, signed
 from everloom.store import Row, Unit
 
-# Names of the static embedder's words that mean one thing ("memory system", "the memory system project") are at least
-# this near; "memory system" and "memory architecture" are 0.73, "Julia simulator" and "C++ simulator" 0.61.
+# With the static embedder, two names of one thing ("memory system", "the memory system project") have at least this
+# cosine; "memory system" and "memory architecture" have 0.73, "Julia simulator" and "C++ simulator" 0.61.
 _SAME_NAME = 0.8
-# Below this many letters every slip makes another word: "Ann", "Dan", "Jan".
+# In a name shorter than this, every typo makes another name: "Ann", "Dan", "Jan".
 _SHORTEST_WITH_SLIPS = 4
 _MOST_SIMILAR = 3
-# All subjects are compared at once, in memory: this many vectors of 256 numbers take ten megabytes.
+# All subjects are compared at once, in memory: this many vectors of 256 floats take ten megabytes.
 MOST_COMPARED = 10_000
 _DIGITS = re.compile(r"\d+")
 
@@ -38,7 +38,7 @@ Vector = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A subject's row, as the other rooms need it."""
+    """The part of a subject's row that the other rooms need."""
 
     id: int
     name: str
@@ -50,7 +50,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Subjects that a write names: those that turn out to be missing are made of what was prepared."""
+    """The subjects that a write names, prepared so that missing ones can be created inside the transaction."""
 
     wanted: Mapping[str, NewSubject]
     prepared: Prepared
@@ -64,12 +64,12 @@ def region_from(row: Row) -> Region:
 
 
 def find(unit: Unit, keys: Iterable[str]) -> dict[str, Region]:
-    """Find subjects by the keys of their names or aliases."""
+    """Find subjects by the keys of their names or aliases; unknown keys are absent."""
     return {row["name_key"]: region_from(row) for row in unit.all("semantic.subject_by_key", keys=list(keys))}
 
 
 def need(unit: Unit, wanted: Mapping[str, str]) -> list[Region]:
-    """Find subjects that must exist, each once, in the order named."""
+    """Find subjects that must exist, each once, in the given order."""
     known = find(unit, wanted)
     for key, name in wanted.items():
         if key not in known:
@@ -78,7 +78,7 @@ def need(unit: Unit, wanted: Mapping[str, str]) -> list[Region]:
 
 
 def check_names(values: Iterable[str], *, most: int = arguments.MOST_NAMES, least: int = 1) -> dict[str, str]:
-    """Accept the names of subjects, by their keys."""
+    """Check the names of subjects, and return them by key."""
     return checked_names(values, "a subject's name", most, least=least)
 
 
@@ -94,9 +94,10 @@ def need_ids(unit: Unit, names: Sequence[str]) -> list[int]:
 
 
 def _unknown(unit: Unit, key: str, name: str) -> NotFound:
-    """Say that there is no such subject, and which ones it may have meant."""
+    """Make the error for an unknown subject, with suggestions of what was meant."""
+    # The name is the caller's text: its wildcards are escaped, or "100%" would match every name that holds "100".
     pattern = "%" + key.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
-    # A slip of the pen, or a part of the name: "Audry" and "Taylor" both mean "Audrey Taylor" often enough.
+    # A typo, or part of the name: "Audry" and "Taylor" both often mean "Audrey Taylor".
     rows = [
         *_near_rows(unit, key, _slips_allowed(key) + 1),
         *unit.all("semantic.subject_name_within", pattern=pattern, limit=5),
@@ -104,31 +105,31 @@ def _unknown(unit: Unit, key: str, name: str) -> NotFound:
     offered = nearest_names(key, ((row["name_key"], row["name"]) for row in rows), 3)
     meant = f"did you mean {' or '.join(map(repr, offered))}?"
     return NotFound(
-        f"no subject is called {name!r}", hint=meant if offered else "remember() creates subjects; search() finds them"
+        f"no subject is called {name!r}", hint=meant if offered else "search() finds subjects; remember() creates them"
     )
 
 
 def subject_document(name: str, summary: str | None, at: datetime) -> Document:
-    """Write a subject as search sees it: its name and what it is."""
+    """Make the document under which search finds a subject: its name and summary."""
     return Document(kind="subject", title=name if summary else "", text=summary or name, happened_at=at)
 
 
 def prepare_subjects(op: Operation, wanted: Mapping[str, NewSubject], *, compare: bool = True) -> Candidates:
-    """Make the vectors of subjects that may be new, and compare those that seem to be with all that exist."""
+    """Embed subjects that may be new, and compare the names that are unknown with all existing subjects."""
     prepared = op.index.prepare([subject_document(each.name, each.summary, op.now) for each in wanted.values()])
     if not compare:
         return Candidates(wanted, prepared, {})
     with op.read() as unit:
         known = find(unit, wanted)
         missing = [key for key in wanted if key not in known]
-        # An import that makes many at once is left alone: its warnings would drown each other.
+        # An import that creates many subjects at once gets no warnings: nobody would read so many.
         too_many = len(missing) > arguments.MOST_SUBJECTS
         similar = {} if too_many else _similar_subjects(unit, wanted, prepared, missing)
     return Candidates(wanted, prepared, similar)
 
 
 def mint(tx: Transaction, candidates: Candidates, missing: Sequence[str]) -> dict[str, Region]:
-    """Make the subjects whose keys are missing."""
+    """Create the subjects whose keys are missing."""
     if not missing:
         return {}
     unit, index, wanted = tx.unit, tx.op.index, candidates.wanted
@@ -142,7 +143,8 @@ def mint(tx: Transaction, candidates: Candidates, missing: Sequence[str]) -> dic
         key: Region(fresh, wanted[key].name, wanted[key].summary, 1, None, None)
         for key, fresh in zip(missing, ids, strict=True)
     }
-    # A bare name answers no question: its document only lends it a vector.
+    # A bare name answers no question, so it must not be a search result. Its document stays, retired, because the
+    # vector is what later names are compared with.
     index.retire(unit, [each.id for each in made.values() if not each.summary], None, tx.at)
     unit.many(
         "semantic.subject_add",
@@ -166,19 +168,19 @@ def put_tags(unit: Unit, subject_id: int, tags: Sequence[str]) -> None:
 
 
 def labels_of(unit: Unit, subject_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
-    """List the names under which subjects are known, the displayed one first."""
+    """List the names and aliases of subjects, the display name first."""
     rows = group_rows(unit.all("semantic.subject_name_of", ids=list(subject_ids)), "subject_id")
     return {subject: names_in(each) for subject, each in rows.items()}
 
 
 def vectors_of(unit: Unit, item_ids: Iterable[int], model_name: str | None = None) -> dict[int, Vector]:
-    """Read the general vectors of items: of the model named, or else of the model that most of them have."""
+    """Read the general vectors of items: from the named model, or else from the model that embedded most of them."""
     ids = list(item_ids)
     general = next((row["id"] for row in unit.all("vectors.perspective_all") if row["name"] == "general"), None)
     if general is None or not ids:
         return {}
     # Vectors of two models cannot be compared. While a store moves from one model to another, some items have only the
-    # old one's: then the model that knows most of them compares best.
+    # old vectors; the model that embedded most of the items then compares the most pairs.
     models = [row["id"] for row in unit.all("vectors.model_all") if model_name in (None, row["name"])]
     return max((unit.vectors(model, general, ids) for model in models), key=len, default={})
 
@@ -189,10 +191,11 @@ def regions_of(unit: Unit, ids: Iterable[int]) -> dict[int, Region]:
 
 
 def similarities(unit: Unit, regions: Sequence[Region]) -> Callable[[Region, Region], float]:
-    """Read the vectors of subjects; the answer compares two of them, and is 0 when nothing compares them."""
+    """Read the vectors of subjects, and return a function that compares two of them (0 if they cannot be compared)."""
     vectors = vectors_of(unit, [item for each in regions for item in (each.id, each.single_id) if item is not None])
 
     def compare(one: Region, other: Region) -> float:
+        # Like with like: an understanding is prose and a name is not, so the cosine of one with the other means little.
         for left, right in ((one.single_id or 0, other.single_id or 0), (one.id, other.id)):
             if left in vectors and right in vectors:
                 return round(float(vectors[left] @ vectors[right]), 4)
@@ -204,10 +207,10 @@ def similarities(unit: Unit, regions: Sequence[Region]) -> Callable[[Region, Reg
 def _similar_subjects(
     unit: Unit, wanted: Mapping[str, NewSubject], prepared: Prepared, missing: Sequence[str]
 ) -> dict[str, tuple[SimilarSubject, ...]]:
-    """Find, for each subject that is to be made, the existing ones that it may be another name of."""
+    """Find, for each subject to be created, the existing subjects that it may duplicate."""
     if not missing:
         return {}
-    # Spelling overrules meaning where both have a score: it says why two names are close.
+    # Where both scores exist, spelling overrides meaning: it is the reason a person would see.
     meant = _near_in_meaning(unit, {key: at for at, key in enumerate(wanted) if key in missing}, prepared)
     found = {}
     for key in missing:
@@ -219,7 +222,7 @@ def _similar_subjects(
 
 
 def _near_in_spelling(unit: Unit, key: str) -> dict[str, float]:
-    """Find existing subjects whose name or alias is a slip or an ending away."""
+    """Find existing subjects whose name or alias differs only by a typo or an inflection."""
     rows = _near_rows(unit, key, _slips_allowed(key) + 2)
     scored = {row["subject_id"]: score for row in rows if (score := spelled_alike(key, row["name_key"]))}
     return {row["name"]: scored[row["id"]] for row in unit.all("semantic.subject_of", ids=list(scored))}
@@ -227,12 +230,14 @@ def _near_in_spelling(unit: Unit, key: str) -> dict[str, float]:
 
 def _near_rows(unit: Unit, key: str, slips: int) -> list[Row]:
     """Read the names that are about as long as this one and begin or end like it."""
+    # A coarse filter for the exact distance below, which both engines offer only as an extension. A typo can spoil the
+    # head or the tail of a name, rarely both.
     lengths = {"shortest": len(key) - slips, "longest": len(key) + slips}
     return unit.all("semantic.subject_name_near", **lengths, head=key[:2], tail=key[-3:])
 
 
 def _near_in_meaning(unit: Unit, positions: Mapping[str, int], prepared: Prepared) -> dict[str, dict[str, float]]:
-    """Find existing subjects whose name and summary are near to names whose vectors were just made."""
+    """Find existing subjects whose vector is near that of a new name."""
     made = prepared.made
     if made is None:
         return {}
@@ -255,17 +260,17 @@ def _near_in_meaning(unit: Unit, positions: Mapping[str, int], prepared: Prepare
 
 
 def _slips_allowed(key: str) -> int:
-    """Say how many letters of a name may be wrong before it is another name."""
+    """Decide how many letters of a name may be wrong before it is another name."""
     return 0 if len(key) < _SHORTEST_WITH_SLIPS else 1 if len(key) < 7 else 2
 
 
 def _count_alike(key: str, other: str) -> bool:
-    """Say whether two names count alike: "plan 1" and "plan 2" are near in every other way, and never one."""
+    """Check that two names contain the same numbers: "plan 1" and "plan 2" are similar, and never the same."""
     return _DIGITS.findall(key) == _DIGITS.findall(other)
 
 
 def distance(one: str, other: str, most: int) -> int:
-    """Count the letters to insert, drop, change or swap between two names; anything above `most` is `most` + 1."""
+    """Count the letters to insert, delete, change or swap between two names, up to `most` + 1."""
     if abs(len(one) - len(other)) > most:
         return most + 1
     above: list[int] = []
@@ -285,9 +290,10 @@ def distance(one: str, other: str, most: int) -> int:
 
 
 def spelled_alike(key: str, other: str) -> float:
-    """Measure from 0 to 1 how alike two names are written; 0 when they are not a slip or an ending apart."""
+    """Score from 0 to 1 how alike two names are spelled; 0 unless they differ only by a typo or an inflection."""
     if not _count_alike(key, other):
         return 0.0
+    # The shorter name sets the tolerance: the fewer letters a name has, the more each of them says.
     most = _slips_allowed(min(key, other, key=len))
     steps = distance(key, other, most)
     if steps <= most:
@@ -297,7 +303,7 @@ def spelled_alike(key: str, other: str) -> float:
 
 
 def nearest_names(key: str, candidates: Iterable[tuple[str, str]], limit: int) -> list[str]:
-    """Choose the names to offer for one that is unknown: (key, name) pairs in, best first out."""
+    """Choose the names to suggest for an unknown one from (key, name) pairs, best first."""
     most = _slips_allowed(key) + 1
     scored = [(distance(key, each, most) if key not in each else 0, name) for each, name in candidates]
     return list(dict.fromkeys(name for steps, name in sorted(scored) if steps <= most))[:limit]

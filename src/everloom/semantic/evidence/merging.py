@@ -1,7 +1,7 @@
-"""Making two subjects one, in one transaction.
+"""Merging two subjects, in one transaction.
 
-Everything of the duplicate moves to the primary. What the surviving understandings have not seen counts as new, so that
-the next consolidation reads it.
+Everything about the duplicate moves to the primary. Whatever the surviving understandings have not seen counts as new,
+so that the next consolidation reads it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from everloom.store import Unit
 
 @dataclass(frozen=True, slots=True)
 class _Twins:
-    """The two subjects and the id as of which the merge happens."""
+    """The two subjects, and the id that marks the moment of the merge."""
 
     primary: Region
     duplicate: Region
@@ -40,13 +40,13 @@ class _Twins:
 
     @property
     def duplicate_survives(self) -> bool:
-        """Say whether the duplicate's understanding becomes the only one."""
+        """Whether the duplicate's understanding becomes the only one."""
         return self.primary.single_id is None and self.duplicate.single_id is not None
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """The texts that a merge writes: the structural note, and the subject with the summary that it will have."""
+    """The texts that a merge writes: the structural note, and the subject's document with its future summary."""
 
     note: str
     note_document: Prepared
@@ -54,12 +54,12 @@ class _Prepared:
 
 
 def merge(op: Operation, primary: str, duplicate: str, expected: int | None, key: str | None) -> MergedSubjects:
-    """Move everything of the duplicate to the primary, and leave its name as an alias."""
+    """Move everything about the duplicate to the primary, and keep its name as an alias."""
     wanted, version = check_names([primary, duplicate]), arguments.version(expected)
     with op.read() as unit:
         known = find(unit, wanted)
         two = list({known[name].id: known[name] for name in wanted if name in known}.values())
-        # A call that is repeated finds one subject: then there is nothing to prepare, and its receipt answers it.
+        # A repeated call finds one subject: there is nothing to prepare, and the stored receipt answers it.
         note = _note_text(unit, two[0], two[1], state_of(unit)) if len(two) == 2 else ""
     ready = _prepare(op, two[0], two[1], note) if note else None
 
@@ -69,7 +69,8 @@ def merge(op: Operation, primary: str, duplicate: str, expected: int | None, key
             raise Rejected(f"{primary!r} and {duplicate!r} are already one subject", hint="there is nothing to merge")
         expect_subject(tx.unit, one, version)
         now = _note_text(tx.unit, one, other, state_for_writing(tx.unit))
-        # Somebody wrote between reading and writing: rare, and then prepared again inside the transaction.
+        # If somebody wrote between reading and writing, the texts are prepared again inside the transaction. Embedding
+        # under the write lock is what we avoid elsewhere, but this is rare and the note would otherwise lose a change.
         texts = ready if ready is not None and ready.note == now else _prepare(op, one, other, now)
         return _merge(tx, _Twins(one, other, tick(tx.unit)), texts)
 
@@ -83,7 +84,7 @@ def _prepare(op: Operation, one: Region, other: Region, note: str) -> _Prepared:
 
 
 def _note_text(unit: Unit, one: Region, other: Region, state: SemanticState) -> str:
-    """Write the structural note of the merged subject: both notes, what related the two, and that they were merged."""
+    """Compose the structural note of the merged subject: both notes, how the two were related, and the merge itself."""
     ids = [item for item in (one.structural_id, other.structural_id) if item is not None]
     texts = {row["id"]: row["text"] for row in unit.all("semantic.understanding_of", ids=ids)}
     parts = [texts.get(one.structural_id or 0), texts.get(other.structural_id or 0)]
@@ -99,10 +100,11 @@ def _note_text(unit: Unit, one: Region, other: Region, state: SemanticState) -> 
 def _merge(tx: Transaction, twins: _Twins, texts: _Prepared) -> MergedSubjects:
     """Carry out the merge.
 
-    The tags move first, because everything after them is decided by which subjects an item is now about. The
-    duplicate's row goes last, when nothing points at it any more.
+    Tags move first, because all later steps depend on which subjects an item is now about. The duplicate's row is
+    deleted last, when nothing points to it any more.
     """
     unit, one, other = tx.unit, twins.primary, twins.duplicate
+    # Read before the tags move: afterwards no understanding is about exactly these two.
     relations = [row["id"] for row in active_of(unit, "relationship", [one, other])]
     observations = _move_observations(unit, twins)
     of_one = {row["id"] for row in unit.all("semantic.understanding_tagged", subject=one.id)}
@@ -133,18 +135,18 @@ def _merge(tx: Transaction, twins: _Twins, texts: _Prepared) -> MergedSubjects:
 
 
 def _move_observations(unit: Unit, twins: _Twins) -> list[int]:
-    """Tag with the primary what is tagged with the duplicate; new is what the surviving understanding has not seen.
+    """Tag the duplicate's observations with the primary; those that the surviving understanding has not seen are new.
 
-    So the tags of the one whose understanding survives keep their ids, and those of the other become as of now.
+    Tags of the subject whose understanding survives therefore keep their `since` ids, and the others start now.
     """
     one, other = twins.primary.id, twins.duplicate.id
     rows = unit.all("semantic.observation_tagged", subject=other)
     affected = [row["id"] for row in rows]
-    # The surviving understanding is the duplicate's: it has seen the duplicate's evidence and none of the primary's.
+    # The duplicate's understanding survives: it has seen the duplicate's evidence and none of the primary's.
     if twins.duplicate_survives:
         affected += [row["id"] for row in unit.all("semantic.observation_tagged", subject=one)]
         unit.run("semantic.observation_tag_renew", subject=one, since=twins.clock)
-    # What was tagged with both keeps the primary's tag: the statement ignores a tag that is there.
+    # An observation that was tagged with both keeps the primary's tag: the statement ignores an existing one.
     tag(unit, ((row["id"], one, row["since_id"] if twins.duplicate_survives else twins.clock) for row in rows))
     unit.run("semantic.observation_tag_clear", subject=other)
     retagged = (
@@ -160,7 +162,7 @@ def _move_observations(unit: Unit, twins: _Twins) -> list[int]:
 
 
 def _move_understandings(unit: Unit, twins: _Twins) -> list[int]:
-    """Tag with the primary every understanding of the duplicate, superseded ones too: their history is now one."""
+    """Tag the duplicate's understandings with the primary, superseded ones included: they share one history now."""
     ids = [row["id"] for row in unit.all("semantic.understanding_tagged", subject=twins.duplicate.id)]
     unit.many("semantic.understanding_tag_add", ({"understanding": item, "subject": twins.primary.id} for item in ids))
     unit.run("semantic.understanding_tag_clear", subject=twins.duplicate.id)
@@ -173,7 +175,7 @@ def _move_understandings(unit: Unit, twins: _Twins) -> list[int]:
 
 
 def _move_intersections(unit: Unit, twins: _Twins) -> None:
-    """Join what the duplicate shared with others to what the primary shares with them."""
+    """Combine the duplicate's intersections with those of the primary."""
     one, other = twins.primary.id, twins.duplicate.id
     thirds = [row["other"] for row in unit.all("semantic.intersection_around", subject=other) if row["other"] != one]
     for third in thirds:
@@ -182,11 +184,12 @@ def _move_intersections(unit: Unit, twins: _Twins) -> None:
         (old,) = unit.all("semantic.intersection_get", a=c, b=d)
         kept = old if own is None else own
         text, reviewed = kept["understanding_id"] or old["understanding_id"], kept["reviewed_through"]
-        # Two intersections that become one have changed for whoever wrote about either; one that only moves has not.
+        # Two intersections that become one have changed for whoever wrote about either; one that merely moves has not.
         changed = old["changed_through"] if own is None else twins.clock
         values = {"understanding": text, "changed": changed, "reviewed": reviewed}
         unit.run("semantic.intersection_put", a=a, b=b, count=0, **values)
     unit.run("semantic.intersection_clear", subject=other)
+    # Sizes are counted and not added up, because an observation that was tagged with all three would count twice.
     for third in thirds:
         a, b = sorted((one, third))
         unit.run("semantic.intersection_resize", a=a, b=b)
@@ -194,7 +197,7 @@ def _move_intersections(unit: Unit, twins: _Twins) -> None:
 
 
 def _move_names(unit: Unit, twins: _Twins) -> None:
-    """Make the duplicate's names aliases, and join the tags."""
+    """Turn the duplicate's names into aliases, and combine the tags."""
     one, other = twins.primary.id, twins.duplicate.id
     tags = [row["tag"] for subject in (one, other) for row in unit.all("semantic.tag_of", ids=[subject])]
     for subject in (one, other):
@@ -204,7 +207,7 @@ def _move_names(unit: Unit, twins: _Twins) -> None:
 
 
 def _keep_one_single(tx: Transaction, twins: _Twins) -> int | None:
-    """Leave exactly one understanding of the subject: the primary's, or else the duplicate's."""
+    """Keep exactly one understanding of the subject: the primary's, or else the duplicate's."""
     one, other = twins.primary, twins.duplicate
     survivor = one.single_id if one.single_id is not None else other.single_id
     if one.single_id is not None and other.single_id is not None:
@@ -215,9 +218,9 @@ def _keep_one_single(tx: Transaction, twins: _Twins) -> int | None:
 
 
 def _keep_one_of_each(tx: Transaction, moved: Sequence[int], of_both: Set[int]) -> None:
-    """Where there are now two relationships with the same others, keep the primary's, else the duplicate's own.
+    """Of several relationships with the same other subjects, keep the primary's, or else the duplicate's own.
 
-    What was about both of them and the others is about fewer subjects than it says.
+    One that was about both twins is the last choice: its text describes more subjects than it is now about.
     """
     unit = tx.unit
     rows = unit.all("semantic.understanding_of", ids=list(moved))
@@ -225,7 +228,7 @@ def _keep_one_of_each(tx: Transaction, moved: Sequence[int], of_both: Set[int]) 
     for each in sorted(sets):
         rivals = unit.all("semantic.understanding_same_subjects", subject_set=each, kind="relationship")
         same = [row["id"] for row in rivals]
-        # False sorts before True: first what was the primary's all along, then what was the duplicate's alone.
+        # False sorts before True: first those that were the primary's all along, then those of the duplicate alone.
         survivor = min(same, key=lambda item: (item in moved, item in of_both))
         supersede(tx, [item for item in same if item != survivor], survivor, was_read=False)
         if (pair := pair_of(each)) is not None:
@@ -239,6 +242,7 @@ def _adopt_summary(tx: Transaction, twins: _Twins, prepared: Prepared) -> None:
     if one.summary or not other.summary:
         return
     unit.run("semantic.subject_summarise", id=one.id, summary=other.summary)
+    # Without labels: `relabel_subject` writes them at the end, when all names have moved.
     document = signed(tx, subject_document(one.name, other.summary, tx.at), ())
     index.remove(unit, [one.id])
     index.publish(unit, [one.id], index.complete(prepared, {0: document}), tx.at)

@@ -1,7 +1,7 @@
-"""Observations: immutable evidence, tagged with subjects, never kept twice.
+"""Observations: immutable evidence, tagged with subjects, never stored twice.
 
-Owns `remember` and `add_observations`. What takes time (words, vectors, likeness of names) is done before the
-transaction; everything that must be of one moment is read inside it. Taking back is `retraction`.
+Owns `remember` and `add_observations`. Slow work (words, vectors, similar names) is done before the transaction;
+everything that must be consistent is read inside it. Deletion and supersession are in `retraction`.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _LONGEST_KIND = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ObservationDraft(NewObservation):
-    """An observation that was checked and not yet written; `names` are those of its subjects, by their keys."""
+    """An observation that was checked but not written yet; `names` maps the keys of its subjects to their names."""
 
     names: Mapping[str, str]
     hash: str
 
     @property
     def request(self) -> tuple[object, ...]:
-        """Write the draft so that equal requests are equal."""
+        """The draft as a value that is equal for equal requests."""
         return (*self.names, self.content, self.kind, self.confidence, self.observed_at, self.related_to)
 
     def document(self, at: datetime) -> Document:
-        """Write it as search sees it, as far as that is known before it is written."""
+        """Make its search document, as far as that is known before the write."""
         happened_at = self.observed_at or at
         return Document(kind="observation", text=self.content, happened_at=happened_at, confidence=self.confidence)
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadyDrafts:
-    """Drafts with everything that takes time already done."""
+    """Drafts whose slow work is done."""
 
     drafts: tuple[_ObservationDraft, ...]
     subjects: Candidates
@@ -56,7 +56,7 @@ class _ReadyDrafts:
 
 
 def prepare_observations(op: Operation, given: Iterable[NewObservation]) -> _ReadyDrafts:
-    """Check observations; read the words and make the vectors of them and of subjects that may be new."""
+    """Check observations, and prepare the words and vectors of them and of subjects that may be new."""
     drafts = tuple(
         _ObservationDraft(
             names=(names := check_names(each.subject_names, most=arguments.MOST_SUBJECTS)),
@@ -79,16 +79,16 @@ def prepare_observations(op: Operation, given: Iterable[NewObservation]) -> _Rea
 
 
 def _check_kind(value: str) -> str:
-    """Accept the kind of an observation: one short word."""
+    """Check the kind of an observation: one short word."""
     word = checked_name(value, "the kind")
     if len(word) > _LONGEST_KIND:
-        hint = f"{_LONGEST_KIND} is the most; fact, say, or preference"
+        hint = f"use at most {_LONGEST_KIND}, for example fact or preference"
         raise Rejected(f"the kind has {len(word)} characters", hint=hint)
     return word
 
 
 def remember(op: Operation, given: NewObservation, key: str | None) -> Remembered:
-    """Keep one observation."""
+    """Store one observation."""
     ready = prepare_observations(op, [given])
 
     def act(tx: Transaction) -> Remembered:
@@ -100,7 +100,7 @@ def remember(op: Operation, given: NewObservation, key: str | None) -> Remembere
 
 
 def add_observations(op: Operation, given: Sequence[NewObservation], key: str | None) -> tuple[Added, ...]:
-    """Keep many observations, all or none."""
+    """Store many observations, all or none."""
     ready = prepare_observations(op, checked_list(given, "observations", arguments.MOST_OBSERVATIONS))
 
     def act(tx: Transaction) -> tuple[Added, ...]:
@@ -114,15 +114,15 @@ def add_observations(op: Operation, given: Sequence[NewObservation], key: str | 
 
 
 def write_observations(tx: Transaction, ready: _ReadyDrafts) -> tuple[Added, ...]:
-    """Write what is new, and add to what is known already its new subjects and links.
+    """Write new observations, and add new subjects and links to those that exist already.
 
-    Names and hashes are looked up again inside the transaction: another session may have made the same subject or kept
-    the same text since the drafts were prepared. Of equal drafts in one request the first is written and the others are
-    its duplicates.
+    Names and hashes are looked up again inside the transaction: another session may have created the same subject or
+    stored the same text since the drafts were prepared. Of equal drafts in one request, the first is written and the
+    others are its duplicates.
     """
     unit, drafts, wanted = tx.unit, ready.drafts, ready.subjects.wanted
     state_for_writing(unit)
-    # Before anything is written: a link to what is superseded refuses the whole request.
+    # Before anything is written: a link to a superseded understanding rejects the whole request.
     if related := [item for draft in drafts for item in draft.related_to]:
         need_active(unit, list(dict.fromkeys(related)))
     known = find(unit, wanted)
@@ -139,6 +139,7 @@ def write_observations(tx: Transaction, ready: _ReadyDrafts) -> tuple[Added, ...
     fresh = sorted(at for digest, at in first.items() if digest not in ids)
     ids |= _write_fresh(tx, ready, regions, fresh)
     repeated = {at: ids[draft.hash] for at, draft in enumerate(drafts) if at not in fresh}
+    # After the fresh ones, because a repeated draft may repeat one that this request has just written.
     for at, item in repeated.items():
         _add_subjects(tx, item, regions[at])
     for draft in drafts:
@@ -170,10 +171,10 @@ def _names(regions: Sequence[Region]) -> tuple[str, ...]:
 def _write_fresh(
     tx: Transaction, ready: _ReadyDrafts, regions: Sequence[Sequence[Region]], fresh: Sequence[int]
 ) -> dict[str, int]:
-    """Write new observations; the answer is their ids by hash.
+    """Write new observations, and return their ids by hash.
 
-    The document comes first, because its id is the observation's. A tag is `since` the id of the observation itself:
-    a subject is stale while it has a tag that is later than what its understanding has seen.
+    The document comes first, because its id is the observation's. The `since` of a tag is the id of the observation
+    itself: a subject is stale while it has a tag that is later than its understanding's `seen_through_id`.
     """
     if not fresh:
         return {}
@@ -202,7 +203,7 @@ def _write_fresh(
     times = {at: to_micros(document.happened_at) for at, document in documents.items()}
     count_observed(unit, (_observed(ids[at], tagged[at], times[at]) for at in fresh))
     if tx.session_id is not None:
-        # The session is the evidence of an observation: `why` ends there.
+        # The session is an observation's own source, where the chain that `why` follows ends.
         unit.many("kernel.source_add", ({"item": item, "source": tx.session_id} for item in ids.values()))
         unit.run("semantic.session_ensure", session=tx.session_id)
         unit.run("semantic.session_observed", session=tx.session_id, count=len(fresh), through=max(ids.values()))
@@ -211,17 +212,18 @@ def _write_fresh(
 
 def subject_set(subject_ids: Iterable[int]) -> str:
     """Write a set of subjects so that equal sets are equal texts."""
+    # Text and not rows, so that "about exactly these subjects" is one indexed comparison on both engines.
     return ",".join(map(str, sorted(set(subject_ids))))
 
 
 def tag(unit: Unit, tags: Iterable[tuple[int, int, int]]) -> None:
-    """Tag observations with subjects: observation, subject, and since which id."""
+    """Tag observations with subjects, from (observation, subject, since id) triples."""
     rows = ({"observation": observation, "subject": subject, "since": since} for observation, subject, since in tags)
     unit.many("semantic.observation_tag_add", rows)
 
 
 class Observed(NamedTuple):
-    """What became new to some subjects and pairs of subjects, as of an id."""
+    """Something that is new to some subjects and pairs of subjects, as of an id."""
 
     through: int
     subjects: Sequence[int]
@@ -234,7 +236,9 @@ def _observed(item: int, subjects: Sequence[int], at: int) -> Observed:
 
 
 def count_observed(unit: Unit, observed: Iterable[Observed], *, each_counts: int = 1) -> None:
-    """Let subjects and pairs wait for what became new to them, in order; one update for each, however much it is."""
+    """Mark subjects and pairs as having something new, with one update for each; `observed` is in order of ids."""
+    # A batch that tags one subject five hundred times must not update its row five hundred times: PostgreSQL keeps a
+    # dead version of the row for each. The last `through` is the largest because ids grow.
     subjects: dict[int, dict[str, Any]] = {}
     pairs: dict[tuple[int, int], dict[str, Any]] = {}
     for through, ids, of_two, at in observed:
@@ -249,9 +253,9 @@ def count_observed(unit: Unit, observed: Iterable[Observed], *, each_counts: int
 
 
 def _add_subjects(tx: Transaction, item: int, regions: Sequence[Region]) -> None:
-    """Add subjects to an observation that is known already; to them, and to their pairs with the others, it is new.
+    """Add subjects to a stored observation; it is new to them and to their pairs with its other subjects.
 
-    An understanding of the old set of subjects no longer covers it, unless it rests on it.
+    An understanding of the old set of subjects no longer covers it, unless it cites it as a source.
     """
     unit = tx.unit
     known = {row["subject_id"] for row in unit.all("semantic.observation_tags", ids=[item])}
@@ -260,7 +264,7 @@ def _add_subjects(tx: Transaction, item: int, regions: Sequence[Region]) -> None
         return
     since, every = tick(unit), sorted(known | added)
     tag(unit, ((item, subject, since) for subject in sorted(added)))
-    # `through` moves with the set: an understanding of the new set that was written before has not seen it there.
+    # `through` moves with the set: an earlier understanding of the new set has not seen this observation in it.
     unit.run("semantic.observation_retag", id=item, subject_set=subject_set(every), through=since)
     unit.run("semantic.cover_uncited", observation=item)
     (row,) = unit.all("semantic.observation_of", ids=[item])
@@ -273,6 +277,6 @@ def _add_subjects(tx: Transaction, item: int, regions: Sequence[Region]) -> None
 def _link(unit: Unit, observation: int, understandings: Iterable[int]) -> None:
     """Link an observation to understandings that it is direct evidence for."""
     for understanding in understandings:
-        # The link waits to be read by the next revision; the source stays, whoever reads it.
+        # The link is cleared when the next revision has read it; the source is permanent and inherited.
         unit.run("semantic.linked_add", understanding=understanding, observation=observation)
         unit.run("kernel.source_add", item=understanding, source=observation)

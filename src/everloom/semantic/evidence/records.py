@@ -1,6 +1,6 @@
-"""Reading observations, understandings and subjects whole, with the names that belong to them; marking and counting.
+"""Reading complete observations, understandings and subjects, with their names; marking and counting them.
 
-Many at a time: a list of any length costs the same few statements.
+Always many at a time: a list of any length costs the same few statements.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from everloom.semantic.results import Marked, Observation, SemanticStats, Subjec
 from everloom.semantic.state import activity, count, group_rows, names_in, state_of
 from everloom.store import Row, Unit, value_from
 
-# A chain of supersession that is longer than this is a circle.
+# A longer chain of supersession can only be a cycle, which a damaged store could contain.
 _FURTHEST = 10_000
 _LONGEST_HISTORY = 1_000
 
@@ -46,7 +46,7 @@ def understandings_of(unit: Unit, ids: Iterable[int]) -> dict[int, Understanding
     """Read understandings by id; ids of anything else are absent."""
     wanted = list(ids)
     tags = group_rows(unit.all("semantic.understanding_tags", ids=wanted))
-    # Only observations: an understanding's other sources, sessions say, are told by `why`.
+    # Only observations: `why` shows an understanding's other sources, such as sessions.
     sources = group_rows(unit.all("semantic.source_observations", ids=wanted))
     linked = linked_to(unit, wanted)
     return {
@@ -70,7 +70,7 @@ def understanding_at(unit: Unit, item: int | None) -> Understanding | None:
 
 
 def linked_to(unit: Unit, understanding_ids: Iterable[int]) -> dict[int, tuple[BriefObservation, ...]]:
-    """Read the evidence that was linked to understandings since they were written."""
+    """Read the observations that were linked to understandings since these were written."""
     rows = group_rows(unit.all("semantic.linked_of", ids=list(understanding_ids)), "understanding_id")
     return {item: tuple(_brief(row, row["observation_id"]) for row in each) for item, each in rows.items()}
 
@@ -80,7 +80,7 @@ def _brief(row: Row, item: int) -> BriefObservation:
 
 
 def briefs_of(unit: Unit, ids: Sequence[int]) -> tuple[BriefObservation, ...]:
-    """Read observations as lists show them, in the order asked for."""
+    """Read observations as lists show them, in the given order."""
     rows = {row["id"]: row for row in unit.all("semantic.observation_of", ids=list(ids))}
     return tuple(_brief(rows[each], each) for each in ids if each in rows)
 
@@ -91,17 +91,18 @@ def with_article(kind: str) -> str:
 
 
 def need_items(unit: Unit, kind: Source, ids: Sequence[int]) -> dict[int, Row]:
-    """Find items of a kind that must exist."""
+    """Find items that must exist and be of one kind."""
     rows = {row["id"]: row for row in unit.all(f"semantic.{kind}_of", ids=list(ids))}
     for each in ids:
         if each not in rows:
+            # `kind_of` raises NotFound for an id that nothing has, which is the better error.
             found = with_article(kind_of(unit, each))
             raise Rejected(f"{each} is {found}, not {with_article(kind)}", hint=f"give the id of {with_article(kind)}")
     return rows
 
 
 def need_active(unit: Unit, ids: Sequence[int]) -> dict[int, Row]:
-    """Find understandings that must exist and be current; a superseded one is refused by naming its head."""
+    """Find understandings that must exist and be current; the error for a superseded one names its successor."""
     rows = need_items(unit, "understanding", ids)
     for item, row in rows.items():
         if row["superseded_by"] is not None:
@@ -115,7 +116,7 @@ def need_active(unit: Unit, ids: Sequence[int]) -> dict[int, Row]:
 
 
 def _head_of(unit: Unit, row: Row) -> int:
-    """Follow the chain to the understanding that nothing supersedes."""
+    """Follow the chain of supersession to the current understanding."""
     for _ in range(_FURTHEST):
         if row["superseded_by"] is None:
             break
@@ -124,7 +125,8 @@ def _head_of(unit: Unit, row: Row) -> int:
 
 
 def ancestors_of(unit: Unit, understanding_id: int) -> list[int]:
-    """List an understanding and all that it supersedes."""
+    """List an understanding and everything it superseded, directly or not."""
+    # Layer by layer, because history is a tree: a merge or a change of subjects lets one text supersede several.
     ids, layer = [understanding_id], [understanding_id]
     while layer and len(ids) < _LONGEST_HISTORY:
         layer = [row["id"] for row in unit.all("semantic.understanding_predecessors", ids=layer)]
@@ -135,7 +137,7 @@ def ancestors_of(unit: Unit, understanding_id: int) -> list[int]:
 def list_observations(
     op: Operation, subject_names: Sequence[str], after_id: int, limit: int
 ) -> tuple[Observation, ...]:
-    """Read the observations that are tagged with all of the subjects, oldest first."""
+    """Read the observations tagged with all of the subjects, oldest first."""
     most, after = arguments.limit(limit, 10_000), 0 if after_id == 0 else arguments.one_id(after_id, "after_id")
     with op.read() as unit:
         subjects = need_ids(unit, subject_names)
@@ -144,7 +146,7 @@ def list_observations(
 
 
 def show(op: Operation, item_id: int) -> Observation | Understanding | Subject:
-    """Show one item of this faculty, whole."""
+    """Show one item of this faculty in full."""
     wanted = arguments.one_id(item_id)
     with op.read() as unit:
         kind = kind_of(unit, wanted)
@@ -154,8 +156,8 @@ def show(op: Operation, item_id: int) -> Observation | Understanding | Subject:
             *subjects_of(unit, [wanted]),
         ]
     if not known:
-        what = f"{wanted} is {with_article(kind)} that semantic memory does not hold"
-        raise NotFound(what, hint="`everloom show` knows every kind")
+        what = f"{wanted} is {with_article(kind)}, which is not part of semantic memory"
+        raise NotFound(what, hint="`everloom show` shows items of every kind")
     return known[0]
 
 
@@ -167,7 +169,7 @@ def mark(op: Operation, item_id: int, verdict: Verdict, reason: str | None, key:
         kind = kind_of(tx.unit, wanted)
         if kind not in ("observation", "understanding"):
             raise Rejected(f"{wanted} is {with_article(kind)}", hint="mark an observation or an understanding")
-        # A verdict on history would change nothing: the present one is named instead.
+        # A verdict on a superseded understanding would change nothing; the error names the current one.
         if kind == "understanding":
             need_active(tx.unit, [wanted])
         signal = judge(tx.unit, wanted, verdict, why, tx.at, tx.session_id)
@@ -186,7 +188,7 @@ def mark(op: Operation, item_id: int, verdict: Verdict, reason: str | None, key:
 
 
 def get_stats(op: Operation) -> SemanticStats:
-    """Count subjects, observations, active understandings, and how much of all has vectors."""
+    """Count subjects, observations and active understandings, and measure how many documents are embedded."""
     with op.read() as unit:
         state = state_of(unit)
         names = ("subject_count", "observation_count", "understanding_count")

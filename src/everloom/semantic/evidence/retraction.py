@@ -1,7 +1,7 @@
-"""Evidence that goes: erased while it is only a slip of the same session, superseded once it has been believed.
+"""Removing evidence: deleted while it is only a mistake of the same session, superseded once others may rely on it.
 
-Owns `delete_observations` and `learn`. A superseded observation leaves the present and stays in history; every subject
-that it is tagged with waits again, so that what was understood from it is looked at once more.
+Owns `delete_observations` and `learn`. A superseded observation is no longer current but stays in history; all its
+subjects wait for consolidation again, so that what was understood from it is reviewed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from everloom.store import Row, Unit
 
 
 def delete_observations(op: Operation, ids: Sequence[int], key: str | None) -> DeletedObservations:
-    """Erase what may be erased, and say of the rest why not."""
+    """Delete the observations that may be deleted, and report why the others were kept."""
     wanted = arguments.ids(ids, "ids", least=1)
 
     def act(tx: Transaction) -> DeletedObservations:
@@ -41,17 +41,17 @@ def delete_observations(op: Operation, ids: Sequence[int], key: str | None) -> D
 
 
 def _reasons_against(tx: Transaction, ids: Sequence[int]) -> dict[int, str]:
-    """Say of each id that must stay why it must."""
+    """Find the reason why each id must stay; the others may be deleted."""
     unit, generation = tx.unit, state_of(tx.unit).current_generation
     rows = {row["id"]: row for row in unit.all("semantic.observation_of", ids=list(ids))}
     kinds = {row["id"]: row["kind"] for row in unit.all("kernel.item_kinds", ids=list(ids))}
-    # From the weakest reason to the strongest: what is said last is told.
+    # From the weakest reason to the strongest: a later one replaces an earlier one.
     reasons = {
-        row["observation_id"]: f"understanding {row['understanding_id']} rests on it"
+        row["observation_id"]: f"understanding {row['understanding_id']} is based on it"
         for row in unit.all("semantic.source_citing", ids=list(rows))
     }
     for each in unit.all("semantic.observation_superseding", ids=list(rows)):
-        reasons[each["id"]] = "it took the place of another observation"
+        reasons[each["id"]] = "it replaced another observation"
     for item in ids:
         row = rows.get(item)
         if row is None:
@@ -61,18 +61,18 @@ def _reasons_against(tx: Transaction, ids: Sequence[int]) -> dict[int, str]:
         elif row["generation"] != generation:
             reasons[item] = "already consolidated"
         elif row["superseded_at"] is not None:
-            reasons[item] = "it is superseded: evidence of what was once so"
+            reasons[item] = "it is superseded, and stays as evidence of what was true before"
     return reasons
 
 
 def _erase(tx: Transaction, ids: list[int]) -> None:
-    """Erase observations and everything that hangs on them, then count again where they were counted."""
+    """Delete observations and everything that refers to them, then recount where they were counted."""
     unit = tx.unit
     tagged = {
         item: sorted(row["subject_id"] for row in rows)
         for item, rows in group_rows(unit.all("semantic.observation_tags", ids=ids)).items()
     }
-    # Rows that point at the observation go before it, the registry's row last.
+    # Foreign keys decide the order: rows that refer to the observation go before it, its row in `item` last.
     for name in ("linked_drop", "observation_tag_drop", "seen_drop", "observation_drop"):
         unit.run(f"semantic.{name}", ids=ids)
     tx.op.index.remove(unit, ids)
@@ -90,16 +90,17 @@ def learn(
     source_ids: Sequence[int],
     also: Callable[[Unit], None] = lambda _unit: None,
 ) -> tuple[Learnt, ...]:
-    """Keep what is new and supersede what no longer holds, all or none; `also` writes into the same transaction."""
+    """Store new observations and supersede old ones, all or none; `also` writes in the same transaction."""
     wanted = _check_lessons(lessons)
     sources = arguments.ids(source_ids, "source_ids")
     ready = prepare_observations(op, [each.observation for each in wanted if each.observation is not None])
     with op.write("learn") as tx:
         state_for_writing(tx.unit)
+        # Only for its error: a source that does not exist must reject the lessons.
         for source in sources:
             kind_of(tx.unit, source)
         old = _need_current(tx.unit, [each.instead_of for each in wanted if each.instead_of is not None])
-        # Before the new is written: superseding frees the hash, so that the same words can be kept again.
+        # Before the new ones are written: superseding frees the hash, so that the same words can be stored again.
         for item in old:
             tx.unit.run("semantic.observation_supersede", id=item, at=to_micros(tx.at))
         added = iter(write_observations(tx, ready) if ready.drafts else ())
@@ -112,7 +113,8 @@ def learn(
         for each in learnt:
             if each.superseded is not None:
                 _retire(tx, each.superseded, None if each.added is None else each.added.id, sources)
-        # The mind notes in the same transaction that an exchange was read: it is learnt from once, whatever happens.
+        # In the same transaction the mind records that the exchange was read, so that a crash can neither lose its
+        # facts nor store them twice.
         also(tx.unit)
         gone = [each.superseded for each in learnt if each.superseded is not None]
         tx.event(added=new, superseded=gone, sources=list(sources))
@@ -120,7 +122,7 @@ def learn(
 
 
 def _check_lessons(lessons: Sequence[Lesson]) -> Sequence[Lesson]:
-    """Accept lessons that say something, and supersede nothing twice."""
+    """Check that no lesson is empty, and that none supersedes an observation twice."""
     counted = checked_list(lessons, "lessons", arguments.MOST_OBSERVATIONS, least=0)
     if any(each.observation is None and each.instead_of is None for each in counted):
         raise Rejected("a lesson is empty", hint="give an observation, or the id of one that no longer holds")
@@ -131,32 +133,32 @@ def _check_lessons(lessons: Sequence[Lesson]) -> Sequence[Lesson]:
 
 
 def _need_current(unit: Unit, ids: Sequence[int]) -> Mapping[int, Row]:
-    """Find observations that must exist and still hold."""
+    """Find observations that must exist and be current."""
     rows = need_items(unit, "observation", ids)
     for item, row in rows.items():
         if row["superseded_at"] is not None:
             by = row["superseded_by"]
             raise Conflict(
                 f"observation {item} is already superseded",
-                hint="it is history" if by is None else f"{by} holds instead: read it, then use its id",
+                hint="nothing replaced it" if by is None else f"{by} replaced it: read that one, then use its id",
             )
     return rows
 
 
 def _retire(tx: Transaction, item: int, by: int | None, sources: Sequence[int]) -> None:
-    """Take an observation out of the present, and show it to its subjects and their pairs as something new."""
+    """Retire a superseded observation, and mark it as new to its subjects and their pairs."""
     unit = tx.unit
     if by is not None:
         unit.run("semantic.observation_superseded_by", id=item, by=by)
         unit.run("kernel.source_add", item=by, source=item)
         unit.run("semantic.linked_replace", old=item, new=by)
     unit.run("semantic.linked_drop", ids=[item])
-    # Where nothing takes its place, what was learnt from says why it went.
+    # If nothing replaces it, the retired document points to what taught us that it no longer holds.
     tx.op.index.retire(unit, [item], by if by is not None else next(iter(sources), None), tx.at)
-    # New to its subjects from here on, as evidence that something is no longer so.
+    # New to its subjects from here on, as evidence that something is no longer true.
     since = tick(unit)
     subjects = sorted(row["subject_id"] for row in unit.all("semantic.observation_tags", ids=[item]))
     unit.run("semantic.observation_tag_touch", observation=item, since=since)
     observed = Observed(since, subjects, list(combinations(subjects, 2)), to_micros(tx.at))
-    # It was counted when it was written: its subjects only have to look again.
+    # It was counted when it was written: its subjects only have to be reviewed again.
     count_observed(unit, [observed], each_counts=0)

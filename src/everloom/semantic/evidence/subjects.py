@@ -1,7 +1,7 @@
-"""The verbs on subjects: making, showing and describing them, their tags and their aliases.
+"""The verbs on subjects: creating, showing and describing them, their tags and their aliases.
 
-Aliases share one key space with names, so that a name never means two subjects. Which name means which is decided in
-`identity`.
+Aliases and names share one key space, so that a name never means two subjects. Which subject a name means is decided
+in `identity`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _POINTERS = ("single_understanding_id", "structural_understanding_id")
 
 
 def expect_subject(unit: Unit, region: Region, version: int | None) -> None:
-    """Refuse a change that was meant for another version of a subject."""
+    """Reject a change that was meant for another version of a subject."""
     expect_version(version, region.version, repr(region.name), lambda: subjects_of(unit, [region.id])[0])
 
 
 def subjects_of(unit: Unit, subject_ids: Sequence[int]) -> list[Subject]:
-    """Read subjects whole, in the order asked for."""
+    """Read complete subjects, in the given order."""
     rows = {row["id"]: row for row in unit.all("semantic.subject_of", ids=list(subject_ids))}
     names = labels_of(unit, rows)
     tags = group_rows(unit.all("semantic.tag_of", ids=list(rows)), "subject_id")
@@ -68,7 +68,7 @@ def _subject_from(row: Row, names: tuple[str, ...], tags: tuple[str, ...], texts
 
 
 def create_subjects(op: Operation, given: Sequence[NewSubject], key: str | None) -> tuple[CreatedSubject, ...]:
-    """Make subjects, all or none."""
+    """Create subjects, all or none."""
     wanted: dict[str, NewSubject] = {}
     for each in checked_list(given, "subjects", arguments.MOST_NAMES):
         subject = NewSubject(
@@ -78,6 +78,7 @@ def create_subjects(op: Operation, given: Sequence[NewSubject], key: str | None)
         )
         if wanted.setdefault(name_key(subject.name), subject) is not subject:
             raise Conflict(f"{subject.name!r} is named twice", hint="name each subject once")
+    # Not compared with the others: whoever creates subjects explicitly has chosen their names.
     candidates = prepare_subjects(op, wanted, compare=False)
 
     def create(tx: Transaction) -> tuple[CreatedSubject, ...]:
@@ -104,7 +105,7 @@ def get_subjects(op: Operation, names: Sequence[str]) -> tuple[Subject, ...]:
 
 
 def get_subjects_by_tag(op: Operation, tag: str, limit: int) -> tuple[Subject, ...]:
-    """Show the subjects that carry a tag."""
+    """Show the subjects that have a tag."""
     wanted, most = name_key(checked_name(tag, "the tag")), arguments.limit(limit)
     with op.read() as unit:
         rows = unit.all("semantic.tag_subjects", tag_key=wanted, limit=most)
@@ -120,7 +121,7 @@ def _change(
     key: str | None,
     act: Callable[[Transaction, Region], None],
 ) -> Subject:
-    """Change one subject, if it is at the version that the caller expects, and show it as it is then."""
+    """Change one subject, if it is at the expected version, and return its new state."""
     version = arguments.version(expected)
 
     def change(tx: Transaction) -> Subject:
@@ -136,18 +137,19 @@ def _change(
 
 
 def set_summary(op: Operation, subject_name: str, summary: str, expected: int | None, key: str | None) -> Subject:
-    """Say what a subject is; its document and its vector are made anew."""
+    """Set a subject's summary, and rebuild its document and vector."""
     text = arguments.summary(summary)
     with op.read() as unit:
         known = need_one(unit, subject_name)
     prepared = op.index.prepare([subject_document(known.name, text, op.now)])
 
     def act(tx: Transaction, region: Region) -> None:
+        # The vector was made from the name that was read; after a merge it would describe the wrong subject.
         if region.name != known.name:
-            raise Conflict(f"{subject_name!r} is now {region.name!r}", hint="it was merged meanwhile; try again")
+            raise Conflict(f"{subject_name!r} is now {region.name!r}", hint="it was merged in the meantime; try again")
         tx.unit.run("semantic.subject_summarise", id=region.id, summary=text)
         document = signed(tx, subject_document(region.name, text, tx.at), _extra_labels(tx.unit, region))
-        # A subject without a summary has a retired document, which a rewrite in place would leave retired.
+        # The document of a subject without a summary is retired, and rewriting it in place would leave it so.
         op.index.remove(tx.unit, [region.id])
         op.index.publish(tx.unit, [region.id], op.index.complete(prepared, {0: document}), tx.at)
 
@@ -167,7 +169,7 @@ def set_tags(op: Operation, subject_name: str, tags: Sequence[str], expected: in
 
 
 def add_alias(op: Operation, subject_name: str, alias: str, expected: int | None, key: str | None) -> Subject:
-    """Let a subject be found under another name, too."""
+    """Add another name for a subject."""
     wanted = checked_name(alias, "the alias")
     alias_key = name_key(wanted)
 
@@ -175,7 +177,7 @@ def add_alias(op: Operation, subject_name: str, alias: str, expected: int | None
         other = find(tx.unit, [alias_key]).get(alias_key)
         if other is not None and other.id != region.id:
             (current,) = subjects_of(tx.unit, [other.id])
-            hint = "merge_subjects makes two subjects one"
+            hint = "if they are the same, merge_subjects joins them"
             raise Conflict(f"{wanted!r} already means {other.name!r}", hint=hint, current=current)
         if other is None:
             tx.unit.run("semantic.subject_name_add", name_key=alias_key, name=wanted, subject=region.id, is_alias=1)
@@ -186,7 +188,7 @@ def add_alias(op: Operation, subject_name: str, alias: str, expected: int | None
 
 
 def remove_alias(op: Operation, subject_name: str, alias: str, expected: int | None, key: str | None) -> Subject:
-    """Take another name from a subject."""
+    """Remove an alias from a subject."""
     wanted = checked_name(alias, "the alias")
     alias_key = name_key(wanted)
 
@@ -202,13 +204,14 @@ def remove_alias(op: Operation, subject_name: str, alias: str, expected: int | N
 
 
 def _extra_labels(unit: Unit, region: Region) -> tuple[str, ...]:
-    """List what a subject is also found under: its aliases and tags."""
+    """List the other labels under which a subject is found: its aliases and tags."""
     names = [name for name in labels_of(unit, [region.id])[region.id] if name != region.name]
     return (*names, *(row["tag"] for row in unit.all("semantic.tag_of", ids=[region.id])))
 
 
 def relabel_subject(tx: Transaction, region: Region) -> None:
-    """Let everything about a subject be found under the names that it has now."""
+    """Update the search labels of everything about a subject to its current names."""
+    # Labels repeat the names of all subjects of an item, so the names of its other subjects have to be read, too.
     unit, labels = tx.unit, {region.id: _extra_labels(tx.unit, region)}
     for kind in ("observation", "understanding"):
         ids = [row["id"] for row in unit.all(f"semantic.{kind}_tagged", subject=region.id)]

@@ -1,5 +1,5 @@
-"""Recall: bringing back what is known.
+"""Recall: retrieving what is known.
 
-Owns search as this faculty answers it, what a session was shown, the intersections of subjects and the time axis.
-Refuses to rank: that is the kernel's.
+Owns search over observations and understandings, intersections of subjects, and the list of sessions. Refuses to rank:
+that is the kernel's job.
 """

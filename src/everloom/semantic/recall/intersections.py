@@ -1,4 +1,4 @@
-"""What subjects share: the neighbourhood of one, the intersection of two, and pairs that may be one.
+"""What subjects share: the neighbours of one, the intersection of two, and pairs that may be the same.
 
 Two subjects that both have an understanding are compared by it; otherwise both are compared by name and summary.
 """
@@ -34,7 +34,7 @@ from everloom.semantic.results import Intersection, Neighborhood, SubjectPair
 from everloom.semantic.state import brief_understanding, note_call, reshape
 from everloom.store import Unit
 
-# Two subjects that share more than this are related and known to be.
+# Two subjects that share more than this are already known to be related.
 _SMALL_INTERSECTION = 2
 _MOST_UNDERSTANDINGS = 200
 # Rows that are compared with all others in one multiplication: a bound on memory.
@@ -42,7 +42,7 @@ _SLAB = 512
 
 
 def open_around(op: Operation, subject_name: str, limit: int) -> Neighborhood:
-    """List the subjects that share something with this one, the most shared first."""
+    """List the subjects that share something with this one, most shared first."""
     most = arguments.limit(limit)
     with op.read() as unit:
         region = need_one(unit, subject_name)
@@ -54,7 +54,7 @@ def open_around(op: Operation, subject_name: str, limit: int) -> Neighborhood:
 
 
 def _neighbors_of(unit: Unit, region: Region, limit: int) -> tuple[SubjectNeighbor, ...]:
-    """Find and measure the neighbours of a subject."""
+    """Find a subject's neighbours, with the size of each intersection."""
     sizes: dict[int, int] = {
         row["subject_id"]: row["count"] for row in unit.all("semantic.understanding_shared", subject=region.id)
     }
@@ -63,7 +63,7 @@ def _neighbors_of(unit: Unit, region: Region, limit: int) -> tuple[SubjectNeighb
         sizes[row["other"]] = sizes.get(row["other"], 0) + row["observation_count"]
         if row["understanding_id"] is not None:
             pointers[row["other"]] = row["understanding_id"]
-    # Biggest first; among equals the oldest, so that the order does not change from call to call.
+    # Largest first; among equals the oldest, so that the order does not change between calls.
     largest = sorted(((size, other) for other, size in sizes.items() if size), key=lambda pair: (-pair[0], pair[1]))
     others = [other for _, other in largest[:limit]]
     regions = regions_of(unit, others)
@@ -81,13 +81,13 @@ def _neighbors_of(unit: Unit, region: Region, limit: int) -> tuple[SubjectNeighb
 
 
 def open_intersection(op: Operation, subject_a: str, subject_b: str, limit: int) -> Intersection:
-    """Open what two subjects share."""
+    """Show what two subjects share."""
     most = arguments.limit(limit, 10_000)
     with op.read() as unit:
         one, other = need_one(unit, subject_a), need_one(unit, subject_b)
         if one.id == other.id:
-            hint = "name two different ones; recall shows what is known about one"
-            raise Rejected(f"{subject_a!r} and {subject_b!r} are one subject", hint=hint)
+            hint = "name two different ones, or use recall to see what is known about one"
+            raise Rejected(f"{subject_a!r} and {subject_b!r} are the same subject", hint=hint)
         ids = [one.id, other.id]
         shared = unit.all("semantic.observation_tagged_all", subjects=ids, count=2, limit=most)
         texts = unit.all("semantic.understanding_tagged_all", subjects=ids, count=2, limit=_MOST_UNDERSTANDINGS)
@@ -111,7 +111,7 @@ def open_intersection(op: Operation, subject_a: str, subject_b: str, limit: int)
 
 
 def find_similar(op: Operation, limit: int, min_score: float) -> tuple[SubjectPair, ...]:
-    """List pairs that are alike and share little, the most alike first."""
+    """List pairs of subjects that are similar and share little, most similar first."""
     most, least = arguments.limit(limit), arguments.share(min_score, "min_score")
     with op.read() as unit:
         rows = unit.all("semantic.subject_ids", limit=MOST_COMPARED)
@@ -136,12 +136,12 @@ def find_similar(op: Operation, limit: int, min_score: float) -> tuple[SubjectPa
 
 
 def _similar_pairs(unit: Unit, understood: Mapping[int, int | None], least: float) -> dict[tuple[int, int], float]:
-    """Compare every subject with every other, like with like."""
+    """Compare every subject with every other: understandings with understandings, names with names."""
     named = _alike(vectors_of(unit, understood), list(understood), least)
     owners = {item: subject for subject, item in understood.items() if item is not None}
     texts = vectors_of(unit, owners)
     comparable = {subject for item, subject in owners.items() if item in texts}
-    # Names decide only where one of the two has no understanding; two understandings are compared by themselves.
+    # Names decide only where one of the two has no understanding; otherwise their understandings do.
     found = {pair: score for pair, score in named.items() if not comparable.issuperset(pair)}
     for (one, other), score in _alike(texts, sorted(owners), least).items():
         a, b = sorted((owners[one], owners[other]))
@@ -150,7 +150,7 @@ def _similar_pairs(unit: Unit, understood: Mapping[int, int | None], least: floa
 
 
 def _alike(vectors: Mapping[int, Vector], ids: Sequence[int], least: float) -> dict[tuple[int, int], float]:
-    """Find every pair of items that is at least this near, a slab of rows at a time."""
+    """Find every pair of items with at least this cosine, a slab of rows at a time."""
     known = [item for item in ids if item in vectors]
     if len(known) < 2:
         return {}
@@ -160,6 +160,7 @@ def _alike(vectors: Mapping[int, Vector], ids: Sequence[int], least: float) -> d
         scores = matrix[start : start + _SLAB] @ matrix.T
         for row, column in zip(*np.nonzero(scores >= least), strict=True):
             one, other = known[start + int(row)], known[int(column)]
+            # The product has every pair twice and each item with itself; one of the two orders is enough.
             if one < other:
                 found[one, other] = float(scores[row, column])
     return found

@@ -1,6 +1,6 @@
-"""Bringing back: association, directed recall, search. Ranking is the kernel's; here is what a session is shown.
+"""Retrieval: associative recall, directed recall and search. Decides what a session is shown; the kernel ranks.
 
-Every answer that a session was shown is counted and remembered in one small write after the search.
+Everything that a session is shown is counted and recorded in one small write after the search.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _RECIPES: Mapping[SearchMode, Recipe] = {
     "embedding": replace(DEFAULT, words=0.0, context=0.0),
 }
 _MOST_TOPICS = 10
-# How much one answer shows: of one topic, of several together, and of each of these at least.
+# How much one result shows: for one topic, for several together at most, and for each of several.
 _PAGE = 8
 _LARGEST_PAGE = 20
 _A_TOPIC = 4
@@ -64,14 +64,14 @@ _RECENT = 10
 _MOST_LINKED = 3
 _LONGEST_TOPIC = 20_000
 _LARGEST_TOKEN = 2**31 - 1
-# Of more than this many observations only the newest are ranked.
+# Of more observations than this, only the newest are ranked.
 _MOST_RANKED = 5_000
 
 Record = Observation | Understanding
 
 
 def compaction(log: SeenLog, last_token: int | None, now: datetime, gap: timedelta) -> CompactionReason | None:
-    """Decide whether the client lost what it was shown. A session's first call has nothing to lose. Pure."""
+    """Decide whether the client has lost what it was shown; at a session's first call it has nothing to lose. Pure."""
     if log.token is None:
         return None
     if last_token is None:
@@ -84,12 +84,12 @@ def compaction(log: SeenLog, last_token: int | None, now: datetime, gap: timedel
 def bring_to_mind(
     op: Operation, topic_or_context: str | Sequence[str], last_token: int | None, include_seen: bool, gap: timedelta
 ) -> BroughtToMind:
-    """Surface what the topics touch and the session has not been shown."""
+    """Find what the topics bring to mind and the session has not been shown."""
     given = [topic_or_context] if isinstance(topic_or_context, str) else topic_or_context
     accepted = (checked(topic, "the topic", _LONGEST_TOPIC) for topic in checked_list(given, "topics", _MOST_TOPICS))
     topics = list(dict.fromkeys(accepted))
-    # Read before the search and written after it: a search may take long, and holds no transaction. Two calls of one
-    # session at the same time may be shown the same; that is better than either waiting.
+    # Read before the search and written after it: a search may be slow and must not hold a transaction. Two concurrent
+    # calls of one session may therefore be shown the same items, which is better than making one of them wait.
     log = read_seen(op)
     lost = compaction(log, last_token, op.now, gap)
     seen = frozenset() if include_seen or lost is not None else log.seen
@@ -120,16 +120,16 @@ def bring_to_mind(
 
 
 def _documents(op: Operation) -> frozenset[int]:
-    """Find the soul, the protocol and the orientation: `orient` hands them out, and no question is answered by them."""
+    """Find the soul, the protocol and the orientation: `orient` returns them, and they answer no question."""
     with op.read() as unit:
         return frozenset(state_of(unit).document_ids)
 
 
 def _gather(op: Operation, topics: Sequence[str], leaving_out: frozenset[int]) -> tuple[list[Hit], str | None]:
-    """Search every topic and let each have its turn, so that a strong one does not starve the others."""
+    """Search for every topic and take hits in turn, so that a strong topic does not starve the others."""
     page = _PAGE if len(topics) == 1 else min(_LARGEST_PAGE, max(_PAGE, _A_TOPIC * len(topics)))
     found = [op.search(topic, limit=page, within=_KNOWN, leaving_out=leaving_out) for topic in topics]
-    # Round by round, the best of each topic first; a hit of two topics has the better score of both.
+    # Round by round, the best of each topic first; a hit for two topics keeps the better score.
     turns = (hit for turn in zip_longest(*(each.hits for each in found)) for hit in turn if hit is not None)
     chosen: dict[int, Hit] = {}
     for hit in turns:
@@ -142,14 +142,14 @@ def _gather(op: Operation, topics: Sequence[str], leaving_out: frozenset[int]) -
 
 
 def _join(unit: Unit, hits: Sequence[Hit]) -> list[tuple[Hit, Record]]:
-    """Read what hits are hits of; what was erased meanwhile is left out."""
+    """Read the records of hits, leaving out what was deleted in the meantime."""
     ids = [hit.id for hit in hits]
     records: dict[int, Record] = {**observations_of(unit, ids), **understandings_of(unit, ids)}
     return [(hit, records[hit.id]) for hit in hits if hit.id in records]
 
 
 def _shown(record: Record) -> dict[str, Any]:
-    """Say what a record is, its summary, and the newest evidence that travels with it, if it is an understanding."""
+    """Collect a record's source, its summary and, for an understanding, the newest observations linked to it."""
     if isinstance(record, Observation):
         return {"source": "observation", "summary": None, "linked_observations": ()}
     linked = record.linked_observations[-_MOST_LINKED:]
@@ -157,14 +157,15 @@ def _shown(record: Record) -> dict[str, Any]:
 
 
 def recall(op: Operation, question_or_subject_name: str) -> Recall:
-    """Answer a question, or tell what is known of a subject."""
+    """Answer a question, or show what is known about a subject."""
     question = checked(question_or_subject_name, "the question or subject name", _LONGEST_TOPIC)
     region = _subject_meant(op, question)
     return _recall_question(op, question) if region is None else _recall_subject(op, region)
 
 
 def _subject_meant(op: Operation, text: str) -> Region | None:
-    """Find the subject of exactly this name or alias."""
+    """Find the subject with exactly this name or alias."""
+    # Most questions are too long or too odd to be a name; that is an answer here, not an error.
     try:
         key = name_key(checked_name(text, "the name"))
     except Rejected:
@@ -174,12 +175,12 @@ def _subject_meant(op: Operation, text: str) -> Region | None:
 
 
 def _recall_question(op: Operation, question: str) -> QuestionRecall:
-    """Find the best answer, and what supports it."""
+    """Find the best answer and what supports it."""
     found = op.search(question, limit=1 + _SUPPORTING, within=_KNOWN, leaving_out=_documents(op))
     with op.write("recall") as tx:
         joined = _join(tx.unit, found.hits)
         best = None
-        # The first of them, if there is one.
+        # A loop over at most one hit, so that the best answer needs no second way to say "if there is one".
         for hit, record in joined[:1]:
             best = reshape(BestAnswer, record, **_shown(record), confidence=round(min(1.0, hit.score), 4))
         linked = () if best is None else best.linked_observations
@@ -199,10 +200,10 @@ def _recall_question(op: Operation, question: str) -> QuestionRecall:
 
 
 def _recall_subject(op: Operation, known: Region) -> SubjectRecall:
-    """Tell what is known of a subject."""
+    """Show what is known about a subject."""
     with op.write("recall") as tx:
         unit = tx.unit
-        # Read again: it may have been merged or understood anew since it was found.
+        # Read again: it may have been merged or given a new understanding since it was found.
         key = name_key(known.name)
         region = find(unit, [key]).get(key, known)
         (record,) = subjects_of(unit, [region.id])
@@ -222,14 +223,14 @@ def _recall_subject(op: Operation, known: Region) -> SubjectRecall:
 
 
 def search(op: Operation, query: str, limit: int, mode: SearchMode) -> tuple[SemanticHit, ...]:
-    """Search understandings and observations; without vectors, by words."""
+    """Search understandings and observations; without vectors, search by words."""
     return _search(op, query, mode, limit=arguments.limit(limit), within=_KNOWN)
 
 
 def query_observations(
     op: Operation, subject_names: Sequence[str], query: str, mode: SearchMode, limit: int
 ) -> tuple[SemanticHit, ...]:
-    """Search among the observations that are tagged with all of the subjects."""
+    """Search the observations that are tagged with all of the subjects."""
     most = arguments.limit(limit)
     with op.read() as unit:
         subjects = need_ids(unit, subject_names)
@@ -238,9 +239,9 @@ def query_observations(
 
 
 def _search(op: Operation, query: str, mode: SearchMode, **how: Any) -> tuple[SemanticHit, ...]:
-    """Search in a mode; nearness in meaning falls back to words where there are no vectors."""
+    """Search in one mode; `embedding` falls back to words where there are no vectors."""
     if mode not in _RECIPES:
-        raise Rejected(f"there is no mode {mode!r}", hint=f"choose from {', '.join(get_args(SearchMode))}")
+        raise Rejected(f"there is no search mode {mode!r}", hint=f"choose from {', '.join(get_args(SearchMode))}")
     found: Findings = op.search(query, recipe=_RECIPES[mode], **how)
     if mode == "embedding" and not found.by_vectors:
         found = op.search(query, recipe=_RECIPES["text"], **how)
@@ -249,7 +250,7 @@ def _search(op: Operation, query: str, mode: SearchMode, **how: Any) -> tuple[Se
 
 
 def _semantic_hit(hit: Hit, record: Record) -> SemanticHit:
-    """Join a hit with its record, in the contract's shape."""
+    """Combine a hit with its record, in the contract's shape."""
     is_observation = isinstance(record, Observation)
     return reshape(
         SemanticHit,

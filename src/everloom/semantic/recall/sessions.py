@@ -1,6 +1,6 @@
-"""The time axis: sessions, and what happened in them.
+"""Sessions, and what happened in them.
 
-A session is a client's label of a conversation. The note on it is an understanding, and written there.
+A session is a client's label for a conversation. The note on a session is an understanding, and is written there.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from everloom.semantic.state import reshape, session_named
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
 
-# The bounds within which every session is.
+# Bounds that include every session.
 ANYTIME = {"seen_from": -FOREVER, "started_from": -FOREVER, "started_until": FOREVER}
 
 
 def list_sessions(
     op: Operation, limit: int, active_within_hours: float, after: datetime | None, before: datetime | None
 ) -> tuple[SessionSummary, ...]:
-    """List sessions, the latest active first."""
+    """List sessions, most recently active first."""
     most = arguments.limit(limit)
     span = timedelta(hours=arguments.hours(active_within_hours))
-    # Whoever bounds the start means sessions of long ago, which were not active lately.
+    # A caller who bounds the start asks for old sessions, which the default of 24 hours would all exclude.
     by_start = after is not None or before is not None
     bounds = {} if by_start else {"seen_from": to_micros(op.now - span)}
     if after is not None:
@@ -41,13 +41,13 @@ def list_sessions(
 
 
 def recent_sessions(unit: Unit, limit: int, **bounds: int) -> tuple[SessionSummary, ...]:
-    """Tell of sessions within some bounds, the latest active first."""
+    """List the sessions within some bounds, most recently active first."""
     rows = unit.all("kernel.session_recent", **{**ANYTIME, **bounds}, limit=limit)
     return summaries(unit, [session_from(row) for row in rows])
 
 
 def summaries(unit: Unit, sessions: Sequence[Session]) -> tuple[SessionSummary, ...]:
-    """Tell of sessions what this faculty knows."""
+    """Summarise sessions with what this faculty knows about them."""
     states = {row["session_id"]: row for row in unit.all("semantic.session_of", ids=[each.id for each in sessions])}
     return tuple(_summary(each, states.get(each.id)) for each in sessions)
 
@@ -59,7 +59,7 @@ def _summary(session: Session, state: Row | None) -> SessionSummary:
 
 
 def what_happened(op: Operation, session_id: str, limit: int) -> SessionStory:
-    """Tell a session's observations in order."""
+    """List a session's observations in order."""
     most = arguments.limit(limit, 10_000)
     with op.read() as unit:
         session = session_named(unit, session_id)

@@ -1,4 +1,4 @@
-"""The three documents a workspace points at, and `orient`, which hands them out with the state of things.
+"""The three documents that a workspace points to, and `orient`, which returns them with the current state.
 
 Soul, protocol and orientation are understandings like any other; only the workspace's pointers make them special.
 """
@@ -57,17 +57,18 @@ def _missing_kinds(state: SemanticState) -> list[UnderstandingKind]:
 
 
 def orient(op: Operation) -> Orientation:
-    """Hand out the three documents and the state of things; the session starts with a clean seen log."""
+    """Return the three documents and the current state; the session starts with an empty seen log."""
     with op.read() as unit:
         missing = _missing_kinds(state_of(unit))
-    # Before the transaction; whoever else orients at this moment prepares them, too, and only one of them writes.
+    # Before the transaction. Another session may prepare the same texts at this moment; only one of the two writes
+    # them. A pointer is never cleared, so whatever is missing inside the transaction was also missing here.
     prepared = {kind: prepare_text(op, default_text(kind), _SUMMARIES[kind]) for kind in missing}
     with op.write("orient") as tx:
         for kind in _missing_kinds(state_for_writing(tx.unit)):
             text, summary = default_text(kind), _SUMMARIES[kind]
             write_understanding(tx, Synthesis(kind=kind, content=text, summary=summary, prepared=prepared[kind]))
         state = state_of(tx.unit)
-        # Whoever orients begins afresh, and has lost what an earlier context was shown.
+        # A client orients when it starts or after a compaction: either way its context holds nothing of what was shown.
         clear_seen(tx)
         rows = {row["kind"]: row for row in tx.unit.all("semantic.understanding_of", ids=list(state.document_ids))}
         tx.event()
@@ -104,7 +105,7 @@ def _recent_activity(unit: Unit, op: Operation, state: SemanticState) -> RecentA
 
 
 def _notices(unit: Unit) -> tuple[str, ...]:
-    """Say what is not as it should be."""
+    """Report problems that somebody should fix."""
     if unit.all("vectors.due", embedded_by=0, limit=1):
-        return ("some memories wait for their vectors and are found by words only; `everloom sleep` makes them",)
+        return ("some memories have no vectors yet and are found by words only; run `everloom sleep` to embed them",)
     return ()

@@ -1,6 +1,6 @@
-"""Signs that a soul drifts: it became a list of rules, it quotes sessions, it only grows. Pure.
+"""Signs that a soul is drifting: it turns into a list of rules, it mentions sessions, it keeps growing. Pure.
 
-Whether a sign means something is for the reader to judge; a hint never changes anything.
+Whether a sign means anything is for the reader to judge; a hint never changes anything.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from everloom.semantic.parts import SoulHint
 
-# Chosen so that the default soul raises no hint. A hint changes nothing, so it may come rather early than late.
+# Chosen so that the default soul raises no hint. A hint changes nothing, so one too many does less harm than one too
+# few: a soul that drifts does so slowly, and every session reads it.
 _RULE_SHARE = 0.4
 _FEWEST_LINES = 5
 _TACTICS = 2
@@ -31,7 +32,7 @@ _SESSION = re.compile(
 
 
 def soul_hints(versions: Sequence[str]) -> tuple[SoulHint, ...]:
-    """Read the souls of a workspace, oldest first, and say what looks like drift in the newest."""
+    """Look for signs of drift in the newest of a workspace's souls; `versions` are oldest first."""
     if not versions:
         return ()
     hints = (
@@ -43,7 +44,7 @@ def soul_hints(versions: Sequence[str]) -> tuple[SoulHint, ...]:
 
 
 def _as_rules(text: str) -> str:
-    """See whether most of the text is commands or list items."""
+    """Check whether much of the text is commands or list items."""
     lines = [line for line in _SENTENCE.split(text) if line.strip()]
     rules = [line for line in lines if _LISTED.match(line) or _COMMAND.match(line)]
     if len(lines) < _FEWEST_LINES or len(rules) < _RULE_SHARE * len(lines):
@@ -52,17 +53,17 @@ def _as_rules(text: str) -> str:
 
 
 def _as_tactics(text: str) -> str:
-    """See whether the text quotes particular sessions."""
+    """Check whether the text mentions particular sessions."""
     found = list(dict.fromkeys(match[0] for match in _SESSION.finditer(text)))
     if len(found) < _TACTICS:
         return ""
-    return f"it speaks of occasions ({', '.join(found[:5])}); they belong in observations or in the orientation"
+    return f"it mentions occasions ({', '.join(found[:5])}); they belong in observations or in the orientation"
 
 
 def _as_growth(versions: Sequence[str]) -> str:
-    """See whether the text has grown much since it began, or is simply long."""
+    """Check whether the text has grown much since the first version, or is simply long."""
     first, last = len(versions[0]), len(versions[-1])
     grew = len(versions) > 1 and last > _GROWTH * first and last - first > _SMALLEST_GROWTH
     if not grew and last <= _LARGEST:
         return ""
-    return f"it has {last:,} characters and began with {first:,}; say more by saying less"
+    return f"it has {last:,} characters and began with {first:,}; shorten it"

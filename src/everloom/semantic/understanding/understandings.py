@@ -1,7 +1,7 @@
-"""Understandings: syntheses that are revised by superseding, never by overwriting.
+"""Understandings: syntheses that are superseded by a revision, never overwritten.
 
-Owns what a new understanding replaces, what it inherits, which pointers follow it and which evidence it covers. The
-note on a session is the exception: it is rewritten in place.
+Owns what a new understanding replaces and inherits, which pointers move to it and which evidence it covers. The note on
+a session is the exception: it is rewritten in place.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ from everloom.semantic.state import activity, clock_id, expect_version, session_
 from everloom.store import Row, Unit
 
 _DOCUMENT_KINDS = ("soul", "protocol", "orientation")
-# Only these say in other words what evidence says. A structural note or a soul covers nothing.
+# Only these restate what the evidence says, so that search may rank the evidence below them. A structural note or a
+# soul covers nothing.
 _COVERING_KINDS = ("single_subject", "relationship")
-# A structural note has no summary of its own; its first two lines or so stand for it in lists.
+# A structural note has no summary of its own; lists show its beginning, about two lines.
 _STRUCTURAL_SUMMARY = 160
 # How many subjects an understanding of each kind is about.
 _SIZES: Mapping[str, tuple[int, int]] = {
@@ -55,7 +56,7 @@ _SIZES: Mapping[str, tuple[int, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class NewText:
-    """What a caller wants an understanding to say; subjects that are not named stay as they are."""
+    """The text of an understanding as the caller gives it; without subject names, its subjects stay the same."""
 
     content: str
     summary: str
@@ -68,7 +69,7 @@ class NewText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synthesis:
-    """Everything about an understanding that is about to be written."""
+    """An understanding that is about to be written."""
 
     kind: UnderstandingKind = "single_subject"
     regions: tuple[Region, ...] = ()
@@ -83,27 +84,27 @@ class Synthesis:
 
     @property
     def subject_set(self) -> str:
-        """Write its subjects as a set."""
+        """Its subjects, written as a set."""
         return subject_set(region.id for region in self.regions)
 
 
 def _text_document(content: str, summary: str, at: datetime) -> Document:
-    """Write an understanding as search sees it, as far as that is known before it is written."""
+    """Make an understanding's search document, as far as that is known before the write."""
     return Document(kind="understanding", title=summary, text=content, happened_at=at, standing=Standing.SYNTHESIS)
 
 
 def prepare_text(op: Operation, content: str, summary: str) -> Prepared:
-    """Make the words and the vector of an understanding."""
+    """Prepare the words and the vector of an understanding."""
     return op.index.prepare([_text_document(content, summary, op.now)])
 
 
 def _kind_for(kind: object, count: int) -> UnderstandingKind:
-    """Choose the kind by the number of subjects, or check the kind that was given against it."""
+    """Choose the kind by the number of subjects, or check that the given kind fits that number."""
     if kind is None:
         kind = "single_subject" if count == 1 else "relationship"
     if kind not in _SIZES:
         known = ", ".join(get_args(WrittenKind))
-        hint = "describe_session writes the note of a session" if kind == "session" else f"choose from {known}"
+        hint = "use describe_session for the note on a session" if kind == "session" else f"choose from {known}"
         raise Rejected(f"an understanding cannot be written as {kind!r}", hint=hint)
     least, most = _SIZES[cast("str", kind)]
     if not least <= count <= most:
@@ -112,7 +113,7 @@ def _kind_for(kind: object, count: int) -> UnderstandingKind:
 
 
 class _CheckedText(NamedTuple):
-    """A text that was checked, with its words and vector; equal requests have equal `request`s."""
+    """A text that was checked, with its words and vector; `request` is equal for equal requests."""
 
     names: Mapping[str, str] | None
     synthesis: Synthesis
@@ -137,6 +138,8 @@ def _check(op: Operation, given: NewText, prefix: str = "") -> _CheckedText:
 def create(op: Operation, kind: WrittenKind | None, given: NewText, key: str | None) -> CreatedUnderstanding:
     """Write a new understanding; it supersedes the active one of the same kind and subjects."""
     text = _check(op, given)
+    # Checked twice: here to reject a wrong call before it takes the write lock, and below because two of the names may
+    # turn out to be one subject.
     _kind_for(kind, len(text.names or ()))
 
     def act(tx: Transaction) -> CreatedUnderstanding:
@@ -164,9 +167,9 @@ def update(op: Operation, understanding_id: int, given: NewText, key: str | None
         old = need_active(tx.unit, [old_id])[old_id]
         _expect_active(tx.unit, [old], text.version)
         regions = _regions_of(tx.unit, old) if text.names is None else tuple(need(tx.unit, text.names))
-        # The kind stays, except that one subject or several decide between the two ordinary ones.
+        # The kind stays, except that the number of subjects decides between the two ordinary ones.
         kind = _kind_for(None if old["kind"] in _COVERING_KINDS else old["kind"], len(regions))
-        # With other subjects it may meet one that is there already: then it takes the place of both.
+        # With other subjects it may meet an understanding that already exists for them: then it replaces both.
         rivals = [row for row in active_of(tx.unit, kind, regions) if row["id"] != old_id]
         fresh, version = _replace(tx, text.synthesis, kind, regions, [old, *rivals])
         tx.event(old=old_id, new=fresh, reason=text.synthesis.reason)
@@ -188,7 +191,7 @@ def _regions_of(unit: Unit, row: Row) -> tuple[Region, ...]:
 def _replace(
     tx: Transaction, synthesis: Synthesis, kind: UnderstandingKind, regions: tuple[Region, ...], old: Sequence[Row]
 ) -> tuple[int, int]:
-    """Write a text in place of others; the answer is its id and its version."""
+    """Write a text in place of others, and return its id and version."""
     ids, version = tuple(row["id"] for row in old), 1 + max((row["version"] for row in old), default=0)
     replaces = (*ids, *synthesis.replaces)
     whole = replace(synthesis, kind=kind, regions=regions, replaces=replaces, version=version)
@@ -196,7 +199,7 @@ def _replace(
 
 
 def active_of(unit: Unit, kind: str, regions: Sequence[Region]) -> list[Row]:
-    """Find what an understanding of this kind on exactly these subjects takes the place of."""
+    """Find the active understandings of this kind about exactly these subjects."""
     if kind in _DOCUMENT_KINDS:
         current = getattr(state_for_writing(unit), f"{kind}_id")
         return [] if current is None else unit.all("semantic.understanding_of", ids=[current])
@@ -205,7 +208,7 @@ def active_of(unit: Unit, kind: str, regions: Sequence[Region]) -> list[Row]:
 
 
 def _expect_active(unit: Unit, rows: Sequence[Row], version: int | None) -> None:
-    """Refuse to take the place of another version than the caller knows; 0 stands for none."""
+    """Reject replacing a version that the caller does not know; 0 means that there is none."""
     current, latest = max((row["version"] for row in rows), default=0), rows[-1]["id"] if rows else None
     expect_version(version, current, "the active understanding", lambda: understanding_at(unit, latest))
 
@@ -231,14 +234,14 @@ def set_structural(
 
 
 def structural_summary(text: str) -> str:
-    """Take the beginning of a note as its summary."""
+    """Use the beginning of a note as its summary."""
     return " ".join(text.split())[:_STRUCTURAL_SUMMARY]
 
 
 def write_structural(
     tx: Transaction, region: Region, text: str, prepared: Prepared, also_replaces: tuple[int, ...] = ()
 ) -> int:
-    """Write a subject's structural note in place of the one it has."""
+    """Write or replace a subject's structural note."""
     rows = active_of(tx.unit, "structural", [region])
     summary = structural_summary(text)
     synthesis = Synthesis(content=text, summary=summary, prepared=prepared, replaces=also_replaces)
@@ -246,11 +249,11 @@ def write_structural(
 
 
 def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
-    """Write an understanding; everything that pointed at what it replaces points at it.
+    """Write an understanding, and move all pointers to it from those that it replaces.
 
-    It has seen evidence up to `seen_through_id`, or, if the writer does not say, up to its own id: everything that was
-    committed before it. What is later makes its subjects stale, whenever it was observed. The old ones are superseded
-    before the pointers move, because superseding clears every pointer that still leads to them.
+    It has seen the evidence up to `seen_through_id` or, if the writer gives none, up to its own id: everything that was
+    committed before it. Later evidence makes its subjects stale, whenever it was observed. The old understandings are
+    superseded before the pointers move, because superseding clears every pointer that still leads to them.
     """
     unit, regions = tx.unit, synthesis.regions
     need_items(unit, "observation", synthesis.sources)
@@ -282,9 +285,10 @@ def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
 
 
 def _check_seen(unit: Unit, seen_through_id: int | None) -> int | None:
-    """Accept how far the writer has read."""
+    """Check the id up to which the writer has read."""
     if seen_through_id is None:
         return None
+    # An id from the future would settle evidence that does not exist yet, and nobody would ever read it.
     seen, latest = arguments.one_id(seen_through_id, "seen_through_id"), clock_id(unit)
     if seen > latest:
         raise Rejected(
@@ -294,9 +298,10 @@ def _check_seen(unit: Unit, seen_through_id: int | None) -> int | None:
 
 
 def supersede(tx: Transaction, old: Sequence[int], new: int, *, was_read: bool = True) -> None:
-    """Take understandings out of the present; their successor keeps what they rest on.
+    """Retire understandings; their successor inherits their sources.
 
-    What was linked to them has been read by whoever revised them; after a merge it has not, and stays linked.
+    Whoever revises an understanding has read the observations that were linked to it. After a merge nobody has
+    (`was_read` is false), and they stay linked to the successor.
     """
     if not old:
         return
@@ -307,14 +312,14 @@ def supersede(tx: Transaction, old: Sequence[int], new: int, *, was_read: bool =
             unit.run("semantic.intersection_unpoint", a=pair[0], b=pair[1], old=row["id"])
             unit.run("semantic.intersection_settle", a=pair[0], b=pair[1])
     unit.run("semantic.subject_unpoint", old=ids)
-    # From here on the chain is what `get_understanding_history` walks; nothing is ever deleted from it.
+    # This is the chain that `get_understanding_history` follows; nothing is ever deleted from it.
     unit.run("semantic.understanding_supersede", old=ids, new=new)
     unit.run("semantic.source_inherit", old=ids, new=new)
     if not was_read:
         unit.run("semantic.linked_move", old=ids, new=new)
     unit.run("semantic.linked_clear", ids=ids)
     tx.op.index.retire(unit, ids, new, tx.at)
-    # A subject that lost its understanding has seen less than it had: it may wait again.
+    # A subject that lost its understanding falls back to what was reviewed, and may be waiting again.
     affected = unit.all("semantic.understanding_tags", ids=ids)
     unit.run("semantic.subject_settle", ids=sorted({row["subject_id"] for row in affected}))
 
@@ -324,19 +329,19 @@ def _ids_in(subject_set: str) -> list[int]:
 
 
 def pair_of(subject_set: str) -> tuple[int, int] | None:
-    """Read a set of subjects as a pair, if it is one."""
+    """Read a written set of subjects as a pair, if it has two."""
     ids = _ids_in(subject_set)
     return (ids[0], ids[1]) if len(ids) == 2 else None
 
 
 def point_pair(unit: Unit, pair: tuple[int, int], understanding: int) -> None:
-    """Let the intersection of two subjects point at the understanding of their relationship."""
+    """Point the intersection of two subjects to the understanding of their relationship."""
     unit.run("semantic.intersection_point", a=pair[0], b=pair[1], understanding=understanding)
     unit.run("semantic.intersection_settle", a=pair[0], b=pair[1])
 
 
 def _point(unit: Unit, synthesis: Synthesis, fresh: int) -> None:
-    """Let subject, pair or workspace point at the understanding that is now theirs."""
+    """Point the subject, the pair or the workspace to its new understanding."""
     kind, ids = synthesis.kind, [region.id for region in synthesis.regions]
     if kind in _DOCUMENT_KINDS:
         unit.run("semantic.workspace_point", kind=kind, id=fresh)
@@ -352,9 +357,9 @@ def _point(unit: Unit, synthesis: Synthesis, fresh: int) -> None:
 
 
 def _cover(tx: Transaction, fresh: int, subject_set: str, seen: int) -> None:
-    """Cover the evidence that an understanding has seen: what has the same subjects, and what it rests on."""
+    """Cover the evidence that an understanding has seen: observations of the same subjects, and its sources."""
     unit = tx.unit
-    # What it only shares a subject with is not covered: it says more than this understanding does.
+    # An observation that only shares a subject with it is not covered: it says something that this text does not.
     same = [row["id"] for row in unit.all("semantic.observation_same_subjects", subject_set=subject_set, through=seen)]
     cited = [row["source_id"] for row in unit.all("semantic.source_observations", ids=[fresh])]
     tx.op.index.cover(unit, fresh, dict.fromkeys([*same, *cited]))
@@ -363,7 +368,7 @@ def _cover(tx: Transaction, fresh: int, subject_set: str, seen: int) -> None:
 def describe_session(
     op: Operation, summary: str, content: str | None, session_id: str | None, expected: int | None, key: str | None
 ) -> DescribedSession:
-    """Write a session's note in place of the one it has."""
+    """Write or replace a session's note."""
     label = session_id if session_id is not None else op.session
     if label is None:
         raise Rejected("there is no session to describe", hint="name one, or open the workspace with a session label")
@@ -376,7 +381,7 @@ def describe_session(
         note = _note_of(tx.unit, session, version)
         document = signed(tx, _text_document(text, title, tx.at), [session.label])
         ready = op.index.complete(prepared, {0: document})
-        # The one understanding that is rewritten in place: its history would be drafts of the same afternoon.
+        # The only understanding that is rewritten in place: its history would be drafts of the same afternoon.
         if note is None:
             (item,) = op.index.add(tx.unit, ready, tx.at)
         else:
@@ -397,7 +402,7 @@ def describe_session(
 
 
 def _note_of(unit: Unit, session: Session, version: int | None) -> Row | None:
-    """Find a session's note, at the version that the caller expects."""
+    """Find a session's note, which must be at the expected version."""
     unit.run("semantic.session_ensure", session=session.id)
     (state,) = unit.all("semantic.session_get", session=session.id)
     pointer = state["understanding_id"]
@@ -409,6 +414,7 @@ def _note_of(unit: Unit, session: Session, version: int | None) -> Row | None:
 
 def _put_note(tx: Transaction, item: int, session: Session, *, is_new: bool) -> None:
     """Write the note's row; it has seen everything that happened so far."""
+    # A tick and not the note's own id: a rewritten note keeps its old id, which is earlier than what it now describes.
     unit, generation, through = tx.unit, state_for_writing(tx.unit).current_generation, tick(tx.unit)
     values = {"id": item, "generation": generation, "seen_through": through, "at": to_micros(tx.at)}
     if is_new:
@@ -420,7 +426,7 @@ def _put_note(tx: Transaction, item: int, session: Session, *, is_new: bool) -> 
 
 
 def get_understandings(op: Operation, subject_names: Sequence[str], limit: int) -> tuple[Understanding, ...]:
-    """Show the active understandings that are about all of these subjects, newest first."""
+    """Show the active understandings about all of these subjects, newest first."""
     most = arguments.limit(limit)
     with op.read() as unit:
         subjects = need_ids(unit, subject_names)
@@ -430,9 +436,10 @@ def get_understandings(op: Operation, subject_names: Sequence[str], limit: int) 
 
 
 def get_history(op: Operation, understanding_id: int) -> tuple[Understanding, ...]:
-    """Walk from an understanding back to everything that it supersedes, newest first."""
+    """Show an understanding and everything it superseded, newest first."""
     start = arguments.one_id(understanding_id, "understanding_id")
     with op.read() as unit:
+        # Called only for its error, which tells a wrong kind from an unknown id.
         if not unit.all("semantic.understanding_of", ids=[start]):
             need_active(unit, [start])
         found = understandings_of(unit, ancestors_of(unit, start))
