@@ -22,9 +22,11 @@ from everloom.models.embed import EmbeddingTask as Purpose
 from everloom.store import Row, Store, Unit
 from everloom.store.contract import Probe
 
-# A text of so many characters, with its context, says what it is about: more around it would drown it.
+# Up to this many characters, context is added to a text for its vector. A longer text says by itself what it is about:
+# turns that were joined to texts of 160 words were found worse with their neighbours than without.
 SITUATED = 800
 GENERAL = "general"
+# The five perspectives of the design, word for word: a changed instruction would need a new vector for every document.
 DEFAULTS = {
     GENERAL: "",
     "technical": "Represent for retrieval about technical design and implementation:",
@@ -100,6 +102,8 @@ class Embedding:
     def inline(self, texts: Sequence[str]) -> Made | None:
         """Embed texts now if the embedder is local and fast; None leaves them to background work."""
         traits = self._chain.traits
+        # A document that is stored with a vector counts as embedded. A model that follows instructions owes it one
+        # vector per perspective, so making only the general one here would hide the others from the backfill.
         if not texts or not traits.is_fast or traits.follows_instructions:
             return None
         try:
@@ -132,6 +136,7 @@ class Embedding:
         except ProviderError:
             return None
         rows = {GENERAL: vectors.rows[0]}
+        # A fallback that does not follow instructions may have answered: its other vectors are noise.
         if self._chain.link(vectors.model).traits.follows_instructions:
             rows |= {each["name"]: row for each, row in zip(angles, vectors.rows[1:], strict=True)}
         return Cue(vectors.model, rows)
@@ -181,6 +186,7 @@ class Embedding:
 
     def preferred_id(self, unit: Unit) -> int:
         """Return the id of the preferred model; 0 if it has not embedded anything yet."""
+        # A model that changed its dimension is registered once for each; the newest is the one in use.
         ids = [row["id"] for row in unit.all("vectors.model_all") if row["name"] == self.preferred]
         return max(ids, default=0)
 
@@ -191,6 +197,7 @@ class Embedding:
             current = {row["id"] for row in unit.all("vectors.model_all") if row["name"] == preferred}
             counts = {row["embedded_by"]: row["count"] for row in unit.all("vectors.embedded_counts")}
         embedded = sum(count for model, count in counts.items() if model in current)
+        # The negative id of a model marks the texts that it refused.
         refused = sum(count for model, count in counts.items() if -model in current)
         return Coverage(preferred, embedded, sum(counts.values()) - embedded - refused, refused)
 
@@ -214,7 +221,9 @@ def model_id(unit: Unit, name: str, dim: int) -> int:
     """Return a model's id, registering the model if it is new."""
     row = unit.one("vectors.model_get", name=name, dim=dim)
     if row is None:
-        # From the one id space, for workspaces that meet a new model at the same moment do not wait for each other.
+        # Models are shared by all workspaces, and on PostgreSQL two of them may register models at the same time: an id
+        # from the store's counter cannot collide. If both register the same model, the second insert does nothing, and
+        # reading the row again finds the id of the first.
         (fresh,) = unit.ids(1)
         unit.run("vectors.model_add", id=fresh, name=name, dim=dim)
         (row,) = unit.all("vectors.model_get", name=name, dim=dim)
@@ -241,6 +250,7 @@ def add_perspective(unit: Unit, name: str, instruction: str, at: datetime) -> Pe
         raise Conflict(f"there is already a perspective called {wanted!r}", hint="choose another name")
     (fresh,) = register(unit, "perspective", at)
     unit.run("vectors.perspective_add", id=fresh, name=wanted, instruction=text)
+    # The vectors stay, so search goes on as before while the backfill embeds every document again.
     unit.run("vectors.forget")
     return Perspective(fresh, wanted, text)
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-# Fields that say something to a model only by being there; programs find every field.
+# Empty, these fields tell a model nothing and cost tokens; programs always get every field.
 _SPARED = frozenset({"workspace_activity"})
 
 

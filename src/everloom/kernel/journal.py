@@ -115,6 +115,7 @@ def answered_before(unit: Unit, key: str | None, operation: str, request: Mappin
     row = unit.one("kernel.receipt_get", key=checked_name(key, "the idempotency key"))
     if row is None:
         return None
+    # Returning the old answer to another request would report a write that never happened.
     if row["operation"] != operation or row["request_hash"] != _fingerprint(request):
         raise Conflict(f"the idempotency key {key!r} was already used for a different request", hint="use a new key")
     answer: dict[str, Any] = json.loads(row["answer"])
@@ -135,6 +136,7 @@ def keep_receipt(
         answer=json.dumps(answer, ensure_ascii=False),
         at=to_micros(at),
     )
+    # Expired in passing, so that only workspaces whose clients use keys pay for it, and no task is needed.
     unit.run("kernel.receipt_expire", before=to_micros(at - RECEIPTS_KEPT))
 
 
@@ -174,6 +176,7 @@ def judge(
 
 def access_from(row: Row) -> Access:
     """Read an item's access counts from a row."""
+    # A pin or a verdict creates the row, too, with its own time: only a count means that the item was used.
     last = from_micros(row["last_at"]) if row["count"] else None
     return Access(row["count"], last, bool(row["pinned"]), row["useful"], row["questionable"])
 

@@ -23,9 +23,9 @@ from everloom.store import Store, Unit
 
 log = logging.getLogger(__name__)
 
-# Long enough that a busy machine keeps its leases, short enough that another one takes over from a dead one soon.
+# Long enough for a busy machine to renew in time, short enough that another machine soon takes over from a dead one.
 LEASE = timedelta(minutes=2)
-# How often somebody who waits for a lease looks again.
+# How often a waiting process checks whether a lease is free.
 _GLANCE_SECONDS = 0.1
 
 
@@ -52,6 +52,8 @@ class Lease:
     def guard(self, unit: Unit) -> None:
         """Extend the lease inside a step's own transaction; raise if it was lost, which rolls the step back."""
         until = to_micros(self._leases.clock.now() + self._lasting)
+        # In the transaction of the step, so that nobody can take the lease between this check and the commit. Only the
+        # token counts, not the time: a lease that ran out but that nobody has taken is still ours.
         if not unit.run("kernel.lease_extend", task=self._task, token=self.token, held_until=until):
             raise Conflict(
                 f"the lease on {self._task} has expired", hint="another process has taken over; nothing was written"
@@ -83,6 +85,7 @@ class Lease:
         ended = Event()
 
         def keep() -> None:
+            # Three attempts before the lease runs out, so that a store which is busy once does not cost it.
             while not ended.wait(self._lasting.total_seconds() / 4):
                 try:
                     self.extend()
@@ -136,6 +139,8 @@ class Leases:
     def _token(self, workspace: int, task: str, lasting: timedelta) -> int | None:
         now = self.clock.now()
         times = {"now": to_micros(now), "held_until": to_micros(now + lasting)}
+        # A look without the write lock: while somebody else works, waiting processes do not hold up its writes. What
+        # they see may be outdated, so the statement that takes the lease checks again.
         with self.store.read(workspace) as unit:
             row = unit.one("kernel.lease_get", task=task)
         held = row if row is not None and row["held_until"] > times["now"] else None
@@ -143,6 +148,7 @@ class Leases:
             return None
         with self.store.write(workspace) as unit:
             if held is not None:
+                # With the token of the dead holder: if another process has taken over since, its lease stays.
                 unit.run("kernel.lease_free", task=task, token=held["token"])
             row = unit.one("kernel.lease_take", task=task, holder=self.holder, **times)
         return None if row is None else int(row["token"])
@@ -155,6 +161,8 @@ def is_gone(holder: str | None) -> bool:
     """
     host, _, rest = (holder or "").partition(":")
     number = rest.partition(":")[0]
+    # On Windows, signal 0 is CTRL_C_EVENT and would interrupt the process; anywhere, the numbers 0 and below address
+    # whole groups of processes.
     if os.name != "posix" or host != socket.gethostname() or not number.isdecimal() or int(number) <= 0:
         return False
     try:
@@ -162,5 +170,6 @@ def is_gone(holder: str | None) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
+        # It exists, but belongs to another user.
         return False
     return False

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-# Episodic: a scene is dying at this strength. 1.0, 0.5 and 0.3 get there after 90, 70 and 54 patrols.
+# Episodic: a scene is dying at this strength. Importances of 1.0, 0.5 and 0.3 reach it after 90, 70 and 54 patrols.
 DYING = 0.05
 PATROLS_TO_FADE = 30.0
 
-# Graph: e^(-0.03 d) halves every 23.1 days.
+# Graph, with the numbers of the original design: e^(-0.03 d) halves every 23.1 days.
 _FADE_PER_DAY = 0.03
+# log2(0 + 1) is 0, which would archive every memory that has not been read yet.
 _UNUSED_FACTOR = 0.5
+# Above anything that the formula can give: a memory in the vault never fades.
 VAULT_STRENGTH = 999.0
 
 

@@ -20,8 +20,9 @@ from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.models.embed import Embedder, EmbeddingTask
 from everloom.store import Row, Store, Unit
 
+# Documents per transaction: what a worker that dies, or loses its lease, has to do again at most.
 BATCH = 256
-# Below so many new documents, or this share of all, indexes and statistics are as good as new.
+# With fewer new documents than this number, or this share of all, indexes and statistics are still good enough.
 _FEWEST = 1_000
 _SHARE = 0.2
 
@@ -69,6 +70,8 @@ class Backfill:
     def _waiting(self, unit: Unit) -> list[Row]:
         preferred = self._preferred.traits.name
         others = [row["id"] for row in unit.all("vectors.model_all") if row["name"] != preferred]
+        # First what no model has embedded, then what a former or fallback model has, last what one of them refused: the
+        # preferred model may accept it.
         for embedded_by in [0, *others, *(-other for other in others)]:
             rows = unit.all("vectors.due", embedded_by=embedded_by, limit=BATCH)
             if rows:
@@ -86,12 +89,14 @@ class Backfill:
         try:
             return self._embed(angles, rows), list(rows)
         except (ProviderBusy, ProviderRefused, MalformedReply):
+            # Not the fault of a text: an overloaded server, a missing key, a broken reply. The task pauses and retries.
             raise
         except ProviderError:
             parts = [(self._embed_alone(angles, row), row) for row in rows]
         accepted = [(made, row) for made, row in parts if made is not None]
         if not accepted:
-            # Is it these texts, or would it refuse any? A model that refuses every text raises here.
+            # Either these texts are at fault or the model refuses any text. In the second case this call raises; in the
+            # first it gives the dimension under which the model is registered.
             harmless = self._embed(angles, [{"title": "", "text": "hello", "context": ""}])
             return Made(harmless.model, {name: made[:0] for name, made in harmless.rows.items()}), []
         joined = {name: np.concatenate([made.rows[name] for made, _ in accepted]) for name in angles}
@@ -123,6 +128,8 @@ def _instructed(instruction: str, texts: Sequence[str]) -> list[str]:
 def _keep(unit: Unit, angles: dict[str, Row], made: Made, accepted: Sequence[Row], offered: Sequence[Row]) -> None:
     """Store vectors for documents that still exist and have not changed, and mark the refused ones."""
     model = model_id(unit, made.model, made.dim)
+    # The model was called outside a transaction: meanwhile a document may have been deleted, retired, or rewritten and
+    # left to a later batch.
     texts = {row["item_id"]: row["text"] for row in offered}
     now = unit.all("words.document_of", ids=list(texts))
     same = {row["item_id"]: row["retired_at"] is None for row in now if row["text"] == texts[row["item_id"]]}
@@ -137,6 +144,7 @@ def _keep(unit: Unit, angles: dict[str, Row], made: Made, accepted: Sequence[Row
                 unit.put_vectors(model, angle["id"], chosen, live)
     taken = {row["item_id"] for row in accepted}
     unit.run("vectors.embedded", ids=[item for item in same if item in taken], model=model)
+    # The negative id says "refused by this model": it is not sent again, but another model may still embed it.
     unit.run("vectors.embedded", ids=[item for item in same if item not in taken], model=-model)
 
 

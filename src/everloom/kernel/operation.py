@@ -38,7 +38,7 @@ class Operation:
     workspace: WorkspaceInfo
     session: str | None = None
     model_tier: str | None = None
-    # Run first in every write; whoever objects undoes it. A lease's guard, say.
+    # Run first in every write; one that raises, such as a lease's guard, rolls it back.
     guards: tuple[Callable[[Unit], None], ...] = ()
 
     @property
@@ -72,6 +72,7 @@ class Operation:
         with self.store.write(self.workspace.id) as unit:
             for guard in self.guards:
                 guard(unit)
+            # Read under the write lock, so that times in a workspace grow with its ids as long as the clock is right.
             at = self.now
             session = None if self.session is None else attend(unit, self.session, at, self.model_tier)
             yield Transaction(self, unit, name, at, session)
@@ -85,6 +86,7 @@ class Operation:
         """
         with self.write(name) as transaction:
             unit = transaction.unit
+            # Looked up under the write lock: of two equal requests at the same time, the second finds the receipt.
             known = answered_before(unit, key, name, request)
             if known is not None:
                 first: T = _adapter(shape).validate_python(known["answer"])

@@ -16,6 +16,7 @@ from everloom.kernel.journal import Signal, access_from, signal_from
 from everloom.kernel.lifecycle import Access
 from everloom.store import Row, Unit
 
+# They bound the recursion and the size of the answer.
 DEEPEST = 12
 _WIDEST = 200
 
@@ -120,6 +121,7 @@ def _reason(unit: Unit, item_id: int, met: set[int], depth: int) -> Reason:
     """Build one link and, below it, the links it rests on."""
     shown = show(unit, item_id)
     fresh = [source for source in shown.sources if source not in met][:_WIDEST]
+    # Marked before going deeper: a source that several items share is shown once, and a cycle ends.
     met.update(fresh)
     return Reason(
         id=item_id,

@@ -15,8 +15,10 @@ from everloom.kernel.journal import register
 from everloom.models.usage import UsageRecord
 from everloom.store import Row, Store, value_from
 
+# Amounts are stored as whole millionths of a dollar, whose sums are exact and the same on both engines.
 _MICRO = 1_000_000
-# Every zone's midnight falls on one.
+# All time zones differ from UTC by whole quarters of an hour. SQL can therefore sum by quarters without knowing the
+# zone, and `daily` assigns each quarter to a day.
 _QUARTER = 15 * 60 * _MICRO
 
 
@@ -85,6 +87,7 @@ class Ledger:
 
     def spent_today(self, now: datetime, zone: ZoneInfo) -> float:
         """Sum the dollars spent on the current day of a time zone; calls without a known price count as zero."""
+        # From midnight to midnight: where clocks change, a day has 23 or 25 hours.
         day = now.astimezone(zone).date()
         spent = self.spent(begins(day, zone), begins(day + timedelta(days=1), zone))
         return sum(each.dollars or 0.0 for each in spent)

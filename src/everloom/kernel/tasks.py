@@ -21,6 +21,7 @@ from everloom.store import Row, Store
 
 log = logging.getLogger(__name__)
 
+# A short overload is over after the first pause; an outage of a night costs about fifteen attempts, not a thousand.
 FIRST_PAUSE = timedelta(seconds=30)
 LONGEST_PAUSE = timedelta(hours=1)
 
@@ -113,13 +114,13 @@ class Work:
             for task in self._tasks.values():
                 left = stop_at - time.monotonic()
                 if task.name in wanted and left > 0 and (due := task.due(workspace)):
-
+                    # Bound as defaults: a closure over the loop's variables would report the last task.
                     def step(count: int, task: Task = task, place: WorkspaceInfo = workspace, due: int = due) -> None:
                         progress(place.name, task.name, count, due)
 
                     lease = self._leases.take(workspace.id, task.name)
                     if lease is not None and not task.due(workspace):
-                        # Another worker did it between the look and the lease.
+                        # Another worker did it between the first check and the lease.
                         lease.drop()
                     else:
                         outcomes.append(self._run(workspace, task, lease, left, step))
@@ -137,6 +138,8 @@ class Work:
         try:
             report = task.run(workspace, lease.until(seconds), progress)
         except Exception as error:
+            # Whatever goes wrong in one task must not stop the others. Our own errors explain themselves; only a defect
+            # needs its traceback.
             log.warning(
                 "task %s in %s failed", task.name, workspace.name, exc_info=not isinstance(error, EverloomError)
             )
@@ -181,6 +184,7 @@ class Work:
 
 def pause_after(failures: int) -> timedelta:
     """Return how long to pause: twice as long after each failure in a row, up to an hour."""
+    # Ten doublings are far beyond the longest pause; many more would overflow a timedelta.
     doublings = min(max(failures - 1, 0), 10)
     return min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
 

@@ -18,19 +18,21 @@ from everloom.errors import Rejected
 
 T = TypeVar("T")
 
-# A memory is a statement, not a library: larger texts are to be split by whoever has them.
+# A memory is a statement, not a library: larger texts have to be split by the caller.
 LONGEST_TEXT = 200_000
 LONGEST_NAME = 200
+# PostgreSQL cannot store NUL, and a lone surrogate has no UTF-8 encoding.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SPACES = re.compile(r"\s+")
 _NAME_BREAKS = re.compile(r"[\s_\-]+")
+# Longer tokens, such as base64, are cut: an entry of PostgreSQL's index may not exceed 2.7 kB.
 LONGEST_WORD = 64
 
 # Han, kana, Thai, Lao, Khmer, Myanmar: written without spaces between words.
 _UNSPACED = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0003ffff"
 )
-# Vowel points of Hebrew and Arabic, which are mostly left out in writing: left out here too.
+# Vowel points of Hebrew and Arabic. Most writing omits them, so they are ignored here, too.
 _POINTS = (
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
@@ -45,6 +47,9 @@ _APOSTROPHE = re.compile("['\u2019]")
 _TAILS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
 _ASCII_WORD = re.compile(r"[a-z]+\Z")
 
+# The words of every document are stored with it: after a change to this list, to the stemmer or to the patterns above,
+# questions no longer match older documents until these are indexed again. The last rows are what contractions leave
+# when their ending is cut off ("don't") or when they are written without an apostrophe ("theyre").
 STOP_WORDS = frozenset(
     """a about above after again against all am an and any are as at be because been before being below between both
     but by can could did do does doing down during each few for from further had has have having he her here
@@ -98,6 +103,7 @@ def checked_limit(limit: int, most: int, what: str = "hits") -> int:
 
 def name_key(name: str) -> str:
     """Fold a name to its lookup key: case does not matter, and runs of spaces, `_` and `-` are equal."""
+    # Composed again after folding, because folding a composed letter may decompose it.
     return _NAME_BREAKS.sub(" ", unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())).strip()
 
 
@@ -132,7 +138,7 @@ def content_hash(text: str) -> str:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    # When it is first needed: the classes of letters take 20 ms, and a help page reads no words.
+    # Compiled on first use: the classes of letters take 20 ms, and a help page needs no words.
     return re.compile(pattern)
 
 
@@ -171,7 +177,7 @@ def stem(word: str) -> str:
         return ""
     if not _ASCII_WORD.match(word):
         return word
-    # The stemmer keeps the word it works on in itself.
+    # The stemmer stores the word it works on in itself, so threads must take turns.
     with _stemmer_turn:
         return str(_stemmer().stemWord(word))
 

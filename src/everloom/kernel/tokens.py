@@ -18,7 +18,7 @@ from everloom.kernel.texts import checked_name, name_key
 from everloom.kernel.workspaces import NOWHERE, WorkspaceInfo
 from everloom.store import Row, Store
 
-# Marks a secret in logs and to secret scanners; the rest is 256 random bits.
+# Makes a secret recognisable in logs and to secret scanners; the rest is 256 random bits.
 _PREFIX = "everloom_"
 _SECRET_BYTES = 32
 _LONGEST_DAYS = 36_500
@@ -115,6 +115,7 @@ class Tokens:
 
 def digest_of(secret: str) -> str:
     """Hash a secret; 256 random bits need neither salt nor stretching."""
+    # A header may contain anything: an unknown secret must be denied, not fail to encode.
     return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 

@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
-# Where a method keeps its declaration.
+# The attribute of a method that holds its declaration.
 _MARK = "__verb__"
 # A parameter without a default must be given.
 REQUIRED = inspect.Parameter.empty

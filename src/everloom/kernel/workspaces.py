@@ -15,7 +15,7 @@ from everloom.kernel.texts import checked_name, name_key
 from everloom.store import Row, Store
 from everloom.store.transfer import erase
 
-# The unit of work in which workspaces themselves are made; no row ever belongs to it.
+# The workspace id of units of work that concern the store itself; no row ever belongs to it.
 NOWHERE = 0
 
 
@@ -45,6 +45,7 @@ class Workspaces:
 
     def open(self, name: str) -> WorkspaceInfo:
         """Return a workspace, creating it on first use."""
+        # Read first: the usual case, an existing workspace, then needs no write lock.
         try:
             return self.get(name)
         except NotFound:
@@ -83,6 +84,7 @@ class Workspaces:
                 time_zone=zone,
                 at=to_micros(self._clock.now()),
             )
+            # Whoever came first has made it: two processes may open the same new name at once.
             row = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
         if not made and not if_missing:
             raise Conflict(f"there is already a workspace called {wanted!r}", hint="choose another name", current=row)

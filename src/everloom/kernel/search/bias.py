@@ -46,8 +46,8 @@ class Circumstances:
 def factors(cases: Circumstances, bias: Bias) -> dict[str, Column]:
     """Compute every factor by name; a factor that does not apply is one.
 
-    A synthesis gets the larger of its own factor and its recency, so fresh evidence never passes an equally fresh
-    synthesis.
+    A synthesis gets the larger of its own factor and its recency, so recency alone never lifts evidence above an
+    equally fresh synthesis.
     """
     fresh = 1.0 + bias.recency * np.exp(-cases.age_days / bias.recency_days)
     raised = cases.is_synthesis & (fresh <= bias.synthesis)
@@ -61,6 +61,7 @@ def factors(cases: Circumstances, bias: Bias) -> dict[str, Column]:
 
 def _penalties(cases: Circumstances, bias: Bias) -> dict[str, Column]:
     """Lower evidence that is unused or covered; good provenance softens each penalty."""
+    # As exponents, not as factors: the softest penalty is still a penalty, and the hardest is the configured one.
     soft = 1.0 - bias.softening * worth(cases)
     forgotten = 1.0 - bias.unreinforced * (1.0 - np.exp(-cases.idle_days / bias.unreinforced_days))
     return {
@@ -82,6 +83,7 @@ def worth(cases: Circumstances) -> Column:
     """Rate provenance from 0 to 1 by confidence, the tier of the model that wrote it, and use."""
     known = cases.confidence + cases.tier
     if cases.usage is not None:
+        # A logarithm, because the tenth use proves less than the first: 15 uses give full marks. A verdict counts as two.
         known = known + np.minimum(1.0, np.log2(1 + cases.usage.count + 2 * cases.usage.useful) / 4)
     return known / 3
 

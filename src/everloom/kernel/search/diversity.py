@@ -39,7 +39,7 @@ def _home_of(candidate: Candidate, kept: Sequence[Candidate], same: float) -> in
     for each in kept:
         if each.id in candidate.covers:
             return each.id
-        # A cheap look first: sets of very different sizes cannot overlap by so much.
+        # A cheap test first: sets of very different sizes cannot overlap by that much.
         if least <= len(each.words) <= most and say_the_same(each.words, candidate.words, same):
             return each.id
     return None

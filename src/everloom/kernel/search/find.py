@@ -29,11 +29,12 @@ from everloom.store import Row, Store, Unit
 
 _LONGEST_CUE = 20_000
 _MOST_HITS = 1_000
-# What stands further down than this many times the page is not looked at for folding.
+# Candidates that rank below this many pages are not compared for folding: every one is compared with the whole page.
 _FOLDING_DEPTH = 4
+# By so much a search looks deeper if a filter left too few candidates: a few rounds reach the whole workspace.
 _WIDENING = 4
 
-# Says which of some items may be answered.
+# Returns those of the given items that may appear in the result.
 _Where = Callable[[Unit, Sequence[int]], AbstractSet[int]]
 
 
@@ -99,7 +100,9 @@ class Finder:
         """
         checked_limit(limit, _MOST_HITS)
         question = checked(cue, "the question", _LONGEST_CUE)
+        # Whoever asks as of an earlier time means "last week" as seen from then.
         now = within.as_of or self._clock.now()
+        # Before the unit of work begins: a model may take seconds, and an open snapshot holds up the engine's cleaning.
         vectors = self._embedding.probe(question, workspace) if recipe.vectors else None
         depth = limit + len(leaving_out)
         with self._store.read(workspace) as unit:
@@ -114,6 +117,7 @@ class Finder:
                 ranking = _ranked(gathered, asked, limit, recipe, barred)
                 if len(ranking.kept) == limit or gathered.is_all:
                     break
+                # Starting from the recipe's own minimum: a smaller depth would gather the same candidates again.
                 depth = max(depth, recipe.word_candidates) * _WIDENING
             hits = _described(unit, ranking, question)
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
@@ -151,7 +155,7 @@ class Finder:
                 )
                 near = {hit.item_id: hit.similarity for hit in hits if hit.similarity > bound}
                 allowed = near.keys() if where is None else where(unit, list(near))
-                # The nearest come first: a wider look adds what is farther, and nothing once one is too far.
+                # The nearest come first. Once one of them is below the threshold, a wider search adds nothing.
                 if len(allowed) >= limit or len(near) < depth or among is not None:
                     break
                 depth *= _WIDENING
@@ -172,7 +176,7 @@ class Finder:
         anchor = None if spans else anchor_in(question)
         if anchor is None:
             return spans, rest
-        # The event is looked for by its words alone: a time that is told by it must not need a second embedding.
+        # The event is searched for by its words alone, because embedding it would cost a second call of the model.
         event = Asked(_terms_of(anchor.phrase), to_micros(now))
         found = _ranked(gather(unit, event.terms, None, within.reach, 1, recipe), event, 1, recipe).kept
         return tuple(anchor.span(each.row["happened_at"]) for each in found), question

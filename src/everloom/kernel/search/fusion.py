@@ -13,14 +13,16 @@ from itertools import chain, repeat
 import numpy as np
 import numpy.typing as npt
 
-# Short texts want little correction for their length: what is said in more words is not said less.
+# Below the usual 1.2 and 0.75, because memories are short: a statement in more words is not a weaker one.
 _K1 = 0.9
 _B = 0.4
-# The best candidates stand several deviations out: without it they would all be near one, and factors alone decide.
+# The best candidates are several deviations above the mean. Undivided, they would all be squashed to nearly one, and
+# the factors alone would decide their order.
 SPREAD = 1.5
-# Values that differ by less than this share of their mean are nearly alike, and the one that differs is not far out.
+# The least deviation to divide by, as a share of the mean: among nearly equal values, a small difference must not
+# become a large z-score.
 _ALIKE = 0.2
-# A text of many pages may be the question; the table of its terms and the candidates must stay small.
+# A question may be a text of many pages, but the table of terms by candidates must stay small.
 MOST_TERMS = 500
 
 Column = npt.NDArray[np.float64]
@@ -37,6 +39,7 @@ class Corpus:
 
     def rarity(self, term: str) -> float:
         """Weight a term by how few documents contain it."""
+        # A count above the total would give the word a negative weight.
         holding = min(self.holding.get(term, 0), self.documents)
         return math.log1p((self.documents - holding + 0.5) / (holding + 0.5))
 
@@ -80,7 +83,7 @@ def read_field(texts: Sequence[str], terms: Sequence[str]) -> Field:
     lengths = np.fromiter(map(len, words), np.intp, len(words))
     places = {term: place for place, term in enumerate(terms)}
     width = len(terms) + 1
-    # Every other word falls into one more column, which is cut off.
+    # All other words are counted in one extra column, which is cut off.
     found = np.fromiter(map(places.get, chain.from_iterable(words), repeat(len(terms))), np.intp, lengths.sum())
     cells = np.repeat(np.arange(len(words)) * width, lengths) + found
     counts = np.bincount(cells, minlength=len(words) * width).reshape(len(words), width)[:, :-1]
@@ -94,6 +97,7 @@ def z_scores(values: Column) -> Column:
     mean = float(values.sum()) / values.size
     apart = values - mean
     spread = math.sqrt(float(apart @ apart) / values.size)
+    # Equal values differ by rounding; dividing by that would make a ranking of noise.
     if spread < 1e-9 * max(1.0, abs(mean)):
         return np.zeros_like(values)
     scores: Column = apart / max(spread, _ALIKE * abs(mean))

@@ -44,17 +44,20 @@ def gather(
     """
     corpus = _counted(unit, terms)
     by_words, by_vectors = max(recipe.word_candidates, depth), max(recipe.vector_candidates, depth)
-    # A recipe that gives words no weight does not look for them: reading postings is most of a search.
+    # A recipe that gives words no weight does not search for them: reading postings is most of the work.
     chosen = rarest(terms, corpus, recipe.postings) if recipe.words or recipe.context else ()
     weights = {term: corpus.rarity(term) for term in chosen}
     found = unit.word_candidates(weights, by_words, reach) if weights else []
     near = unit.nearest(probe, by_vectors, reach) if probe else []
+    # Decided before the search within the span, which adds candidates but does not tell how many there are in all.
     is_all = len(found) < by_words and len(near) < by_vectors
     if len(spans) == 1 and (then := _within(reach, spans[0])):
         found = [*dict.fromkeys([*found, *(unit.word_candidates(weights, depth, then) if weights else ())])]
         near = [*near, *(unit.nearest(probe, depth, then) if probe else ())]
     nearness = {hit.item_id: hit for hit in near}
     only_by_words = [item for item in found if item not in nearness]
+    # Every candidate needs all its signals: one that words found is not far from the question just because the list of
+    # the nearest was full.
     if probe and only_by_words:
         nearness |= unit.similarities(probe, only_by_words)
     ids = [*only_by_words, *dict.fromkeys(hit.item_id for hit in near)]

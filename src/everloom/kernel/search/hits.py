@@ -84,7 +84,7 @@ class Hit:
         said = [f"words it shares with the question: {', '.join(self.matched_words)}"] if self.matched_words else []
         if self.words_around:
             said.append(f"words around it or in its labels: {', '.join(self.words_around)}")
-        # What is further off than most others is not called similar.
+        # A candidate that is less similar than most others is not called similar.
         if self.similarity is not None and self.similarity > 0.0 and self.signals.get("vectors", 0.0) >= 0.0:
             angle = f", seen as {self.matched_perspective}" if self.matched_perspective not in (None, "general") else ""
             said.append(f"similar in meaning: {self.similarity:.2f}{angle}")

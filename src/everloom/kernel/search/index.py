@@ -20,7 +20,7 @@ from everloom.kernel.texts import analyse, storable
 from everloom.store import Row, Unit, value_from
 from everloom.store.contract import Value
 
-# So many documents are read and written at a time when labels change.
+# Documents per round when labels change: a subject may have tens of thousands, and their texts are all read.
 _RELABELLED_AT_ONCE = 500
 
 
@@ -77,6 +77,9 @@ class Prepared:
     made: Made | None
 
 
+# The word index stores no copy of the words. What is to be removed from it is computed from the document's row, and it
+# must be exactly what was added, or stale entries and wrong counts remain. Every change of a row is therefore framed:
+# unindex, change, index.
 class Index:
     """Adds, changes and removes the documents that search finds."""
 
@@ -119,6 +122,8 @@ class Index:
         if not unit.run("words.document_change", id=item_id, **values):
             raise NotFound(f"item {item_id} has no document to rewrite")
         unit.index_words([item_id])
+        # The old vectors go even if there are no new ones yet: until the backfill, no vector is better than that of
+        # another text. A retired document stays retired.
         unit.forget_vectors([item_id])
         (row,) = unit.all("words.of_documents", ids=[item_id])
         self._embedding.keep(unit, [item_id], prepared.made, at, live=bool(row["live"]))
@@ -179,6 +184,7 @@ class Index:
 
     def retire(self, unit: Unit, item_ids: Sequence[int], by: int | None, at: datetime) -> None:
         """Retire documents; searches as of an earlier time still find them."""
+        # Indexed again, not just removed: the index marks words of retired documents, for questions about the past.
         unit.unindex_words(item_ids)
         unit.run("words.document_retire", ids=item_ids, at=to_micros(at), by=by)
         unit.index_words(item_ids)

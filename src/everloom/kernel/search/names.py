@@ -33,6 +33,7 @@ def bearing(labels: Sequence[str], names: AbstractSet[frozenset[str]], terms: Se
     return np.where(is_labelled, [bears[each] for each in labels], says).astype(np.float64)
 
 
+# Documents of one subject share their labels, and the same ones come up in every search.
 @lru_cache(maxsize=20_000)
 def _label_words(labels: str) -> Sequence[frozenset[str]]:
     """Split each label into words; a label without words is left out."""

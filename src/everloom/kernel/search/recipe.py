@@ -18,7 +18,7 @@ class Bias:
     useful: float = 0.15
     questionable: float = 0.7
     pinned: float = 1.1
-    # How much of a penalty the best provenance takes away.
+    # How much of a penalty the best provenance removes.
     softening: float = 0.5
     strong_tiers: frozenset[str] = frozenset({"large", "strong", "high", "opus", "fable", "mythos"})
     weak_tiers: frozenset[str] = frozenset({"small", "weak", "low", "haiku", "mini", "nano"})
@@ -34,15 +34,15 @@ class Recipe:
 
     words: float = 1.0
     context: float = 0.9
-    # A text of so many words lacks what is around it; a longer one says by itself what it is about, and counts it less.
+    # Up to this many words, a text needs its full context; the context of a longer text counts proportionally less.
     short: float = 10.0
     vectors: float = 0.7
-    # Added whole, not measured against the other candidates: a question names a document's name or time, or not.
+    # Credits, not z-scores: a question mentions a document's name or time, or it does not.
     names: float = 2.0
     time: float = 2.0
     word_candidates: int = 60
     vector_candidates: int = 25
-    # Rarer words choose the candidates until they have this many postings; commoner ones only help to rank them.
+    # The rarest words select the candidates, up to this many postings in all; commoner words only help to rank them.
     postings: int = 4_000
     # Word sets that overlap by this much say the same thing.
     same: float = 0.85

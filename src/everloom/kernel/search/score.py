@@ -64,6 +64,7 @@ def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> Scores:
     weights = {"words": recipe.words, "context": recipe.context, "vectors": recipe.vectors}
     holds = own.counts > 0
     signals = weighed(_measured(gathered, terms, own, around), weights) | _credited(rows, holds, asked, recipe)
+    # After the z-scores, because it depends on the candidate itself and not on how it compares with the others.
     signals["context"] *= lacking(own.lengths, recipe.short)
     base = relevance(signals.values())
     bias = factors(_circumstances(gathered, asked, recipe.bias), recipe.bias)
@@ -80,7 +81,7 @@ def _measured(gathered: Gathered, terms: Sequence[str], own: Field, around: Fiel
     mean, context_mean = (max(1.0, total / max(1, corpus.documents)) for total in (corpus.words, corpus.context_words))
     signals = {"words": own.bm25(mean, weights), "context": around.bm25(context_mean, weights)}
     if near:
-        # A document that waits for its vector is neither near nor far.
+        # A document without a vector yet gets the mean, which makes it neither near nor far.
         middle = math.fsum(hit.similarity for hit in near.values()) / len(near)
         known = {item: hit.similarity for item, hit in near.items()}
         signals["vectors"] = np.array([known.get(row["item_id"], middle) for row in rows])
@@ -106,6 +107,7 @@ def _circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstance
     used = [accesses.get(row["item_id"], _UNUSED) for row in rows] if accesses else []
     tiers = {tier: strength(tier, bias) for tier in {row["model_tier"] for row in rows}}
     if asked.spans:
+        # Infinitely old gives no recency, and not idle gives no penalty: the credit for the time decides instead.
         age, idle = np.full(len(rows), math.inf), np.zeros(len(rows))
     else:
         touched = [to_micros(each.last_at) if each.last_at else _NEVER for each in used]

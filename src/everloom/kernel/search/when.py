@@ -26,7 +26,7 @@ _DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "couple of": 2, "a couple of": 2, "three": 3, "a few": 3, "few": 3}
 _COUNTS |= {"four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
-# How many years back a month without a year may mean.
+# "In May" may mean this many years, the current one included.
 _YEARS_MEANT = 8
 _DAY = timedelta(days=1)
 
@@ -34,7 +34,7 @@ _MONTH = "|".join([*_MONTHS, *(month[:3] for month in _MONTHS), "sept"])
 _COUNT = "|".join([r"\d{1,3}", *sorted(_COUNTS, key=len, reverse=True)])
 _YEAR = r"(?:19|20)\d\d"
 _ORDINAL = r"(\d{1,2})(?:st|nd|rd|th)?"
-# One look that most questions do not pass: everything below costs more.
+# A quick test that most questions fail: everything below is slower.
 _HINT = re.compile(
     rf"\b(?:{_MONTH}|{'|'.join(_DAYS)}|{'|'.join(_SEASONS)}|today|tonight|yesterday|ago|weekend|"
     rf"(?:last|past|this|previous|before|after) |{_YEAR}\b|\d{{4}}-\d\d)",
@@ -51,6 +51,8 @@ class Span:
 
     def credit(self, moments: Moments) -> Column:
         """Rate how well each moment fits: 1 inside, decreasing after the end, 0 before the beginning."""
+        # Texts about a time are often written after it, about a weekend on Monday, for example. The credit fades over a
+        # quarter of the span, but over no less than a day and a half and no more than ten days.
         tail = min(max((self.end - self.begin) / 4, 1.5 * 86_400e6), 10 * 86_400e6)
         late = np.maximum(0, moments - self.end)
         return np.where(moments < self.begin, 0.0, np.exp(-late / tail))
@@ -111,6 +113,7 @@ def anchor_in(question: str) -> Anchor | None:
     )
 
 
+# Rounded up, so that "the past month" and "the year before" leave out no day.
 _UNITS = {"day": _DAY, "weekend": 3 * _DAY, "week": 7 * _DAY, "month": 31 * _DAY, "year": 366 * _DAY}
 _ANCHOR = re.compile(
     rf"\b(?:the )?(?:(?P<count>{_COUNT}) )?(?P<unit>day|week|weekend|month|year)s? (?P<side>before|after) "
@@ -142,7 +145,7 @@ def _ago(match: re.Match[str], now: datetime) -> Iterator[Span]:
     if unit == "day":
         yield _span(today - count * _DAY, today - (count - 1) * _DAY)
     elif unit in ("week", "weekend"):
-        # Nobody means it to the day.
+        # People do not mean it to the day: three days on either side count, too.
         yield _span(today - (count * 7 + 3) * _DAY, today - (count * 7 - 4) * _DAY)
     elif unit == "month":
         yield _span(_moved(today, -count), _moved(today, 1 - count))
@@ -166,6 +169,8 @@ def _near(match: re.Match[str], now: datetime) -> Iterator[Span]:
     if unit == "week":
         yield _span(monday - 7 * back * _DAY, monday + 7 * (1 - back) * _DAY)
     elif unit == "weekend":
+        # "Last weekend", said on a weekday, is the one just past; said on a weekend, it is the current one. Friday
+        # counts as part of it.
         saturday = monday + 5 * _DAY - 7 * _DAY * (1 if back and today.weekday() < 5 else 0)
         yield _span(saturday - _DAY, saturday + 2 * _DAY)
     elif unit == "month":
@@ -226,7 +231,7 @@ def _year(match: re.Match[str], now: datetime) -> Iterator[Span]:
 _FROM_NOW = (_near_day, _ago, _past, _near)
 _LAST = "|".join(["week", "weekend", "month", "year", *_DAYS, *_MONTHS, *_SEASONS])
 _OF = r"(?: of)? "
-# The first that finds anything counts, so the most exact come first.
+# The first pattern that matches is used, so the most exact ones come first.
 _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Iterator[Span]]], ...] = (
     (re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b"), _iso),
     (re.compile(rf"\b{_ORDINAL}(?: of)? ({_MONTH})\b(?:{_OF}({_YEAR})\b)?"), _day_month),
