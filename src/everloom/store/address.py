@@ -32,8 +32,10 @@ def open_store(url: str, clock: Clock) -> Store:
 def sqlite_path(url: str) -> Path:
     """Extract the file path from a `sqlite:///` URL."""
     path = unquote(url.removeprefix("sqlite:").removeprefix("//"))
+    # The third slash of `sqlite:///~/loom.db` and of `sqlite:///C:/loom.db` is not part of the path.
     if path.startswith("/~") or (len(path) > 2 and path[2] == ":"):
         path = path[1:]
+    # A database in memory belongs to one connection; a store opens many.
     if path in {"", "/"} or ":memory:" in path:
         raise Rejected(f"{url!r} does not name a file", hint=f"write {_FORMS}")
     return Path(path).expanduser()

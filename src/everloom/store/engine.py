@@ -68,6 +68,7 @@ class Pool(Generic[C]):
                     "this process was forked while another thread was using the store",
                     hint="start processes with spawn instead of fork, or before any thread uses the store",
                 )
+            # New locks, too: a thread that exists only in the parent may have held the old ones at the fork.
             self._reset()
         if self._closed:
             raise StoreError("this store is closed", hint="open it again with open_loom()")
@@ -75,10 +76,12 @@ class Pool(Generic[C]):
             raise StoreBusy(f"all {self._size} connections are in use", hint="try again, or use fewer threads")
         with self._lock:
             self._out += 1
+            # The one that was used last: its cache is warm, and the others may stay idle.
             if self._idle:
                 return self._idle.pop()
         try:
             return self._connect()
+        # Even an interrupt by the user must free the slot, or the pool would shrink for good.
         except BaseException:
             self._free_slot()
             raise
@@ -121,6 +124,7 @@ class Pool(Generic[C]):
         self.close_idle()
 
 
+# Weak, because a hook of `os` cannot be taken back: a store that nobody uses any more must not be kept by it.
 _POOLS: WeakSet[Pool[Any]] = WeakSet()
 
 
@@ -175,7 +179,7 @@ def count_words(rows: Iterable[Row]) -> WordCounts:
     return WordCounts(documents, words, context_words, dict(sorted(terms.items())))
 
 
-# By the annotation as it is written: all modules postpone the evaluation of theirs.
+# Keyed by the annotation as a string, because all modules postpone the evaluation of annotations.
 _READ: Mapping[str, Callable[[Any], Any]] = {
     "bool": bool,
     "datetime": from_micros,

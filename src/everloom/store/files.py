@@ -33,6 +33,7 @@ else:
 @contextmanager
 def locked(file: Path, patience: float = _PATIENCE_SECONDS) -> Iterator[None]:
     """Hold a file's lock for the duration of a block, waiting until it is free."""
+    # The lock file is never deleted: if it were, one process could lock the old file while another locks a new one.
     try:
         handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
@@ -58,6 +59,9 @@ def _taken(handle: int) -> bool:
 
 def write_whole(file: Path, data: bytes) -> None:
     """Replace a file atomically and durably; only its owner can read it."""
+    # In the same folder, because a rename is atomic only within a file system. The order matters: content first, then
+    # the name, then the folder. After a power failure the name refers to the old content or to the new, never to an
+    # empty file.
     partial = file.with_name(f".{uuid4().hex}.partial")
     try:
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -45,6 +45,8 @@ def split_parts(text: str) -> dict[str, str]:
 
 def render(text: str, engine: Engine) -> str:
     """Translate a statement into the parameter syntax of an engine's driver."""
+    # One parameter for a list of any length: the text of a statement never changes, so drivers can reuse it prepared,
+    # and SQLite's limit on the number of variables does not apply.
     if engine == "sqlite":
         return _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text)
     return PARAMETER.sub(r"%(\1)s", _LIST.sub(r"= ANY(:\1)", text.replace("%", "%%")))

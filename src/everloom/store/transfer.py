@@ -18,7 +18,7 @@ from everloom.store.address import open_store, sqlite_path
 from everloom.store.contract import Row, Store, Unit
 from everloom.store.migrations import tables, workspace_tables
 
-# Not copied: each engine makes these from the rest.
+# Not copied, because each engine builds these from the rest.
 _DERIVED = frozenset({"counter", "posting", "term", "tally"})
 _NOWHERE = 0
 _PAGE = 1000
@@ -43,6 +43,8 @@ def copy_to_file(source: Store, target: Path) -> None:
         partial = Path(folder) / "partial.db"
         copy = open_store(f"sqlite://{partial.absolute()}", SystemClock())
         _copy_all(source, copy)
+        # The store that was just written is a file with a log. Its own backup is one compact file, which a single
+        # rename can put in place.
         copy.backup(Path(folder) / "whole.db")
         copy.close()
         (Path(folder) / "whole.db").replace(target)
@@ -84,6 +86,7 @@ def _open_empty(url: str, source: Path, clock: Clock, *, force: bool) -> tuple[S
 def _replace_damaged(damaged: Path, url: str, clock: Clock) -> tuple[Store, Path]:
     """Move a damaged file and its log aside, and create a new store in its place."""
     former = damaged.with_name(f"{damaged.name}.damaged-{to_micros(clock.now())}")
+    # The log goes first: if a crash left it behind, SQLite might apply it to the new file of the same name.
     for tail in ("-wal", "-shm", ""):
         part = damaged.with_name(damaged.name + tail)
         if part.exists():
@@ -101,6 +104,7 @@ def _make_empty(target: Store, source: Path, clock: Clock, *, force: bool) -> Pa
         raise Conflict(
             f"{target.address} already contains workspaces ({names})", hint="restore to another store, or use --force"
         )
+    # Saved completely before the first row is deleted.
     former = source.with_name(f"before-restore-{to_micros(clock.now())}.db")
     target.backup(former)
     for row in held:
@@ -136,6 +140,7 @@ def _copy_all(source: Store, target: Store) -> int:
 def _copy_workspace(reading: Unit, writing: Unit, source: Store) -> int:
     """Copy the rows of one workspace and rebuild its word index."""
     count = 0
+    # In order of creation, so that every row finds the rows it refers to; `erase` goes the other way.
     for table in workspace_tables(source.engine):
         if table not in _DERIVED:
             rows = reading.rows_of(table)
@@ -158,6 +163,7 @@ def _documents(unit: Unit) -> Iterator[list[int]]:
 def _advance_counters(source: Store, target: Store) -> None:
     """Make sure that new ids in the copy will be larger than every copied id."""
     for counter in ("item", "revision"):
+        # A write, because on PostgreSQL only taking a number from a sequence tells where it is.
         with source.write(_NOWHERE) as reading:
             (row,) = reading.all("kernel.counter_read", counter=counter)
         with target.write(_NOWHERE) as writing:
@@ -166,6 +172,7 @@ def _advance_counters(source: Store, target: Store) -> None:
 
 def erase(unit: Unit) -> None:
     """Delete everything in a workspace except its own row."""
+    # The words go first: what to remove from the index is read from the documents.
     for ids in _documents(unit):
         unit.unindex_words(ids)
     for table in reversed(workspace_tables(unit.engine)):

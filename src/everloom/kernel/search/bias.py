@@ -83,7 +83,8 @@ def worth(cases: Circumstances) -> Column:
     """Rate provenance from 0 to 1 by confidence, the tier of the model that wrote it, and use."""
     known = cases.confidence + cases.tier
     if cases.usage is not None:
-        # A logarithm, because the tenth use proves less than the first: 15 uses give full marks. A verdict counts as two.
+        # A logarithm, because the tenth use proves less than the first: 15 uses give full marks. A verdict counts as
+        # two.
         known = known + np.minimum(1.0, np.log2(1 + cases.usage.count + 2 * cases.usage.useful) / 4)
     return known / 3
 

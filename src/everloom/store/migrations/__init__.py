@@ -48,7 +48,7 @@ def translate(text: str, engine: Engine) -> str:
         return kept
     for wanted, native in _SQLITE_TYPES.items():
         kept = re.sub(rf"\b{wanted}\b", native, kept)
-    # A virtual table takes no options: what the rewriting of table ends did to one is undone.
+    # A virtual table takes no options, but its end looks like that of any other: the options are removed again.
     virtual = _VIRTUAL.findall(kept)
     kept = _TABLE_END.sub(_close_table, kept)
     for table in virtual:

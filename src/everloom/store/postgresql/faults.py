@@ -10,6 +10,7 @@ from psycopg import errors
 
 from everloom.errors import Conflict, StoreBusy, StoreError
 
+# Temporary, although the connection is healthy; all are kinds of OperationalError, like a lost connection.
 _RETRY = (
     errors.LockNotAvailable,
     errors.DeadlockDetected,
@@ -17,6 +18,7 @@ _RETRY = (
     errors.QueryCanceled,
     errors.TooManyConnections,
 )
+# A failed connection has no SQLSTATE, only a text.
 _CONNECTING = (
     ("password authentication failed", "the password is wrong", "correct it in the URL or in PGPASSWORD"),
     ("no password supplied", "a password is needed", "put it into the URL or into PGPASSWORD"),

@@ -12,8 +12,10 @@ from everloom.store.migrations import missing_steps
 from everloom.store.postgresql.faults import explain_refusal, translate_error
 
 _OLDEST_SERVER = 150_000
+# The first version with iterative scans: without them, a filtered search over an approximate index comes back too
+# short.
 _OLDEST_PGVECTOR = (0, 8)
-# Any number that other programs in the same database are unlikely to lock: "mind" in ASCII.
+# "mind" in ASCII: a number that other programs in the same database are unlikely to lock.
 _MIGRATION_LOCK = 0x6D696E64
 _CONNECT_SECONDS = 10
 
@@ -21,8 +23,9 @@ Connection = psycopg.Connection[DictRow]
 
 VERSIONS = "CREATE TABLE IF NOT EXISTS migration (number BIGINT PRIMARY KEY, name TEXT NOT NULL, at BIGINT NOT NULL)"
 
-# Every table of a workspace answers only for the workspace that the transaction named; also for the tables' owner.
-# The setting is read in a subquery because PostgreSQL then reads it once a statement, not once a row.
+# Rows of a workspace are visible only to transactions that have named it. FORCE applies this to the tables' owner, too,
+# which is the role that everloom usually connects as. The setting is read in a subquery because PostgreSQL then
+# evaluates it once per statement instead of once per row.
 GUARD = """
 DO $$
 DECLARE name TEXT;
@@ -42,7 +45,7 @@ END $$
 """
 
 
-# Lifts the guards, so that a migration sees every workspace, and copies every table into a schema beside ours.
+# Disables the guards, so that a migration sees every workspace, and copies every table into a schema next to ours.
 _KEEP_COPY = """
 DO $$
 DECLARE name TEXT;
@@ -87,8 +90,8 @@ def prepare(url: str, address: str, clock: Clock) -> None:
                 hint="everloom needs PostgreSQL 15 or newer",
             )
         try:
-            # The lock comes first: of many programs that start at once, one migrates, and the others find it done. All
-            # steps share the transaction, so a failure leaves the schema as it was.
+            # The lock comes first: if many processes start at once, one migrates and the others find it done. All steps
+            # share the transaction, so a failure leaves the schema as it was.
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
                 _need_vectors(connection, address)
@@ -102,6 +105,7 @@ def _need_vectors(connection: Connection, address: str) -> None:
     row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
     if row is None:
         try:
+            # A savepoint: after a failed statement, PostgreSQL would refuse everything else in the transaction.
             with connection.transaction():
                 connection.execute("CREATE EXTENSION vector")
         except psycopg.Error as error:
@@ -141,5 +145,5 @@ def _migrate(connection: Connection, address: str, clock: Clock) -> None:
             "INSERT INTO migration (number, name, at) VALUES (%s, %s, %s)",
             (step.number, step.name, to_micros(clock.now())),
         )
-    # Last, because a step may have made tables, and because the copy above had to lift the guards.
+    # Last, because a step may have created tables, and because the copy above disabled the guards.
     connection.execute(GUARD)

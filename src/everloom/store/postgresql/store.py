@@ -28,13 +28,14 @@ from everloom.store.postgresql.opening import Connection, connect_for_units, pre
 from everloom.store.statements import statements
 
 _CONNECTIONS = 16
-# Up to so many vectors of a perspective, sorting them exactly is fast enough and loses nothing.
+# Up to this many vectors in a perspective, sorting them exactly is fast enough and loses nothing.
 _LARGE = 20_000
 _PATIENCE_SECONDS = 30.0
 # The upper half of the advisory lock of a workspace; the lower half is its id.
 _WRITER_LOCK = 0x6D696E64 << 32
 
-# An approximate index goes on looking until the page is full, whatever a filter takes away.
+# Everything in one round trip. With an iterative scan, an approximate index goes on until the page is full, however
+# many rows a filter removes; it may return them slightly out of order, and `nearest_first` sorts them.
 _READ = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL everloom.workspace = '{workspace}'; "
     "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 100"
@@ -83,6 +84,7 @@ class PostgresUnit:
 
     def ids(self, count: int) -> Sequence[int]:
         """Take fresh ids; writers of a workspace take turns, so its ids grow in commit order."""
+        # Sorted, because SQL does not promise the order in which the rows of a series are evaluated.
         return sorted(row["id"] for row in self.all("kernel.counter_take", counter="item", count=count))
 
     def index_words(self, item_ids: Sequence[int]) -> None:
@@ -94,7 +96,7 @@ class PostgresUnit:
             for text, context in [(Counter(row["words"].split()), Counter(row["context_words"].split()))]
             for term in text.keys() | context.keys()
         ]
-        # In the order of their index: neighbours there are written together.
+        # Sorted by the key of the table, so that neighbouring entries of its index are written together.
         terms, items, lives, impacts = zip(*sorted(postings), strict=True) if postings else ((), (), (), ())
         self.run("words.index_add", terms=terms, items=items, lives=lives, impacts=impacts)
         self._count(count_words(rows))
@@ -217,8 +219,9 @@ class PostgresStore:
         with self._unit(workspace, begin) as unit:
             yield unit
 
-    # The advisory lock of a workspace is taken first in a writing unit and let go by the commit itself, so its writers
-    # take turns over all machines, ids grow in commit order, and a connection that dies holds nobody up.
+    # A writing unit takes the advisory lock of its workspace first, and the end of the transaction releases it. Writers
+    # of a workspace therefore take turns across all machines, ids grow in commit order, and a lost connection blocks
+    # nobody.
     @contextmanager
     def _unit(self, workspace: int, begin: str) -> Iterator[PostgresUnit]:
         connection = self._begin(begin)
@@ -226,6 +229,8 @@ class PostgresStore:
             yield PostgresUnit(connection, workspace)
             connection.execute("COMMIT")
         except psycopg.Error as error:
+            # Not repeated here: if the connection broke during COMMIT, nobody knows whether it happened. The caller
+            # does that, with an idempotency key.
             raise translate_error(error, self.address) from error
         finally:
             self._end(connection)
@@ -237,6 +242,7 @@ class PostgresStore:
             connection = None
             try:
                 connection = self._pool.take()
+                # Nothing has been written yet, so beginning again on another connection is always safe.
                 connection.execute(begin.encode(), prepare=False)
                 return connection
             except (psycopg.Error, StoreBusy) as error:
@@ -304,6 +310,7 @@ class PostgresStore:
 
     def _administer(self, statement: str) -> DictRow | None:
         """Run one maintenance statement outside any transaction."""
+        # CREATE INDEX CONCURRENTLY is not allowed inside one.
         connection = self._pool.take()
         try:
             cursor = connection.execute(statement.encode(), prepare=False)

@@ -13,22 +13,27 @@ from everloom.errors import StoreError
 from everloom.store.migrations import MigrationStep, missing_steps
 from everloom.store.sqlite.faults import ADVICE, is_busy, translate_error
 
-# "mind" in ASCII: tells our files from other programs' SQLite files.
+# "mind" in ASCII: distinguishes our files from other programs' SQLite files.
 _APPLICATION_ID = 0x6D696E64
 _MAGIC = b"SQLite format 3\x00"
+# The first version with STRICT tables.
 OLDEST = (3, 37, 0)
 _BUSY_MILLISECONDS = 30_000
 PATIENCE_SECONDS = 60.0
-# What the planner is told to expect of an index, and of one that holds only what waits.
+# The rows that the planner is told to expect in an index, and in a partial one, which holds only what is due.
 _MANY_ROWS = 1_000_000
 _FEW_ROWS = 1_000
 
 
 def connect(path: Path) -> sqlite3.Connection:
     """Open a connection that survives power loss and has no implicit transactions."""
+    # Without isolation_level=None, Python begins a transaction only before the first write, so whatever was read before
+    # may be outdated: four processes that counted in this way lost 62 % of their updates. The pool passes a connection
+    # from thread to thread, but never to two at once.
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MILLISECONDS / 1000)
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = ON")
+    # NORMAL would commit faster, but may lose the last commits in a power failure. Batches cost the same in both.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA cache_size = -16000")
     connection.execute("PRAGMA temp_store = MEMORY")
@@ -45,7 +50,8 @@ def prepare(path: Path, clock: Clock) -> None:
         raise StoreError(
             f"cannot create the folder {path.parent}: {error.strerror}", hint="choose another location"
         ) from error
-    # In this order: nothing of another program's is touched, then the log is turned on, then what is missing is run.
+    # In this order, so that another program's file is refused before anything is written: turning the log on changes
+    # the file, and so does a migration.
     _refuse_other_files(path)
     connection = _first_connection(path)
     try:
@@ -82,7 +88,7 @@ def _first_connection(path: Path) -> sqlite3.Connection:
                 connection.close()
             if isinstance(error, StoreError):
                 raise
-            # SQLite does not wait by itself when two connections turn the log on at once.
+            # SQLite does not wait by itself if two connections turn the log on at the same time.
             if not is_busy(error) or time.monotonic() > deadline:
                 raise translate_error(error, str(path)) from error
             time.sleep(0.02)
@@ -103,7 +109,7 @@ def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Read again, now under the write lock: another process may have migrated since the first look.
+        # Read again, now under the write lock: another process may have migrated since the first time.
         version = version_of(connection, path)
         todo = missing_steps("sqlite", version, str(path))
         # The copy is written from a connection of its own, which sees the file as it was before this transaction.
@@ -148,7 +154,7 @@ def _teach_planner(connection: sqlite3.Connection) -> None:
         )
         for index in listed.fetchall():
             columns = connection.execute("SELECT COUNT(*) FROM pragma_index_info(?)", (index["name"],)).fetchone()[0]
-            # The key of a table without rowids is filed under the table's own name.
+            # SQLite lists the key of a table without rowids under the name of the table.
             name = table["name"] if table["rowless"] and index["origin"] == "pk" else index["name"]
             rows = _FEW_ROWS if index["partial"] else _MANY_ROWS
             row = (table["name"], name, _expectation(rows, columns, whole=bool(index["unique"])))
@@ -193,6 +199,7 @@ def copy_to(path: Path, target: Path) -> None:
         raise translate_error(error, str(target)) from error
     finally:
         reader.close()
+    # VACUUM INTO does not sync. Before the rename, so that the name never refers to a file that is not on the disk yet.
     with partial.open("rb+") as written:
         os.fsync(written.fileno())
     partial.replace(target)

@@ -29,7 +29,7 @@ from everloom.store.statements import statements
 
 _CONNECTIONS = 32
 
-# Ranking so many times the page and sifting it is cheaper than joining every match, unless few are inside the reach.
+# Ranking this many times the page and then filtering is cheaper than joining every match, unless few pass the filter.
 _SIFTED = 4
 
 
@@ -77,8 +77,8 @@ class SqliteUnit:
         last = self._counters[counter] = self._counters[counter] + count
         return range(last - count + 1, last + 1)
 
-    # Counters are read once a unit and written back once, at its end: many ids cost two statements. The write lock is
-    # held from the beginning, so nobody else takes the same ids meanwhile.
+    # Counters are read once per unit and written back once, at its end, so that many ids cost two statements. The write
+    # lock is held from the beginning, so nobody else can take the same ids in the meantime.
     def finish(self) -> None:
         """Save the counters; the store calls this just before it commits."""
         for counter, last in self._counters.items():
@@ -113,6 +113,8 @@ class SqliteUnit:
 
     def _mark_words(self, words: str, live: int) -> str:
         """Prefix each word with the workspace and whether the document is current."""
+        # With the workspace in the word itself, a query reads the postings of one workspace only; filtering by a join
+        # with the documents costs 20 times as much.
         mark = f"{self.workspace}." if live else f"{self.workspace}~"
         return " ".join(mark + word for word in words.split())
 
@@ -164,7 +166,7 @@ class SqliteUnit:
         self._vectors = None
 
     def _shelf(self, model: int, perspective: int, dim: int) -> VectorShelf:
-        # Most units that write vectors read none: their own cache is made when one does.
+        # Most units that write vectors read none, so their own cache is created only when one does.
         if self._vectors is None:
             self._vectors = VectorCache()
         return self._vectors.shelf(self, model, perspective, dim)
@@ -194,7 +196,8 @@ class SqliteUnit:
         while True:
             found = candidates(page)
             inside = self._sift(found, reach)
-            # Of a page, as large a share is inside the reach as of the candidates that stand for it.
+            # Candidates may outnumber the page, because sign bits rank roughly. The share of them that is inside the
+            # reach is taken for that of the page itself.
             if page * len(inside) >= limit * len(found) or len(found) == before:
                 return inside
             page, before = page * 8, len(found)
@@ -261,7 +264,7 @@ class SqliteStore:
     def _begin_anew(self) -> None:
         """Create this process's own locks: in a forked child, nobody would release those of the parent's threads."""
         self._owner = os.getpid()
-        # Threads of one process queue here in order; only processes compete for SQLite's own lock.
+        # Threads of one process queue here; only processes compete for SQLite's own lock.
         self._turn = Lock()
         self._vectors = VectorCache()
 
@@ -287,8 +290,9 @@ class SqliteStore:
         """Begin a unit that writes; one at a time across all processes."""
         if self._owner != os.getpid():
             self._begin_anew()
-        # First the queue of this process, then SQLite's lock: SQLite lets waiting writers starve, a thread's lock does
-        # not. BEGIN IMMEDIATE takes the write lock before anything is read, so no unit has to give up half-way.
+        # First the queue of this process, then SQLite's lock, which polls and can let a waiting writer starve. BEGIN
+        # IMMEDIATE takes the write lock before anything is read: a transaction that reads first and writes later fails
+        # at once if somebody else wrote in between, whatever the timeout.
         if not self._turn.acquire(timeout=PATIENCE_SECONDS):
             raise StoreBusy(f"{self.address} is busy: another thread is writing", hint="try again in a moment")
         try:
@@ -306,7 +310,6 @@ class SqliteStore:
             self._begin(connection, begin)
             unit = SqliteUnit(connection, workspace, self._vectors)
             yield unit
-            # Counters are written just before the commit: ids then grow in commit order.
             unit.finish()
             connection.execute("COMMIT")
         except sqlite3.Error as error:
@@ -323,7 +326,7 @@ class SqliteStore:
                 connection.execute(begin)
                 return
             except sqlite3.OperationalError as error:
-                # SQLite's own wait is not fair; a writer that was overtaken for 30 s tries once more.
+                # SQLite's own wait is not fair: a writer that was overtaken for 30 s tries once more.
                 if not is_busy(error) or time.monotonic() > deadline:
                     raise
 

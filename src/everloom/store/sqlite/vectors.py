@@ -17,14 +17,15 @@ import numpy.typing as npt
 
 from everloom.store.contract import Unit
 
-# Up to so many, vectors are kept whole and compared exactly: measured, that is cheaper than bits and a second look at
-# the rows. One vector more, and the shelf keeps bits and codes for good.
+# Up to this many, vectors are kept whole and compared exactly: measured, that is cheaper than sign bits and reading
+# rows. With one vector more, the shelf switches to bits and codes for good.
 EXACT = 20_000
-# Real embeddings lose 6 % of their neighbours at 8 times the wanted number, under 1 % at 32.
+# Real embeddings lose 6 % of their neighbours at 8 times the wanted number, less than 1 % at 32.
 _OVERSAMPLING = 32
-# How many of those 8-bit codes leave over: they are a hundred times finer than signs.
+# How many times the wanted number the 8-bit codes leave of those. Comparing all of them with their rows cost more than
+# the rest of a search over 100,000 items.
 _REFINED = 4
-# Codes are kept while they fit into this; beyond, sign bits alone choose the rows that are compared.
+# Codes are kept as long as they fit into this; beyond that, sign bits alone choose the rows to compare.
 _CODES_BYTES = 64 * 1024 * 1024
 PAGE = 1_000  # rows of one read while a shelf catches up
 _BUDGET_BYTES = 256 * 1024 * 1024
@@ -35,6 +36,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 def unpack(blobs: Sequence[bytes], dim: int) -> Floats:
     """Turn rows of float16 into a matrix."""
+    # NumPy multiplies float16 about seven times more slowly than float32, so the small type is for the disk only.
     return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(-1, dim).astype(np.float32)
 
 
@@ -60,6 +62,7 @@ class _Codes:
 
     def put(self, place: slice, vectors: Floats) -> None:
         """Write vectors into places that `grow` has allocated."""
+        # A blanked vector is all zeros, and must not be divided by zero.
         scales = np.maximum(np.abs(vectors).max(axis=1), 1e-9) / 127
         self._numbers[place] = np.rint(vectors / scales[:, None])
         self._scales[place] = scales
@@ -87,7 +90,7 @@ class VectorShelf:
         self._ids = np.empty(0, np.int64)
         self._live = np.empty(0, np.bool_)
         self._rows: Floats | None = np.empty((0, dim), np.float32)
-        # One row a vector here; they are laid out by words, because ranking reads one word of all vectors at a time.
+        # Transposed, one row per 64-bit word, because ranking reads the same word of all vectors at a time.
         self._bits = np.empty((0, -(-dim // 64)), np.uint64).T
         self._codes: _Codes | None = None
 
@@ -100,8 +103,8 @@ class VectorShelf:
 
     def add(self, ids: npt.NDArray[np.int64], live: npt.NDArray[np.bool_], vectors: Floats) -> None:
         """Add vectors, each in the place that its document already has or at the end."""
-        # Ids grow, so one above the highest is new without a look. Of the others some are known, and some belong to
-        # older documents that got their vector only now.
+        # Ids grow, so an id above the highest must be new. Of the others, some are known, and some belong to older
+        # documents that were embedded only now.
         known = ids <= self._highest
         for position in np.flatnonzero(known):
             place = self._place(int(ids[position]))
@@ -160,7 +163,7 @@ class VectorShelf:
             self._rows = _enlarge(self._rows, self.count, room)
             return
         self._bits = np.ascontiguousarray(_enlarge(self._bits.T, self.count, room).T)
-        # Codes that no longer fit are given up and never come back: making them anew would mean reading every row.
+        # Codes that no longer fit are given up for good: making them again would mean reading every row.
         if self._codes is not None and room * self.dim > _CODES_BYTES:
             self._codes = None
         if self._codes is not None:
@@ -168,8 +171,8 @@ class VectorShelf:
 
     def nearest(self, probe: Floats, *, live_only: bool) -> Callable[[int], list[int]]:
         """Rank all vectors against a probe once; the returned function gives candidates for the best `n`."""
-        # Other threads may append while this one ranks. They write behind `count`, or into arrays that have replaced
-        # these, so what is taken here stays whole without a lock.
+        # Other threads may append while this one ranks. They write beyond `count`, or into arrays that have replaced
+        # these, so these references stay consistent without a lock. Only a revised document is rewritten in its place.
         count, ids, live, rows, codes = self.count, self._ids, self._live, self._rows, self._codes
         if rows is not None:
             distance: npt.NDArray[np.float32 | np.uint16] = -(rows[:count] @ probe)
@@ -180,8 +183,8 @@ class VectorShelf:
             distance[~live[:count]] = far
 
         def candidates(n: int) -> list[int]:
-            # Signs order vectors only roughly, so far more of them are taken than are wanted; the codes then leave a
-            # few times as many as wanted, and the caller compares those with their rows exactly.
+            # Signs rank vectors only roughly, so many more are taken than are wanted. The codes reduce them to a few
+            # times the wanted number, and the caller compares those exactly with their rows.
             chosen = _smallest(distance, n if rows is not None else n * _OVERSAMPLING)
             chosen = chosen[distance[chosen] < far]
             if codes is not None:
@@ -230,10 +233,11 @@ class VectorCache:
         """Return a shelf that is up to date with everything the unit can see."""
         key = (unit.workspace, model_id, perspective_id)
         with self._lock:
+            # Taken out and put back at the end, so that the first shelf is always the one that was used longest ago.
             shelf = self._shelves.pop(key, None) or VectorShelf(dim)
             self._shelves[key] = shelf
             _catch_up(shelf, unit, model_id, perspective_id)
-            # The shelf in use is never thrown out, even when it is larger than the budget.
+            # The shelf in use is never dropped, even if it alone exceeds the budget.
             while sum(each.size for each in self._shelves.values()) > self._budget and len(self._shelves) > 1:
                 self._shelves.popitem(last=False)
         return shelf
@@ -255,5 +259,6 @@ def _catch_up(shelf: VectorShelf, unit: Unit, model_id: int, perspective_id: int
                 np.fromiter((row["live"] for row in rows), np.bool_, len(rows)),
                 unpack([row["vector"] for row in rows], shelf.dim),
             )
-        # A page that is not full was the last: everything up to `latest` is here, or belongs to other perspectives.
+        # A page that is not full was the last one. Revisions up to `latest` that did not come belong to other
+        # perspectives, and need not be looked for again.
         shelf.revision = rows[-1]["revision"] if len(rows) == PAGE else latest
