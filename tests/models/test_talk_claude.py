@@ -241,7 +241,7 @@ def test_a_block_that_the_server_no_longer_takes_is_said_in_words(claude: Claude
 
 def test_a_compaction_that_failed_leaves_everything_as_it_was(claude: ClaudeServer, talker: Talker) -> None:
     claude.fold_steps.append(Step(summary=""))
-    with pytest.raises(MalformedReply, match="compacted nothing"):
+    with pytest.raises(MalformedReply, match="returned no compaction"):
         talker.compact(talk_of(user("1"), spoken("2")), "Keep.")
     claude.fold_steps.extend([fails(529), fails(500)])
     assert talker.compact(talk_of(user("1"), spoken("2")), "Keep.").stop is StopReason.COMPACTED

@@ -1,8 +1,8 @@
-"""Everything that asks a model: language models that answer or converse, and embedders.
+"""Access to models: language models that answer or converse, and embedders.
 
 Questions are in `ask`, conversations in `talk`, vectors in `embed`, costs in `usage`; each provider has a folder, and
-`providers` turns `"kind:model"` into something that works. `embed` and `providers` load numpy and pydantic, so they
-are not exported here. Refuses to know stores, settings and the environment: keys, addresses, clocks and recorders are
+`providers` builds the client for a `"kind:model"`. `embed` and `providers` load numpy and pydantic, so they are not
+exported here. Refuses to know stores, settings and the environment: keys, addresses, clocks and recorders are
 arguments.
 """
 

@@ -1,7 +1,7 @@
-"""Asking a language model one question at a time, for text or for an answer in a checked shape.
+"""Single questions to a language model, answered with text or with a value of a checked type.
 
-Owns `Question` and the port `Thinker`, which faculties use, and `LLM`, which puts a request to a provider's `AskWire`.
-Knows no provider and loads none; importing it is cheap.
+Owns `Question` and the port `Thinker`, which faculties use, and `LLM`, which sends a request through a provider's
+`AskWire`. Refuses to know providers, and loads none; importing it is cheap.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from everloom.models.shape import Schema
 
 ShapeT = TypeVar("ShapeT", bound="BaseModel")
-MESSAGE_OVERHEAD = 4  # tokens that a turn's own framing takes
-_TRIES = 2  # a misfit is sent back once
+MESSAGE_OVERHEAD = 4  # tokens that the framing of one message takes
+# One correction is worth its tokens: a model that sees the complaint usually repairs its JSON. One that fails twice
+# tends to go on failing.
+_TRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Remembered text on its way to a model: data under a label, never an instruction."""
+    """Stored text to be shown to a model: data under a label, never an instruction."""
 
     text: str
     label: str = ""
@@ -35,9 +37,9 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a model is asked: a task in our words, and passages of memory that it reads and does not obey.
+    """A question to a model: a task in our words, and passages of memory that it reads but does not obey.
 
-    `purpose` is what the cost is booked under; `request` stands before the passages; routine goes to the small model.
+    The cost is recorded under `purpose`; `request` precedes the passages; routine questions go to the small model.
     """
 
     purpose: str
@@ -49,34 +51,34 @@ class Question:
 
     @property
     def text(self) -> str:
-        """Write everything as one text, to estimate its size."""
+        """Everything as one text, to estimate its size."""
         return "\n".join([self.task, self.request, *(each.text for each in self.passages)])
 
 
 class Thinker(Protocol):
-    """Whoever answers questions; nothing is half answered."""
+    """The port through which faculties ask a model; an answer is complete or an error."""
 
     @property
     def name(self) -> str:
-        """Say `"kind:model"` of the model that thinks."""
+        """The large model, as `"kind:model"`."""
 
     @property
     def tier(self) -> str:
-        """Say how strong it is, as search understands it."""
+        """The strength of the model, as search ranks it."""
 
     @property
     def spent(self) -> Spent:
-        """Say what it took since it was made, failures included."""
+        """What its questions have cost so far, failures included."""
 
     def refusal(self) -> ProviderError | None:
-        """Say why nothing may be asked now, because the budget is spent, say; None when it may."""
+        """Return the reason why nothing may be asked now, such as a spent budget; None when asking is allowed."""
 
     def answer(self, question: Question, shape: type[ShapeT]) -> ShapeT:
         """Answer a question with a value of `shape`, or raise a ProviderError."""
 
 
 class StopReason(StrEnum):
-    """Why a model stopped: it was done, was cut off at its limit, wants tools used, or compacted the conversation."""
+    """Why a model stopped: it was done, reached its token limit, calls tools, or compacted the conversation."""
 
     END = "end"
     CUT = "cut"
@@ -95,7 +97,7 @@ class AskMessage:
 
 @dataclass(frozen=True, slots=True)
 class AskRequest:
-    """What goes over the wire; `purpose` is what its cost is booked under."""
+    """One request to a provider; its cost is recorded under `purpose`."""
 
     system: str
     messages: tuple[AskMessage, ...]
@@ -103,7 +105,8 @@ class AskRequest:
     purpose: str = "other"
 
     def chat_messages(self, schema: Schema | None) -> list[dict[str, str]]:
-        """Write it as chat messages, the system's first; a schema is also said in words: not every server obeys it."""
+        """Write it as chat messages, the system message first."""
+        # A schema is also given in words, because not every server enforces it.
         order = "Answer with one JSON value that follows this JSON schema, and nothing else:"
         notice = f"{order}\n{json.dumps(schema)}" if schema else ""
         system = "\n\n".join(part for part in (self.system, notice) if part)
@@ -111,14 +114,14 @@ class AskRequest:
         return opening + [{"role": message.role, "content": message.text} for message in self.messages]
 
     def estimate(self) -> int:
-        """Guess how many tokens the request is."""
+        """Estimate the tokens of the request."""
         texts = (self.system, *(message.text for message in self.messages))
         return sum(estimate(text) + MESSAGE_OVERHEAD for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
 class AskReply:
-    """What a model said, and what it took."""
+    """The reply of a model, and the tokens it took."""
 
     text: str
     usage: TokenUsage
@@ -127,16 +130,16 @@ class AskReply:
 
 
 class AskWire(Protocol):
-    """One provider's way of being asked; `name` is `"kind:model"`."""
+    """One provider's protocol for questions; `name` is `"kind:model"`."""
 
     name: str
 
     def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
-        """Carry one request there and its reply back; with a schema, ask for JSON that follows it."""
+        """Send one request and return the reply; with a schema, ask for JSON that follows it."""
 
 
 class LLM(MeteredModel):
-    """A language model that completes text, or answers in a shape; each try is booked."""
+    """A language model that completes text or answers with a value; every attempt is recorded."""
 
     def __init__(self, wire: AskWire, *, role: str = "large", meter: Meter | None = None) -> None:
         super().__init__(wire.name, role, meter)
@@ -147,7 +150,7 @@ class LLM(MeteredModel):
         return self._send(request, None)
 
     def answer(self, request: AskRequest, shape: type[ShapeT]) -> ShapeT:
-        """Ask for a value of `shape`; a misfit is sent back once, a second one is a `MalformedReply`."""
+        """Ask for a value of `shape`; an invalid reply is sent back once, a second one is a `MalformedReply`."""
         from everloom.models.shape import Misfit, fit, strict_schema  # noqa: PLC0415  loads pydantic
 
         schema, complaint = strict_schema(shape), ""
@@ -157,7 +160,8 @@ class LLM(MeteredModel):
                 return fit(reply.text, shape)
             except Misfit as misfit:
                 complaint = str(misfit)
-            if reply.stop is StopReason.CUT:  # the same limit would cut the second try off too
+            # The same limit would cut off the second attempt, too.
+            if reply.stop is StopReason.CUT:
                 hint = f"allow more than {request.max_tokens} tokens"
                 raise MalformedReply(f"{self.name} was cut off before its answer was complete", hint=hint)
             request = _corrected(request, reply.text, complaint)
@@ -168,8 +172,9 @@ class LLM(MeteredModel):
 
 
 def _corrected(request: AskRequest, answered: str, complaint: str) -> AskRequest:
-    """Ask again, with the misfit and what is wrong with it; an empty message would be refused by some providers."""
+    """Repeat a request together with the invalid reply and the complaint about it."""
     order = "Answer again with one JSON value that follows the schema, and nothing else."
+    # Some providers reject an empty message.
     said = AskMessage("assistant", answered or "(nothing)")
     return replace(
         request, messages=(*request.messages, said, AskMessage("user", f"That does not fit: {complaint}. {order}"))

@@ -1,6 +1,6 @@
-"""What is known about models by name: prices of language models, and how embedding models want to be asked.
+"""Facts about models by name: prices of language models, traits of embedding models, sizes of context windows.
 
-One module of facts, to be mended when a provider changes them; knows neither wires nor where a model runs.
+Facts only, to be updated when a provider changes them. Refuses to know protocols, and where a model runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Price:
 
 
 def _anthropic(dollars_in: float, dollars_out: float) -> Price:
-    # A five-minute cache entry costs a quarter more to write and a tenth to read.
+    # Writing to the five-minute cache costs a quarter more than input, reading from it a tenth of input.
     return Price(dollars_in, dollars_out, cached_read=dollars_in / 10, cached_written=dollars_in * 1.25)
 
 
@@ -37,10 +37,10 @@ _PRICES = {  # November 2026
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What is known of an embedder without asking it to embed.
+    """What is known about an embedder without calling it.
 
-    `dim` is None until a provider's first reply has shown it; `context` is in tokens. From `near` on, two texts say the
-    same. Thresholds are cosines too; None means that nobody has calibrated them for this model.
+    `dim` is None until a provider's first reply has shown it; `context` is in tokens. From the cosine `near` on, two
+    texts say the same. Thresholds are cosines, too; None means that nobody has calibrated them for this model.
     """
 
     name: str = ""
@@ -57,7 +57,8 @@ class Traits:
 
 _PASSAGES = "Represent this sentence for searching relevant passages: "
 _MEMORIES = "Instruct: Given a question, find the memories that answer it\nQuery: "
-# By the beginning of a model's name; none of these is fast, as they are all behind a wire.
+# By the beginning of a model's name. Prefixes are those of the model cards: without them a model still answers, but
+# its vectors of questions and documents lie further apart. None of these is fast, as they all run on a server.
 _EMBEDDERS = {
     # Episodic memory's original thresholds, 0.35 and 0.45, were tuned on this model.
     "text-embedding-3-small": Traits(context=8_000, recall_threshold=0.35, cluster_threshold=0.45),
@@ -86,22 +87,22 @@ _OTHER_WINDOW = 128_000
 
 
 def price_of(model: str) -> Price | None:
-    """Look up what `"kind:model"` costs; None when nobody has written it down."""
+    """Look up the price of a `"kind:model"`; None when it is not listed."""
     kind, _, name = model.partition(":")
     if kind in _FREE_KINDS:
         return FREE
-    # A dated name costs what its family does, but claude-sonnet-5 is another family than claude-sonnet-5-5.
+    # A dated name costs as much as its family, but claude-sonnet-5 is a different family from claude-sonnet-5-5.
     family = _longest(listed for listed in _PRICES if name == listed or name.startswith(listed + "-"))
     return _PRICES.get(family)
 
 
 def traits_of(model: str) -> Traits:
-    """Find what is known of an embedding model, whatever namespace or tag its name carries."""
+    """Find what is known about an embedding model, whatever namespace or tag its name has."""
     return _find(_EMBEDDERS, model.rpartition("/")[2].partition(":")[0].lower()) or Traits()
 
 
 def openai_window(model: str) -> int:
-    """Say how many tokens the context of a model behind OpenAI's wire holds: these servers do not tell."""
+    """Look up the context window of an OpenAI-compatible model in tokens: these servers do not report it."""
     return _find(_OPENAI_WINDOWS, model) or _OTHER_WINDOW
 
 
@@ -109,7 +110,7 @@ _FactT = TypeVar("_FactT")
 
 
 def _find(facts: Mapping[str, _FactT], name: str) -> _FactT | None:
-    """Look a model up; the longest listed name that it begins with counts."""
+    """Look up a model by the longest listed name that it begins with."""
     return facts.get(_longest(listed for listed in facts if name.startswith(listed)))
 
 

@@ -1,6 +1,6 @@
-"""Turning text into vectors: what an embedder is, one behind a wire, and several of which the first that can answers.
+"""Turning text into vectors: the embedder protocol, a remote embedder, and a chain that falls back to the next one.
 
-Knows no provider and no store; `numpy` is its only weight.
+Refuses to know providers and stores. Loads numpy.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from everloom.models.catalog import Traits, traits_of
 from everloom.models.text import trimmed
 
 Rows = npt.NDArray[np.float32]
-_Fetch = Callable[[list[str]], list[list[float]]]  # asks a provider for the vectors of one batch, in order
+_Fetch = Callable[[list[str]], list[list[float]]]  # requests the vectors of one batch from a provider, in order
 BATCH = 64
 _PROBE = "dimension"
 
 
 class EmbeddingTask(StrEnum):
-    """What a vector will be used for; some models want to be told."""
+    """What a vector will be used for; some models need to know."""
 
     DOCUMENT = "document"
     QUERY = "query"
@@ -35,30 +35,30 @@ class EmbeddingTask(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextVectors:
-    """Unit rows, one for each text, and the one model that made them all."""
+    """Unit vectors, one row for each text, and the model that made them all."""
 
     model: str
     rows: Rows
 
     @property
     def dim(self) -> int:
-        """Say how long each row is."""
+        """The length of each row."""
         return int(self.rows.shape[1])
 
 
 class Embedder(Protocol):
-    """Anything that can turn texts into vectors of one model."""
+    """Anything that turns texts into vectors of one model."""
 
     @property
     def traits(self) -> Traits:
-        """Tell about itself, without loading or asking anything."""
+        """What is known about it without loading or asking anything."""
 
     def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
-        """Make one unit row for each text; a text with nothing in it gives a row of zeros."""
+        """Make one unit row for each text; a blank text gives a row of zeros."""
 
 
 def unit(rows: npt.NDArray[np.floating]) -> Rows:
-    """Scale each row to length one; a row of zeros stays one."""
+    """Scale each row to length one; a row of zeros stays as it is."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64, casting="same_kind"))
     scaled = np.empty(rows.shape, dtype=np.float32)
     np.divide(rows, np.where(lengths > 0, lengths, 1.0)[:, None], out=scaled, casting="same_kind")
@@ -66,7 +66,7 @@ def unit(rows: npt.NDArray[np.floating]) -> Rows:
 
 
 class RemoteEmbedder:
-    """A model behind a wire: prefixes, trimming, batches. Its dimension is what its first reply shows, and stays."""
+    """A model on a server: adds prefixes, trims, sends batches. Its first reply fixes the dimension."""
 
     def __init__(self, name: str, fetch: _Fetch, *, dim: int | None = None) -> None:
         self._traits = replace(traits_of(name.partition(":")[2]), name=name, dim=dim)
@@ -75,17 +75,18 @@ class RemoteEmbedder:
 
     @property
     def traits(self) -> Traits:
-        """Tell about the model; its dimension is None until it has once replied."""
+        """What is known about the model; its dimension is None until the first reply."""
         return self._traits
 
     def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
         """Make one unit row for each text; blank ones are not sent and give zeros."""
         known = self._traits
         prefix = known.document_prefix if task is EmbeddingTask.DOCUMENT else known.query_prefix
+        # OpenAI rejects an empty input, and with it the whole batch that it is part of.
         spoken = [place for place, text in enumerate(texts) if text and not text.isspace()]
         inputs = [trimmed(prefix + texts[place], known.context) for place in spoken]
         made = [self._batch(inputs[start : start + BATCH]) for start in range(0, len(inputs), BATCH)]
-        # Rows of zeros have a length too: when every text is blank, one that is not tells the dimension.
+        # Rows of zeros need a length, too: when every text is blank, a probe finds out the dimension.
         dim = self._traits.dim or self._batch([_PROBE]).shape[1]
         rows = np.zeros((len(texts), dim), dtype=np.float32)
         if made:
@@ -101,13 +102,14 @@ class RemoteEmbedder:
             raise self._malformed(f"vectors of lengths {sorted(lengths)}")
         self._keep_dimension(lengths.pop())
         rows = np.array(fetched, dtype=np.float64)
-        if not np.isfinite(rows).all():  # one of them would poison every cosine
-            raise self._malformed("vectors with numbers that are not finite")
+        # A single NaN would make every cosine with its row NaN, and sort anywhere.
+        if not np.isfinite(rows).all():
+            raise self._malformed("vectors that contain infinite numbers or NaN")
         return unit(rows)
 
     def _keep_dimension(self, dim: int) -> None:
-        # A server may swap the model behind a name. Vectors of another dimension cannot be compared with those that
-        # are stored, so that is an error and not a new start.
+        # A server may replace the model behind a name. Vectors of another dimension cannot be compared with the stored
+        # ones, so this is an error and not a fresh start.
         with self._lock:
             if self._traits.dim is None:
                 self._traits = replace(self._traits, dim=dim)
@@ -120,20 +122,21 @@ class RemoteEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class CoolDown:
-    """How long a failing link is left alone: longer each time, up to `longest`."""
+    """How long a failing embedder is not asked: longer after each failure, up to `longest`."""
 
     first: timedelta = timedelta(seconds=15)
     longest: timedelta = timedelta(minutes=10)
 
     def after(self, failures: int, asked: float | None) -> timedelta:
-        """Say how long to wait after so many failures in a row; the provider's own wish is the least."""
+        """Compute how long to wait after a number of failures in a row, and at least as long as the provider asked."""
+        # The exponent is bounded, or the product would overflow a timedelta after some forty failures.
         doubled = self.first * 2.0 ** min(failures - 1, 16)
         return max(min(doubled, self.longest), timedelta(seconds=asked or 0))
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderHealth:
-    """How one link fares; `resting_until` is set while it is left alone."""
+    """The state of one embedder; `resting_until` is set while it is not asked."""
 
     model: str
     failures: int = 0
@@ -141,15 +144,15 @@ class EmbedderHealth:
     resting_until: datetime | None = None
 
     def is_up(self, now: datetime) -> bool:
-        """Say whether the link would be asked now."""
+        """Check whether the embedder would be asked now."""
         return self.resting_until is None or self.resting_until <= now
 
 
 class EmbedderChain:
-    """An embedder made of embedders, in order of preference.
+    """An embedder made of several others (links), in order of preference.
 
-    Never mixes models: all rows of one call are made by one link, and `TextVectors.model` says by which. Keeps no
-    thread: a link that failed is tried again when its cool-down is over and somebody asks.
+    Never mixes models: one link makes all rows of a call, and `TextVectors.model` names it. Needs no thread: a link
+    that failed is tried again with the first call after its cool-down.
     """
 
     def __init__(self, links: Sequence[Embedder], clock: Clock, cool_down: CoolDown | None = None) -> None:
@@ -163,27 +166,28 @@ class EmbedderChain:
 
     @property
     def traits(self) -> Traits:
-        """Tell about the link that would be asked now, or about the preferred one when all rest."""
+        """The traits of the link that would be asked now, or of the preferred one when all are resting."""
         up = self._up()
         return up[0].traits if up else next(iter(self._links.values())).traits
 
     @property
     def links(self) -> list[Traits]:
-        """Tell about every link, in order of preference."""
+        """The traits of every link, in order of preference."""
         return [link.traits for link in self._links.values()]
 
     def link(self, name: str) -> Embedder:
-        """Hand out one embedder by itself, for work that must be that model's or nobody's."""
+        """Return one link, for work that no other model may do."""
         if name not in self._links:
-            raise NotFound(f"there is no embedder called {name}", hint=f"there are {', '.join(self._links)}")
+            raise NotFound(f"there is no embedder called {name}", hint=f"choose from {', '.join(self._links)}")
         return self._links[name]
 
     def health(self) -> list[EmbedderHealth]:
-        """Tell how each link fares, without asking it."""
+        """Report the state of each link, without calling it."""
         return list(self._health.values())
 
     def embed(self, texts: Sequence[str], task: EmbeddingTask, *, model: str | None = None) -> TextVectors:
-        """Make vectors with the first link that can, or with the one called `model` and no other."""
+        """Make vectors with the first link that can, or only with the one called `model`."""
+        # Only for its error: an unknown name is a mistake, not an embedder that is down.
         if model is not None:
             self.link(model)
         for link in self._up():
@@ -201,11 +205,12 @@ class EmbedderChain:
         except ProviderError as error:
             self._note_failure(link.traits.name, error)
             return None
+        # Without the lock: it assigns one frozen value, and a success may overwrite a failure of the same moment.
         self._health[link.traits.name] = EmbedderHealth(link.traits.name)
         return vectors
 
     def _note_failure(self, name: str, error: ProviderError) -> None:
-        # Whatever went wrong, the next link is asked: a search that finds less is better than one that fails.
+        # Whatever went wrong, the next link is asked: a search that finds less is better than a search that fails.
         asked = error.retry_after if isinstance(error, ProviderBusy) else None
         with self._lock:
             failures = self._health[name].failures + 1
@@ -217,4 +222,4 @@ class EmbedderChain:
         soonest = min(health.resting_until or self._clock.now() for health in resting)
         reasons = "; ".join(f"{health.model}: {health.last_error}" for health in resting)
         wait = max(0.0, (soonest - self._clock.now()).total_seconds())
-        return ProviderBusy(f"no embedder can answer now ({reasons})", retry_after=wait)
+        return ProviderBusy(f"no embedder is available ({reasons})", retry_after=wait)

@@ -1,6 +1,6 @@
-"""From `"kind:model"` to something that works: the one place that knows every provider, and who plays which role.
+"""Building models from `"kind:model"`: the only module that knows every provider, and which model has which role.
 
-Keys and addresses come in as a `ProviderAccess`; neither settings nor the environment are read here.
+Keys and addresses are passed in as a `ProviderAccess`. Refuses to read settings and the environment.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _OPENAI_BASE = "https://api.openai.com/v1"
 _OLLAMA_BASE = "http://127.0.0.1:11434"
 _ANTHROPIC_BASE = "https://api.anthropic.com"
 _CHAT = RetryPolicy()
-# Somebody may be waiting for a search: give up soon, the next embedder in the chain or plain words take over.
+# Somebody may be waiting for a search: give up soon, and let the next embedder in the chain or plain words take over.
 _EMBEDDING = RetryPolicy(attempts=2, first_wait=0.2, longest_wait=5.0, connect=2.0, timeout=30.0, deadline=45.0)
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderAccess:
-    """Where providers answer, with which keys, and how long we wait for them."""
+    """The addresses and keys of the providers, and how long to wait for them."""
 
     openai_key: str | None = field(default=None, repr=False)
     openai_base: str = _OPENAI_BASE
@@ -43,16 +43,16 @@ class ProviderAccess:
     chat: RetryPolicy = _CHAT
 
     def openai(self) -> Endpoint:
-        """Say where OpenAI or a compatible server answers; only OpenAI itself insists on a key."""
+        """The endpoint of OpenAI or a compatible server; only OpenAI itself requires a key."""
         is_official = self.openai_base.rstrip("/") == _OPENAI_BASE
         return Endpoint("openai", self.openai_base, self.openai_key, "OPENAI_API_KEY", needs_key=is_official)
 
     def ollama(self) -> Endpoint:
-        """Say where Ollama answers."""
+        """The endpoint of Ollama."""
         return Endpoint("ollama", self.ollama_base)
 
     def anthropic(self) -> Endpoint:
-        """Say where Anthropic or a compatible server answers."""
+        """The endpoint of Anthropic or a compatible server."""
         is_official = self.anthropic_base.rstrip("/") == _ANTHROPIC_BASE
         key_name = "ANTHROPIC_API_KEY"
         return Endpoint("anthropic", self.anthropic_base, self.anthropic_key, key_name, needs_key=is_official)
@@ -70,7 +70,7 @@ def make_llm(spec: str, *, access: ProviderAccess, role: str = "large", meter: M
 
 
 def make_talker(spec: str, *, access: ProviderAccess, role: str = "large", meter: Meter | None = None) -> Talker:
-    """Build a model that converses from its name."""
+    """Build a conversational model from its name."""
     _, talk = _wires(*_parse(spec, _LANGUAGE_MODELS), access)
     return Talker(talk(), role=role, meter=meter)
 
@@ -83,7 +83,7 @@ def _parse(spec: str, kinds: Sequence[str]) -> tuple[str, str]:
     return kind, model
 
 
-# A provider is loaded when it is first named: all of them together would cost every command a tenth of a second.
+# A provider is imported when it is first named: all of them together would cost every command a tenth of a second.
 def _embedder(kind: str, model: str, access: ProviderAccess) -> Embedder:
     match kind:
         case "ollama":
@@ -97,7 +97,7 @@ def _embedder(kind: str, model: str, access: ProviderAccess) -> Embedder:
     from everloom.models.static.embed import NAME, StaticEmbedder
 
     if f"static:{model}" != NAME:
-        raise Rejected(f"there is no static embedder {model!r}", hint=f"there is {NAME}")
+        raise Rejected(f"there is no static embedder {model!r}", hint=f"use {NAME}")
     return StaticEmbedder()
 
 
@@ -128,14 +128,14 @@ def _wires(kind: str, model: str, access: ProviderAccess) -> tuple[Callable[[], 
 
 
 class Role(StrEnum):
-    """What a language model is for."""
+    """The role of a language model."""
 
     LARGE = "large"
     SMALL = "small"
 
 
 class Roles:
-    """The two language models: a large one to think, a small one for routine; each stands in for the other."""
+    """The two language models: a large one for thinking, a small one for routine; each stands in for a missing one."""
 
     def __init__(
         self,
@@ -155,30 +155,30 @@ class Roles:
 
     @property
     def is_configured(self) -> bool:
-        """Say whether there is a language model at all."""
+        """Whether there is a language model at all."""
         return self._large is not None
 
     @cached_property
     def large(self) -> LLM:
-        """Hand out the model that thinks."""
+        """The model for thinking."""
         return make_llm(_configured(self._large), access=self._access, role=Role.LARGE, meter=self._meter)
 
     @cached_property
     def small(self) -> LLM:
-        """Hand out the model for routine."""
+        """The model for routine questions."""
         return make_llm(_configured(self._small), access=self._access, role=Role.SMALL, meter=self._meter)
 
     @property
     def spent(self) -> Spent:
-        """Sum what both models took."""
+        """What both models have cost so far."""
         # One that was never asked is not built for this: a small model that is set up wrong must not fail a task that
         # needs only the large one.
         built = (vars(self).get(role) for role in Role)
         return sum((each.spent for each in built if each is not None), Spent())
 
     def talker(self, role: Role = Role.LARGE) -> Talker:
-        """Hand out a model that converses, the same one each time; once the day's dollars are spent, the small one."""
-        # One talker a role for the life of this object: it carries what replies have taught about estimates.
+        """Return the conversational model of a role; once the day's dollars are spent, the small one."""
+        # One talker for each role for the life of this object: its calibration improves with every reply.
         large, small = _configured(self._large), _configured(self._small)
         if role is Role.LARGE and self._day and self._day.choose(large, small) != large:
             role = Role.SMALL
@@ -197,32 +197,33 @@ def _configured(spec: str | None) -> str:
 
 
 class ModelThinker:
-    """The one `Thinker`: the large model thinks, the small one does what is routine."""
+    """The only `Thinker`: asks the small model routine questions and the large one all others."""
 
     def __init__(self, roles: Roles) -> None:
         self._roles = roles
 
     @property
     def name(self) -> str:
-        """Say `"kind:model"` of the large model."""
+        """The large model, as `"kind:model"`."""
         return self._roles.large.name
 
     @property
     def tier(self) -> str:
-        """Say its role, which search knows as a tier."""
+        """The role of the large model, which search knows as a tier."""
         return self._roles.large.role
 
     @property
     def spent(self) -> Spent:
-        """Sum every question put to either model."""
+        """What the questions to both models have cost so far."""
         return self._roles.spent
 
     def refusal(self) -> ProviderError | None:
-        """Say why the budget allows no question; None when it does."""
+        """Return the reason why the budget allows no question; None when it allows one."""
+        # Both models share one budget, so the large one can answer for both.
         return self._roles.large.refusal()
 
     def answer(self, question: Question, shape: type[ShapeT]) -> ShapeT:
-        """Ask, with every passage quoted as data that cannot instruct."""
+        """Ask the model, with every passage quoted as data."""
         llm = self._roles.small if question.is_routine else self._roles.large
         parts = [question.request, *map(_quoted, question.passages)]
         request = AskRequest(

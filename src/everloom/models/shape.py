@@ -1,6 +1,6 @@
-"""Structured answers: the schema that is asked for, and the value that is found in what came back.
+"""Structured answers: the schema that a request includes, and finding the value in the reply.
 
-Knows no provider. A model may wrap its JSON in prose, fences or thoughts; the first value that fits counts.
+Refuses to know providers. A model may wrap its JSON in prose, fences or reasoning; the first value that fits counts.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ Schema = dict[str, Any]
 _ShapeT = TypeVar("_ShapeT", bound=BaseModel)
 _FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _OPENING = re.compile(r"[{\[]")
-_STARTS = 1_000  # openings tried in one text: bounds the work on a reply that is all brackets
-# What strict modes cannot enforce; pydantic checks it afterwards.
+# How many brackets are tried in one text: each attempt may scan to its end, so a reply of nothing but brackets would
+# take quadratic time.
+_STARTS = 1_000
+# Keywords that strict modes reject; pydantic checks them afterwards.
 _UNENFORCED = frozenset(
     {"default", "title", "examples", "format", "pattern", "minLength", "maxLength", "minimum", "maximum"}
     | {"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems"}
@@ -29,11 +31,11 @@ _NAMED = frozenset({"properties", "$defs"})  # their keys are names, not keyword
 
 
 class Misfit(Exception):
-    """A reply that holds no value of the wanted shape; its text tells the model what is wrong."""
+    """A reply that contains no valid value; the message tells the model what is wrong."""
 
 
 def strict_schema(shape: type[BaseModel]) -> Schema:
-    """Write a shape as the subset of JSON schema that every strict mode accepts."""
+    """Write a type as the subset of JSON Schema that every strict mode accepts."""
     strict: Schema = _strict(shape.model_json_schema())
     return strict
 
@@ -52,31 +54,35 @@ def _strict(node: Any, *, is_names: bool = False) -> Any:
 
 
 def _closed(node: Schema) -> Schema:
-    if "$ref" in node:  # a reference may have no neighbours
+    # Strict modes reject a reference that has sibling keywords, and pydantic adds some, such as a description.
+    if "$ref" in node:
         return {key: node[key] for key in ("$ref", "$defs") if key in node}
+    # `oneOf` with a discriminator is how pydantic writes tagged unions; strict modes know only `anyOf`.
     if "oneOf" in node:
         node["anyOf"] = node.pop("oneOf")
         node.pop("discriminator", None)
+    # Strict modes want every property required and no others, even those that have a default.
     if "properties" in node:
         node |= {"required": list(node["properties"]), "additionalProperties": False}
     return node
 
 
 def fit(text: str, shape: type[_ShapeT]) -> _ShapeT:
-    """Find the first value in `text` that is of the wanted shape."""
-    # Validated from JSON and not from Python values: strict shapes then still take what JSON has no type for, dates
-    # and tuples among them.
+    """Find the first value in `text` that is valid for `shape`."""
+    # Validated from JSON and not from Python values: a strict model then still accepts types that JSON does not have,
+    # such as dates and tuples.
     complaints: list[str] = []
     for value in json_values(text):
         try:
             return shape.model_validate_json(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
         except ValidationError as error:
             complaints.append(_complaint(error))
+    # The first complaint is about the whole reply, if that was JSON: later ones are about its fragments.
     raise Misfit(complaints[0] if complaints else "there is no JSON value in it")
 
 
 def json_values(text: str) -> Iterator[Any]:
-    """Find the JSON objects and arrays in a text: all of it, what is fenced, what stands in the prose."""
+    """Find the JSON values in a text: the whole text, fenced blocks, then objects and arrays within prose."""
     for whole in (text, *(fence[1] for fence in _FENCED.finditer(text))):
         try:
             yield json.loads(whole)

@@ -1,6 +1,6 @@
-"""Conversing with a language model: turns made of blocks, tools it may use, text that arrives as it is said.
+"""Conversations with a language model: turns made of blocks, tools that it may call, streamed text.
 
-Knows no provider: a `TalkWire` carries one round. What is kept of a conversation, and where, is not known here.
+Refuses to know providers (a `TalkWire` handles one round) and where a conversation is stored.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Words."""
+    """Plain text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """The model's wish to use a tool; `fault` says what is wrong with an input that could not be read (it is then {}).
+    """A tool call by the model; `fault` says why its input could not be parsed (`input` is then {}).
 
-    Whoever uses tools answers a faulty one with a `ToolResult` that is an error, and uses nothing.
+    A faulty call is not run: it is answered with a `ToolResult` that is an error.
     """
 
     id: str
@@ -42,7 +42,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered to the use with the same id."""
+    """The result of the tool call with the same id."""
 
     id: str
     text: str
@@ -51,14 +51,14 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """Reasoning as the provider gave it; sent back unchanged within a turn, and never kept."""
+    """Reasoning as the provider sent it; sent back unchanged within a turn, and never stored."""
 
     raw: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """The summary that stands for everything before it. `raw` is the provider's own block, sent back as it is."""
+    """A summary that replaces everything before it. `raw` is the provider's own block, sent back unchanged."""
 
     text: str
     raw: Mapping[str, Any] | None = None
@@ -76,12 +76,12 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """Read its words alone."""
+        """Its text without other blocks."""
         return "\n\n".join(block.text for block in self.blocks if isinstance(block, TextBlock))
 
     @property
     def uses(self) -> tuple[ToolUse, ...]:
-        """List the tools that it wants used."""
+        """Its tool calls."""
         return tuple(block for block in self.blocks if isinstance(block, ToolUse))
 
 
@@ -89,7 +89,7 @@ class Turn:
 class ToolSpec:
     """A tool as a model sees it; `schema` is the JSON schema of its input.
 
-    `native` is the type under which a provider knows the tool by itself; every other one is told the schema.
+    `native` is the type under which a provider has the tool built in; all other providers are sent the schema.
     """
 
     name: str
@@ -99,7 +99,7 @@ class ToolSpec:
 
 
 class CompactionMode(StrEnum):
-    """How a provider compacts a conversation that grows too long: when it is told to, by itself, or not at all."""
+    """How a provider compacts a conversation that grows too long: on request, by itself, or not at all."""
 
     ON_DEMAND = "on_demand"
     THRESHOLD = "threshold"
@@ -108,7 +108,7 @@ class CompactionMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AutoCompaction:
-    """For a provider that compacts by itself: from how many input tokens on, and what to hold on to."""
+    """For a provider that compacts by itself: the number of input tokens that triggers it, and what to preserve."""
 
     instructions: str
     trigger: int
@@ -116,9 +116,9 @@ class AutoCompaction:
 
 @dataclass(frozen=True, slots=True)
 class TalkRequest:
-    """One round of a conversation; `purpose` is what its cost is booked under.
+    """One round of a conversation; its cost is recorded under `purpose`.
 
-    Tools that were used before must be told in every round; `may_use` says whether they may be used in this one.
+    Tools that were used before must be sent in every round; `may_use` says whether they may be used in this one.
     """
 
     system: str
@@ -130,7 +130,7 @@ class TalkRequest:
     compaction: AutoCompaction | None = None
 
     def estimate(self) -> int:
-        """Guess how many tokens the round takes in."""
+        """Estimate the input tokens of the round."""
         tools = [[tool.name, tool.description, dict(tool.schema)] for tool in self.tools]
         told = estimate(self.system) + (estimate(json.dumps(tools)) if tools else 0)
         texts = (_readable(block) for turn in self.turns for block in turn.blocks)
@@ -149,7 +149,7 @@ def _readable(block: Block) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TalkReply:
-    """What a model said. `usage` is everything it took, compaction included; `context` is how full its window was."""
+    """The reply of a model. `usage` includes a compaction; `context` is the number of tokens in its window."""
 
     turn: Turn
     usage: TokenUsage
@@ -159,38 +159,38 @@ class TalkReply:
 
 
 class TalkWire(Protocol):
-    """One provider's way of conversing; `name` is `"kind:model"`."""
+    """One provider's protocol for conversations; `name` is `"kind:model"`."""
 
     name: str
 
     @property
     def compacts(self) -> CompactionMode:
-        """Say what it can do about a long conversation; may ask the provider once."""
+        """How it can compact a conversation; may ask the provider once."""
 
     @property
     def window(self) -> int:
-        """Say how many tokens its context holds."""
+        """The size of its context window in tokens."""
 
     def talk(self, request: TalkRequest, say: Say) -> TalkReply:
-        """Carry one round there and back; `say` hears words as they arrive. Nothing is said twice, also on a retry."""
+        """Run one round; `say` gets text as it arrives, and none of it twice, even after a retry."""
 
     def compact(self, request: TalkRequest, instructions: str) -> TalkReply:
-        """Ask for a compaction of all turns; the reply's turn holds one `Compacted`. Only where it is on demand."""
+        """Compact all turns into a reply with one `Compacted`; only for a provider that compacts on demand."""
 
 
 class WithoutCompaction:
-    """What a wire inherits whose provider never compacts."""
+    """Base of the wires whose provider never compacts."""
 
     name: str
     compacts = CompactionMode.NEVER
 
     def compact(self, request: TalkRequest, instructions: str) -> TalkReply:  # noqa: ARG002 - it never does
-        """Refuse."""
+        """Raise an error."""
         raise ProviderError(f"{self.name} does not compact")
 
 
 class Talker(MeteredModel):
-    """A language model that converses; retries belong to its wire, turns and tools to whoever converses."""
+    """A conversational language model; its wire handles retries, its caller handles turns and tools."""
 
     def __init__(self, wire: TalkWire, *, role: str = "large", meter: Meter | None = None) -> None:
         super().__init__(wire.name, role, meter)
@@ -199,25 +199,25 @@ class Talker(MeteredModel):
 
     @property
     def compacts(self) -> CompactionMode:
-        """Say what the provider can do about a long conversation."""
+        """How the provider can compact a conversation."""
         return self._wire.compacts
 
     @property
     def window(self) -> int:
-        """Say how many tokens its context holds."""
+        """The size of its context window in tokens."""
         return self._wire.window
 
     def talk(self, request: TalkRequest, say: Say = lambda _: None) -> TalkReply:
-        """Take one round; `say` hears words as they arrive."""
+        """Run one round; `say` gets text as it arrives."""
         reply = self._booked(request.purpose, lambda: self._wire.talk(request, say))
-        # A compaction is not observed: what it took in is not what the next round will.
+        # Compactions do not count: their input is not like that of an ordinary round.
         self._calibration.observe(request.estimate(), reply.usage.prompt)
         return reply
 
     def estimate(self, request: TalkRequest) -> int:
-        """Guess how many tokens a round takes in, from what earlier ones have reported."""
+        """Estimate the input tokens of a round, corrected by what earlier rounds have reported."""
         return ceil(request.estimate() * self._calibration.factor)
 
     def compact(self, request: TalkRequest, instructions: str) -> TalkReply:
-        """Have the provider compact all turns, where it does so on demand."""
+        """Let the provider compact all turns, if it does so on demand."""
         return self._booked("compaction", lambda: self._wire.compact(request, instructions))

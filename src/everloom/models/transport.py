@@ -1,6 +1,6 @@
-"""Reaching a provider over HTTP: where it answers, how long and how often it is tried, and how its failures are named.
+"""HTTP access to a provider: its address, timeouts and retries, and the translation of failures into our errors.
 
-Knows no provider's paths or bodies; a reply's shape is the caller's argument. Never lets a key into a text.
+Refuses to know a provider's paths or bodies; the type of a reply is an argument. Never puts a key into a message.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _T = TypeVar("_T")
 _Body = Mapping[str, object]
 _MayRetry = Callable[[], bool]
 _SHORTEST = 0.001  # seconds; a timeout may not be zero
-_HURRY = 10.0  # seconds for what can be done without
+_HURRY = 10.0  # seconds for requests whose answer is optional
 _REFUSALS = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 _LATER = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One provider's address; `needs_key` says that nothing may be sent there without a key.
+    """One provider's address; with `needs_key`, nothing may be sent there without a key.
 
-    Knows no HTTP library, so that Anthropic's SDK and our own transport fail alike.
+    Knows no HTTP library, so that Anthropic's SDK and our own transport fail in the same way.
     """
 
     provider: str
@@ -54,17 +54,19 @@ class Endpoint:
     needs_key: bool = False
 
     def __post_init__(self) -> None:
+        # The address itself is not quoted: it may contain a password.
         if not _is_web_address(self.base):
             hint = "write it like http://127.0.0.1:11434"
             raise Rejected(f"the base URL of {self.provider} is not an HTTP address", hint=hint)
 
     @property
     def who(self) -> str:
-        """Name the provider and its host, never its credentials."""
+        """The provider and its host, without credentials."""
         return f"{self.provider} at {urlsplit(self.base).hostname}"
 
     def credential(self) -> str | None:
-        """Hand out the key, after checking that it can be one."""
+        """Return the key, after checking that it can be one."""
+        # A character that no header may hold fails deep in the HTTP library, with an error that quotes the key.
         if self.key is None and self.needs_key:
             raise ProviderRefused(f"there is no API key for {self.provider}", hint=f"set {self.key_name}")
         if self.key is not None and not (self.key.isascii() and self.key.isprintable() and " " not in self.key):
@@ -75,15 +77,16 @@ class Endpoint:
         return self.key
 
     def unreachable(self, reason: str) -> ProviderBusy:
-        """Name a provider that did not answer at all."""
+        """Make the error for a provider that did not answer at all."""
         return ProviderBusy(f"{self.who} did not answer: {reason}", hint="check that it is running and reachable")
 
     def fault(self, status: int, said: str, retry_after: float | None = None) -> ProviderError:
-        """Turn a status that is not success into the error that says what the caller can do."""
+        """Make the error for a status that is not success, by what the caller can do about it."""
+        # What the server said is left out here: OpenAI's own message about a wrong key quotes part of it.
         if status in _REFUSALS:
             hint = f"set {self.key_name} to a key that is valid there" if self.key_name else "check its access rules"
             return ProviderRefused(f"{self.who} denied access (HTTP {status})", hint=hint)
-        # Some servers repeat the key that they were sent.
+        # Some servers repeat the key that they were sent in other messages, too.
         said = shortened(said.replace(self.key, "[key]") if self.key else said)
         if status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             reason = "asks us to slow down" if status == HTTPStatus.TOO_MANY_REQUESTS else "cannot answer now"
@@ -102,7 +105,7 @@ def _is_web_address(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Seconds and attempts that one call may take; `deadline` bounds them all together."""
+    """The attempts and seconds that one call may take; `deadline` bounds all attempts together."""
 
     attempts: int = 4
     first_wait: float = 0.5
@@ -112,7 +115,7 @@ class RetryPolicy:
     deadline: float = 600.0
 
     def wait(self, tried: int, asked: float | None) -> float:
-        """Say how long to wait after `tried` attempts, with jitter; the provider's own wish is the least."""
+        """Compute how long to wait after `tried` attempts, with jitter, and at least as long as the provider asked."""
         backoff = self.first_wait * 2.0 ** (tried - 1) * random.uniform(0.5, 1.0)
         return max(min(backoff, self.longest_wait), asked or 0.0)
 
@@ -124,7 +127,7 @@ def persist(
     sleep: Callable[[float], None] = time.sleep,
     may_retry: _MayRetry = lambda: True,
 ) -> _T:
-    """Try until it works, the policy is exhausted, or trying again cannot help; `attempt` is told its seconds."""
+    """Try until it works, the policy is exhausted, or a retry cannot help; `attempt` gets its time limit in seconds."""
     ends = time.monotonic() + policy.deadline
     tried = 0
     while True:
@@ -133,7 +136,7 @@ def persist(
             return attempt(max(_SHORTEST, min(policy.timeout, ends - time.monotonic())))
         except ProviderBusy as busy:
             wait = policy.wait(tried, busy.retry_after)
-            # A wait that is longer than we are willing to wait is not begun: failing at once is kinder.
+            # If the wait is longer than we are willing to wait, fail at once instead of at its end.
             too_long = wait > min(policy.longest_wait, ends - time.monotonic())
             if too_long or tried >= policy.attempts or not may_retry():
                 raise
@@ -141,13 +144,14 @@ def persist(
 
 
 def read_retry_after(header: str | None, now: datetime) -> float | None:
-    """Read a Retry-After header, in seconds or as a date; None when it says nothing usable."""
+    """Read a Retry-After header, in seconds or as a date; None when it is unusable."""
     if header is None:
         return None
     try:
         seconds = float(header)
     except ValueError:
         return _seconds_until(header, now)
+    # The comparison excludes both `inf` and `nan`, which `float` accepts.
     return max(0.0, seconds) if seconds < float("inf") else None
 
 
@@ -163,19 +167,20 @@ def _seconds_until(header: str, now: datetime) -> float | None:
 
 
 class OptionalFeature:
-    """Something that not every server knows: asked for until a request is rejected because of it, then never again."""
+    """A feature that not every server has: requested until a server rejects it, then never again."""
 
     def __init__(self, complaint: str) -> None:
         self._complaint = re.compile(complaint)
         self._is_known = True
 
     def attempt(self, with_it: Callable[[], _T], without: Callable[[], _T]) -> _T:
-        """Try with it while it may be known, and without it as soon as it is not."""
+        """Try with the feature unless it is known to be missing, and without it after a rejection."""
         if self._is_known:
             try:
                 return with_it()
             except ProviderError as error:
-                # Only a plain rejection is about the request; busy, refused or malformed is another matter.
+                # Only a plain rejection is about the request; its subclasses mean that the server is busy, refused or
+                # sent something malformed.
                 if type(error) is not ProviderError or not self._complaint.search(error.message):
                     raise
             self._is_known = False
@@ -183,7 +188,7 @@ class OptionalFeature:
 
 
 class Transport:
-    """JSON over HTTP to one endpoint; safe to share between threads, and closed when nobody holds it any more."""
+    """JSON over HTTP to one endpoint; safe to share between threads, and closed when it is garbage-collected."""
 
     def __init__(self, endpoint: Endpoint, policy: RetryPolicy) -> None:
         self.endpoint = endpoint
@@ -192,13 +197,14 @@ class Transport:
         self._lock = Lock()
 
     def post(self, path: str, body: _Body, shape: type[_ReplyT]) -> _ReplyT:
-        """Send a body and read the reply as `shape`, trying again as the policy allows."""
+        """Send a body and read the reply as `shape`, with retries as the policy allows."""
         return read_reply(self.stream(path, body, b"".join), shape, self.endpoint)
 
     def stream(
         self, path: str, body: _Body, read: Callable[[Iterator[bytes]], _T], may_retry: _MayRetry = lambda: True
     ) -> _T:
-        """Send a body and hand what arrives to `read`, trying again as the policy and `may_retry` allow."""
+        """Send a body and pass the response to `read`, with retries as the policy and `may_retry` allow."""
+        # A lone surrogate in a stored text becomes a question mark, or that text would fail every request it is in.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
         def attempt(timeout: float) -> _T:
@@ -208,7 +214,7 @@ class Transport:
         return persist(attempt, self._policy, may_retry=may_retry)
 
     def hurried(self) -> Transport:
-        """Make a way to the same endpoint that tries once and not for long, for what can be done without."""
+        """Make a transport to the same endpoint that tries once and briefly, for optional requests."""
         timeout = min(self._policy.timeout, _HURRY)
         return Transport(self.endpoint, replace(self._policy, attempts=1, timeout=timeout))
 
@@ -221,6 +227,7 @@ class Transport:
             http_faults(self.endpoint),
             self._open().stream("POST", url, content=content, headers=headers, timeout=limits) as response,
         ):
+            # The body of a streamed response is not there until it is read, not even that of an error.
             if not response.is_success:
                 response.read()
                 retry_after = read_retry_after(response.headers.get("retry-after"), SystemClock().now())
@@ -233,13 +240,14 @@ class Transport:
         with self._lock:
             if self._client is None:
                 self._client = httpx2.Client(verify=trusted_certificates())
+                # Bound to the client only: a finalizer that referred to `self` would keep it alive for ever.
                 weakref.finalize(self, self._client.close)
             return self._client
 
 
 @cache
 def trusted_certificates() -> SSLContext:
-    """Load the machine's trusted certificates, once for all providers: it takes longer than most requests."""
+    """Load the trusted certificates once for all providers: this takes longer than most requests."""
     import httpx2  # noqa: PLC0415 - slow to import
 
     return httpx2.create_ssl_context()
@@ -247,7 +255,7 @@ def trusted_certificates() -> SSLContext:
 
 @contextmanager
 def http_faults(endpoint: Endpoint) -> Iterator[None]:
-    """Turn what the HTTP library raises, also in the middle of a stream, into our errors."""
+    """Translate the HTTP library's exceptions, including those in the middle of a stream, into our errors."""
     import httpx2  # noqa: PLC0415 - slow to import
 
     try:
@@ -259,14 +267,14 @@ def http_faults(endpoint: Endpoint) -> Iterator[None]:
 
 
 def limits_within(timeout: float, policy: RetryPolicy) -> httpx2.Timeout:
-    """Bound one attempt; a host that cannot even be reached is given up sooner."""
+    """Make the timeouts of one attempt; connecting gets less time than answering."""
     import httpx2  # noqa: PLC0415 - slow to import
 
     return httpx2.Timeout(timeout, connect=min(timeout, policy.connect))
 
 
 def bounded(chunks: Iterable[bytes], endpoint: Endpoint, seconds: float) -> Iterator[bytes]:
-    """Give up a stream that trickles on for longer than `seconds`: each chunk resets the client's own timeout."""
+    """Give up a stream that takes longer than `seconds`: each chunk resets the client's own timeout."""
     ends = time.monotonic() + seconds
     for chunk in chunks:
         yield chunk
@@ -275,7 +283,7 @@ def bounded(chunks: Iterable[bytes], endpoint: Endpoint, seconds: float) -> Iter
 
 
 def read_reply(content: bytes, shape: type[_ReplyT], endpoint: Endpoint) -> _ReplyT:
-    """Read a body as `shape`, or say where it is of another."""
+    """Read a body as `shape`, or raise an error that says where it differs."""
     from pydantic import ValidationError  # noqa: PLC0415 - slow to import
 
     try:
@@ -284,11 +292,12 @@ def read_reply(content: bytes, shape: type[_ReplyT], endpoint: Endpoint) -> _Rep
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(step) for step in first["loc"])
         detail = f"{place}: {first['msg']}" if place else first["msg"]
-        raise MalformedReply(f"{endpoint.who} answered in another shape ({detail})") from error
+        raise MalformedReply(f"{endpoint.who} sent a reply in an unexpected format ({detail})") from error
 
 
 def _message_in(text: str) -> str:
-    """Find what a server's error body says, whatever dialect it speaks."""
+    """Find the message in the body of an error."""
+    # OpenAI and Anthropic nest it as error.message, Ollama sends a plain `error`, FastAPI servers a `detail`.
     try:
         found: Any = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""What asking a model costs: tokens, records, budgets, and the meter that books every request.
+"""The cost of asking models: tokens, records, budgets, and the meter that records every request.
 
-Knows no provider's wire and no store: whoever keeps the records implements `Recorder`.
+Refuses to know providers and stores: whoever stores the records implements `Recorder`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens that one or more replies took; `input` counts what was neither read from nor written to a cache."""
+    """The tokens of one or more replies; `input` excludes what was read from or written to a cache."""
 
     input: int = 0
     output: int = 0
@@ -34,18 +34,18 @@ class TokenUsage:
 
     @property
     def prompt(self) -> int:
-        """Count everything that went in, cached or not."""
+        """All input tokens, cached or not."""
         return self.input + self.cached_read + self.cached_written
 
     @property
     def total(self) -> int:
-        """Count every token."""
+        """All tokens."""
         return self.prompt + self.output
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What asking took so far; `dollars` is None when a price is not known."""
+    """The cost of a number of questions; `dollars` is None when a price is not known."""
 
     questions: int = 0
     input_tokens: int = 0
@@ -63,20 +63,20 @@ class Spent:
 
     @property
     def tokens(self) -> int:
-        """Count every token."""
+        """All tokens."""
         return self.input_tokens + self.output_tokens
 
 
 def cost(usage: TokenUsage, model: str) -> float | None:
-    """Say what a usage costs in dollars; None when the model's price is not known."""
+    """Compute the cost of a usage in dollars; None when the model's price is not known."""
     price = price_of(model)
-    # A usage and a price list the same four sorts of tokens, in the same order.
+    # `TokenUsage` and `Price` have the same four kinds of tokens, in the same order.
     return None if price is None else sum(map(mul, astuple(usage), astuple(price))) / _MILLION
 
 
 @dataclass(frozen=True, slots=True)
 class UsageRecord:
-    """One request to a model: who, for what, and what it took; `error` names why there was no answer."""
+    """One request to a model, its purpose and its cost; `error` is the reason if there was no answer."""
 
     at: datetime
     model: str
@@ -89,14 +89,14 @@ class UsageRecord:
 
 
 class Recorder(Protocol):
-    """Anything that keeps usage records."""
+    """Anything that stores usage records."""
 
     def record(self, record: UsageRecord) -> None:
-        """Keep one record."""
+        """Store one record."""
 
 
 class Budget:
-    """How much may be spent; what is spent is counted after each reply, so the last one may overshoot."""
+    """A limit on spending; replies are counted when they arrive, so the last one may overshoot."""
 
     def __init__(self, *, dollars: float | None = None, tokens: int | None = None) -> None:
         self.dollars, self.tokens = dollars, tokens
@@ -104,7 +104,7 @@ class Budget:
         self._lock = Lock()
 
     def admit(self, model: str) -> None:
-        """Refuse when the budget is spent, or when it is in dollars and the model's price is not known."""
+        """Raise an error when the budget is spent, or when it is in dollars and the model's price is not known."""
         if self.dollars is not None and price_of(model) is None:
             raise _unpriced(model)
         if self.dollars is not None and self.spent_dollars >= self.dollars:
@@ -113,17 +113,17 @@ class Budget:
             raise _spent(f"{self.spent_tokens} of {self.tokens} tokens")
 
     def spend(self, record: UsageRecord) -> None:
-        """Count what a record took."""
+        """Count the cost of a record."""
         with self._lock:
             self.spent_dollars += record.dollars or 0.0
             self.spent_tokens += record.usage.total
 
 
 class DayBudget:
-    """How many dollars one local day may take, before the smaller model has to do.
+    """A limit in dollars for one local day, after which the smaller model takes over.
 
-    What is spent is asked anew each time, so that neither a restart nor another process of the workspace is forgotten;
-    which day it is, and in which zone, is known to whoever answers.
+    The amount spent is read again each time, so that restarts and other processes of the workspace are included. The
+    function that reads it decides which day it is, and in which time zone.
     """
 
     def __init__(self, dollars: float | None, spent_today: Callable[[], float]) -> None:
@@ -131,14 +131,14 @@ class DayBudget:
         self._spent_today = spent_today
 
     def choose(self, large: str, small: str) -> str:
-        """Choose the large model, or once the day is spent the small one; refuse when that would be no help."""
+        """Choose the large model, or the small one once the day's dollars are spent; raise if that would not help."""
         if self.dollars is None or price_of(large) == FREE:
             return large
         if price_of(large) is None:
             raise _unpriced(large)
         if self._spent_today() < self.dollars:
             return large
-        # A model without a price may be the dearer one, so it does not stand in for the large one.
+        # A model without a known price may be the more expensive one, so it does not replace the large one.
         if small == large or price_of(small) is None:
             reason = "there is no smaller model" if small == large else f"the price of {small} is not known"
             hint = "raise mind.dollars_a_day, set llm.small, or wait for tomorrow"
@@ -156,7 +156,7 @@ _ReplyT = TypeVar("_ReplyT", bound=_HasUsage)
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """Who is told what asking costs, and who may forbid it."""
+    """What a model reports its costs to, and the budget that may forbid a request."""
 
     recorder: Recorder | None = None
     budget: Budget | None = None
@@ -164,7 +164,7 @@ class Meter:
 
 
 class MeteredModel:
-    """A model whose every request is admitted by the budget, measured and booked, failures included."""
+    """A model whose requests are checked against the budget, timed and recorded, failures included."""
 
     def __init__(self, name: str, role: str, meter: Meter | None) -> None:
         self.name = name
@@ -174,7 +174,7 @@ class MeteredModel:
         self._lock = Lock()
 
     def refusal(self) -> ProviderError | None:
-        """Say why the budget allows no request; None when it does."""
+        """Return the reason why the budget allows no request; None when it allows one."""
         try:
             self._admit()
         except ProviderError as error:
@@ -182,7 +182,7 @@ class MeteredModel:
         return None
 
     def cost(self, usage: TokenUsage) -> float | None:
-        """Say what a usage costs in dollars; None when the model's price is not known."""
+        """Compute the cost of a usage in dollars; None when the model's price is not known."""
         return cost(usage, self.name)
 
     def _admit(self) -> None:
@@ -190,8 +190,8 @@ class MeteredModel:
             self._meter.budget.admit(self.name)
 
     def _booked(self, purpose: str, send: Callable[[], _ReplyT]) -> _ReplyT:
-        # Admitted before and counted after, as only a reply tells what it took: requests that run at the same time may
-        # overshoot the budget together, by one reply each.
+        # Checked before and counted after, because only a reply says what it cost: concurrent requests may overshoot
+        # the budget, by one reply each.
         self._admit()
         started = time.perf_counter()
         try:
@@ -216,9 +216,9 @@ class MeteredModel:
 
 def _unpriced(model: str) -> ProviderRefused:
     hint = "limit tokens instead, or choose a model whose price is known"
-    return ProviderRefused(f"a budget in dollars cannot be kept with {model}: its price is not known", hint=hint)
+    return ProviderRefused(f"a budget in dollars cannot be enforced for {model}: its price is not known", hint=hint)
 
 
 def _spent(amount: str) -> ProviderRefused:
-    hint = "raise it, or wait for the next"
+    hint = "raise llm.dollars, or use a cheaper model"
     return ProviderRefused(f"the budget for language models is spent ({amount})", hint=hint)

@@ -1,6 +1,6 @@
-"""What the providers' wires have in common: how turns are written, how streams and wishes for tools are read.
+"""What the providers' protocols have in common: writing turns, reading streams and tool calls.
 
-Knows no provider's paths or events. What breaks off in the middle of a line or an event is left out, not guessed.
+Refuses to know a provider's paths or events. A line or event that breaks off in the middle is dropped, not guessed.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _OPENING, _CLOSING = "<think>", "</think>"
 def sendable_turns(
     turns: Iterable[Turn], keeps_raw: Callable[[Json], bool] = lambda _: False, *, keeps_thoughts: bool = False
 ) -> list[Turn]:
-    """Rewrite turns as every provider accepts them: nothing blank, the two sides alternating, since the last summary.
+    """Rewrite turns as every provider accepts them: since the last summary, without blank text, roles alternating.
 
-    A `Compacted` whose raw block the provider would not take back becomes a user's words.
+    A `Compacted` whose raw block the provider would not accept becomes text of the user.
     """
     sendable: list[Turn] = []
     for turn in _since_compaction(list(turns)):
@@ -53,7 +53,7 @@ def sendable_turns(
 
 
 def _since_compaction(turns: list[Turn]) -> list[Turn]:
-    # What stands before the last summary is in it. A turn may hold one in its middle, when the provider compacted by
+    # The last summary includes everything before it. It may be in the middle of a turn, when the provider compacted by
     # itself before it answered.
     for place in range(len(turns) - 1, -1, -1):
         blocks = turns[place].blocks
@@ -77,7 +77,7 @@ def _append(sendable: list[Turn], turn: Turn) -> None:
 
 
 def chat_messages(request: TalkRequest, write_use: Callable[[ToolUse], Json]) -> list[Json]:
-    """Write a round as chat messages, as OpenAI and Ollama read them, the system's first."""
+    """Write a round as chat messages, as OpenAI and Ollama expect them, the system message first."""
     names: dict[str, str] = {}
     written: list[Json] = [{"role": "system", "content": request.system}] if request.system.strip() else []
     for turn in sendable_turns(request.turns):
@@ -91,8 +91,8 @@ def chat_messages(request: TalkRequest, write_use: Callable[[ToolUse], Json]) ->
 
 
 def _user_messages(turn: Turn, names: Mapping[str, str]) -> Iterator[Json]:
-    # Results first: OpenAI refuses a wish for a tool that is followed by anything but its result. Ollama pairs
-    # the two by the tool's name, OpenAI by the id.
+    # Results first: OpenAI rejects a tool call that is followed by anything but its result. Ollama pairs the two by the
+    # tool's name, OpenAI by the id. Neither has a flag for errors, so the text says that it is one.
     for block in turn.blocks:
         if isinstance(block, ToolResult):
             text = f"Error: {block.text}" if block.is_error else block.text
@@ -102,13 +102,14 @@ def _user_messages(turn: Turn, names: Mapping[str, str]) -> Iterator[Json]:
 
 
 def chat_function(tool: ToolSpec) -> Json:
-    """Write a tool as a function, as OpenAI and Ollama read it."""
+    """Write a tool as a function, as OpenAI and Ollama expect it."""
     described = {"name": tool.name, "description": tool.description, "parameters": dict(tool.schema)}
     return {"type": "function", "function": described}
 
 
 def read_tool_use(identity: str, name: str, given: object) -> ToolUse:
-    """Read a wish to use a tool; one without an id gets one, an input that cannot be read is told as a fault."""
+    """Read a tool call; an input that cannot be parsed becomes a fault."""
+    # Ollama and some compatible servers send no id, but a result has to name the call that it answers.
     identity = identity or f"call_{token_hex(8)}"
     if isinstance(given, str):
         try:
@@ -117,19 +118,21 @@ def read_tool_use(identity: str, name: str, given: object) -> ToolUse:
             return ToolUse(identity, name, {}, fault=f"the input is not JSON: {shortened(str(given), 200)}")
     if not isinstance(given, Mapping):
         return ToolUse(identity, name, {}, fault=f"the input is not an object: {shortened(str(given), 200)}")
-    # Through JSON once more: half a surrogate pair in an input could neither be stored nor sent back.
+    # Through JSON once more: half a surrogate pair in an input could be neither stored nor sent back.
     return ToolUse(identity, name, json.loads(well_formed(json.dumps(dict(given), ensure_ascii=False))))
 
 
 def reply_of(name: str, text: str, uses: Sequence[ToolUse], stop: StopReason, usage: TokenUsage) -> TalkReply:
-    """Put a reply together from words and wishes; one that wishes for tools waits for them, whatever it says."""
+    """Build a reply from text and tool calls."""
+    # Some servers report an ordinary end although tools were called. A reply that was cut off stays cut: its last call
+    # may be incomplete.
     blocks: tuple[Block, ...] = ((TextBlock(text),) if text else ()) + tuple(uses)
     stop = StopReason.TOOLS if uses and stop is not StopReason.CUT else stop
     return TalkReply(Turn("assistant", blocks), usage, name, stop, usage.total)
 
 
 def read_lines(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Split a stream at line feeds only: JSON may hold the other characters that end a line."""
+    """Split a stream at line feeds only: JSON may contain other characters that end a line."""
     rest = b""  # a chunk may end in the middle of a line, and of a character
     for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\n")
@@ -138,7 +141,7 @@ def read_lines(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def read_events(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Read the data of server-sent events; their names are repeated inside it."""
+    """Read the data of server-sent events; it repeats their names."""
     data: list[str] = []
     for line in read_lines(chunks):
         if line.startswith("data:"):
@@ -149,7 +152,7 @@ def read_events(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def read_objects(texts: Iterable[str], endpoint: Endpoint) -> Iterator[Json]:
-    """Read each text as a JSON object; blank ones and the closing mark are passed over."""
+    """Read each text as a JSON object, skipping blank ones and the closing mark."""
     for text in texts:
         if not text.strip() or text == _DONE:
             continue
@@ -163,10 +166,10 @@ def read_objects(texts: Iterable[str], endpoint: Endpoint) -> Iterator[Json]:
 
 
 class TextSink:
-    """Hands on words as they arrive, and remembers whether any were.
+    """Passes text on as it arrives, and remembers whether there was any.
 
-    A request may be tried again only while none were: whoever listens has heard the beginning of an answer, and a
-    second try would say another one after it.
+    A request may be retried only while there was none: the listener has already seen the beginning of an answer, and a
+    retry would append a different one.
     """
 
     def __init__(self, say: Say) -> None:
@@ -174,21 +177,21 @@ class TextSink:
         self._is_silent = True
 
     def __call__(self, words: str) -> None:
-        """Hand words on."""
+        """Pass text on."""
         if words:
             self._is_silent = False
             self._say(words)
 
     def may_retry(self) -> bool:
-        """Say whether trying again would repeat nothing."""
+        """Check whether a retry would repeat nothing."""
         return self._is_silent
 
 
 class ReasoningFilter:
-    """Takes words in as they arrive and gives back those to be heard; `text` is all of them so far.
+    """Removes reasoning from streamed text; `text` is everything that was let through so far.
 
-    Some servers leave a model's reasoning in the text, between tags. Only reasoning that the text begins with is taken
-    out: a tag in the middle is somebody's words.
+    Some servers leave a model's reasoning in the text, between tags. Only reasoning at the beginning is removed: a tag
+    in the middle belongs to the answer.
     """
 
     def __init__(self) -> None:
@@ -197,7 +200,7 @@ class ReasoningFilter:
         self._is_reasoning: bool | None = None  # None until it is clear whether the text begins with reasoning
 
     def take(self, words: str) -> str:
-        """Take words in; give back what can be said now."""
+        """Add streamed text, and return what can be shown now."""
         self._held += words
         if self._is_reasoning is None:
             begun = self._held.lstrip()
@@ -206,13 +209,14 @@ class ReasoningFilter:
             self._is_reasoning = begun.startswith(_OPENING)
         if self._is_reasoning:
             _, closing, after = self._held.partition(_CLOSING)
+            # Blank space after the closing tag is held, too: an answer does not begin with empty lines.
             if not closing or not after.strip():
                 return ""
             self._is_reasoning, self._held = False, after.lstrip()
         return self._give()
 
     def end(self) -> str:
-        """Give back what was held until it was clear; reasoning that never ended stays unheard."""
+        """Return what is still held; reasoning that never ended is not shown."""
         return "" if self._is_reasoning else self._give()
 
     def _give(self) -> str:

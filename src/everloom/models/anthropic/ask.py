@@ -1,4 +1,4 @@
-"""Questions to a Claude model, which may have to be answered in a JSON schema."""
+"""Questions to a Claude model, optionally answered with JSON that follows a schema."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AnthropicAsk:
-    """A Claude model that is asked."""
+    """A Claude model that answers questions."""
 
     def __init__(self, endpoint: Endpoint, model: str, policy: RetryPolicy) -> None:
         self.name = f"anthropic:{model}"
@@ -27,7 +27,7 @@ class AnthropicAsk:
         self._model = model
 
     def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
-        """Carry one request to Anthropic, trying again as the policy allows."""
+        """Send one request to Anthropic, with retries as the policy allows."""
         content = self._client.persist(lambda sdk, limits: self._attempt(sdk, limits, request, schema))
         reply = MessageReader(self.name, self._client.endpoint).read(content)
         text = "".join(block.text for block in reply.turn.blocks if isinstance(block, TextBlock))
@@ -36,6 +36,7 @@ class AnthropicAsk:
     def _attempt(self, sdk: Anthropic, limits: Timeout, request: AskRequest, schema: Schema | None) -> bytes:
         from anthropic import omit  # noqa: PLC0415 - slow to import
 
+        # The SDK encodes the body itself and fails on lone surrogates; the API rejects an empty system prompt.
         messages = [{"role": message.role, "content": well_formed(message.text)} for message in request.messages]
         raw = sdk.messages.with_raw_response.create(
             model=self._model,

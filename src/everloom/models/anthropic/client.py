@@ -1,6 +1,6 @@
-"""The way to Anthropic's official SDK: one client, opened on first use, whose failures are our own.
+"""Access to Anthropic's official SDK: one client, opened on first use, whose exceptions become our errors.
 
-Knows nothing of what is asked. The SDK is imported on first use, as that takes seconds.
+Refuses to know what is asked. The SDK is imported on first use, because that takes seconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 
 class AnthropicClient:
-    """One client of the SDK; safe to share between threads, and closed when nobody holds it any more."""
+    """One client of the SDK; safe to share between threads, and closed when it is garbage-collected."""
 
     def __init__(self, endpoint: Endpoint, policy: RetryPolicy) -> None:
         self.endpoint = endpoint
@@ -33,12 +33,13 @@ class AnthropicClient:
         self._lock = Lock()
 
     def persist(self, attempt: Callable[[Anthropic, Timeout], _T], may_retry: Callable[[], bool] = lambda: True) -> _T:
-        """Try as the policy and `may_retry` allow; an attempt is handed the SDK's client and its time."""
-        self._open()  # the first import takes seconds that the deadline must not count
+        """Try as the policy and `may_retry` allow; an attempt gets the SDK's client and its timeouts."""
+        # The first import takes seconds, which must not count against the deadline.
+        self._open()
         return transport.persist(lambda timeout: self.try_once(attempt, timeout), self.policy, may_retry=may_retry)
 
     def try_once(self, attempt: Callable[[Anthropic, Timeout], _T], timeout: float) -> _T:
-        """Try a single time; what the SDK raises becomes one of our errors."""
+        """Try once; the SDK's exceptions become our errors."""
         sdk = self._open()
         with transport.http_faults(self.endpoint), self._faults():
             return attempt(sdk, transport.limits_within(timeout, self.policy))
@@ -51,8 +52,9 @@ class AnthropicClient:
             raise ProviderError("the anthropic package is not installed", hint=hint) from error
         with self._lock:
             if self._sdk is None:
-                # Key and address are given, so that the SDK does not look for them in the environment. Its own
-                # retries are off: they would multiply with ours.
+                # Key and address are passed, so that the SDK does not look for them in the environment; without a key
+                # it would refuse to start, although compatible servers need none. Its own retries are off: they would
+                # multiply with ours.
                 key = self.endpoint.credential() or "none"
                 self._sdk = Anthropic(
                     api_key=key,
@@ -66,7 +68,7 @@ class AnthropicClient:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
-        """Turn what the SDK raises into our errors."""
+        """Translate the SDK's exceptions into our errors."""
         from anthropic import APIConnectionError, APIStatusError  # noqa: PLC0415 - slow to import
 
         try:

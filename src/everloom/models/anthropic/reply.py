@@ -1,6 +1,6 @@
-"""What Claude says: blocks and usage, whole or put together from the events of a stream.
+"""Reading Claude's messages: blocks and usage, from a complete body or from the events of a stream.
 
-Pure but for the words that it hands on as they arrive. Thoughts and compactions are kept exactly as they came.
+Pure except for the text that it passes on as it arrives. Thoughts and compactions stay exactly as they came.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _STOPS = {
     "tool_use": StopReason.TOOLS,
     "compaction": StopReason.COMPACTED,
 }
-_STATUSES = {  # what an error in the middle of a stream would have been before it
+# An error in the middle of a stream comes with HTTP 200; this is the status that its type has otherwise.
+_STATUSES = {
     "invalid_request_error": 400,
     "authentication_error": 401,
     "permission_error": 403,
@@ -38,7 +39,7 @@ _STATUSES = {  # what an error in the middle of a stream would have been before 
 }
 
 
-# Everything that a compatible server may leave out has a default here.
+# Everything that a compatible server may omit has a default here.
 class _ClaudeTokens(BaseModel):
     type: str = "message"
     input_tokens: int | None = None
@@ -63,7 +64,8 @@ class _ClaudeMessage(BaseModel):
     usage: _ClaudeTokens = Field(default_factory=_ClaudeTokens)
 
 
-class _WholeMessage(_ClaudeMessage):  # one that came in one piece is nothing without these
+# A complete message without these fields is no message at all, while a stream delivers them later.
+class _WholeMessage(_ClaudeMessage):
     content: list[Json]
     usage: _ClaudeTokens
 
@@ -92,33 +94,33 @@ class _ClaudeEvent(BaseModel):
 
 
 class MessageReader:
-    """Reads one message of Claude's, whole or while it arrives."""
+    """Reads one message from Claude, complete or streamed."""
 
     def __init__(self, name: str, endpoint: Endpoint, say: Say = lambda _: None) -> None:
         self._name = name
         self._endpoint = endpoint
         self._say = say
-        # Blocks stay as they came until the end: thoughts and compactions are signed, and go back byte for byte. Only
-        # the input of a tool is gathered beside its block, as the pieces are no JSON until the last one is there.
+        # Blocks stay as they came until the end: thoughts and compactions are signed, and are sent back unchanged. Only
+        # the input of a tool is collected separately, because its pieces are not JSON until the last one has arrived.
         self._blocks: dict[int, Json] = {}
         self._inputs: dict[int, str] = {}
         self._tokens = _ClaudeTokens()
         self._stop: str | None = None
 
     def read(self, content: bytes) -> TalkReply:
-        """Read a message that came in one piece."""
+        """Read a complete message."""
         message = read_reply(content, _WholeMessage, self._endpoint)
         self._blocks = dict(enumerate(message.content))
         self._tokens, self._stop = message.usage, message.stop_reason
         return self._reply()
 
     def read_stream(self, events: Iterable[Json]) -> TalkReply:
-        """Put a message together from its events; a stream without its last event broke off."""
+        """Assemble a message from its events; a stream without its last event broke off."""
         for event in events:
             try:
                 is_last = self._take(_ClaudeEvent.model_validate(event), event)
             except (ValidationError, KeyError, TypeError) as error:
-                raise self._malformed(f"an event of another shape ({shortened(str(event), 80)})") from error
+                raise self._malformed(f"an unexpected event ({shortened(str(event), 80)})") from error
             if is_last:
                 return self._reply()
         raise self._endpoint.unreachable("its stream broke off")
@@ -156,14 +158,14 @@ class MessageReader:
                 block.update({key: value for key, value in raw.items() if key != "type"})
 
     def _count(self, tokens: _ClaudeTokens | None) -> None:
-        # Counts are totals so far; those that are left out keep what the first event said.
+        # Counts are cumulative; those that are omitted keep the value from the first event.
         if tokens:
             self._tokens = self._tokens.model_copy(update=tokens.model_dump(exclude_none=True, exclude_unset=True))
             self._tokens.iterations = tokens.iterations or self._tokens.iterations
 
     def _reply(self) -> TalkReply:
         if self._stop == "refusal":
-            raise ProviderRefused(f"{self._name} declined to answer", hint="try to rephrase it")
+            raise ProviderRefused(f"{self._name} declined to answer", hint="rephrase the question")
         stop = _STOPS.get(self._stop or "", StopReason.OTHER)
         blocks = [block for index in sorted(self._blocks) if (block := self._read_block(index)) is not None]
         usage, context = _counted(self._tokens)
@@ -181,7 +183,7 @@ class MessageReader:
                 case "thinking" | "redacted_thinking":
                     return Thought(raw)
                 case "compaction":
-                    # Without content it failed, and means nothing.
+                    # The API sends a block without content when the compaction failed.
                     return Compacted(str(raw["content"]), raw) if raw["content"] else None
         except KeyError as error:
             raise self._malformed(f"a block without {error}") from error
@@ -192,9 +194,9 @@ class MessageReader:
 
 
 def _counted(tokens: _ClaudeTokens) -> tuple[TokenUsage, int]:
-    """Sum what was billed, and say how full the window was."""
+    """Sum the billed tokens, and find how many are in the window."""
     # A round in which the provider compacts samples twice: once to summarise, once to answer. Both are billed, but
-    # the window holds only what the last answer saw.
+    # the window holds only the input and output of the last answer.
     iterations: Sequence[_ClaudeTokens] = tokens.iterations or [tokens]
     usage = sum((one.usage for one in iterations), TokenUsage())
     samplings = [one.usage for one in iterations if one.type in ("message", "fallback_message")]

@@ -1,7 +1,7 @@
-"""Conversing with Claude: streamed, with tools, cached prompts and Anthropic's own compaction.
+"""Conversations with Claude: streamed, with tools, cached prompts and Anthropic's own compaction.
 
-Writes requests; `reply.py` reads what comes back, `betas.py` knows the names of betas. When to compact is decided by
-whoever converses.
+Writes requests; `reply.py` reads the replies, `betas.py` knows the names of betas. Refuses to decide when to compact:
+the caller does.
 """
 
 from __future__ import annotations
@@ -42,12 +42,14 @@ if TYPE_CHECKING:
     Attempt = Callable[[Anthropic, Timeout, Json], TalkReply]
 
 _CACHED = {"cache_control": {"type": "ephemeral"}}
-_STRANGE = re.compile(r"[^a-zA-Z0-9_-]")  # what the id of a tool's use may not hold; other providers' ids may
-_ASKING = 10.0  # seconds for a question about the model itself
+# Characters that Anthropic rejects in the id of a tool call. A conversation may have begun with another provider, whose
+# ids contain them.
+_STRANGE = re.compile(r"[^a-zA-Z0-9_-]")
+_ASKING = 10.0  # seconds for a request about the model itself
 
 
 class AnthropicTalk:
-    """A Claude model that converses."""
+    """A conversational Claude model."""
 
     def __init__(self, endpoint: Endpoint, model: str, policy: RetryPolicy) -> None:
         self.name = f"anthropic:{model}"
@@ -58,16 +60,16 @@ class AnthropicTalk:
 
     @property
     def compacts(self) -> CompactionMode:
-        """Say which compaction the model knows, as its server lists it or else by its name."""
+        """How the model compacts, as its server reports it or else by its name."""
         return self._ability().compacts
 
     @property
     def window(self) -> int:
-        """Say how many tokens its context holds."""
+        """The size of its context window in tokens."""
         return self._ability().window
 
     def talk(self, request: TalkRequest, say: Say) -> TalkReply:
-        """Carry one round; it is tried again only while no word was said."""
+        """Run one round; it is retried only while no text has arrived."""
         sink, wished = TextSink(say), request.compaction
         compaction = betas.at_threshold(wished) if wished and self.compacts is CompactionMode.THRESHOLD else {}
 
@@ -81,7 +83,7 @@ class AnthropicTalk:
         return self._send(request, compaction, attempt, sink.may_retry)
 
     def compact(self, request: TalkRequest, instructions: str) -> TalkReply:
-        """Have all turns compacted now."""
+        """Compact all turns now."""
         if self.compacts is not CompactionMode.ON_DEMAND:
             raise ProviderError(f"{self.name} does not compact on demand")
 
@@ -92,16 +94,16 @@ class AnthropicTalk:
         reply = self._send(request, betas.on_demand(instructions), attempt, lambda: True)
         summaries = tuple(block for block in reply.turn.blocks if isinstance(block, Compacted))
         if not summaries:
-            raise MalformedReply(f"{self.name} compacted nothing")
+            raise MalformedReply(f"{self.name} returned no compaction")
         return replace(reply, turn=replace(reply.turn, blocks=summaries[-1:]))
 
     def _send(
         self, request: TalkRequest, compaction: Json, attempt: Attempt, may_retry: Callable[[], bool]
     ) -> TalkReply:
-        """Try as the policy allows; a compaction that is not taken back is sent once more, as words.
+        """Try as the policy allows; if a compaction block is rejected, send it again as text.
 
-        A server may forget or change its betas between two rounds, and then refuses a block that it made itself. The
-        words of the summary are all that the conversation needs.
+        A server may drop or change its betas between two rounds, and then rejects a block that it made itself. The text
+        of the summary is all that the conversation needs.
         """
 
         def persevere(request: TalkRequest) -> TalkReply:
@@ -116,15 +118,17 @@ class AnthropicTalk:
         return persevere(replace(request, turns=tuple(_in_words(turn) for turn in request.turns)))
 
     def _params(self, request: TalkRequest, compaction: Json) -> Json:
-        # Asking what the model can do may cost a request, so it is asked only when a compaction is about.
+        # Finding out what the model can do may cost a request, so it happens only when a compaction is involved.
         mode = self.compacts if compaction or _has_raw(request) else CompactionMode.NEVER
         turns = sendable_turns(request.turns, lambda raw: betas.is_made_by(mode, raw), keeps_thoughts=True)
+        # `sendable_turns` begins with the last compaction, so that a raw block can only be in the first turn.
         starts_compacted = any(isinstance(block, Compacted) for turn in turns[:1] for block in turn.blocks)
         messages = [{"role": turn.role, "content": [_block(block) for block in turn.blocks]} for turn in turns]
         _mark_end(messages)
         params: Json = {"model": self._model, "max_tokens": request.max_tokens, "messages": messages, **compaction}
         if system := well_formed(request.system).strip():
             params["system"] = [{"type": "text", "text": system, **_CACHED}]
+        # Tools are sent even if they may not be used: a conversation that contains tool calls is rejected without them.
         if request.tools:
             params["tools"] = [_tool(tool) for tool in request.tools]
             if not request.may_use:
@@ -138,9 +142,11 @@ class AnthropicTalk:
             if self._known is None:
                 try:
                     self._known = betas.ability_by_listing(self._model, self._listing())
+                # A busy server may answer next time, and a wrong key may be corrected, so neither is remembered. Any
+                # other failure is a compatible server that does not list its models, and will not do so later.
                 except (ProviderBusy, ProviderRefused):
-                    return betas.ability_by_name(self._model)  # asked again next time
-                except ProviderError:  # a compatible server that lists no models will not learn to
+                    return betas.ability_by_name(self._model)
+                except ProviderError:
                     self._known = betas.ability_by_name(self._model)
             return self._known
 
@@ -186,8 +192,8 @@ def _tool(tool: ToolSpec) -> Json:
 def _mark_end(messages: list[Json]) -> None:
     """Mark the end of the conversation, so that the next round reads all of it from the cache.
 
-    Only the last message counts: of what comes before it, the provider finds the longest part that it knows by itself.
-    Thoughts and compactions are signed and must go back as they came, without a mark.
+    Only the last message needs a mark: the provider finds the longest cached prefix before it by itself. Thoughts and
+    compactions are signed and must be sent back unchanged, without a mark.
     """
     blocks: list[dict[str, Any]] = messages[-1]["content"] if messages else []
     for block in reversed(blocks):

@@ -1,4 +1,4 @@
-"""Ollama's own wire, to models that run on this machine or near it: questions, conversations, embeddings.
+"""Ollama's native API, for models on this machine or nearby: questions, conversations, embeddings.
 
-Knows paths and bodies; errors and retries are the transport's, vectors and shapes are checked elsewhere.
+Owns paths and bodies. Refuses to know retries (the transport's), and to check vectors and values.
 """

@@ -14,6 +14,7 @@ from everloom.models.usage import TokenUsage
 
 PATH = "/api/chat"
 _STOPS = {"stop": StopReason.END, "length": StopReason.CUT}
+# Ollama's own default: asking for less would only reload the model.
 _LEAST_CONTEXT = 4_096
 
 
@@ -28,14 +29,14 @@ class _OllamaCall(BaseModel):
 
 
 class OllamaWords(BaseModel):
-    """What a model said, and the tools that it wants used."""
+    """The text and the tool calls of a model."""
 
     content: str | None = None
     tool_calls: list[_OllamaCall] | None = None
 
 
 class OllamaReply(BaseModel):
-    """A reply that came in one piece."""
+    """A complete reply."""
 
     message: OllamaWords
     done_reason: str | None = None
@@ -44,12 +45,12 @@ class OllamaReply(BaseModel):
 
     @property
     def stop(self) -> StopReason:
-        """Say why it ended."""
+        """Why it ended."""
         return _STOPS.get(self.done_reason or "", StopReason.OTHER)
 
 
 class OllamaAsk:
-    """A model that is asked."""
+    """A model that answers questions."""
 
     def __init__(self, transport: Transport, model: str) -> None:
         self.name = f"ollama:{model}"
@@ -57,7 +58,7 @@ class OllamaAsk:
         self._model = model
 
     def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
-        """Carry one request to the server."""
+        """Send one request to the server."""
         messages = request.chat_messages(schema)
         needed = sum(estimate(message["content"]) + MESSAGE_OVERHEAD for message in messages) + request.max_tokens
         body: dict[str, object] = {
@@ -74,5 +75,7 @@ class OllamaAsk:
 
 
 def context_for(needed: int) -> int:
-    """Ask for room enough, in powers of two: Ollama cuts silently what is longer, and a new size reloads the model."""
+    """Round a context size up to a power of two."""
+    # Ollama silently cuts a prompt that is longer than its context, and reloads the model when the size changes: sizes
+    # that double change seldom.
     return 1 << (needed - 1).bit_length()

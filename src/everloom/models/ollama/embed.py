@@ -1,4 +1,4 @@
-"""Embeddings of models that Ollama runs."""
+"""Embeddings by models that Ollama runs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ class _OllamaRows(BaseModel):
 
 
 def ollama_embedder(model: str, transport: Transport) -> RemoteEmbedder:
-    """Make an embedder."""
+    """Make an embedder for a model that Ollama runs."""
 
     def fetch(texts: list[str]) -> list[list[float]]:
+        # Texts are trimmed by an estimate; `truncate` cuts what is still too long, instead of failing the whole batch.
         body = {"model": model, "input": texts, "truncate": True}
         return transport.post("/api/embed", body, _OllamaRows).embeddings
 

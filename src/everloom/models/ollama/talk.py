@@ -1,4 +1,4 @@
-"""Conversing with a model that Ollama runs: streamed line by line, with tools. Ollama does not compact."""
+"""Conversations with a model that Ollama runs: streamed line by line, with tools. Ollama does not compact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from everloom.models.transport import OptionalFeature, Transport
 from everloom.models.usage import TokenUsage
 from everloom.models.wire import Json, ReasoningFilter, TextSink
 
-# Tokens that are asked for when the model's file does not say another number: more takes memory that may be missing.
+# Context size in tokens unless the Modelfile sets another: a larger one takes memory that may not be there.
 WINDOW = 8_192
 _CONTEXT = re.compile(r"^num_ctx\s+(\d+)", re.MULTILINE)
 
@@ -35,7 +35,7 @@ class _OllamaModel(BaseModel):
 
 
 class OllamaTalk(WithoutCompaction):
-    """A model that converses."""
+    """A conversational model."""
 
     def __init__(self, transport: Transport, model: str) -> None:
         self.name = f"ollama:{model}"
@@ -46,20 +46,21 @@ class OllamaTalk(WithoutCompaction):
 
     @property
     def window(self) -> int:
-        """Say how many tokens of context it is asked to hold: what its file says, else a modest number."""
+        """The context size that is requested: the one in its Modelfile, or a modest default."""
         if self._window is None:
             try:
                 shown = self._transport.hurried().post("/api/show", {"model": self._model}, _OllamaModel)
+            # Busy is temporary, so ask again next time; any other failure means that the server will never know.
             except ProviderBusy:
-                return WINDOW  # asked again next time
+                return WINDOW
             except ProviderError:
                 shown = _OllamaModel()
             self._window = _window_of(shown)
         return self._window
 
     def talk(self, request: TalkRequest, say: Say) -> TalkReply:
-        """Carry one round; it is tried again only while no word was said."""
-        # Nothing was said yet when a model turns out to know no tools: the request is refused before it is answered.
+        """Run one round; it is retried only while no text has arrived."""
+        # A model without tools rejects the request before it answers, so nothing has been said when it is sent again.
         sink, mute = TextSink(say), replace(request, tools=())
         return self._tools.attempt(lambda: self._stream(request, sink), lambda: self._stream(mute, sink))
 
@@ -70,7 +71,7 @@ class OllamaTalk(WithoutCompaction):
         return self._transport.stream(PATH, self._body(request), read, sink.may_retry)
 
     def _body(self, request: TalkRequest) -> Json:
-        # The same context in every round as long as it suffices: one that changes loads the model anew.
+        # The same context size in every round as long as it suffices: a change reloads the model.
         needed = request.estimate() + request.max_tokens
         context = self.window if needed <= self.window else context_for(needed)
         body: Json = {
@@ -93,6 +94,7 @@ class OllamaTalk(WithoutCompaction):
                 uses.append(wire.read_tool_use(call.id, call.function.name, given))
             if line.done:
                 say(spoken.end())
+                # Ollama omits the count of a prompt that it had cached: the estimate stands in.
                 given, taken = line.prompt_eval_count or request.estimate(), line.eval_count or estimate(spoken.text)
                 return wire.reply_of(self.name, spoken.text, uses, line.stop, TokenUsage(given, taken))
         raise self._transport.endpoint.unreachable("its stream broke off")
@@ -102,7 +104,8 @@ class OllamaTalk(WithoutCompaction):
             line = _OllamaLine.model_validate(event)
         except ValidationError as error:
             what = shortened(str(event), 80)
-            raise MalformedReply(f"{self._transport.endpoint.who} sent a line of another shape ({what})") from error
+            raise MalformedReply(f"{self._transport.endpoint.who} sent an unexpected line ({what})") from error
+        # Once a stream has begun, Ollama can report an error only as a line; 500 makes it a failure to retry.
         if line.error:
             raise self._transport.endpoint.fault(500, line.error)
         return line

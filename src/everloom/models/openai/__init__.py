@@ -1,4 +1,4 @@
-"""OpenAI's wire, as spoken by OpenAI and by every compatible server: questions, conversations, embeddings.
+"""OpenAI's API, as offered by OpenAI and by compatible servers: questions, conversations, embeddings.
 
-Knows paths and bodies; errors and retries are the transport's, vectors and shapes are checked elsewhere.
+Owns paths and bodies. Refuses to know retries (the transport's), and to check vectors and values.
 """

@@ -22,7 +22,7 @@ class _CachedTokens(BaseModel):
 
 
 class OpenAITokens(BaseModel):
-    """How OpenAI counts tokens: those read from the cache are part of the prompt."""
+    """Token counts as OpenAI reports them: those read from the cache are part of the prompt."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -30,13 +30,13 @@ class OpenAITokens(BaseModel):
 
     @property
     def usage(self) -> TokenUsage:
-        """Count as we do."""
+        """The counts in our form, with cached tokens apart."""
         cached = (self.prompt_tokens_details and self.prompt_tokens_details.cached_tokens) or 0
         return TokenUsage(max(0, self.prompt_tokens - cached), self.completion_tokens, cached_read=cached)
 
 
 class CompletionWords(BaseModel):
-    """What a model said, or why it declined."""
+    """The text of a model, or the reason why it declined."""
 
     content: str | None = None
     refusal: str | None = None
@@ -53,17 +53,18 @@ class _Completion(BaseModel):
 
 
 def length_limit(endpoint: Endpoint) -> str:
-    """Name the field that limits a reply: OpenAI's newer models refuse the old name, others mostly know only that."""
+    """Choose the field that limits the length of a reply."""
+    # OpenAI's newer models reject the old name, and most compatible servers know only that one.
     return "max_completion_tokens" if endpoint.needs_key else "max_tokens"
 
 
 def refused(name: str, reason: str) -> ProviderRefused:
-    """Name a model that declined."""
+    """Make the error for a model that declined."""
     return ProviderRefused(f"{name} declined to answer: {shortened(reason or 'content filter')}")
 
 
 class OpenAIAsk:
-    """A model that is asked over chat completions; a server that knows no strict mode is asked in words instead."""
+    """A model that answers through chat completions; a server without strict mode gets the schema in words only."""
 
     def __init__(self, transport: Transport, model: str) -> None:
         self.name = f"openai:{model}"
@@ -72,7 +73,7 @@ class OpenAIAsk:
         self._strict_mode = OptionalFeature("response_format|json_schema")
 
     def send(self, request: AskRequest, schema: Schema | None) -> AskReply:
-        """Carry one request to the server."""
+        """Send one request to the server."""
         body = {
             "model": self._model,
             "messages": request.chat_messages(schema),

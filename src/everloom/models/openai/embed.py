@@ -1,4 +1,4 @@
-"""Embeddings over OpenAI's wire."""
+"""Embeddings through OpenAI's API."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ class _OpenAIRows(BaseModel):
 
 
 def openai_embedder(model: str, transport: Transport) -> RemoteEmbedder:
-    """Make an embedder; "model@512" asks for a dimension.
+    """Make an embedder; "model@512" requests a dimension.
 
-    The dimension is part of the embedder's name, as vectors of two dimensions cannot be compared. It is sent only when
-    it is configured, as many servers refuse the field.
+    The dimension is part of the embedder's name, because vectors of different dimensions cannot be compared. It is sent
+    only when it is configured, because many servers reject the field.
     """
     bare, _, asked = model.rpartition("@")
     dimensions = int(asked) if bare and asked.isdecimal() else None
+    # Base64 is a fraction of the size of decimal numbers, and faster to read. Servers that do not know it send numbers.
     body: dict[str, object] = {"model": bare if dimensions else model, "encoding_format": "base64"}
     if dimensions:
         body["dimensions"] = dimensions
@@ -37,7 +38,7 @@ def openai_embedder(model: str, transport: Transport) -> RemoteEmbedder:
     def fetch(texts: list[str]) -> list[list[float]]:
         rows = transport.post("/embeddings", {**body, "input": texts}, _OpenAIRows).data
         if sorted(row.index for row in rows) != list(range(len(texts))):
-            raise MalformedReply(f"{transport.endpoint.who} answered for other texts than those asked")
+            raise MalformedReply(f"{transport.endpoint.who} did not send one vector for each text")
         return [_numbers(row.embedding, transport) for row in sorted(rows, key=lambda row: row.index)]
 
     return RemoteEmbedder(f"openai:{model}", fetch, dim=dimensions)

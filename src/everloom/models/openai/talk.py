@@ -1,4 +1,4 @@
-"""Conversing over OpenAI's chat completions: streamed, with tools. These servers do not compact."""
+"""Conversations through OpenAI's chat completions: streamed, with tools. These servers do not compact."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _CompletionChunk(BaseModel):
 
 
 class OpenAITalk(WithoutCompaction):
-    """A model that converses over chat completions."""
+    """A conversational model behind chat completions."""
 
     def __init__(self, transport: Transport, model: str) -> None:
         self.name = f"openai:{model}"
@@ -65,11 +65,12 @@ class OpenAITalk(WithoutCompaction):
 
     @property
     def window(self) -> int:
-        """Say how many tokens its context holds, by its name."""
+        """The size of its context window in tokens, by its name."""
         return openai_window(self._model)
 
     def talk(self, request: TalkRequest, say: Say) -> TalkReply:
-        """Carry one round; it is tried again only while no word was said."""
+        """Run one round; it is retried only while no text has arrived."""
+        # A stream reports its usage only on request, and some compatible servers reject the option.
         sink, body = TextSink(say), self._body(request)
         counted = {**body, "stream_options": {"include_usage": True}}
         return self._counts.attempt(
@@ -79,7 +80,7 @@ class OpenAITalk(WithoutCompaction):
     def _body(self, request: TalkRequest) -> Json:
         messages = wire.chat_messages(request, _call)
         for message in messages:
-            message.pop("tool_name", None)  # Ollama's; strict servers refuse what they do not know
+            message.pop("tool_name", None)  # for Ollama only; strict servers reject unknown fields
         tools: Json = {"tools": [wire.chat_function(tool) for tool in request.tools]} if request.tools else {}
         if tools and not request.may_use:
             tools["tool_choice"] = "none"
@@ -96,7 +97,7 @@ class OpenAITalk(WithoutCompaction):
 
 @dataclass(slots=True)
 class _PartialUse:
-    """A wish to use a tool while its pieces arrive."""
+    """A tool call while its pieces arrive."""
 
     id: str
     name: str = ""
@@ -104,7 +105,7 @@ class _PartialUse:
 
 
 class _ChunkReader:
-    """One reply while it arrives."""
+    """Assembles one streamed reply."""
 
     def __init__(self, name: str, endpoint: Endpoint, say: Say) -> None:
         self._name = name
@@ -118,13 +119,13 @@ class _ChunkReader:
         self._tokens: OpenAITokens | None = None
 
     def read(self, events: Iterator[Json], request: TalkRequest) -> TalkReply:
-        """Put a reply together; without a reason to stop its stream broke off."""
+        """Assemble a reply; a stream without a finish reason broke off."""
         for event in events:
             try:
                 self._take(_CompletionChunk.model_validate(event))
             except ValidationError as error:
                 what = shortened(str(event), 80)
-                raise MalformedReply(f"{self._endpoint.who} sent an event of another shape ({what})") from error
+                raise MalformedReply(f"{self._endpoint.who} sent an unexpected event ({what})") from error
         if self._stop is None:
             raise self._endpoint.unreachable("its stream broke off")
         if self._refusal or self._stop == "content_filter":
@@ -138,6 +139,7 @@ class _ChunkReader:
         if chunk.error:
             raise self._fault(chunk.error)
         self._tokens = chunk.usage or self._tokens
+        # The last chunk of a counted stream has usage and no choice.
         for choice in chunk.choices[:1]:
             self._stop = choice.finish_reason or self._stop
             self._refusal += choice.delta.refusal or ""
@@ -146,8 +148,8 @@ class _ChunkReader:
                 self._extend(call)
 
     def _extend(self, call: _CallDelta) -> None:
-        # Without an index, a call with an id begins the next use and one without continues the last. Some servers
-        # number every call 0 and tell them apart by their ids alone.
+        # Without an index, a piece with an id begins the next call and one without continues the last. Some servers
+        # number every call 0 and distinguish them by their ids alone.
         index = call.index if call.index is not None else max(len(self._uses) - (not call.id), 0)
         use = self._by_index.get(index)
         if use is None or (call.id and use.id and call.id != use.id):
@@ -166,7 +168,8 @@ class _ChunkReader:
         if self._tokens and self._tokens.prompt_tokens:
             return self._tokens.usage
         said = self._spoken.text + "".join(use.arguments for use in self._uses)
-        return TokenUsage(request.estimate(), estimate(said))  # a server that does not count
+        # The server does not count: estimates keep budgets and the size of the conversation roughly right.
+        return TokenUsage(request.estimate(), estimate(said))
 
 
 def _call(use: ToolUse) -> Json:

@@ -1,4 +1,4 @@
-"""An offline language model that says what a file of rules says, for tests, demos and dry runs.
+"""An offline language model that replies by the rules in a file, for tests, demos and dry runs.
 
-A provider like any other: it is asked, checked and booked the same way. Knows no network.
+A provider like any other: it is asked, checked and metered in the same way. Refuses to know the network.
 """

@@ -1,4 +1,4 @@
-"""Questions to a script: the first rule that matches replies."""
+"""Questions to a script: the first matching rule gives the reply."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _ECHO = "echo"
 
 
 class _ScriptedUse(BaseModel):
-    """A tool that a rule uses in conversation."""
+    """A tool that a rule calls in conversation."""
 
     name: str
     input: dict[str, Any] = Field(default_factory=dict)
 
 
 class ScriptRule(BaseModel):
-    """What to say when the question matches, and in conversation, which tools to use."""
+    """The reply to a question that matches and, in conversation, the tools to call."""
 
     match: re.Pattern[str]
     reply: str | dict[str, Any] | list[Any] = ""
@@ -34,19 +34,19 @@ class ScriptRule(BaseModel):
 
     @property
     def text(self) -> str:
-        """Write the reply as a model would."""
+        """The reply as text, as a model would write it."""
         return self.reply if isinstance(self.reply, str) else json.dumps(self.reply, ensure_ascii=False)
 
 
 class ScriptedAsk:
-    """The first rule whose pattern is found in the question replies; without one, the last message is echoed."""
+    """Replies by the first rule whose pattern is found in the question; without one, echoes the last message."""
 
     def __init__(self, script: str) -> None:
         self.name = f"scripted:{script}"
         self._rules = read_script(script)
 
     def send(self, request: AskRequest, schema: Schema | None) -> AskReply:  # noqa: ARG002 - a script says what it says
-        """Say what the script says."""
+        """Reply by the script."""
         question = "\n".join([request.system, *(message.text for message in request.messages)])
         said = next((rule.text for rule in self._rules if rule.match.search(question)), None)
         text = said if said is not None else (request.messages[-1].text if request.messages else "")

@@ -1,4 +1,4 @@
-"""Conversing with a script: the first rule that matches speaks, and may use tools."""
+"""Conversations with a script: the first matching rule gives the reply, and may call tools."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from everloom.models.usage import TokenUsage
 
 
 class ScriptedTalk(WithoutCompaction):
-    """The first rule whose pattern is found in the newest turn speaks; without one, that turn is echoed.
+    """Replies by the first rule whose pattern is found in the newest turn; without one, echoes that turn.
 
-    What a tool answered is a turn too, but only rules that use no tool speak about it: a script cannot go in circles.
+    A tool's result is a turn, too, but only rules without tools reply to it, so that a script cannot loop.
     """
 
     window = 128_000
@@ -24,7 +24,7 @@ class ScriptedTalk(WithoutCompaction):
         self._rules = read_script(script)
 
     def talk(self, request: TalkRequest, say: Say) -> TalkReply:
-        """Say what the script says, word by word."""
+        """Reply by the script, word by word."""
         newest = request.turns[-1] if request.turns else Turn("user", ())
         results = [block.text for block in newest.blocks if isinstance(block, ToolResult)]
         heard = newest.text or "\n".join(results)
@@ -40,6 +40,6 @@ class ScriptedTalk(WithoutCompaction):
 
 
 def _uses(rule: ScriptRule, request: TalkRequest) -> tuple[ToolUse, ...]:
-    # Named by their place, so that two in one conversation differ and a script says the same each time.
+    # Ids follow from the position, so that two in one conversation differ and a script always replies the same.
     place = len(request.turns)
     return tuple(ToolUse(f"use_{place}_{at}", use.name, use.input) for at, use in enumerate(rule.uses))

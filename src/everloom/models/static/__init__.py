@@ -1,1 +1,1 @@
-"""The built-in embedder, which needs no network: word vectors that come with the package `wordllama`."""
+"""The built-in offline embedder: word vectors from the package `wordllama`."""

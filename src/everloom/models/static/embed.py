@@ -1,7 +1,7 @@
-"""The built-in offline embedder: the mean of the token vectors that the wordllama wheel carries.
+"""The built-in offline embedder: the mean of token vectors from the wordllama wheel.
 
-Reads the wheel's files and never imports the library, which is slow, configures logging and reaches for the
-network. Encodes texts one at a time: the tokenizer's batch call starts threads and complains after a fork.
+Reads the wheel's files and never imports the library, which is slow, configures logging and accesses the network.
+Encodes texts one at a time: the tokenizer's batch call starts threads and warns after a fork.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAME = "static:wordllama-256"
 DIM = 256
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
-_SLAB = 4096  # tokens summed at once: bounds the memory that one long text takes to 4 MB
+_SLAB = 4096  # tokens summed at once: bounds the memory for one long text to 4 MB
 
 
 class _Loaded(NamedTuple):
@@ -37,9 +37,9 @@ class _Loaded(NamedTuple):
 class StaticEmbedder:
     """Word vectors on disk: no network, no runtime beyond numpy, about 0.1 ms a query."""
 
-    # Measured on LoCoMo: a question is at least 0.30 from 80 % of the turns that answer it and 38 % of random ones, the
-    # best balance; scenes of one session and of two are too alike for a cluster threshold. "… on Friday" and
-    # "… on Monday" are 0.93 alike, a rephrased sentence 0.96 and more.
+    # Measured on LoCoMo: a question has a cosine of at least 0.30 with 80 % of the turns that answer it and with 38 %
+    # of random ones, which is the best balance. Scenes of one session and of two are too similar for a good cluster
+    # threshold. "… on Friday" and "… on Monday" have 0.93, a rephrased sentence has 0.96 and more.
     traits = Traits(NAME, DIM, is_fast=True, near=0.96, recall_threshold=0.30)
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -64,7 +64,8 @@ class StaticEmbedder:
 
 
 def _add_tokens(row: Rows, text: str, loaded: _Loaded) -> None:
-    # No tokenizer takes lone surrogates: they become question marks.
+    # No tokenizer accepts lone surrogates: they become question marks. The sum is as good as the mean, because `unit`
+    # divides by its length.
     ids = loaded.tokenizer.encode(text.encode("utf-8", "replace").decode(), add_special_tokens=False).ids
     for start in range(0, len(ids), _SLAB):
         row += loaded.weights[ids[start : start + _SLAB]].astype(np.float32).sum(axis=0)
