@@ -1,4 +1,4 @@
--- What a driver of consolidation reads: only what is new to a subject, a pair or a session.
+-- What the driver of consolidation reads: only what is new for a subject, a pair or a session.
 
 -- name: subject_fresh
 -- List the observations about a subject that its understanding has not seen.
@@ -21,7 +21,7 @@ ORDER BY id;
 SELECT id FROM observation WHERE workspace_id = :workspace AND session_id = :session AND id > :after ORDER BY id;
 
 -- name: session_waiting_count
--- Count the sessions that wait for a note.
+-- Count the sessions that need a note.
 SELECT COUNT(*) AS count FROM session_state AS x WHERE x.workspace_id = :workspace AND x.observed_through > x.settled_through;
 
 -- name: written_since

@@ -1,4 +1,4 @@
--- Statements of episodic memory. What ages, fades and comes back does so in one statement for all scenes of a workspace.
+-- Statements of episodic memory. Scenes age, fade and come back in one statement for the whole workspace.
 -- A scene is pinned in access; a lifespan is compared with whole numbers, so that both engines agree to the patrol.
 
 -- name: being_get
@@ -6,7 +6,7 @@
 SELECT business_id, private_id, think_md, think_at FROM being WHERE workspace_id = :workspace;
 
 -- name: being_add
--- Bring a Being to life, with a root for business and one for private scenes.
+-- Create a Being, with a root for business scenes and one for private scenes.
 INSERT INTO being (workspace_id, business_id, private_id, think_md) VALUES (:workspace, :business, :private, '');
 
 -- name: being_think
@@ -14,12 +14,12 @@ INSERT INTO being (workspace_id, business_id, private_id, think_md) VALUES (:wor
 UPDATE being SET think_md = :text, think_at = :at WHERE workspace_id = :workspace;
 
 -- name: patrol_add
--- Begin a patrol, with the next number.
+-- Start a patrol with the next number.
 INSERT INTO patrol (workspace_id, id, number, reason, began_at)
 VALUES (:workspace, :id, (SELECT COALESCE(MAX(number), 0) + 1 FROM patrol WHERE workspace_id = :workspace), :reason, :at);
 
 -- name: patrol_open
--- Find the patrol that is under way.
+-- Find the patrol in progress.
 SELECT id, number, reason, began_at, ended_at FROM patrol WHERE workspace_id = :workspace AND ended_at IS NULL;
 
 -- name: patrol_recent
@@ -31,12 +31,12 @@ SELECT id, number, reason, began_at, ended_at FROM patrol WHERE workspace_id = :
 UPDATE patrol SET ended_at = :at WHERE workspace_id = :workspace AND id = :id AND ended_at IS NULL;
 
 -- name: step_add
--- Note that a step of a patrol is done, and what it did.
+-- Record that a step of a patrol is done, and what it did.
 INSERT INTO patrol_step (workspace_id, patrol_id, step, position, at, milliseconds, report)
 VALUES (:workspace, :patrol, :step, :position, :at, :milliseconds, :report);
 
 -- name: step_of
--- List the steps of patrols in their order.
+-- List the steps of patrols in order.
 SELECT patrol_id, step, at, milliseconds, report FROM patrol_step
 WHERE workspace_id = :workspace AND patrol_id IN (:*ids) ORDER BY patrol_id, position;
 
@@ -46,7 +46,7 @@ INSERT INTO cluster (workspace_id, id, parent_id, is_root, name, digest, vector_
 VALUES (:workspace, :id, :parent, :is_root, :name, :digest, 0);
 
 -- name: cluster_counts
--- List the clusters with how many scenes live and die in each.
+-- List the clusters with the number of living and dying scenes in each.
 SELECT c.id, c.parent_id, c.is_root, c.name, c.digest, COUNT(l.scene_id) AS nodes,
     COUNT(CASE WHEN l.status = 'active' THEN 1 END) AS active, COUNT(CASE WHEN l.status = 'dying' THEN 1 END) AS dying
 FROM cluster AS c LEFT JOIN scene_life AS l ON l.workspace_id = c.workspace_id AND l.cluster_id = c.id
@@ -62,7 +62,7 @@ ORDER BY id;
 SELECT id FROM cluster WHERE workspace_id = :workspace AND vector_model <> :model;
 
 -- name: cluster_vector
--- Keep the centre of a cluster.
+-- Store the centre of a cluster.
 UPDATE cluster SET vector = :vector, vector_model = :model WHERE workspace_id = :workspace AND id = :id;
 
 -- name: cluster_drop
@@ -83,19 +83,19 @@ UPDATE scene SET action = :action, feeling = :feeling, themes = :themes, body = 
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: scene_feel
--- Give a scene the feelings that it was told without.
+-- Add feelings to a scene that was told without any.
 UPDATE scene SET valence = :valence, arousal = :arousal, dominance = :dominance, safety = :safety, novelty = :novelty,
     trust = :trust
 WHERE workspace_id = :workspace AND id = :id AND valence IS NULL;
 
 -- name: life_add
--- Begin the life of a scene.
+-- Add the lifecycle of a scene.
 INSERT INTO scene_life (workspace_id, scene_id, cluster_id, status, importance, lifespan, session_count, reactivation_count,
     last_activated, fresh)
 VALUES (:workspace, :id, :cluster, 'active', :importance, :lifespan, 0, 0, :at, :fresh);
 
 -- name: node_of
--- Read scenes with their lives.
+-- Read scenes with their lifecycles.
 SELECT s.id, s.action, s.feeling, s.themes, s.body, s.valence, s.arousal, s.dominance, s.safety, s.novelty, s.trust,
     s.patrol_id, s.created_at, l.cluster_id, l.status, l.importance, l.session_count, l.reactivation_count,
     l.last_activated, l.fresh, l.death, l.absorbed_into, l.dying_since, COALESCE(a.pinned, 0) AS pinned
@@ -110,12 +110,12 @@ ORDER BY l.importance DESC, l.last_activated DESC, l.scene_id DESC LIMIT :limit;
 
 -- name: living_in
 -- List the living scenes of clusters.
--- In no order: for the sake of one, SQLite would read all scenes by their key.
+-- Unordered: to sort them, SQLite would read all scenes by their key.
 SELECT scene_id AS id, cluster_id, status, fresh, importance FROM scene_life
 WHERE workspace_id = :workspace AND cluster_id IN (:*ids) AND status <> 'dead';
 
 -- name: status_of
--- Read how scenes are and where they live.
+-- Read the state and the cluster of scenes.
 SELECT scene_id AS id, cluster_id, status FROM scene_life WHERE workspace_id = :workspace AND scene_id IN (:*ids);
 
 -- name: recent
@@ -130,57 +130,57 @@ UPDATE scene_life SET reactivation_count = reactivation_count + CASE WHEN status
 WHERE workspace_id = :workspace AND scene_id IN (:*ids);
 
 -- name: age
--- Let all living scenes that are not pinned grow older by one patrol.
+-- Age all living scenes that are not pinned by one patrol.
 UPDATE scene_life SET session_count = session_count + 1
 WHERE workspace_id = :workspace AND status = 'active'
     AND scene_id NOT IN (SELECT item_id FROM access WHERE workspace_id = :workspace AND pinned = 1);
 
 -- name: flag_dying
--- Let scenes that have outlived their time begin to die.
+-- Mark scenes whose lifespan has run out as dying.
 UPDATE scene_life SET status = 'dying', dying_since = :number
 WHERE workspace_id = :workspace AND status = 'active' AND session_count - reactivation_count >= lifespan
     AND scene_id NOT IN (SELECT item_id FROM access WHERE workspace_id = :workspace AND pinned = 1)
 RETURNING cluster_id;
 
 -- name: fade
--- Let scenes die that have been dying long enough.
+-- Mark scenes that have been dying long enough as dead.
 UPDATE scene_life SET status = 'dead', death = 'faded', dying_since = NULL
 WHERE workspace_id = :workspace AND status = 'dying' AND dying_since <= :number
     AND scene_id NOT IN (SELECT item_id FROM access WHERE workspace_id = :workspace AND pinned = 1);
 
 -- name: make_dead
--- Let the dying scenes die that a model named.
+-- Mark the dying scenes that a model chose as dead.
 UPDATE scene_life SET status = 'dead', death = 'faded', dying_since = NULL
 WHERE workspace_id = :workspace AND status = 'dying' AND scene_id IN (:*ids);
 
 -- name: unfresh_all
--- Let all fresh scenes be fresh no longer.
+-- End the freshness of all scenes.
 UPDATE scene_life SET fresh = 0 WHERE workspace_id = :workspace AND fresh = 1;
 
 -- name: unfresh
--- Let some scenes be fresh no longer.
+-- End the freshness of some scenes.
 UPDATE scene_life SET fresh = 0 WHERE workspace_id = :workspace AND fresh = 1 AND scene_id IN (:*ids);
 
 -- name: revive
--- Bring faded scenes back that were recalled often enough.
+-- Revive faded scenes that were recalled often enough.
 UPDATE scene_life SET status = 'active', death = NULL, reactivation_count = reactivation_count + 2
 WHERE workspace_id = :workspace AND status = 'dead' AND death = 'faded'
     AND session_count - reactivation_count < lifespan
 RETURNING cluster_id;
 
 -- name: absorb
--- Let a scene end in the one that took it in.
+-- Mark a scene as merged into another.
 UPDATE scene_life SET status = 'dead', death = 'absorbed', absorbed_into = :into, dying_since = NULL, fresh = 0
 WHERE workspace_id = :workspace AND scene_id = :id;
 
 -- name: survive
--- Let a scene live on that took others in.
+-- Update the lifecycle of a scene into which others were merged.
 UPDATE scene_life SET status = 'active', death = NULL, dying_since = NULL, fresh = 0, importance = :importance,
     lifespan = :lifespan
 WHERE workspace_id = :workspace AND scene_id = :id;
 
 -- name: awaken
--- Bring one dying or faded scene back to life.
+-- Revive one dying or faded scene.
 UPDATE scene_life SET status = 'active', death = NULL, dying_since = NULL
 WHERE workspace_id = :workspace AND scene_id = :id AND (status = 'dying' OR death = 'faded');
 
@@ -193,7 +193,7 @@ UPDATE scene_life SET cluster_id = :cluster WHERE workspace_id = :workspace AND 
 UPDATE scene_life SET cluster_id = :into WHERE workspace_id = :workspace AND cluster_id = :cluster;
 
 -- name: restless
--- The clusters in which something is fresh or dying.
+-- List the clusters with fresh or dying scenes.
 SELECT DISTINCT cluster_id AS id FROM scene_life
 WHERE workspace_id = :workspace AND (status = 'dying' OR (fresh = 1 AND status <> 'dead')) ORDER BY cluster_id;
 
@@ -204,7 +204,7 @@ WHERE l.workspace_id = :workspace AND l.fresh = 1 AND l.status <> 'dead' AND s.v
 ORDER BY l.scene_id LIMIT :limit;
 
 -- name: unembedded
--- The living scenes whose vectors the model has not made; a text that it refused is not offered again.
+-- List living scenes that the model has not embedded, except those that it refused.
 SELECT d.item_id AS id, d.text, l.cluster_id, l.status FROM document AS d
 JOIN scene_life AS l ON l.workspace_id = d.workspace_id AND l.scene_id = d.item_id
 WHERE d.workspace_id = :workspace AND (d.embedded_by < :model OR d.embedded_by > :model) AND d.embedded_by <> -:model
@@ -214,7 +214,7 @@ WHERE d.workspace_id = :workspace AND (d.embedded_by < :model OR d.embedded_by >
 ORDER BY d.item_id DESC LIMIT :limit;
 
 -- name: felt_nearest
--- Rank living scenes by how near their feelings are.
+-- Rank living scenes by the similarity of their feelings.
 SELECT s.id, (s.valence - :valence) * (s.valence - :valence) + (s.arousal - :arousal) * (s.arousal - :arousal)
     + (s.dominance - :dominance) * (s.dominance - :dominance) + (s.safety - :safety) * (s.safety - :safety)
     + (s.novelty - :novelty) * (s.novelty - :novelty) + (s.trust - :trust) * (s.trust - :trust) AS distance
@@ -223,16 +223,16 @@ WHERE s.workspace_id = :workspace AND s.valence IS NOT NULL AND l.status <> 'dea
 ORDER BY distance, s.id DESC LIMIT :limit;
 
 -- name: holding
--- Find scenes whose text holds some letters.
+-- Find scenes whose text contains a string.
 SELECT id, haystack FROM scene WHERE workspace_id = :workspace AND haystack LIKE :pattern ESCAPE '!'
 ORDER BY id DESC LIMIT :limit;
 
 -- name: census
--- Count scenes by how they are.
+-- Count scenes by state.
 SELECT l.status, l.death, COUNT(*) AS count FROM scene_life AS l WHERE l.workspace_id = :workspace GROUP BY l.status, l.death;
 
 -- name: note_add
--- Keep a note for the next patrol.
+-- Store a note for the next patrol.
 INSERT INTO note (workspace_id, id, kind, content, problem, session_id, created_at, updated_at)
 VALUES (:workspace, :id, :kind, :content, :problem, :session, :at, :at);
 
@@ -242,40 +242,40 @@ SELECT id, kind, content, problem, created_at, updated_at, patrol_id, scene_id F
 WHERE workspace_id = :workspace AND id IN (:*ids) ORDER BY id;
 
 -- name: note_open
--- List notes that no patrol has taken.
+-- List notes that no patrol has used.
 SELECT id, kind, content, problem, created_at, updated_at, patrol_id, scene_id FROM note
 WHERE workspace_id = :workspace AND patrol_id IS NULL ORDER BY id LIMIT :limit;
 
 -- name: note_waiting
--- List scene notes that a patrol can take, oldest first.
+-- List scene notes that a patrol can use, oldest first.
 SELECT id, content, session_id, created_at FROM note
 WHERE workspace_id = :workspace AND patrol_id IS NULL AND kind = 'scene' AND problem IS NULL AND id < :before
 ORDER BY id LIMIT :limit;
 
 -- name: note_pending
--- Count scene notes that a patrol can take.
+-- Count scene notes that a patrol can use.
 SELECT COUNT(*) AS count FROM note
 WHERE workspace_id = :workspace AND patrol_id IS NULL AND kind = 'scene' AND problem IS NULL;
 
 -- name: note_taken
--- Note which patrol took a note and which scene came of it.
+-- Record which patrol used a note and which scene it became.
 UPDATE note SET patrol_id = :patrol, scene_id = :scene WHERE workspace_id = :workspace AND id = :id;
 
 -- name: note_problem
--- Note why a note cannot become a scene.
+-- Record why a note cannot become a scene.
 UPDATE note SET problem = :problem WHERE workspace_id = :workspace AND id = :id;
 
 -- name: note_change
--- Rewrite a note that no patrol has taken.
+-- Rewrite a note that no patrol has used.
 UPDATE note SET kind = :kind, content = :content, problem = :problem, updated_at = :at
 WHERE workspace_id = :workspace AND id = :id AND patrol_id IS NULL;
 
 -- name: note_drop
--- Delete notes that no patrol has taken.
+-- Delete notes that no patrol has used.
 DELETE FROM note WHERE workspace_id = :workspace AND id IN (:*ids) AND patrol_id IS NULL;
 
 -- name: note_of_patrol
--- List the notes that a patrol took.
+-- List the notes that a patrol used.
 SELECT id, content, created_at, scene_id FROM note WHERE workspace_id = :workspace AND patrol_id = :patrol ORDER BY id;
 
 -- name: entry_add
@@ -289,7 +289,7 @@ SELECT id, target, entry_key, title, content, detail, created_at, updated_at FRO
 WHERE workspace_id = :workspace AND target = :target AND entry_key = :key;
 
 -- name: entry_all
--- List the entries of a collection, from a key on.
+-- List the entries of a collection, starting at a key.
 SELECT id, target, entry_key, title, content, detail, created_at, updated_at FROM entry
 WHERE workspace_id = :workspace AND target = :target AND entry_key >= :from_key ORDER BY entry_key, id;
 
@@ -307,20 +307,20 @@ DELETE FROM entry WHERE workspace_id = :workspace AND id = :id;
 SELECT content, changed_at FROM session_snapshot WHERE workspace_id = :workspace AND session_label = :label;
 
 -- name: snapshot_put
--- Keep what a session leaves for its next turn.
+-- Store what a session leaves for its next turn.
 INSERT INTO session_snapshot (workspace_id, session_label, content, changed_at)
 VALUES (:workspace, :label, :content, :at)
 ON CONFLICT (workspace_id, session_label) DO UPDATE SET content = excluded.content, changed_at = excluded.changed_at;
 
 -- name: history
--- List what happened in a span of time, newest first.
+-- List what happened in a period, newest first.
 SELECT item_id AS id, kind, text, happened_at FROM document
 WHERE workspace_id = :workspace AND kind IN (:*kinds) AND happened_at BETWEEN :happened_from AND :happened_until
     AND retired_at IS NULL
 ORDER BY happened_at DESC, item_id DESC LIMIT :limit;
 
 -- name: sample
--- Texts of a workspace in the order in which they came, for calibration.
+-- List the texts of a workspace in the order in which they were added, for calibration.
 SELECT item_id AS id, text FROM document WHERE workspace_id = :workspace AND retired_at IS NULL AND kind <> 'note'
 ORDER BY item_id DESC LIMIT :limit;
 
@@ -329,7 +329,7 @@ ORDER BY item_id DESC LIMIT :limit;
 SELECT model, recall, cluster, detail, at FROM calibration WHERE model = :model;
 
 -- name: calibration_put (global)
--- Keep the thresholds that were measured for an embedding model.
+-- Store the thresholds that were measured for an embedding model.
 INSERT INTO calibration (model, recall, cluster, detail, at) VALUES (:model, :recall, :cluster, :detail, :at)
 ON CONFLICT (model) DO UPDATE SET recall = excluded.recall, cluster = excluded.cluster, detail = excluded.detail,
     at = excluded.at;

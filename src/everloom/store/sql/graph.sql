@@ -6,7 +6,7 @@ INSERT INTO graph (workspace_id, id, name, name_key, directory, reflections)
 VALUES (:workspace, :id, :name, :name_key, :directory, 0);
 
 -- name: graph_by_key
--- Find a graph by its name, however it is written.
+-- Find a graph by its name, in any spelling.
 SELECT id, name, directory, reflections, reflected_at, decayed_at, cored_at, mirrored_at FROM graph
 WHERE workspace_id = :workspace AND name_key = :name_key;
 
@@ -21,23 +21,23 @@ SELECT id, name, directory, reflections, reflected_at, decayed_at, cored_at, mir
 WHERE workspace_id = :workspace ORDER BY id;
 
 -- name: graph_move
--- Note that a graph's directory was moved.
+-- Record that a graph's directory was moved.
 UPDATE graph SET directory = :directory WHERE workspace_id = :workspace AND id = :id;
 
 -- name: graph_reflected
--- Note that a graph was reflected upon.
+-- Record a reflection on a graph.
 UPDATE graph SET reflections = reflections + 1, reflected_at = :at WHERE workspace_id = :workspace AND id = :id;
 
 -- name: graph_decayed
--- Note when a graph last decayed.
+-- Record when a graph last decayed.
 UPDATE graph SET decayed_at = :at WHERE workspace_id = :workspace AND id = :id;
 
 -- name: graph_cored
--- Note when the core page was last written.
+-- Record when the core page was last written.
 UPDATE graph SET cored_at = :at WHERE workspace_id = :workspace AND id = :id;
 
 -- name: graph_mirrored
--- Note when the reflection page was last written.
+-- Record when the reflection page was last written.
 UPDATE graph SET mirrored_at = :at WHERE workspace_id = :workspace AND id = :id;
 
 -- name: memory_add
@@ -48,22 +48,22 @@ VALUES (:workspace, :id, :graph, :uuid, :type, :title, :tags, :importance, :conf
     :in_vault, 0, NULL);
 
 -- name: memory_change
--- Index a memory's file anew; one that was gone is back.
+-- Index a memory's file again, even if it had been missing.
 UPDATE memory SET type = :type, title = :title, tags = :tags, importance = :importance, confidence = :confidence,
     created = :created, updated = :updated, path = :path, in_vault = :in_vault, gone_at = NULL
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: memory_gone
--- Note that the files of memories are gone; the ids stay theirs.
+-- Record that the files of memories are gone; their ids are not reused.
 UPDATE memory SET title = '', tags = '[]', archived = 0, gone_at = :at
 WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: memory_archive
--- Archive memories, or bring them back.
+-- Archive memories, or restore them.
 UPDATE memory SET archived = :archived WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: memory_by_uuid
--- Find memories by the ids in their files with their use, also those that are gone.
+-- Find memories by the ids in their files, with their use, including those that are gone.
 SELECT m.id, m.uuid, m.type, m.title, m.tags, m.importance, m.confidence, m.created, m.updated, m.path, m.in_vault,
     m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.pinned
 FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
@@ -99,7 +99,7 @@ WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL;
 SELECT COUNT(*) AS count FROM memory WHERE workspace_id = :workspace AND graph_id = :graph AND gone_at IS NULL;
 
 -- name: access_restore
--- Take over how often an imported memory was used elsewhere, unless more is known here.
+-- Adopt the use counts of an imported memory, unless those here are higher.
 INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
 VALUES (:workspace, :item, :count, :at, 0, 0, 0)
 ON CONFLICT (workspace_id, item_id) DO UPDATE SET
@@ -112,7 +112,7 @@ INSERT INTO relation (workspace_id, memory_id, position, target, type, direction
 VALUES (:workspace, :memory, :position, :target, :type, :direction, :strength, :context, :edge_id);
 
 -- name: relation_drop
--- Take the relations of memories out of the index.
+-- Remove the relations of memories from the index.
 DELETE FROM relation WHERE workspace_id = :workspace AND memory_id IN (:*ids);
 
 -- name: relation_of
@@ -140,13 +140,13 @@ VALUES (:workspace, :id, :graph, :uuid, :type, :from_id, :from_title, :to_id, :t
     :updated, :path);
 
 -- name: edge_change
--- Index an edge's file anew.
+-- Index an edge's file again.
 UPDATE edge SET type = :type, from_uuid = :from_id, from_title = :from_title, to_uuid = :to_id, to_title = :to_title,
     strength = :strength, description = :description, created = :created, updated = :updated, path = :path
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: edge_drop
--- Take edges out of the index.
+-- Remove edges from the index.
 DELETE FROM edge WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: edge_by_uuid
@@ -160,7 +160,7 @@ SELECT uuid FROM edge WHERE workspace_id = :workspace AND graph_id = :graph AND 
 ORDER BY uuid LIMIT 3;
 
 -- name: edge_of
--- List the edges of a memory, both ways.
+-- List the edges of a memory, in both directions.
 SELECT id, uuid, type, from_uuid, from_title, to_uuid, to_title, strength, description, created, updated, path
 FROM edge WHERE workspace_id = :workspace AND graph_id = :graph AND (from_uuid = :uuid OR to_uuid = :uuid) ORDER BY id;
 
@@ -174,12 +174,12 @@ FROM edge WHERE workspace_id = :workspace AND graph_id = :graph ORDER BY updated
 SELECT COUNT(*) AS count FROM edge WHERE workspace_id = :workspace AND graph_id = :graph;
 
 -- name: file_all
--- Read what is known of all files, to see which have changed.
+-- Read what is known about all files, to see which have changed.
 SELECT path, mtime_ns, size, hash, checked_at, item_id, problem, line FROM graph_file
 WHERE workspace_id = :workspace AND graph_id = :graph;
 
 -- name: file_of
--- Read what is known of some files.
+-- Read what is known about some files.
 SELECT path, mtime_ns, size, hash, checked_at, item_id, problem, line FROM graph_file
 WHERE workspace_id = :workspace AND graph_id = :graph AND path IN (:*paths);
 
@@ -189,7 +189,7 @@ SELECT path, line, problem FROM graph_file
 WHERE workspace_id = :workspace AND graph_id = :graph AND problem IS NOT NULL ORDER BY path;
 
 -- name: file_put
--- Note what a file held when it was indexed.
+-- Record the state of a file when it was indexed.
 INSERT INTO graph_file (workspace_id, graph_id, path, mtime_ns, size, hash, checked_at, item_id, problem, line)
 VALUES (:workspace, :graph, :path, :mtime_ns, :size, :hash, :checked_at, :item, :problem, :line)
 ON CONFLICT (workspace_id, graph_id, path) DO UPDATE SET mtime_ns = excluded.mtime_ns, size = excluded.size,
@@ -197,27 +197,27 @@ ON CONFLICT (workspace_id, graph_id, path) DO UPDATE SET mtime_ns = excluded.mti
     line = excluded.line;
 
 -- name: file_touch
--- Note that a file was looked at and holds the same as before.
+-- Record that a file was checked and has not changed.
 UPDATE graph_file SET mtime_ns = :mtime_ns, size = :size, checked_at = :checked_at
 WHERE workspace_id = :workspace AND graph_id = :graph AND path = :path;
 
 -- name: file_drop
--- Forget files that are gone.
+-- Delete the records of files that are gone.
 DELETE FROM graph_file WHERE workspace_id = :workspace AND graph_id = :graph AND path IN (:*paths);
 
 -- name: intent_add
--- Announce a change of several files, so that a crash in the middle can be made good.
+-- Record the intent to change several files, so that it can be completed after a crash.
 INSERT INTO graph_intent (workspace_id, graph_id, key, stage, plan, at)
 VALUES (:workspace, :graph, :key, 'files', :plan, :at);
 
 -- name: intent_all
--- List the changes that were announced and not completed.
+-- List the changes that were recorded but not completed.
 SELECT key, stage, plan, at FROM graph_intent WHERE workspace_id = :workspace AND graph_id = :graph ORDER BY at, key;
 
 -- name: intent_indexed
--- Note that the files of a change are written and indexed; what is left is the commit.
+-- Record that the files of a change are written and indexed; only the commit is left.
 UPDATE graph_intent SET stage = 'git' WHERE workspace_id = :workspace AND graph_id = :graph AND key = :key;
 
 -- name: intent_drop
--- Note that a change is complete.
+-- Record that a change is complete.
 DELETE FROM graph_intent WHERE workspace_id = :workspace AND graph_id = :graph AND key = :key;

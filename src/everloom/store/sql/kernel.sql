@@ -5,21 +5,21 @@
 UPDATE counter SET last = last + :count WHERE name = :counter RETURNING last;
 
 -- name: counter_advance (global)
--- See that a counter gives only numbers above one.
+-- Make sure that a counter continues above a given number.
 UPDATE counter SET last = MAX(last, :last) WHERE name = :counter;
 
 -- name: counter_read (global)
--- Read how far a counter has come.
+-- Read the last number of a counter.
 SELECT last FROM counter WHERE name = :counter;
 
 -- name: workspace_add (global)
--- Make a workspace, unless one of that name was made meanwhile.
+-- Create a workspace, unless one of that name already exists.
 INSERT INTO workspace (id, name, name_key, description, time_zone, created_at)
 VALUES (:id, :name, :name_key, :description, :time_zone, :at)
 ON CONFLICT (name_key) DO NOTHING;
 
 -- name: workspace_by_key (global)
--- Find a workspace by its name, however it is written.
+-- Find a workspace by its name, in any spelling.
 SELECT id, name, description, time_zone, created_at FROM workspace WHERE name_key = :name_key;
 
 -- name: workspace_all (global)
@@ -60,7 +60,7 @@ SELECT kind, COUNT(*) AS count FROM item WHERE workspace_id = :workspace GROUP B
 DELETE FROM item WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: session_by_label
--- Find the session that calls itself so.
+-- Find a session by its label.
 SELECT id, label, model_tier, started_at, seen_at FROM session WHERE workspace_id = :workspace AND label = :label;
 
 -- name: session_get
@@ -68,17 +68,17 @@ SELECT id, label, model_tier, started_at, seen_at FROM session WHERE workspace_i
 SELECT id, label, model_tier, started_at, seen_at FROM session WHERE workspace_id = :workspace AND id = :id;
 
 -- name: session_add
--- Begin a session.
+-- Add a session.
 INSERT INTO session (workspace_id, id, label, model_tier, started_at, seen_at)
 VALUES (:workspace, :id, :label, :model_tier, :at, :at);
 
 -- name: session_touch
--- Note that a session was active just now.
+-- Record that a session is active now.
 UPDATE session SET seen_at = :at, model_tier = COALESCE(:model_tier, model_tier)
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: session_recent
--- List the sessions that were active lately, newest first.
+-- List the recently active sessions, newest first.
 SELECT id, label, model_tier, started_at, seen_at FROM session
 WHERE workspace_id = :workspace AND seen_at >= :seen_from AND started_at >= :started_from AND started_at < :started_until
 ORDER BY seen_at DESC, id DESC LIMIT :limit;
@@ -98,20 +98,20 @@ WHERE workspace_id = :workspace AND id < :before ORDER BY id DESC LIMIT :limit;
 SELECT id, at, operation, session_id, detail FROM event WHERE workspace_id = :workspace AND id = :id;
 
 -- name: receipt_get
--- Find the answer that an idempotency key was given the first time.
+-- Find the answer that was first given under an idempotency key.
 SELECT operation, request_hash, answer FROM receipt WHERE workspace_id = :workspace AND idempotency_key = :key;
 
 -- name: receipt_add
--- Keep the answer of an operation under its idempotency key.
+-- Store the answer of an operation under its idempotency key.
 INSERT INTO receipt (workspace_id, idempotency_key, operation, request_hash, answer, at)
 VALUES (:workspace, :key, :operation, :request_hash, :answer, :at);
 
 -- name: receipt_expire
--- Forget receipts that nobody will ask for again.
+-- Delete expired receipts.
 DELETE FROM receipt WHERE workspace_id = :workspace AND at < :before;
 
 -- name: source_add
--- Note that an item rests on another.
+-- Record that an item rests on another.
 INSERT INTO source (workspace_id, item_id, source_id) VALUES (:workspace, :item, :source) ON CONFLICT DO NOTHING;
 
 -- name: source_of
@@ -119,44 +119,44 @@ INSERT INTO source (workspace_id, item_id, source_id) VALUES (:workspace, :item,
 SELECT item_id, source_id FROM source WHERE workspace_id = :workspace AND item_id IN (:*ids) ORDER BY source_id;
 
 -- name: source_drop
--- Remove deleted items from the provenance, on both ends.
+-- Delete the provenance of deleted items, in both directions.
 DELETE FROM source WHERE workspace_id = :workspace AND (item_id IN (:*ids) OR source_id IN (:*ids));
 
 -- name: access_count
--- Count that an item was looked at.
+-- Count one access to an item.
 INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
 VALUES (:workspace, :item, 1, :at, 0, 0, 0)
 ON CONFLICT (workspace_id, item_id) DO UPDATE SET count = access.count + 1, last_at = excluded.last_at;
 
 -- name: access_pin
--- Hold an item against fading, or let it go.
+-- Pin or unpin an item.
 INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
 VALUES (:workspace, :item, 0, :at, :pinned, 0, 0)
 ON CONFLICT (workspace_id, item_id) DO UPDATE SET pinned = excluded.pinned;
 
 -- name: access_verdict
--- Count that an item was useful or questionable.
+-- Count one verdict on an item.
 INSERT INTO access (workspace_id, item_id, count, last_at, pinned, useful, questionable)
 VALUES (:workspace, :item, 0, :at, 0, :useful, :questionable)
 ON CONFLICT (workspace_id, item_id) DO UPDATE
 SET useful = access.useful + excluded.useful, questionable = access.questionable + excluded.questionable;
 
 -- name: access_of
--- Read how often items were used and what was said of them.
+-- Read the access counts of items and their verdicts.
 SELECT item_id, count, last_at, pinned, useful, questionable FROM access
 WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: access_drop
--- Forget the use of deleted items.
+-- Delete the access counts of deleted items.
 DELETE FROM access WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: signal_add
--- Keep a verdict about an item, with its reason.
+-- Store a verdict on an item, with its reason.
 INSERT INTO signal (workspace_id, id, target_id, verdict, reason, session_id, at)
 VALUES (:workspace, :id, :target, :verdict, :reason, :session, :at);
 
 -- name: signal_of
--- List the verdicts about items, oldest first.
+-- List the verdicts on items, oldest first.
 SELECT id, target_id, verdict, reason, session_id, at FROM signal
 WHERE workspace_id = :workspace AND target_id IN (:*ids) ORDER BY id;
 
@@ -166,11 +166,11 @@ SELECT id, target_id, verdict, reason, session_id, at FROM signal
 WHERE workspace_id = :workspace AND verdict = :verdict AND id > :after ORDER BY id DESC LIMIT :limit;
 
 -- name: signal_drop
--- Forget the verdicts about deleted items.
+-- Delete the verdicts on deleted items.
 DELETE FROM signal WHERE workspace_id = :workspace AND target_id IN (:*ids);
 
 -- name: lease_take
--- Take the lease of a task if it is free and the task does not rest; every taking has a larger token.
+-- Take the lease of a task if it is free and the task is not pausing; the token grows each time.
 INSERT INTO lease (workspace_id, task, holder, token, held_until, failures, not_before)
 VALUES (:workspace, :task, :holder, 1, :held_until, 0, 0)
 ON CONFLICT (workspace_id, task) DO UPDATE
@@ -179,24 +179,24 @@ WHERE lease.held_until <= :now AND lease.not_before <= :now
 RETURNING token;
 
 -- name: lease_extend
--- Hold a lease longer, unless somebody else has taken it since.
+-- Extend a lease, unless another holder has taken it since.
 UPDATE lease SET held_until = :held_until
 WHERE workspace_id = :workspace AND task = :task AND token = :token AND holder IS NOT NULL;
 
 -- name: lease_done
--- Let go of a lease after a run that went well, and keep its report.
+-- Release a lease after a successful run, and store its report.
 UPDATE lease SET holder = NULL, held_until = 0, failures = 0, not_before = 0, last_error = NULL,
     last_run_at = :now, last_report = :report
 WHERE workspace_id = :workspace AND task = :task AND token = :token;
 
 -- name: lease_failed
--- Let go of a lease after a run that failed, and let the task rest.
+-- Release a lease after a failed run, and pause the task.
 UPDATE lease SET holder = NULL, held_until = 0, failures = failures + 1, not_before = :not_before, last_error = :error,
     last_run_at = :now
 WHERE workspace_id = :workspace AND task = :task AND token = :token;
 
 -- name: lease_drop
--- Let go of a lease as if nothing had happened.
+-- Release a lease without recording a run.
 UPDATE lease SET holder = NULL, held_until = 0 WHERE workspace_id = :workspace AND task = :task AND token = :token;
 
 -- name: lease_get
@@ -214,18 +214,18 @@ WHERE workspace_id = :workspace ORDER BY task;
 UPDATE lease SET held_until = 0 WHERE workspace_id = :workspace AND task = :task AND token = :token;
 
 -- name: lease_release
--- Let a task that rests after failures run at once.
+-- Allow a task that is pausing after failures to run now.
 UPDATE lease SET not_before = 0 WHERE workspace_id = :workspace AND task = :task AND held_until <= :now;
 
 -- name: usage_add
--- Book one call of a model.
+-- Record one call of a model.
 INSERT INTO usage (workspace_id, id, at, model, role, purpose, input_tokens, output_tokens, cache_read_tokens,
     cache_write_tokens, micro_dollars, milliseconds, error)
 VALUES (:workspace, :id, :at, :model, :role, :purpose, :input, :output, :cache_read, :cache_write, :micro_dollars,
     :milliseconds, :error);
 
 -- name: usage_sum
--- Sum what models were used for and what they cost in a span of time.
+-- Sum the use and the cost of models in a period, by model, role and purpose.
 SELECT model, role, purpose, COUNT(*) AS calls, SUM(input_tokens) AS input_tokens, SUM(output_tokens) AS output_tokens,
     SUM(cache_read_tokens) AS cache_read_tokens, SUM(cache_write_tokens) AS cache_write_tokens,
     SUM(micro_dollars) AS micro_dollars, COUNT(error) AS failures, COUNT(*) - COUNT(micro_dollars) AS unpriced
@@ -233,7 +233,7 @@ FROM usage WHERE workspace_id = :workspace AND at >= :from AND at < :until
 GROUP BY model, role, purpose ORDER BY model, role, purpose;
 
 -- name: usage_quarters
--- Every zone's midnight falls on a quarter of an hour, so whoever knows the zone makes days of these.
+-- Sum by quarters of an hour, from which the caller makes days: midnight falls on one in every zone.
 SELECT at / 900000000 AS quarter, model, role, purpose, COUNT(*) AS calls, SUM(input_tokens) AS input_tokens,
     SUM(output_tokens) AS output_tokens, SUM(cache_read_tokens) AS cache_read_tokens,
     SUM(cache_write_tokens) AS cache_write_tokens, SUM(micro_dollars) AS micro_dollars, COUNT(error) AS failures,

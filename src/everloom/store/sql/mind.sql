@@ -1,7 +1,7 @@
 -- Statements of the conversation: messages both ways, exchanges, the array that the model sees, compactions.
 
 -- name: message_add
--- Keep a message, of either direction.
+-- Store a message, incoming or outgoing.
 INSERT INTO message (workspace_id, id, direction, channel, address, sender_key, text, haystack, at, state, is_whole,
     exchange_id, attempts, not_before)
 VALUES (:workspace, :id, :direction, :channel, :address, :key, :text, :haystack, :at, :state, :is_whole, :exchange, 0, 0);
@@ -12,7 +12,7 @@ SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, 
 FROM message WHERE workspace_id = :workspace AND id = :id;
 
 -- name: message_by_key
--- Find the message that a channel has handed over before.
+-- Find a message that a channel has delivered before.
 SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, attempts, not_before, last_error, refusals
 FROM message WHERE workspace_id = :workspace AND channel = :channel AND sender_key = :key;
 
@@ -22,7 +22,7 @@ SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, 
 FROM message WHERE workspace_id = :workspace AND state = :state ORDER BY id;
 
 -- name: message_of_exchange
--- List the messages of exchanges, both ways.
+-- List the messages of exchanges, in both directions.
 SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, attempts, not_before, last_error, refusals
 FROM message WHERE workspace_id = :workspace AND exchange_id IN (:*ids) ORDER BY id;
 
@@ -32,18 +32,18 @@ SELECT id, direction, channel, address, text, at, state, is_whole, exchange_id, 
 FROM message WHERE workspace_id = :workspace AND id < :before ORDER BY id DESC LIMIT :limit;
 
 -- name: message_holding
--- Find messages whose text holds some letters, newest first.
+-- Find messages whose text contains a string, newest first.
 SELECT id, direction, channel, address, text, haystack, at, state, is_whole, exchange_id, attempts, not_before, last_error, refusals
 FROM message WHERE workspace_id = :workspace AND id < :before AND haystack LIKE :pattern ESCAPE '!'
 ORDER BY id DESC LIMIT :limit;
 
 -- name: message_answered
--- Note which exchange answered messages.
+-- Record which exchange answered messages.
 UPDATE message SET state = 'answered', exchange_id = :exchange, last_error = NULL
 WHERE workspace_id = :workspace AND id IN (:*ids) AND state = 'waiting';
 
 -- name: message_postponed
--- Let messages rest after a failed attempt to answer them.
+-- Pause messages after a failed attempt to answer them.
 UPDATE message SET attempts = attempts + 1, not_before = :not_before, last_error = :error, refusals = :refusals
 WHERE workspace_id = :workspace AND id IN (:*ids) AND state = 'waiting';
 
@@ -53,40 +53,40 @@ UPDATE message SET state = 'refused', attempts = attempts + 1, last_error = :err
 WHERE workspace_id = :workspace AND id IN (:*ids) AND state = 'waiting';
 
 -- name: message_withdrawn
--- Take back the messages of an exchange.
+-- Withdraw the messages of an exchange.
 UPDATE message SET state = 'withdrawn' WHERE workspace_id = :workspace AND exchange_id = :exchange;
 
 -- name: message_sending
--- Note that a message is on its way; only one sender finds it unsent.
+-- Record that a message is being sent; only one sender finds it unsent.
 UPDATE message SET state = 'sending', attempts = attempts + 1
 WHERE workspace_id = :workspace AND id = :id AND state = 'unsent';
 
 -- name: message_sent
--- Note that a message was delivered.
+-- Record that a message was delivered.
 UPDATE message SET state = 'sent', last_error = NULL
 WHERE workspace_id = :workspace AND id = :id AND direction = 'out' AND state IN ('unsent', 'sending', 'uncertain');
 
 -- name: message_not_sent
--- Note that a message was not delivered, and whether it may be tried again.
+-- Record that a message was not delivered, and whether to try again.
 UPDATE message SET state = :state, not_before = :not_before, last_error = :error
 WHERE workspace_id = :workspace AND id = :id AND direction = 'out' AND state IN ('unsent', 'sending', 'uncertain');
 
 -- name: message_ripen
--- Let everything that waits be answered at once.
+-- Allow all waiting messages to be answered now.
 UPDATE message SET not_before = 0, is_whole = 1 WHERE workspace_id = :workspace AND state = 'waiting';
 
 -- name: message_uncertain
--- Note that nobody knows whether a message arrived; it is not sent again.
+-- Record that it is unknown whether a message arrived; it is not sent again.
 UPDATE message SET state = 'uncertain', last_error = :error
 WHERE workspace_id = :workspace AND id = :id AND direction = 'out' AND state = 'sending';
 
 -- name: message_unsure
--- Note the same of all messages that were on their way when the last process ended.
+-- Record the same for all messages that were being sent when the last process ended.
 UPDATE message SET state = 'uncertain', last_error = 'the process ended while it was being sent'
 WHERE workspace_id = :workspace AND state = 'sending' AND (:every_channel = 1 OR channel IN (:*channels));
 
 -- name: exchange_add
--- Keep an exchange: what was asked for, by which model, at what cost.
+-- Store an exchange: the request, the model and the cost.
 INSERT INTO exchange (workspace_id, id, cause, began_at, ended_at, model, rounds, input_tokens, output_tokens,
     cache_read_tokens, cache_write_tokens, micro_dollars, context_tokens, context_window, facts_state, facts_failures)
 VALUES (:workspace, :id, :cause, :began_at, :ended_at, :model, :rounds, :input, :output, :cache_read, :cache_write,
@@ -109,7 +109,7 @@ FROM exchange WHERE workspace_id = :workspace AND id < :before ORDER BY id DESC 
 SELECT id FROM exchange WHERE workspace_id = :workspace AND withdrawn_at IS NULL ORDER BY id DESC LIMIT 1;
 
 -- name: exchange_withdrawn
--- Take back an exchange; nothing is learnt from it any more.
+-- Withdraw an exchange; nothing is learnt from it any more.
 UPDATE exchange SET withdrawn_at = :at, facts_state = CASE WHEN facts_state = 'waiting' THEN 'skipped' ELSE facts_state END
 WHERE workspace_id = :workspace AND id = :id AND withdrawn_at IS NULL;
 
@@ -119,26 +119,26 @@ INSERT INTO array_entry (workspace_id, position, exchange_id, role, blocks, at)
 VALUES (:workspace, :position, :exchange, :role, :blocks, :at);
 
 -- name: entry_last
--- Read how long the array is.
+-- Read the length of the array.
 SELECT COALESCE(MAX(position), 0) AS position FROM array_entry WHERE workspace_id = :workspace;
 
 -- name: entry_from
--- Read the array from a position on.
+-- Read the array, starting at a position.
 SELECT position, exchange_id, role, blocks, at FROM array_entry
 WHERE workspace_id = :workspace AND position >= :position AND withdrawn_at IS NULL ORDER BY position;
 
 -- name: entry_withdrawn
--- Take the turns of a withdrawn exchange out of the array.
+-- Remove the turns of a withdrawn exchange from the array.
 UPDATE array_entry SET withdrawn_at = :at WHERE workspace_id = :workspace AND exchange_id = :exchange;
 
 -- name: compaction_add
--- Keep that the array was compacted up to a position.
+-- Record that the array was compacted up to a position.
 INSERT INTO compaction (workspace_id, id, position, at, way, model, tokens_before, tokens_after, micro_dollars)
 VALUES (:workspace, :id, :position, :at, :way, :model, :tokens_before, :tokens_after, :micro_dollars);
 
 -- name: compaction_last
 -- Find how far the array is compacted.
--- One that came with an exchange which was withdrawn since counts no longer.
+-- A compaction of an exchange that was withdrawn no longer counts.
 SELECT COALESCE(MAX(c.position), 0) AS position, COALESCE(MAX(c.id), 0) AS id
 FROM compaction AS c JOIN array_entry AS e ON e.workspace_id = c.workspace_id AND e.position = c.position
 WHERE c.workspace_id = :workspace AND e.withdrawn_at IS NULL;

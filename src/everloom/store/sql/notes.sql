@@ -1,7 +1,7 @@
--- Statements of the notes. A version is never changed and never dropped.
+-- Statements of the notes. A version is never changed and never deleted.
 
 -- name: note_all
--- List the notes with what is known of their files.
+-- List the notes with what is known about their files.
 SELECT id, name, body_hash, next_hash, changed_at FROM mind_note WHERE workspace_id = :workspace ORDER BY name;
 
 -- name: note_by_name
@@ -11,22 +11,22 @@ FROM mind_note AS n JOIN mind_note_version AS v ON v.workspace_id = n.workspace_
 WHERE n.workspace_id = :workspace AND n.name = :name ORDER BY v.number DESC LIMIT 1;
 
 -- name: note_add
--- Make a note that has no version yet.
+-- Add a note that has no version yet.
 INSERT INTO mind_note (workspace_id, id, name, body_hash, next_hash, changed_at)
 VALUES (:workspace, :id, :name, '', NULL, :at);
 
 -- name: note_mark
--- Keep which text the file of a note holds, and which is on its way into it.
+-- Record which text the file of a note contains, and which is about to be written to it.
 UPDATE mind_note SET body_hash = :known, next_hash = :coming, changed_at = :at WHERE workspace_id = :workspace AND id = :id;
 
 -- name: note_reset
--- Let every note be written to its file again.
--- The directory is not there: every note is on its way into it again.
+-- Mark every note to be written to its file again.
+-- Used when the directory is missing.
 UPDATE mind_note SET next_hash = COALESCE(next_hash, body_hash), body_hash = ''
 WHERE workspace_id = :workspace AND (body_hash <> '' OR next_hash IS NOT NULL);
 
 -- name: version_add
--- Keep one more version of a note.
+-- Add a version of a note.
 INSERT INTO mind_note_version (workspace_id, note_id, number, body, author, at)
 VALUES (:workspace, :id, :number, :body, :author, :at);
 

@@ -6,12 +6,12 @@
 SELECT COALESCE(MAX(id), 0) AS id FROM item WHERE workspace_id = :workspace;
 
 -- name: workspace_ensure
--- Make the row of semantic memory in this workspace on first use.
+-- Create the row of semantic memory in this workspace on first use.
 INSERT INTO semantic_workspace (workspace_id, current_generation, consolidated_through) VALUES (:workspace, 0, 0)
 ON CONFLICT (workspace_id) DO NOTHING;
 
 -- name: workspace_get
--- Read the soul, the orientation and how far consolidation has come.
+-- Read the soul, the orientation and the progress of consolidation.
 SELECT soul_id, protocol_id, orientation_id, current_generation, begun_through, consolidated_through, last_consolidated_at
 FROM semantic_workspace WHERE workspace_id = :workspace;
 
@@ -24,17 +24,17 @@ UPDATE semantic_workspace SET
 WHERE workspace_id = :workspace;
 
 -- name: workspace_begin
--- Begin a generation of consolidation, up to an id.
+-- Start a generation of consolidation, up to an id.
 UPDATE semantic_workspace SET current_generation = current_generation + 1, begun_through = :through
 WHERE workspace_id = :workspace;
 
 -- name: workspace_finish
--- Close a generation: everything up to where it began is consolidated.
+-- Close a generation: everything up to the id where it started is consolidated.
 UPDATE semantic_workspace SET consolidated_through = begun_through, begun_through = NULL, last_consolidated_at = :at
 WHERE workspace_id = :workspace;
 
 -- name: subject_add
--- Add a subject that nothing was observed of yet.
+-- Add a subject without observations.
 INSERT INTO subject (workspace_id, id, name, summary, version, observation_count, observed_through, reviewed_through,
     settled_through)
 VALUES (:workspace, :id, :name, :summary, 1, 0, 0, 0, 0);
@@ -45,7 +45,7 @@ INSERT INTO subject_name (workspace_id, name_key, name, subject_id, is_alias)
 VALUES (:workspace, :name_key, :name, :subject, :is_alias);
 
 -- name: subject_name_drop
--- Take an alias from a subject; its name cannot be taken.
+-- Remove an alias from a subject; its name cannot be removed.
 DELETE FROM subject_name WHERE workspace_id = :workspace AND name_key = :name_key AND subject_id = :subject AND is_alias = 1;
 
 -- name: subject_name_move
@@ -58,14 +58,14 @@ SELECT subject_id, name, name_key, is_alias FROM subject_name
 WHERE workspace_id = :workspace AND subject_id IN (:*ids) ORDER BY is_alias, name_key;
 
 -- name: subject_name_near
--- Names that may be a slip of the pen away: about as long, and begun or ended alike.
+-- Find names that may differ by a typo: about as long, with the same beginning or end.
 SELECT name_key, name, subject_id FROM subject_name
 WHERE workspace_id = :workspace AND LENGTH(name_key) BETWEEN :shortest AND :longest
     AND (SUBSTR(name_key, 1, 2) = :head OR SUBSTR(name_key, LENGTH(name_key) - 2) = :tail)
 LIMIT 2000;
 
 -- name: subject_name_within
--- Find names that hold some letters, the shortest first.
+-- Find names that contain a string, the shortest first.
 SELECT name_key, name, subject_id FROM subject_name
 WHERE workspace_id = :workspace AND name_key LIKE :pattern ESCAPE '\' ORDER BY LENGTH(name_key), name_key LIMIT :limit;
 
@@ -84,7 +84,7 @@ FROM subject AS s JOIN item AS i ON i.workspace_id = s.workspace_id AND i.id = s
 WHERE s.workspace_id = :workspace AND s.id IN (:*ids) ORDER BY s.id;
 
 -- name: subject_ids
--- List subjects, newest first, with what is understood of each.
+-- List subjects, newest first, with their understandings.
 SELECT id, single_understanding_id FROM subject WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit;
 
 -- name: subject_count
@@ -100,13 +100,13 @@ UPDATE subject SET summary = :summary, version = version + 1 WHERE workspace_id 
 UPDATE subject SET version = version + 1 WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: subject_observed
--- Count observations that are new to a subject.
+-- Count observations that are new for a subject.
 UPDATE subject SET observation_count = observation_count + :count, observed_through = :through,
     last_observed_at = CASE WHEN last_observed_at > :at THEN last_observed_at ELSE :at END
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: subject_recount
--- Count the observations of subjects anew, after some were deleted or moved.
+-- Recount the observations of subjects after some were deleted or moved.
 UPDATE subject SET
     observation_count = (SELECT COUNT(*) FROM observation_subject AS o
         WHERE o.workspace_id = :workspace AND o.subject_id = subject.id),
@@ -118,7 +118,7 @@ UPDATE subject SET
 WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: subject_unpoint
--- Let subjects point no longer to understandings that were replaced.
+-- Clear the pointers of subjects to understandings that were replaced.
 UPDATE subject SET
     single_understanding_id = CASE WHEN single_understanding_id IN (:*old) THEN NULL ELSE single_understanding_id END,
     structural_understanding_id =
@@ -128,15 +128,15 @@ WHERE workspace_id = :workspace AND id IN (
     WHERE u.workspace_id = :workspace AND u.understanding_id IN (:*old));
 
 -- name: subject_point_single
--- Point from a subject to what is understood of it.
+-- Point a subject to its understanding.
 UPDATE subject SET single_understanding_id = :understanding WHERE workspace_id = :workspace AND id = :id;
 
 -- name: subject_point_structural
--- Point from a subject to what is understood of its structure.
+-- Point a subject to the understanding of its structure.
 UPDATE subject SET structural_understanding_id = :understanding WHERE workspace_id = :workspace AND id = :id;
 
 -- name: subject_review
--- Note that subjects were looked at up to an id, whether or not anything was written.
+-- Record that subjects were reviewed up to an id, whether or not anything was written.
 UPDATE subject SET reviewed_through = :through
 WHERE workspace_id = :workspace AND id IN (:*ids) AND reviewed_through < :through;
 
@@ -189,11 +189,11 @@ INSERT INTO subject_tag (workspace_id, tag_key, subject_id, tag, position)
 VALUES (:workspace, :tag_key, :subject, :tag, :position) ON CONFLICT DO NOTHING;
 
 -- name: tag_drop
--- Take all tags from a subject.
+-- Remove all tags from a subject.
 DELETE FROM subject_tag WHERE workspace_id = :workspace AND subject_id = :subject;
 
 -- name: tag_of
--- List the tags of subjects in their order.
+-- List the tags of subjects in order.
 SELECT subject_id, tag, tag_key FROM subject_tag
 WHERE workspace_id = :workspace AND subject_id IN (:*ids) ORDER BY subject_id, position;
 
@@ -220,7 +220,7 @@ LEFT JOIN session AS s ON s.workspace_id = o.workspace_id AND s.id = o.session_i
 WHERE o.workspace_id = :workspace AND o.id IN (:*ids) ORDER BY o.id;
 
 -- name: observation_retag
--- Note the set of subjects that an observation is about now.
+-- Record the set of subjects that an observation is about now.
 UPDATE observation SET subject_set = :subject_set, tagged_through = :through WHERE workspace_id = :workspace AND id = :id;
 
 -- name: observation_count
@@ -228,17 +228,17 @@ UPDATE observation SET subject_set = :subject_set, tagged_through = :through WHE
 SELECT COUNT(*) AS count FROM observation WHERE workspace_id = :workspace;
 
 -- name: observation_supersede
--- Note that an observation no longer holds.
--- The hash makes room for the same words to be said again.
+-- Record that an observation no longer holds.
+-- The hash is changed so that the same words can be observed again.
 UPDATE observation SET superseded_at = :at, content_hash = content_hash || ':' || id
 WHERE workspace_id = :workspace AND id = :id AND superseded_at IS NULL;
 
 -- name: observation_superseded_by
--- Name the observation that took another's place.
+-- Record which observation replaced another.
 UPDATE observation SET superseded_by = :by WHERE workspace_id = :workspace AND id = :id;
 
 -- name: observation_superseding
--- Find what took the place of observations that items rest on.
+-- Find the replacements of observations that items rest on.
 SELECT superseded_by AS id FROM observation AS o JOIN source AS e
     ON e.workspace_id = o.workspace_id AND e.source_id = o.id AND e.item_id = o.superseded_by
 WHERE e.workspace_id = :workspace AND e.item_id IN (:*ids);
@@ -263,24 +263,24 @@ WHERE o.workspace_id = :workspace AND o.subject_id = :subject ORDER BY o.observa
 SELECT id FROM observation WHERE workspace_id = :workspace AND session_id = :session ORDER BY id LIMIT :limit;
 
 -- name: observation_tag_add
--- Say that an observation is about a subject, since an id.
+-- Record that an observation is about a subject, since an id.
 INSERT INTO observation_subject (workspace_id, observation_id, subject_id, since_id)
 VALUES (:workspace, :observation, :subject, :since) ON CONFLICT DO NOTHING;
 
 -- name: observation_tag_drop
--- Take deleted observations from their subjects.
+-- Remove deleted observations from their subjects.
 DELETE FROM observation_subject WHERE workspace_id = :workspace AND observation_id IN (:*ids);
 
 -- name: observation_tag_clear
--- Take all observations from a subject that was merged.
+-- Remove all observations from a subject that was merged.
 DELETE FROM observation_subject WHERE workspace_id = :workspace AND subject_id = :subject;
 
 -- name: observation_tag_renew
--- Let all observations of a subject be new to it again.
+-- Mark all observations of a subject as new for it.
 UPDATE observation_subject SET since_id = :since WHERE workspace_id = :workspace AND subject_id = :subject;
 
 -- name: observation_tag_touch
--- Let an observation be new to all its subjects again.
+-- Mark an observation as new for all its subjects.
 UPDATE observation_subject SET since_id = :since WHERE workspace_id = :workspace AND observation_id = :observation;
 
 -- name: observation_tags
@@ -309,7 +309,7 @@ WHERE workspace_id = :workspace AND subject_id IN (:*subjects) AND observation_i
 GROUP BY observation_id HAVING COUNT(*) = :count ORDER BY observation_id LIMIT :limit;
 
 -- name: observation_unlinked
--- List the newest observations that nothing understood rests on yet.
+-- List the newest observations that no understanding rests on yet.
 -- CROSS JOIN keeps SQLite from starting with all observations.
 SELECT DISTINCT o.observation_id AS id FROM subject AS s CROSS JOIN observation_subject AS o
 WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through
@@ -345,29 +345,29 @@ WHERE workspace_id = :workspace AND subject_set = :subject_set AND kind = :kind 
 SELECT COUNT(*) AS count FROM understanding WHERE workspace_id = :workspace AND superseded_by IS NULL;
 
 -- name: understanding_supersede
--- Name the understanding that took the place of others.
+-- Record which understanding replaced others.
 UPDATE understanding SET superseded_by = :new WHERE workspace_id = :workspace AND id IN (:*old);
 
 -- name: understanding_rewrite
--- Count a rewriting of an understanding in place, and what it has seen.
+-- Record that an understanding was rewritten in place, and what it has seen.
 UPDATE understanding SET version = version + 1, generation = :generation, seen_through_id = :seen_through, updated_at = :at
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: understanding_reset
--- Note the set of subjects that an understanding is about after a merge.
+-- Record the set of subjects that an understanding is about after a merge.
 UPDATE understanding SET subject_set = :subject_set WHERE workspace_id = :workspace AND id = :id;
 
 -- name: understanding_predecessors
--- Find what an understanding took the place of.
+-- Find the understandings that one has replaced.
 SELECT id FROM understanding WHERE workspace_id = :workspace AND superseded_by IN (:*ids) ORDER BY id DESC;
 
 -- name: understanding_tag_add
--- Say that an understanding is about a subject.
+-- Record that an understanding is about a subject.
 INSERT INTO understanding_subject (workspace_id, understanding_id, subject_id)
 VALUES (:workspace, :understanding, :subject) ON CONFLICT DO NOTHING;
 
 -- name: understanding_tag_clear
--- Take all understandings from a subject that was merged.
+-- Remove all understandings from a subject that was merged.
 DELETE FROM understanding_subject WHERE workspace_id = :workspace AND subject_id = :subject;
 
 -- name: understanding_tags
@@ -389,7 +389,7 @@ WHERE t.workspace_id = :workspace AND t.subject_id IN (:*subjects)
 GROUP BY t.understanding_id HAVING COUNT(*) = :count ORDER BY t.understanding_id DESC LIMIT :limit;
 
 -- name: understanding_shared
--- Active understandings of a subject, and the other subjects that each is about.
+-- List the understandings in force about a subject, and the other subjects of each.
 SELECT other.subject_id, COUNT(*) AS count FROM understanding_subject AS own
 JOIN understanding AS u ON u.workspace_id = own.workspace_id AND u.id = own.understanding_id AND u.superseded_by IS NULL
 JOIN understanding_subject AS other ON other.workspace_id = own.workspace_id
@@ -397,7 +397,7 @@ JOIN understanding_subject AS other ON other.workspace_id = own.workspace_id
 WHERE own.workspace_id = :workspace AND own.subject_id = :subject GROUP BY other.subject_id;
 
 -- name: source_inherit
--- Let an understanding rest on everything that its predecessors rested on.
+-- Copy to an understanding the sources of its predecessors.
 INSERT INTO source (workspace_id, item_id, source_id)
 SELECT s.workspace_id, :new, s.source_id FROM source AS s
 WHERE s.workspace_id = :workspace AND s.item_id IN (:*old) ON CONFLICT DO NOTHING;
@@ -409,7 +409,7 @@ JOIN observation AS o ON o.workspace_id = e.workspace_id AND o.id = e.source_id
 WHERE e.workspace_id = :workspace AND e.item_id IN (:*ids) ORDER BY e.item_id, e.source_id;
 
 -- name: source_citing
--- Understandings that rest on an observation otherwise than by a link that nobody has read yet.
+-- List the understandings that rest on an observation, except by a link that has not been read yet.
 SELECT e.source_id AS observation_id, e.item_id AS understanding_id FROM source AS e
 JOIN understanding AS u ON u.workspace_id = e.workspace_id AND u.id = e.item_id
 WHERE e.workspace_id = :workspace AND e.source_id IN (:*ids)
@@ -418,46 +418,46 @@ WHERE e.workspace_id = :workspace AND e.source_id IN (:*ids)
 ORDER BY +e.item_id;
 
 -- name: cover_uncited
--- Uncover an observation that got another subject.
--- An observation that got another subject is covered only by what rests on it.
+-- Remove covers from an observation that got another subject.
+-- It stays covered only by what rests on it.
 DELETE FROM cover WHERE workspace_id = :workspace AND item_id = :observation
     AND NOT EXISTS (SELECT 1 FROM source AS e WHERE e.workspace_id = :workspace
         AND e.item_id = cover.cover_id AND e.source_id = :observation);
 
 -- name: linked_add
--- Note an observation that was linked to an understanding and not read into it yet.
+-- Record an observation that was linked to an understanding but not read into it yet.
 INSERT INTO linked (workspace_id, understanding_id, observation_id)
 VALUES (:workspace, :understanding, :observation) ON CONFLICT DO NOTHING;
 
 -- name: linked_of
--- List the observations that wait to be read into understandings.
+-- List the observations that are still to be read into understandings.
 SELECT l.understanding_id, l.observation_id, o.kind, d.text, d.happened_at FROM linked AS l
 JOIN observation AS o ON o.workspace_id = l.workspace_id AND o.id = l.observation_id
 JOIN document AS d ON d.workspace_id = l.workspace_id AND d.item_id = l.observation_id
 WHERE l.workspace_id = :workspace AND l.understanding_id IN (:*ids) ORDER BY l.understanding_id, l.observation_id;
 
 -- name: linked_move
--- Let a new understanding take over what waited for its predecessors.
+-- Move what waited for an understanding's predecessors to it.
 INSERT INTO linked (workspace_id, understanding_id, observation_id)
 SELECT l.workspace_id, :new, l.observation_id FROM linked AS l
 WHERE l.workspace_id = :workspace AND l.understanding_id IN (:*old) ON CONFLICT DO NOTHING;
 
 -- name: linked_replace
--- Let an observation wait where the one that it replaces waited.
+-- Queue an observation for every understanding for which the one that it replaces was queued.
 INSERT INTO linked (workspace_id, understanding_id, observation_id)
 SELECT l.workspace_id, l.understanding_id, :new FROM linked AS l
 WHERE l.workspace_id = :workspace AND l.observation_id = :old ON CONFLICT DO NOTHING;
 
 -- name: linked_clear
--- Note that everything linked to understandings has been read into them.
+-- Record that everything linked to understandings has been read into them.
 DELETE FROM linked WHERE workspace_id = :workspace AND understanding_id IN (:*ids);
 
 -- name: linked_drop
--- Remove deleted observations from what waits.
+-- Remove deleted observations from those still to be read.
 DELETE FROM linked WHERE workspace_id = :workspace AND observation_id IN (:*ids);
 
 -- name: intersection_touch
--- Count observations that two subjects share, new as of an id.
+-- Add to the count of observations that two subjects share, and record the id of the change.
 INSERT INTO intersection (workspace_id, subject_a, subject_b, observation_count, changed_through, reviewed_through,
     settled_through)
 VALUES (:workspace, :a, :b, :count, :through, 0, 0)
@@ -466,24 +466,24 @@ ON CONFLICT (workspace_id, subject_a, subject_b) DO UPDATE SET
     changed_through = excluded.changed_through;
 
 -- name: intersection_point
--- Point from two subjects to what is understood of them together.
+-- Point a pair of subjects to its understanding.
 INSERT INTO intersection (workspace_id, subject_a, subject_b, observation_count, understanding_id, changed_through,
     reviewed_through, settled_through)
 VALUES (:workspace, :a, :b, 0, :understanding, 0, 0, 0)
 ON CONFLICT (workspace_id, subject_a, subject_b) DO UPDATE SET understanding_id = excluded.understanding_id;
 
 -- name: intersection_unpoint
--- Let two subjects point no longer to an understanding that was replaced.
+-- Clear the pointer of a pair to an understanding that was replaced.
 UPDATE intersection SET understanding_id = NULL
 WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b AND understanding_id = :old;
 
 -- name: intersection_get
--- Read what two subjects share.
+-- Read the counts of a pair of subjects.
 SELECT subject_a, subject_b, observation_count, understanding_id, changed_through, reviewed_through, settled_through
 FROM intersection WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b;
 
 -- name: intersection_around
--- List everybody with whom a subject shares observations.
+-- List all subjects with which a subject shares observations.
 SELECT subject_b AS other, observation_count, understanding_id FROM intersection
 WHERE workspace_id = :workspace AND subject_a = :subject
 UNION ALL
@@ -496,7 +496,7 @@ SELECT subject_a, subject_b, observation_count FROM intersection
 WHERE workspace_id = :workspace AND subject_a IN (:*ids) AND subject_b IN (:*ids);
 
 -- name: intersection_recount
--- Count anew what two subjects share, and since when, after observations were deleted or moved.
+-- Recount what two subjects share, and since when, after observations were deleted or moved.
 UPDATE intersection SET
     observation_count = (SELECT COUNT(*) FROM observation_subject AS a
         JOIN observation_subject AS b ON b.workspace_id = a.workspace_id AND b.observation_id = a.observation_id
@@ -508,7 +508,7 @@ UPDATE intersection SET
 WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b;
 
 -- name: intersection_resize
--- Count anew what two subjects share, and leave since when.
+-- Recount what two subjects share, but keep since when.
 UPDATE intersection SET observation_count = (SELECT COUNT(*) FROM observation_subject AS a
     JOIN observation_subject AS b ON b.workspace_id = a.workspace_id AND b.observation_id = a.observation_id
     WHERE a.workspace_id = :workspace AND a.subject_id = :a AND b.subject_id = :b)
@@ -524,11 +524,11 @@ ON CONFLICT (workspace_id, subject_a, subject_b) DO UPDATE SET
     changed_through = excluded.changed_through, reviewed_through = excluded.reviewed_through;
 
 -- name: intersection_clear
--- Forget all pairs of a subject that was merged.
+-- Delete all pairs of a subject that was merged.
 DELETE FROM intersection WHERE workspace_id = :workspace AND (subject_a = :subject OR subject_b = :subject);
 
 -- name: intersection_review
--- Note that two subjects were looked at together up to an id.
+-- Record that a pair was reviewed up to an id.
 UPDATE intersection SET reviewed_through = :through
 WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b AND reviewed_through < :through;
 
@@ -556,7 +556,7 @@ SELECT COUNT(*) AS count FROM intersection AS i
 WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through;
 
 -- name: intersection_fresh
--- For every waiting pair, the observations that are new to it: read from the fresh end of each side.
+-- Count, for every waiting pair, the observations that are new for it, reading only the newest of each subject.
 SELECT f.subject_a, f.subject_b, COUNT(*) AS fresh FROM (
     SELECT i.subject_a, i.subject_b, x.observation_id
     FROM intersection AS i CROSS JOIN observation_subject AS x CROSS JOIN observation_subject AS y
@@ -581,12 +581,12 @@ WHERE i.workspace_id = :workspace AND i.understanding_id IS NULL AND i.observati
 ORDER BY i.observation_count DESC, i.subject_a, i.subject_b LIMIT :limit;
 
 -- name: session_ensure
--- Make the state of a session on first use.
+-- Create the state of a session on first use.
 INSERT INTO session_state (workspace_id, session_id, called_through, observation_count, observed_through, settled_through)
 VALUES (:workspace, :session, :session, 0, 0, 0) ON CONFLICT DO NOTHING;
 
 -- name: session_get
--- Read how far a session has seen and observed.
+-- Read what a session has seen and how much it has observed.
 SELECT session_id, token, brought_at, called_through, understanding_id, observation_count, observed_through, settled_through
 FROM session_state WHERE workspace_id = :workspace AND session_id = :session;
 
@@ -597,11 +597,11 @@ LEFT JOIN document AS d ON d.workspace_id = x.workspace_id AND d.item_id = x.und
 WHERE x.workspace_id = :workspace AND x.session_id IN (:*ids);
 
 -- name: session_called
--- Note up to which id a session was told the news.
+-- Record up to which id a session has been told the news.
 UPDATE session_state SET called_through = :through WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: session_brought
--- Note what was last brought to mind in a session.
+-- Record what was last brought to mind in a session.
 UPDATE session_state SET token = :token, brought_at = :at WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: session_observed
@@ -610,7 +610,7 @@ UPDATE session_state SET observation_count = observation_count + :count, observe
 WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: session_recount
--- Count the observations of a session anew, after some were deleted.
+-- Recount the observations of a session after some were deleted.
 UPDATE session_state SET
     observation_count = (SELECT COUNT(*) FROM observation AS o
         WHERE o.workspace_id = :workspace AND o.session_id = session_state.session_id),
@@ -619,12 +619,12 @@ UPDATE session_state SET
 WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: session_described
--- Point from a session to its note, and note up to which id it tells.
+-- Point a session to its note, and record up to which id the note covers it.
 UPDATE session_state SET understanding_id = :understanding, settled_through = :through
 WHERE workspace_id = :workspace AND session_id = :session;
 
 -- name: session_waiting
--- List sessions with observations that their note does not tell.
+-- List sessions with observations that their note does not cover.
 SELECT x.session_id, x.understanding_id, x.observation_count, s.label, s.started_at, s.seen_at FROM session_state AS x
 JOIN session AS s ON s.workspace_id = x.workspace_id AND s.id = x.session_id
 WHERE x.workspace_id = :workspace AND x.observed_through > x.settled_through ORDER BY x.session_id;
@@ -637,7 +637,7 @@ WHERE workspace_id = :workspace AND item_id > :after AND kind IN ('observation',
 ORDER BY item_id DESC LIMIT :limit;
 
 -- name: seen_add
--- Note that a session has been shown an item.
+-- Record that a session has been shown an item.
 INSERT INTO seen (workspace_id, session_id, item_id, at) VALUES (:workspace, :session, :item, :at) ON CONFLICT DO NOTHING;
 
 -- name: seen_all

@@ -1,7 +1,7 @@
 -- Vectors on PostgreSQL: compared by the server, inside one workspace, model and perspective.
 
 -- name: nearest
--- Rank the present vectors of a perspective by nearness.
+-- Rank the current vectors of a perspective by similarity.
 -- {model}, {perspective} and {dim} are numbers written into the statement, because only then can PostgreSQL see that the
 -- partial index of a large perspective serves it; without one it sorts the perspective's vectors exactly.
 SELECT e.item_id, -(e.vector::halfvec({dim}) <#> :probe::halfvec({dim})) AS similarity FROM embedding AS e
@@ -9,7 +9,7 @@ WHERE e.workspace_id = :workspace AND e.model_id = {model} AND e.perspective_id 
 ORDER BY e.vector::halfvec({dim}) <#> :probe::halfvec({dim}) LIMIT :limit;
 
 -- name: nearest_within
--- Rank vectors by nearness among some kinds, times and states of knowledge.
+-- Rank vectors by similarity, limited to some kinds, times and a moment of knowledge.
 SELECT e.item_id, -(e.vector <#> :probe::halfvec) AS similarity FROM embedding AS e
 JOIN document AS d ON d.workspace_id = :workspace AND d.item_id = e.item_id
 WHERE e.workspace_id = :workspace AND e.model_id = :model AND e.perspective_id = :perspective
@@ -20,29 +20,29 @@ ORDER BY e.vector <#> :probe::halfvec LIMIT :limit;
 
 -- name: of_items
 -- Read the vectors of some documents.
--- Here and below, the sums keep the planner from going through all vectors of the perspective, which it takes for few
--- until the table was analysed.
+-- Here and below, "+ 0" keeps the planner from scanning all vectors of the perspective, which it assumes to be few
+-- until the table has been analysed.
 SELECT item_id, vector FROM embedding
 WHERE workspace_id = :workspace AND model_id + 0 = :model AND perspective_id + 0 = :perspective AND item_id IN (:*ids);
 
 -- name: similarities
--- Compare a probe with some documents exactly.
+-- Compare a probe exactly with some documents.
 SELECT e.item_id, -(e.vector <#> :probe::halfvec) AS similarity FROM embedding AS e
 WHERE e.workspace_id = :workspace AND e.model_id + 0 = :model AND e.perspective_id + 0 = :perspective
     AND e.item_id IN (:*ids);
 
 -- name: put
--- Keep the vector of a document, in place of an older one.
+-- Store the vector of a document, replacing an older one.
 INSERT INTO embedding (workspace_id, model_id, perspective_id, item_id, vector, live, revision)
 VALUES (:workspace, :model, :perspective, :item, :vector, :live, nextval('revision_counter'))
 ON CONFLICT (workspace_id, item_id, model_id, perspective_id)
 DO UPDATE SET vector = excluded.vector, live = excluded.live, revision = excluded.revision;
 
 -- name: retire
--- Leave the vectors of documents to questions about the past.
+-- Hide the vectors of documents from all searches except those about the past.
 UPDATE embedding SET live = 0, revision = nextval('revision_counter')
 WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: blank
--- Take the vectors of documents whose text changed.
+-- Discard the vectors of documents whose text changed.
 DELETE FROM embedding WHERE workspace_id = :workspace AND item_id IN (:*ids);

@@ -5,31 +5,31 @@
 SELECT id FROM model WHERE name = :name AND dim = :dim;
 
 -- name: model_all (global)
--- List the embedding models that vectors were ever made with.
+-- List all embedding models that ever made vectors.
 SELECT id, name, dim FROM model ORDER BY id;
 
 -- name: model_add (global)
--- Register an embedding model, unless another workspace did so meanwhile.
+-- Register an embedding model, unless another workspace has just done so.
 INSERT INTO model (id, name, dim) VALUES (:id, :name, :dim)
 ON CONFLICT (name, dim) DO NOTHING;
 
 -- name: perspective_add
--- Add an angle from which texts are embedded.
+-- Add a perspective.
 INSERT INTO perspective (workspace_id, id, name, instruction) VALUES (:workspace, :id, :name, :instruction);
 
 -- name: perspective_all
--- List the angles from which texts are embedded.
+-- List the perspectives.
 SELECT id, name, instruction FROM perspective WHERE workspace_id = :workspace ORDER BY id;
 
 -- name: put
--- Keep the vector of a document, in place of an older one.
+-- Store the vector of a document, replacing an older one.
 INSERT INTO embedding (workspace_id, model_id, perspective_id, item_id, vector, live, revision)
 VALUES (:workspace, :model, :perspective, :item, :vector, :live, :revision)
 ON CONFLICT (workspace_id, item_id, model_id, perspective_id)
 DO UPDATE SET vector = excluded.vector, live = excluded.live, revision = excluded.revision;
 
 -- name: latest
--- Read the newest revision, to see whether anything was written since.
+-- Read the newest revision, to see whether anything has changed.
 SELECT MAX(revision) AS revision FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
 
 -- name: changed
@@ -53,12 +53,12 @@ WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :pers
 SELECT model_id, perspective_id, item_id FROM embedding WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: retire
--- Leave the vectors of documents to questions about the past.
+-- Hide the vectors of documents from all searches except those about the past.
 UPDATE embedding SET live = 0, revision = :revision
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND item_id = :item;
 
 -- name: blank
--- Take the vectors of documents whose text changed.
+-- Discard the vectors of documents whose text changed.
 UPDATE embedding SET vector = zeroblob(length(vector)), live = 0, revision = :revision
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND item_id = :item;
 
@@ -71,8 +71,8 @@ DELETE FROM embedding WHERE workspace_id = :workspace AND item_id IN (:*ids);
 DELETE FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
 
 -- name: due
--- List documents that wait for a vector.
--- Newest first: what was written last is asked for first.
+-- List documents that have yet to be embedded.
+-- Newest first, because people ask for what they wrote last.
 SELECT item_id, title, text, context, CASE WHEN retired_at IS NULL THEN 1 ELSE 0 END AS live FROM document
 WHERE workspace_id = :workspace AND embedded_by = :embedded_by ORDER BY item_id DESC LIMIT :limit;
 
@@ -81,11 +81,11 @@ WHERE workspace_id = :workspace AND embedded_by = :embedded_by ORDER BY item_id 
 SELECT embedded_by, COUNT(*) AS count FROM document WHERE workspace_id = :workspace GROUP BY embedded_by;
 
 -- name: embedded
--- Note which model embedded documents.
+-- Record which model embedded documents.
 UPDATE document SET embedded_by = :model WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: forget
--- Let every document wait for a new vector.
+-- Mark every document as not embedded.
 UPDATE document SET embedded_by = 0 WHERE workspace_id = :workspace;
 
 -- name: counts

@@ -2,29 +2,29 @@
 -- terms; exact scores are computed from the documents afterwards.
 
 -- name: index_add
--- Bring documents into the word index.
+-- Add documents to the word index.
 INSERT INTO posting (workspace_id, term, item_id, live, impact)
 SELECT :workspace, * FROM unnest(:terms::text[], :items::bigint[], :lives::bigint[], :impacts::float8[]);
 
 -- name: index_drop
--- Take documents out of the word index.
+-- Remove documents from the word index.
 DELETE FROM posting WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: term_count
--- Count in how many documents words occur, up or down.
+-- Change the number of documents in which words occur.
 INSERT INTO term (workspace_id, term, documents)
 SELECT :workspace, * FROM unnest(:terms::text[], :counts::bigint[])
 ON CONFLICT (workspace_id, term) DO UPDATE SET documents = term.documents + excluded.documents;
 
 -- name: find
--- Find present documents that hold any of the words, best first.
+-- Find current documents that contain any of the words, best first.
 SELECT p.item_id AS id FROM unnest(:terms::text[], :weights::float8[]) AS asked (term, weight)
 JOIN posting AS p ON p.workspace_id = :workspace AND p.term = asked.term
 WHERE p.live = 1
 GROUP BY p.item_id ORDER BY SUM(asked.weight * p.impact) DESC, p.item_id LIMIT :limit;
 
 -- name: find_within
--- Find documents by their words among some kinds, times and states of knowledge.
+-- Find documents by their words, limited to some kinds, times and a moment of knowledge.
 SELECT p.item_id AS id FROM unnest(:terms::text[], :weights::float8[]) AS asked (term, weight)
 JOIN posting AS p ON p.workspace_id = :workspace AND p.term = asked.term
 JOIN document AS d ON d.workspace_id = :workspace AND d.item_id = p.item_id
@@ -34,5 +34,5 @@ WHERE (:every_kind = 1 OR d.kind IN (:*kinds))
 GROUP BY p.item_id ORDER BY SUM(asked.weight * p.impact) DESC, p.item_id LIMIT :limit;
 
 -- name: fold (global)
--- Nothing to do: autovacuum keeps the postings.
+-- Do nothing: autovacuum maintains the postings.
 SELECT 1;

@@ -1,30 +1,30 @@
 -- The searchable documents and their word index.
 
 -- name: of_documents
--- Read the words of documents as they go into the index.
+-- Read the words of documents in the form that is indexed.
 SELECT item_id, words, context_words, CASE WHEN retired_at IS NULL THEN 1 ELSE 0 END AS live
 FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: index_add (marked)
--- Bring documents into the word index.
+-- Add documents to the word index.
 INSERT INTO words (rowid, text, context) VALUES (:id, :text, :context);
 
 -- name: index_drop (marked)
--- Take documents out of the word index.
+-- Remove documents from the word index.
 INSERT INTO words (words, rowid, text, context) VALUES ('delete', :id, :text, :context);
 
 -- name: fold (marked)
--- Merge the index a little, so that searches read fewer pieces.
--- A bounded amount of merging, so that writers do not wait long.
+-- Merge segments of the index, so that searches read fewer of them.
+-- The amount is bounded, so that writers do not wait long.
 INSERT INTO words (words, rank) VALUES ('merge', 500);
 
 -- name: find (marked)
--- Find present documents that hold any of the words, best first.
+-- Find current documents that contain any of the words, best first.
 -- The workspace is part of every word of the query, so no other filter is needed.
 SELECT rowid AS id FROM words WHERE words MATCH :query ORDER BY bm25(words, 1.0, 0.5) LIMIT :limit;
 
 -- name: find_within
--- Find documents by their words among some kinds, times and states of knowledge.
+-- Find documents by their words, limited to some kinds, times and a moment of knowledge.
 SELECT w.rowid AS id FROM words AS w
 JOIN document AS d ON d.workspace_id = :workspace AND d.item_id = w.rowid
 WHERE w.words MATCH :query
@@ -34,7 +34,7 @@ WHERE w.words MATCH :query
 ORDER BY bm25(w.words, 1.0, 0.5) LIMIT :limit;
 
 -- name: within
--- Say which of some documents lie within a search's reach.
+-- Select those documents that are within a search's reach.
 SELECT d.item_id AS id FROM document AS d
 WHERE d.workspace_id = :workspace AND d.item_id IN (:*ids)
     AND (:every_kind = 1 OR d.kind IN (:*kinds))
@@ -56,15 +56,15 @@ UPDATE document SET title = :title, text = :text, context = :context, details = 
 WHERE workspace_id = :workspace AND item_id = :id;
 
 -- name: document_relabel
--- Give a document other labels, and the words of its lighter field with them.
+-- Change the labels of a document, and with them the words of its lighter field.
 UPDATE document SET labels = :labels, context_words = :context_words WHERE workspace_id = :workspace AND item_id = :id;
 
 -- name: document_revive
--- Bring retired documents back into the present.
+-- Make retired documents current again.
 UPDATE document SET retired_at = NULL, retired_by = NULL WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: document_retire
--- Take documents out of the present; what they said stays for questions about the past.
+-- Retire documents; searches as of an earlier time still find them.
 UPDATE document SET retired_at = :at, retired_by = :by
 WHERE workspace_id = :workspace AND item_id IN (:*ids) AND retired_at IS NULL;
 
@@ -73,18 +73,18 @@ WHERE workspace_id = :workspace AND item_id IN (:*ids) AND retired_at IS NULL;
 DELETE FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: document_of
--- Read documents whole.
+-- Read complete documents.
 SELECT item_id, kind, title, text, context, details, labels, standing, confidence, model_tier, session_id, happened_at, created_at,
     retired_at, retired_by, words, context_words, embedded_by
 FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: scored_of
--- Only what scoring reads: most candidates are never shown.
+-- Read only what scoring needs: most candidates are never shown.
 SELECT item_id, kind, words, context_words, labels, standing, confidence, model_tier, happened_at
 FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: document_ids
--- Walk through all documents in the order of their ids.
+-- Page through all documents in the order of their ids.
 SELECT item_id FROM document WHERE workspace_id = :workspace AND item_id > :after ORDER BY item_id LIMIT :limit;
 
 -- name: document_counts
@@ -93,22 +93,22 @@ SELECT kind, COUNT(*) AS count, COUNT(retired_at) AS retired FROM document
 WHERE workspace_id = :workspace GROUP BY kind ORDER BY kind;
 
 -- name: cover_add
--- Note that a document is covered by another, which says the same and more.
+-- Record that a document is covered by another, which says the same and more.
 INSERT INTO cover (workspace_id, item_id, cover_id) VALUES (:workspace, :item, :cover) ON CONFLICT DO NOTHING;
 
 -- name: cover_of
--- List what covers documents, as of a moment.
+-- List the documents that cover others, as of a moment.
 SELECT c.item_id, c.cover_id FROM cover AS c
 JOIN document AS d ON d.workspace_id = c.workspace_id AND d.item_id = c.cover_id
 WHERE c.workspace_id = :workspace AND c.item_id IN (:*ids)
     AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of);
 
 -- name: cover_drop
--- Remove deleted documents from the covers, on both ends.
+-- Delete the covers of deleted documents, in both directions.
 DELETE FROM cover WHERE workspace_id = :workspace AND (item_id IN (:*ids) OR cover_id IN (:*ids));
 
 -- name: term_count
--- Count in how many documents words occur, up or down.
+-- Change the number of documents in which words occur.
 INSERT INTO term (workspace_id, term, documents) VALUES (:workspace, :term, :count)
 ON CONFLICT (workspace_id, term) DO UPDATE SET documents = term.documents + excluded.documents;
 
@@ -117,11 +117,11 @@ ON CONFLICT (workspace_id, term) DO UPDATE SET documents = term.documents + excl
 SELECT term, documents FROM term WHERE workspace_id = :workspace AND term IN (:*terms) AND documents > 0;
 
 -- name: tally_count
--- Count documents and their lengths, up or down.
+-- Change the number of documents and their total length.
 INSERT INTO tally (workspace_id, documents, words, context_words) VALUES (:workspace, :documents, :words, :context_words)
 ON CONFLICT (workspace_id) DO UPDATE SET documents = tally.documents + excluded.documents,
     words = tally.words + excluded.words, context_words = tally.context_words + excluded.context_words;
 
 -- name: tally_get
--- Read how many documents there are and how long they are.
+-- Read the number of documents and their total length.
 SELECT documents, words, context_words FROM tally WHERE workspace_id = :workspace;
