@@ -244,7 +244,7 @@ def test_what_cannot_be_handed_over_does_not_stop_the_conversation(
     grow(world)
     world.conversation.compact()
     assert world.conversation.compactions()
-    assert "could not be handed over" in caplog.text
+    assert "preparations for a compaction failed" in caplog.text
 
 
 def test_a_compaction_whose_lease_was_lost_writes_nothing(world: World) -> None:

@@ -55,7 +55,7 @@ def test_a_days_note_begins_with_its_day_grows_and_is_dated_by_it(book: Notebook
     book.notes.write("daily/2025-01-02.md", "James bought a boat.")
     with pytest.raises(Rejected):
         book.notes.append_today(" ")
-    with pytest.raises(Rejected, match="called by its day"):
+    with pytest.raises(Rejected, match="named after its date"):
         book.notes.write("daily/monday.md", "x")
     start = datetime(2025, 1, 1, 23, tzinfo=UTC)
     day = Scope(happened_from=start, happened_until=start + timedelta(days=1))

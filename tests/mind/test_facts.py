@@ -85,11 +85,11 @@ def test_what_changes_nothing_is_a_reported_no_op() -> None:
     assert len(decision.ignored) == 8
     assert reasons(decision)[:4] == [
         "the text is empty",
-        "fact 7 says so already",
-        "it was added already",
-        "it says so already",
+        "fact 7 says the same",
+        "it was already added",
+        "the fact already says this",
     ]
-    assert reasons(decision)[-1] == "this fact was changed already"
+    assert reasons(decision)[-1] == "this fact was already changed"
 
 
 @given(

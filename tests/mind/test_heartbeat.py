@@ -49,7 +49,7 @@ def test_suppression_goes_by_the_order_of_its_rules() -> None:
     assert forbidden(NIGHT, *old) == "it is the weekend and 2 messages are unanswered"
     answered = [("own", 40.0), *(("person", minutes) for minutes in (20.0, 15.0, 12.0, 11.0))]
     assert forbidden(NIGHT, *answered) == "quiet hours (23:00 to 8:00)"
-    assert forbidden(NOON, *answered) == "a conversation is going on"
+    assert forbidden(NOON, *answered) == "a conversation is in progress"
     assert forbidden(NOON, *answered[:-1]) is None
     assert forbidden(NOON) is None
 
@@ -61,7 +61,7 @@ def test_each_rule_holds_exactly_to_its_bound() -> None:
     assert forbidden(NOON, ("person", 90), ("own", 29.9)) == "spoke less than 30 minutes ago"
     assert forbidden(NOON, ("person", 90), ("own", 30)) is None
     five = [("person", float(minutes)) for minutes in (31, 20, 19, 18)]
-    assert forbidden(NOON, ("own", 45), *five) == "a conversation is going on"
+    assert forbidden(NOON, ("own", 45), *five) == "a conversation is in progress"
     assert forbidden(NOON, ("own", 61), *five) is None
     assert forbidden(NOON, ("own", 90), *(("person", minutes + 30.0) for minutes in (31, 20, 19, 5))) is None
     saturday = NOON + timedelta(days=3)
@@ -227,7 +227,7 @@ def test_silence_failures_and_waiting_messages_are_recorded(ready: Ready) -> Non
     reasons = [each[1] for each in outcomes(setup)][::-1]
     assert reasons[0] == "nobody has written yet"
     assert reasons[1] == "nothing is due"
-    assert reasons[3:] == ["a message waits for its answer", "no model is configured"]
+    assert reasons[3:] == ["a message is waiting for a reply", "no model is configured"]
     assert [each.text for each in world.conversation.log() if each.direction == "out"] == ["All is well."] * 2
 
 

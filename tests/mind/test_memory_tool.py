@@ -90,8 +90,8 @@ def test_what_the_memory_tool_refuses_it_refuses_in_its_own_words(book: Notebook
     no(NotFound, "does not exist. Please provide a valid path.", "view", path="/memories/none.md")
     no(NotFound, "does not exist. Please provide a valid path.", "view", path="/memories/.everloom")
     no(Conflict, "File /memories/a.md already exists", "create", path="/memories/a.md", file_text="x")
-    no(Rejected, "never overwrites", "create", path="/memories/new.md", file_text="")
-    no(Rejected, "such as new.md", "create", path="/memories/new.txt", file_text="x")
+    no(Rejected, "cannot be overwritten with an empty text", "create", path="/memories/new.md", file_text="")
+    no(Rejected, "for example new.md", "create", path="/memories/new.txt", file_text="x")
     no(Rejected, "create needs file_text", "create", path="/memories/new.md")
     no(Rejected, "is not a file", "insert", path="/memories/d", insert_line=0, insert_text="x")
     no(NotFound, "Please provide", "str_replace", path="/memories/n.md", old_str="a", new_str="b")
@@ -112,7 +112,14 @@ def test_what_the_memory_tool_refuses_it_refuses_in_its_own_words(book: Notebook
         new_str="",
     )
     no(Rejected, "did not appear", "str_replace", path="/memories/a.md", old_str="", new_str="x")
-    no(Rejected, "never overwrites", "str_replace", path="/memories/a.md", old_str="same\nsame\n", new_str="")
+    no(
+        Rejected,
+        "cannot be overwritten with an empty text",
+        "str_replace",
+        path="/memories/a.md",
+        old_str="same\nsame\n",
+        new_str="",
+    )
     no(Rejected, r"within the range \[0, 2\]", "insert", path="/memories/a.md", insert_line=3, insert_text="x")
     no(Rejected, "Invalid `insert_line`", "insert", path="/memories/a.md", insert_line="1", insert_text="x")
     no(Rejected, "Cannot delete the /memories directory itself", "delete", path="/memories/")
@@ -184,7 +191,7 @@ def test_the_note_tools_do_what_they_say_and_their_errors_teach(book: Notebook) 
     own = ["search_memory", "update_status", "read_note", "write_note", "append_note", "schedule_message"]
     assert [each.tool.name for each in tools][: len(own)] == own
     assert all(len(each.tool.description) < 250 and each.tool.schema["type"] == "object" for each in tools)
-    assert use(tools, "write_note", name="boat.md", body="The mast is cracked.") == "boat.md is written (version 1)."
+    assert use(tools, "write_note", name="boat.md", body="The mast is cracked.") == "boat.md was written (version 1)."
     assert use(tools, "read_note", name="boat.md") == "The mast is cracked.\n"
     assert use(tools, "append_note", name="boat.md", text="It was mended.") == "boat.md is written (version 2)."
     assert "daily/" in use(tools, "append_note", text="James mended the mast.")
@@ -192,13 +199,13 @@ def test_the_note_tools_do_what_they_say_and_their_errors_teach(book: Notebook) 
     assert '"mood":"calm"' in use(tools, "update_status", updates={"mood": "calm"})
     for name, given_, said in (
         ("write_note", {"name": "boat.md"}, "body: Field required"),
-        ("write_note", {"name": "boat.md", "body": ""}, "never overwrites"),
+        ("write_note", {"name": "boat.md", "body": ""}, "cannot be overwritten with an empty text"),
         ("write_note", {"name": "boat.md", "body": "Cut."}, "replace: true"),
         ("write_note", {"name": "boat.md", "body": "Cut.", "replace": "yes"}, "replace: Input should be true or false"),
         ("write_note", {"name": "boat.md", "body": "Cut.", "replace": 1}, "true or false"),
         ("write_note", {"body": "x"}, "name: Field required.*such as MEMORY.md"),
-        ("write_note", {"name": "../x.md", "body": "x"}, "cannot be called"),
-        ("write_note", {"name": "boat.txt", "body": "x"}, "such as boat.md"),
+        ("write_note", {"name": "../x.md", "body": "x"}, "not a valid name"),
+        ("write_note", {"name": "boat.txt", "body": "x"}, "for example boat.md"),
         ("write_note", {"name": "boat.md", "body": ["a", "b"]}, "body: Input should be a valid string"),
         ("append_note", {"name": "boat.md"}, "text: Field required.*what to add"),
         ("append_note", {"text": " "}, "nothing to add"),

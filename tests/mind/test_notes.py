@@ -58,7 +58,7 @@ def test_a_note_that_was_there_before_is_the_persons(book: Notebook) -> None:
 def test_an_empty_body_and_a_cut_of_more_than_half_are_refused(book: Notebook) -> None:
     book.notes.write("MEMORY.md", LONG * 4)
     for empty in ("", "  \n", None):
-        with pytest.raises(Rejected, match="never overwrites"):
+        with pytest.raises(Rejected, match="cannot be overwritten with an empty text"):
             book.notes.write("MEMORY.md", empty, replace=True)  # type: ignore[arg-type]
         with pytest.raises(Rejected):
             book.notes.append("MEMORY.md", empty)  # type: ignore[arg-type]

@@ -116,7 +116,7 @@ def test_the_note_is_not_emptied_or_cut_by_a_careless_model(ready: Ready) -> Non
         world.later(hours=24)
         outcome = worker(world.loom, setup)("self_awareness")["self_awareness"]
         assert outcome.report is not None
-        assert str(outcome.report.detail["note"]).startswith("left as it was")
+        assert str(outcome.report.detail["note"]).startswith("not changed")
     assert (notes.read("SELF-AWARENESS.md") or "").strip() == (NOTE * 5).strip()
 
 

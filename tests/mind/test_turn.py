@@ -250,7 +250,7 @@ def test_what_goes_wrong_with_tools_goes_back_to_the_model(world: World, caplog:
     assert "look up something else" in said[1]
     assert "ZeroDivisionError" in said[2]
     assert "there is no tool fly" in said[3]
-    assert said[4] == "missing: what"
+    assert said[4] == "missing arguments: what"
     assert "a defect" in caplog.text, "the log has the traceback"
     world.assert_valid()
 

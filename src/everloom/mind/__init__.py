@@ -1,7 +1,7 @@
-"""Mind and notes: one continuous conversation, the notes beside it, and the archive behind both.
+"""The mind: one continuous conversation, the notes that person and agent share, and the archive of past exchanges.
 
-Owns what was said and what the agent sees of it. Refuses to know settings, surfaces and the other faculties: what it
-needs of them comes in through `ports`. Names are loaded when they are first used: a list of verbs waits for no model.
+Owns what was said, and what the agent sees of it. Refuses to know settings, surfaces and the other faculties, which it
+reaches through `ports`. Public names are imported on first use, so that listing the verbs does not load a model client.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Conversation", "Exchange", "Mind", "Queue", "StreamMessage"]
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name from its home on first use."""
+    """Import a public name on first use."""
     if name not in __all__:
         raise AttributeError(f"module 'everloom.mind' has no attribute {name!r}")
     return getattr(import_module("everloom.mind.verbs" if name == "Mind" else "everloom.mind.conversation"), name)

@@ -1,7 +1,7 @@
-"""What the mind works with: the operation it runs in, what can be set, and ports to whoever lies outside it.
+"""What the mind depends on: its operation, its settings, and ports to the other faculties.
 
-Facts are kept by semantic memory, the soul is one for all faculties, tools come from the others; `wiring` binds them.
-Holds values and protocols, and decides nothing.
+Semantic memory stores the facts, the soul is shared by all faculties, and other faculties provide tools; `wiring` binds
+them. Holds values and protocols, and decides nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A stable thing that was learnt from the conversation."""
+    """A lasting fact that was learnt from the conversation."""
 
     id: int
     text: str
@@ -35,7 +35,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """What an exchange taught: a new fact, one that no longer holds, or the first in place of the second."""
+    """One change of the facts: a new fact, the end of an old one, or a new one that replaces an old one."""
 
     text: str | None
     about: tuple[str, ...] = ()
@@ -43,42 +43,42 @@ class FactChange:
 
 
 class FactMemory(Protocol):
-    """Where facts are kept: observations of kind `fact`, in semantic memory."""
+    """The store of facts: observations of kind `fact` in semantic memory."""
 
     def nearest(self, text: str, limit: int) -> Sequence[Fact]:
-        """Find the present facts nearest to a text."""
+        """Find the current facts nearest to a text."""
         ...
 
     def learn(
         self, changes: Sequence[FactChange], *, exchange: int, also: Callable[[Unit], None]
     ) -> Sequence[int | None]:
-        """Keep and supersede what an exchange taught, all or none; nothing is erased.
+        """Apply the changes learnt from an exchange, all or none; old facts are superseded, never erased.
 
-        `also` writes into the same transaction. The answer is the id of each change's new fact. Fails with a Conflict
-        or NotFound when a fact was superseded or is not there.
+        `also` writes in the same transaction. Returns the id of the new fact for each change, or None. Raises Conflict
+        if a fact was superseded in the meantime, and NotFound if it does not exist.
         """
         ...
 
 
 class SharedSoul(Protocol):
-    """The one soul of a workspace, which SOUL.md shows."""
+    """The soul of a workspace, which SOUL.md mirrors."""
 
     def read(self) -> str:
-        """Read the prose."""
+        """Read the text."""
         ...
 
     def written_at(self) -> datetime | None:
-        """Say when it was last written; None before anybody did."""
+        """Return when it was last written; None if it never was."""
         ...
 
     def supersede(self, prose: str, *, instead_of: str, reason: str) -> None:
-        """Write the soul anew, unless somebody else did since it was read."""
+        """Replace the soul; Conflict if it is no longer the text in `instead_of`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """A tool that the agent may use in conversation; it answers with text, or fails with an EverloomError."""
+    """A tool that the agent may use in conversation; it returns text, or raises an EverloomError."""
 
     tool: ToolSpec
     use: Callable[[Mapping[str, Any]], str]
@@ -86,9 +86,9 @@ class AgentTool:
 
 @dataclass(frozen=True, slots=True)
 class MindPolicy:
-    """What can be set."""
+    """The settings of the mind."""
 
-    # Messages that arrive within this pause become one turn.
+    # Messages that arrive within this many seconds of each other are answered in one turn.
     gather_seconds: float = 3.0
     compact_at: int = 100_000
     tool_rounds: int = 12
@@ -98,27 +98,28 @@ class MindPolicy:
     quiet_from: int = 23
     quiet_until: int = 8
     self_awareness_hour: int = 21
-    # Whether the agent has the notes also as the files of the memory tool.
+    # Whether the agent may also use the notes through the provider's memory tool.
     memory_tool: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MindSetup:
-    """The operation in which one workspace's mind runs, and what else it needs."""
+    """The operation of one workspace, and everything else that its mind depends on."""
 
     op: Operation
-    # How this process comes by the right to speak.
+    # Grants the turn lease: only the process that holds it may answer or speak first.
     leases: Leases
     notes: Path
     soul: SharedSoul
     facts: FactMemory
     policy: MindPolicy = field(default_factory=MindPolicy)
-    # None when no model is configured; both obey the day's budget.
+    # Both return None if no model is configured. They are called for each use, because the daily budget may choose
+    # another model in between.
     talker: Callable[[], Talker | None] = lambda: None
     thinker: Callable[[], Thinker | None] = lambda: None
-    # The mind's own verbs for the agent, and those of other faculties that are switched on.
+    # The agent's tools: the mind's own verbs, and those of other faculties that are enabled.
     tools: Callable[[Mind], Sequence[AgentTool]] = lambda _: ()
 
     def under(self, lease: Lease) -> MindSetup:
-        """Have everything written under a task's lease: a worker that lost it writes nothing more."""
+        """Return a copy whose writes are fenced by a task's lease: a worker that lost it cannot write."""
         return replace(self, op=self.op.under(lease))

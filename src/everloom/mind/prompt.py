@@ -1,8 +1,8 @@
-"""The system prompt: the time, the notes as they are, and the lie of the memory. Nothing else, and nothing fetched.
+"""The system prompt: the time, the notes, and an explanation of how the memory is organised.
 
-Made once and kept byte for byte, so that a provider can cache it, until a note on it changes, `prompt_minutes` have
-passed, or the process is a new one. Every note stands between tags that its text cannot forge. Nothing here tells the
-agent when to do what.
+Built once and reused byte for byte, so that a provider can cache it, until a note in it changes, `prompt_minutes` have
+passed, or the process restarts. Each note is enclosed in tags that its text cannot forge. Refuses to search for
+anything in advance, and to prescribe when the agent should do what.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from everloom.mind.ports import MindSetup
 from everloom.mind.prompts import prompt_named
 from everloom.models.text import quoted
 
-# How many characters of a note stand in the prompt: the beginning of a lasting one, the end of a day's.
+# The most characters of a note in the prompt: the beginning of a standard note, the end of a daily one.
 LONGEST_PAGE = 20_000
 _LONGEST_STATUS = 10_000
 LONGEST_DAY = 4_000
@@ -30,7 +30,7 @@ LANDSCAPE = prompt_named("landscape") + "\n"
 
 @dataclass(frozen=True, slots=True)
 class PromptSection:
-    """A heading and the notes below it, by name; of those of days the end is kept, of others the beginning."""
+    """A heading and the names of its notes; a note that is too long keeps its end or its beginning."""
 
     heading: str
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ class PromptSection:
 
 @dataclass(frozen=True, slots=True)
 class _BuiltPrompt:
-    """A prompt, when it was made, and of which state of the notes."""
+    """A prompt, with the time at which it was built and the state of its notes."""
 
     text: str
     at: datetime
@@ -58,9 +58,9 @@ class Prompt:
         self._built: _BuiltPrompt | None = None
 
     def text(self) -> str:
-        """Say the prompt; the same one as before, if nothing asks for a new one."""
+        """Return the prompt: the cached one, unless a note changed or it is too old."""
         with self._lock:
-            # The same bytes as long as nothing changed: a provider bills a cached prompt at a fraction.
+            # The bytes stay the same while nothing changes: a cached prompt costs a fraction of a new one.
             self._notes.sync()
             sections = self._sections()
             signature = self._notes.signature([name for section in sections for name in section.names])
@@ -70,14 +70,14 @@ class Prompt:
             return self._built.text
 
     def compaction_instructions(self) -> str:
-        """Say what to hold on to when the conversation is folded: COMPACTION.md, or what it starts with."""
+        """Return the instructions for a compaction: COMPACTION.md, or its default text if it cannot be read."""
         try:
             return (self._notes.read(COMPACTION) or default_text(COMPACTION)).strip()
         except Rejected:
             return default_text(COMPACTION).strip()
 
     def _is_old(self, built: _BuiltPrompt, now: datetime) -> bool:
-        # A clock that was set back makes a prompt from the future, which is as wrong as an old one.
+        # After the clock was set back, a prompt may be from the future, which is as wrong as an old one.
         return not timedelta(0) <= now - built.at < self._lasting
 
     def _sections(self) -> tuple[PromptSection, ...]:
@@ -102,12 +102,12 @@ class Prompt:
 
 
 def page(name: str, body: str, section: PromptSection) -> str:
-    """Write one note between tags with its name, at most as long as its section allows."""
+    """Enclose one note in tags with its name, cut to the length that its section allows."""
     return quoted(bounded(body.strip(), section.longest, keeps_end=section.keeps_end), name)
 
 
 def bounded(body: str, longest: int, *, keeps_end: bool) -> str:
-    """Cut a text that is too long, and show where."""
+    """Cut a text that is too long, and mark the place."""
     over = len(body) - longest
     if over <= 0:
         return body

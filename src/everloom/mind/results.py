@@ -1,4 +1,4 @@
-"""What the verbs of the mind answer: values that every surface writes, some with words for the agent. Pure."""
+"""The results of the mind's verbs; `str` of some is the text that the agent reads. Pure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from everloom.mind.notes import NoteVersion
     from everloom.models.talk import Turn
 
-# How readers of the array know a block; reasoning is never kept.
+# The names of block kinds in the output of `array`. Reasoning has none, because it is never stored.
 _KINDS = {"TextBlock": "text", "ToolUse": "tooluse", "ToolResult": "toolresult", "Compacted": "folded"}
 
 
 @dataclass(frozen=True, slots=True)
 class FoundInArchive:
-    """What past conversations and facts say about something, in words, with dates and ids."""
+    """The exchanges and facts that a search found, as text with dates and ids."""
 
     found: str
 
@@ -32,7 +32,7 @@ class FoundInArchive:
 
 @dataclass(frozen=True, slots=True)
 class NoteText:
-    """A note's text; None when there is no such note. Without a name, the names of all."""
+    """The text of a note; None if there is no such note. Without a name, the names of all notes."""
 
     name: str | None
     body: str | None
@@ -43,19 +43,19 @@ class NoteText:
 
 @dataclass(frozen=True, slots=True)
 class NoteWritten:
-    """Which version a note is at."""
+    """The new version of a note."""
 
     name: str
     version: int
     at: datetime
 
     def __str__(self) -> str:
-        return f"{self.name} is written (version {self.version})."
+        return f"{self.name} was written (version {self.version})."
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """A message that will not be sent."""
+    """A scheduled message that was cancelled."""
 
     id: int
     state: str = field(default="cancelled", init=False)
@@ -66,14 +66,14 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class ConversationLog:
-    """Messages of the log, newest last."""
+    """Messages from the log, newest last."""
 
     messages: tuple[StreamMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayView:
-    """The turns that a model sees, each block with its kind."""
+    """The turns that the model sees, each block with its kind."""
 
     turns: tuple[Mapping[str, Any], ...]
 
@@ -100,7 +100,7 @@ class NoteHistory:
 
 
 def view_of(turns: Iterable[Turn]) -> ArrayView:
-    """Write turns with the kind of each block; what only a provider understands is left out."""
+    """Convert turns to plain data with the kind of each block, without the provider's opaque data."""
 
     def block_of(block: object) -> dict[str, Any]:
         known = {name: value for name, value in as_data(block).items() if name != "raw"}

@@ -1,6 +1,6 @@
-"""The mind's background work as tasks of the kernel: facts, scheduled messages, heartbeats, the nightly pass.
+"""The mind's background tasks: facts, scheduled messages, heartbeats and the nightly pass.
 
-Each says what is due and does it step by step; everything that it writes is fenced by its lease. Holds no rule itself.
+Each reports how much is due, and does it step by step; its writes are fenced by its lease. Holds no rules itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Setups = Callable[[WorkspaceInfo], MindSetup]
 
 @dataclass(frozen=True, slots=True)
 class MindTask:
-    """One kind of work: how much of it waits, and how it is done."""
+    """One kind of background work."""
 
     name: str
     setups: _Setups
@@ -32,16 +32,16 @@ class MindTask:
     work: Callable[[MindSetup, Lease, Progress], Report]
 
     def due(self, workspace: WorkspaceInfo) -> int:
-        """Count what waits."""
+        """Count the pieces of work that are due."""
         return self.count(self.setups(workspace))
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
-        """Do it, with everything written under the lease."""
+        """Do the work; all writes are fenced by the lease."""
         return self.work(self.setups(workspace).under(lease), lease, progress)
 
 
 def _count_facts(setup: MindSetup) -> int:
-    """Count the exchanges that wait; without a model they wait on, and none is due."""
+    """Count the exchanges whose facts are due; none without a model, and they keep waiting."""
     with setup.op.read() as unit:
         row = unit.one("archive.facts_due_count", now=to_micros(setup.op.now))
     count = 0 if row is None else int(row["count"])
@@ -49,7 +49,7 @@ def _count_facts(setup: MindSetup) -> int:
 
 
 def _learn_facts(setup: MindSetup, lease: Lease, progress: Progress) -> Report:
-    """Learn from each exchange, oldest first; one that fails does not hold up the others."""
+    """Learn facts from each exchange, oldest first; a failure does not stop the others."""
     thinker = setup.thinker()
     if thinker is None:
         return Report(0)
@@ -72,7 +72,7 @@ def _learn_facts(setup: MindSetup, lease: Lease, progress: Progress) -> Report:
 
 
 def _send_scheduled(setup: MindSetup, lease: Lease, progress: Progress) -> Report:
-    """Send each message whose time has come, once."""
+    """Send each message that is due, once."""
     schedule, conversation = Schedule(setup), Conversation(setup)
     done = 0
     for each in schedule.due():
@@ -85,7 +85,8 @@ def _send_scheduled(setup: MindSetup, lease: Lease, progress: Progress) -> Repor
 
 
 def _beat(setup: MindSetup, _: Lease, progress: Progress) -> Report:
-    """Wonder once whether to speak first, unless another worker just did."""
+    """Run one heartbeat, unless another worker just did."""
+    # `due` was counted before this worker had the lease, so it is checked again.
     heartbeats = Heartbeats(setup)
     if not heartbeats.is_due():
         return Report(0)
@@ -95,7 +96,7 @@ def _beat(setup: MindSetup, _: Lease, progress: Progress) -> Report:
 
 
 def _look_back(setup: MindSetup, _: Lease, progress: Progress) -> Report:
-    """Make the nightly pass, unless another worker just did."""
+    """Run the nightly pass, unless another worker just did."""
     awareness = SelfAwareness(setup, Notes(setup))
     if not awareness.is_due():
         return Report(0)
@@ -105,7 +106,7 @@ def _look_back(setup: MindSetup, _: Lease, progress: Progress) -> Report:
 
 
 def mind_tasks(setups: _Setups) -> Sequence[MindTask]:
-    """Make all tasks of the mind, in the order in which they run."""
+    """List the tasks of the mind in the order in which they run."""
     return [
         MindTask("facts", setups, _count_facts, _learn_facts),
         MindTask("schedule", setups, lambda setup: len(Schedule(setup).due()), _send_scheduled),

@@ -1,7 +1,7 @@
-"""The conversation: the log of record, the array that the model sees, and the turns that answer what comes in.
+"""The conversation: the log of record, the array that the model sees, and the turns that answer messages.
 
 Owns messages, exchanges, turns and compactions. Refuses to know channels, files and providers: the prompt, the tools
-and whoever wants to hear of an exchange are handed in.
+and callbacks are passed in.
 """
 
 from everloom.mind.conversation.array import Exchange

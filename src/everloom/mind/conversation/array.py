@@ -1,7 +1,7 @@
-"""Exchanges, and the array: what the model sees of the conversation, turn by turn, from the last compaction on.
+"""Exchanges and the array: the turns that the model sees, from the last compaction on.
 
-An exchange is one turn that was answered, or one time the agent spoke first. Nothing is ever taken out of the store;
-what a compaction left behind stays there. Refuses to ask a model, and to know how an answer comes about.
+An exchange is one answered turn, or one message with which the agent spoke first. Nothing is ever deleted from the
+store, including turns before a compaction. Refuses to call a model, and to know how a reply is produced.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from everloom.models.talk import Turn
 from everloom.models.usage import TokenUsage
 from everloom.store import Row, Unit, columns_of, value_from
 
-# The store counts money in millionths of a dollar: whole numbers add up exactly on both engines.
+# The store counts money in millionths of a dollar, because integers add up exactly on both engines.
 MICRO = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """What came in (`heard`), what went out (`reply`), and what it took; `cause` is message, heartbeat or schedule."""
+    """The messages received (`heard`), the reply, and its cost; `cause` is message, heartbeat or schedule."""
 
     id: int
     cause: str
@@ -42,7 +42,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class ArrayEntry:
-    """One turn in its place; a compaction belongs to no exchange."""
+    """One turn and its position in the array; a compaction belongs to no exchange."""
 
     position: int
     exchange_id: int | None
@@ -51,7 +51,8 @@ class ArrayEntry:
 
 
 def keep_exchange(unit: Unit, exchange: Exchange) -> Exchange:
-    """Write a new exchange, whose facts wait to be learnt; the answer is what was kept."""
+    """Store a new exchange; returns it with its id."""
+    # `waiting` is the durable queue of the facts task: it is in the same transaction as the exchange itself.
     (fresh,) = register(unit, "exchange", exchange.ended_at)
     micro_dollars = None if exchange.dollars is None else round(exchange.dollars * MICRO)
     usage = exchange.usage
@@ -75,7 +76,7 @@ def exchanges_of(unit: Unit, ids: Iterable[int]) -> list[Exchange]:
 
 
 def exchanges_from(unit: Unit, rows: Sequence[Row]) -> list[Exchange]:
-    """Read exchanges from their rows, each with its messages."""
+    """Convert rows to exchanges, each with its messages."""
     said: dict[tuple[int, str], list[str]] = {}
     for row in unit.all("mind.message_of_exchange", ids=[row["id"] for row in rows]):
         said.setdefault((row["exchange_id"], row["direction"]), []).append(row["text"])
@@ -94,7 +95,7 @@ def exchanges_from(unit: Unit, rows: Sequence[Row]) -> list[Exchange]:
 
 def entries_of(unit: Unit) -> tuple[ArrayEntry, ...]:
     """Read the entries from the last compaction on."""
-    # What a compaction left behind stays in the table, before this position.
+    # Older entries stay in the table, before the position of the compaction.
     start = unit.one("mind.compaction_last")
     rows = unit.all("mind.entry_from", position=0 if start is None else start["position"])
     return tuple(
@@ -106,15 +107,15 @@ def entries_of(unit: Unit) -> tuple[ArrayEntry, ...]:
 
 
 def as_turns(entries: Iterable[ArrayEntry]) -> tuple[Turn, ...]:
-    """Write entries as a model takes them."""
+    """Convert entries to turns in the form that models accept."""
     return render_turns(entry.turn for entry in entries)
 
 
 def append_turns(unit: Unit, turns: Sequence[Turn], exchange: int | None, at: datetime) -> list[int]:
-    """Put turns at the end, without their reasoning; the answer is the position of each."""
+    """Append turns without their reasoning; returns the position of each."""
     row = unit.one("mind.entry_last")
     first = 1 if row is None else row["position"] + 1
-    # Reasoning never reaches the disk: this is the only way in.
+    # Reasoning must never reach the disk, and this is the only function that writes turns.
     kept = [without_thoughts(turn) for turn in turns]
     unit.many(
         "mind.entry_add",

@@ -1,6 +1,6 @@
-"""The blocks of a conversation as they are kept, and the array in the only form that every model takes. Pure.
+"""Encodes the blocks of a conversation for the store, and repairs turns to the form that every model accepts. Pure.
 
-Reasoning has no written form here, so it cannot be kept. Knows neither store nor provider.
+Reasoning has no encoding here, so it cannot be stored. Refuses to know the store and providers.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 from everloom.models.talk import Block, Compacted, TextBlock, Thought, ToolResult, ToolUse, Turn
 from everloom.models.text import shortened
 
-# What stands before an assistant's first words when nobody had said anything.
+# Sent as the user's turn if the assistant spoke first, because providers require that the user begins.
 OPENER = "(The conversation begins here.)"
-# What a model reads in place of a tool's answer that was lost; it may have done its work.
+# Stands in for the lost result of a tool, which may have done its work before a crash.
 LOST = "The answer of this tool was lost; what it did, if anything, is not known."
 _LONGEST_TOLD = 400
 
 
 def encode_blocks(blocks: Iterable[Block]) -> str:
-    """Write blocks as JSON; reasoning is left out."""
+    """Encode blocks as JSON, without reasoning."""
     return json.dumps([_encode(block) for block in blocks if not isinstance(block, Thought)], ensure_ascii=False)
 
 
@@ -40,7 +40,7 @@ def _encode(block: Block) -> dict[str, Any]:
 
 
 def decode_blocks(text: str) -> tuple[Block, ...]:
-    """Read blocks from JSON; what is not known is left out."""
+    """Decode blocks from JSON; unknown kinds are left out."""
     found = [_decode(each) for each in json.loads(text)]
     return tuple(block for block in found if block is not None)
 
@@ -60,17 +60,17 @@ def _decode(value: Mapping[str, Any]) -> Block | None:
 
 
 def without_thoughts(turn: Turn) -> Turn:
-    """Take the reasoning out of a turn."""
+    """Remove the reasoning from a turn."""
     return replace(turn, blocks=tuple(block for block in turn.blocks if not isinstance(block, Thought)))
 
 
 def render_turns(turns: Iterable[Turn]) -> tuple[Turn, ...]:
-    """Write turns as a model takes them: alternating, paired, none empty, beginning with a compaction or the user."""
+    """Put turns into the form that models accept: alternating, paired, not empty, first a compaction or the user."""
     return _open_with_user(repair_pairs(_merge_turns(turns)))
 
 
 def _merge_turns(turns: Iterable[Turn]) -> list[Turn]:
-    """Join consecutive turns of one side; a turn that holds a compaction stays as it came."""
+    """Join consecutive turns of one role; a turn that contains a compaction is not changed."""
     joined: list[Turn] = []
     for turn in (_without_empties(each) for each in turns):
         if not turn.blocks:
@@ -83,7 +83,7 @@ def _merge_turns(turns: Iterable[Turn]) -> list[Turn]:
 
 
 def is_folded(turn: Turn) -> bool:
-    """Say whether a turn holds a compaction."""
+    """Check whether a turn contains a compaction."""
     return any(isinstance(block, Compacted) for block in turn.blocks)
 
 
@@ -95,18 +95,18 @@ def _without_empties(turn: Turn) -> Turn:
 
 
 def _results_first(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    # Every provider wants the answers of tools before anything else that the user says in the same turn.
+    # Providers require tool results before any other block in the same user turn.
     results = [block for block in blocks if isinstance(block, ToolResult)]
     return (*results, *(block for block in blocks if not isinstance(block, ToolResult)))
 
 
 def repair_pairs(turns: Iterable[Turn]) -> list[Turn]:
-    """Mend what a broken past left: every use of a tool gets exactly one result, right after it.
+    """Repair tool uses and results, so that every use has exactly one result, in the next turn.
 
-    A use without a result keeps its place, with a result that says it was lost: it may have happened. A result without
-    a use is dropped: nobody asked for it. A use whose id was taken before gets another, and so does its result.
+    A use without a result gets one that says it was lost, because the tool may have run. A result without a use is
+    dropped. A use with an id that was used before gets a new id, and so does its result.
     """
-    # `taken` holds every id so far, `asked` those of the turn before with the names they now have.
+    # `taken` holds all ids so far; `asked` maps the ids of the previous turn's uses to their new ids.
     mended: list[Turn] = []
     taken: set[str] = set()
     asked: dict[str, str] = {}
@@ -136,7 +136,7 @@ def _free_id(wanted: str, taken: set[str]) -> str:
 
 
 def _rename_uses(blocks: Sequence[Block], taken: set[str]) -> tuple[tuple[Block, ...], dict[str, str]]:
-    """Give every use an id that no earlier one has; the answer says also which id became which."""
+    """Give every use a unique id; also returns the new id for each old one."""
     kept: list[Block] = []
     asked: dict[str, str] = {}
     for block in blocks:
@@ -159,7 +159,7 @@ def _pair_results(asked: Mapping[str, str], blocks: Sequence[Block]) -> tuple[Bl
 
 
 def _open_with_user(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Let the user begin, and let the user speak after a compaction."""
+    """Insert a user turn wherever the assistant would begin, or would speak twice in a row."""
     ready: list[Turn] = []
     for turn in turns:
         if turn.role == "assistant" and not is_folded(turn) and (not ready or ready[-1].role == "assistant"):
@@ -169,12 +169,12 @@ def _open_with_user(turns: Sequence[Turn]) -> tuple[Turn, ...]:
 
 
 def close_tool_loop(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Tell in words which tools were used since the user last spoke.
+    """Replace the tool uses since the user last spoke with a description in words.
 
-    A provider wants the reasoning of a tool loop back until the user speaks again, and reasoning is not kept: turns
-    that end with such a loop can only be sent without it.
+    A provider requires the reasoning of a tool loop until the user speaks again. Reasoning is not stored, so the loop
+    cannot be sent as it was.
     """
-    # Everything before the person last spoke is sent as it is: there no reasoning is wanted back.
+    # Turns before the person last spoke need no reasoning, and are sent unchanged.
     spoken = [place for place, turn in enumerate(turns) if turn.role == "user" and turn.text.strip()]
     start = spoken[-1] + 1 if spoken else 0
     results = {block.id: block for turn in turns[start:] for block in turn.blocks if isinstance(block, ToolResult)}

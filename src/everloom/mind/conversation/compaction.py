@@ -1,8 +1,8 @@
-"""Compaction: when the array grows too long its oldest turns fold into one block, and the newest stay word for word.
+"""Compaction: when the array grows too long, its oldest turns become one block, and the newest stay word for word.
 
-Decides when and where to cut, lets the provider, the model or an outline say what is left, and keeps that with the new
-array in one transaction. What left the array stays in the store. Refuses to know what the summary should say: that is
-in COMPACTION.md. An outline chooses among sentences that were said and invents none.
+Decides when and where to cut, has the provider, the model or an outline produce the summary, and stores it with the new
+array in one transaction. The old turns stay in the store. Refuses to know what a summary should contain: COMPACTION.md
+says that. An outline is made only of sentences that were said.
 """
 
 from __future__ import annotations
@@ -38,20 +38,21 @@ from everloom.store import Row, Unit, columns_of, value_from
 
 log = logging.getLogger(__name__)
 
-# The newest turns that stay word for word: so much of the bound, and rather at least so many turns.
+# The newest turns stay word for word: up to this share of the bound, or this many turns if they fit into half of it.
 _KEPT_SHARE = 0.2
 LEAST_KEPT = 4
-# An array may fill this much of a model's window; the rest is for the reply and for guesses that were too low.
+# The share of a model's window that the array may fill; the rest is for the reply, and for estimates that are too low.
 _FULLEST = 0.8
-# From here on it no longer fits, and an outline is better than nothing.
+# Above this share of the window the next request would fail, so an outline is better than no compaction.
 _BRIM = 0.95
-# Less than this share of the bound is not worth a compaction: the prompt may be what fills the window.
+# A compaction that gains less than this share of the bound is not worth its cost: then the system prompt may be what
+# fills the window, and compacting would be repeated at every turn.
 _LEAST_GAIN = 0.1
-# A summary longer than this has folded nothing.
+# A longer summary would defeat its purpose.
 _SUMMARY_TOKENS = 4_096
-# One folding is enough, unless a single exchange is huge; more than three mean that the guess is wrong.
+# One compaction is usually enough; more than three in a row mean that the estimate of the size is wrong.
 _MOST_STEPS = 3
-# A provider that cannot fold now is asked again after a pause that doubles, so that no turn waits for it each time.
+# After a failure the next attempt is made after a pause, which doubles, so that not every turn waits for a failure.
 _FIRST_REST = timedelta(minutes=1)
 _LONGEST_REST = timedelta(hours=1)
 _SENTENCE = re.compile(r"(?<=[.!?…。！？])\s+")
@@ -71,7 +72,7 @@ _TASK = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
-    """One compaction as it is recorded; `way` is server, model or outline, `text` what is left."""
+    """The record of one compaction; `way` is server, model or outline, `text` the summary."""
 
     id: int
     at: datetime
@@ -85,21 +86,21 @@ class Compaction:
 
 
 def bound_of(compact_at: int, window: int | None) -> int:
-    """Say from how many tokens on an array is folded: what was set, and never more than the window bears."""
+    """Compute from how many tokens on an array is compacted: the setting, or less if the window is smaller."""
     return compact_at if window is None else min(compact_at, int(window * _FULLEST))
 
 
 def cut_at(entries: Sequence[ArrayEntry], sizes: Sequence[int], bound: int) -> int:
-    """Say how many of the oldest entries fold; 0 when folding would gain nothing.
+    """Compute how many of the oldest entries to compact; 0 if that would gain nothing.
 
-    An exchange is never divided, so that no use of a tool loses its result.
+    An exchange is never split, so that no tool use loses its result.
     """
     exchanges = [entry.exchange_id for entry in entries]
     starts = [
         place for place, each in enumerate(exchanges) if not place or each is None or each != exchanges[place - 1]
     ]
     cut = len(entries)
-    # From the newest back: as much as fits into the share that is kept, and rather a few turns more than none.
+    # From the newest exchange backwards: as many as fit into the share, or a few more to reach the minimum.
     for start in reversed(starts):
         kept = sum(sizes[start:])
         fits = kept <= bound * _KEPT_SHARE or (len(entries) - cut < LEAST_KEPT and kept <= bound // 2)
@@ -110,7 +111,7 @@ def cut_at(entries: Sequence[ArrayEntry], sizes: Sequence[int], bound: int) -> i
 
 
 class Compactor:
-    """Whoever folds the array of one workspace."""
+    """Compacts the array of one workspace."""
 
     def __init__(self, setup: MindSetup, around: Surroundings) -> None:
         self._op = setup.op
@@ -121,16 +122,16 @@ class Compactor:
         self._handed_over: set[int] = set()
 
     def fold_if_due(self, op: Operation, talker: Talker | None) -> list[Compaction]:
-        """Fold as long as the array is too long; a failure keeps everything and is tried again after a rest.
+        """Compact while the array is too long; after a failure nothing changes, and it is tried again after a pause.
 
-        `op` writes under the lease of the turn: nobody else changes the array meanwhile.
+        `op` writes under the turn lease, so nobody else changes the array at the same time.
         """
         done: list[Compaction] = []
         window = None if talker is None else talker.window
         bound = bound_of(self._policy.compact_at, window)
         while len(done) < _MOST_STEPS:
             entries, size = self.measure(talker)
-            # A provider that folds by itself at the bound is given half as much again before we do it in its place.
+            # A provider that compacts by itself at the bound gets half as much again before we do it instead.
             patient = talker is not None and talker.compacts is CompactionMode.THRESHOLD
             if size < (bound * 3 // 2 if patient else bound):
                 break
@@ -142,10 +143,10 @@ class Compactor:
         return done
 
     def measure(self, talker: Talker | None) -> tuple[tuple[ArrayEntry, ...], int]:
-        """Read the array and its size: as the provider last counted it, or a guess; one without turns has none.
+        """Read the array and its size in tokens: as last counted by the provider, or else estimated.
 
-        A guess counts the system prompt, too. Before the first turn there is nothing to fold, and asking for the prompt
-        would make the notes, which is the turn's business and no measurement's.
+        An estimate includes the system prompt. An empty array has size 0: nothing can be compacted, and building the
+        prompt would create the notes, which a measurement should not do.
         """
         with self._op.read() as unit:
             entries = entries_of(unit)
@@ -154,7 +155,8 @@ class Compactor:
             ids = [entry.exchange_id for entry in entries if entry.exchange_id is not None]
             newest = exchanges_of(unit, ids[-1:])
             last = unit.one("mind.compaction_last")
-        # What was counted before the last compaction counts what has left since; ids grow in the order of commits.
+        # A count from before the last compaction includes turns that have left since. Ids grow in the order of commits,
+        # so comparing them shows which came first.
         counted = [each.context_tokens for each in newest if last is None or each.id > last["id"]]
         return entries, counted[0] if counted and counted[0] else self._guess(as_turns(entries), talker)
 
@@ -170,14 +172,14 @@ class Compactor:
         is_worth_it = sum(sizes[:cut]) >= bound * _LEAST_GAIN and not self._is_resting()
         if not cut or not (must or is_worth_it):
             return None
-        # Before the model is asked: what is about to fade is learnt from also when folding fails afterwards.
+        # Before the model is called, so that facts are learnt even if the compaction fails afterwards.
         self.hand_over(entries[:cut])
         head = as_turns(entries[:cut])
         try:
             way, folded, said = self._summarise(talker, head, bound)
         except ProviderError as error:
             self._rest(error)
-            # While there is still room, a summary tomorrow is better than an outline now.
+            # While there is still room in the window, a later summary is better than an outline now.
             if not must:
                 return None
             way, folded, said = "outline", Compacted(outline(head, int(bound * _KEPT_SHARE))), None
@@ -191,7 +193,7 @@ class Compactor:
         with op.write("compact") as writing:
             (position,) = append_turns(writing.unit, [Turn("assistant", (folded,))], None, writing.at)
             taken = keep_compaction(writing.unit, position, writing.at, cost)
-            # What stays follows the compaction once more, word for word: the array begins at the compaction's position.
+            # The array begins at the compaction's position, so the turns that stay are appended again after it.
             for entry in entries[cut:]:
                 append_turns(writing.unit, [entry.turn], entry.exchange_id, entry.at)
         return taken
@@ -204,7 +206,7 @@ class Compactor:
         instructions = self._around.instructions()
         summary = min(_SUMMARY_TOKENS, talker.window // 4)
         if talker.compacts is CompactionMode.ON_DEMAND:
-            # The same prompt and tools as in a turn: the provider reads all of it from its cache.
+            # The same prompt and tools as in a turn, so that the provider can read them from its cache.
             talk = TalkRequest(
                 self._around.system(),
                 close_tool_loop(head),
@@ -215,33 +217,33 @@ class Compactor:
             said = talker.compact(talk, instructions)
             folded = next((block for block in said.turn.blocks if isinstance(block, Compacted)), None)
             if folded is None:
-                raise MalformedReply(f"{talker.name} compacted nothing")
+                raise MalformedReply(f"{talker.name} returned no compaction")
             return "server", folded, said
-        # Any other provider reads the turns as quoted data, not as a conversation that it would go on with.
+        # Other providers get the turns as quoted data; as a conversation, they would continue it instead.
         room = int(talker.window * _FULLEST) - summary
         material = quoted(transcript(head, room), "conversation")
         asked = Turn("user", (TextBlock(_TASK.format(instructions=instructions.strip(), material=material)),))
         said = talker.talk(TalkRequest(self._around.system(), (asked,), max_tokens=summary, purpose="compaction"))
         if not said.turn.text.strip() or said.stop is StopReason.TOOLS:
-            raise MalformedReply(f"{talker.name} wrote no summary")
+            raise MalformedReply(f"{talker.name} returned no summary")
         return "model", Compacted(said.turn.text.strip()), said
 
     def hand_over(self, head: Sequence[ArrayEntry]) -> None:
-        """Tell whoever wants to hear it what is about to leave the array, each exchange once, also if folding fails."""
+        """Call `before_folding` with the exchanges that are about to leave the array, each exchange only once."""
         with self._op.read() as unit:
             leaving = exchanges_of(unit, {entry.exchange_id for entry in head if entry.exchange_id} - self._handed_over)
         self._handed_over.update(each.id for each in leaving)
         try:
             self._around.before_folding(leaving)
         except EverloomError:
-            # The exchanges stay in the log and in the archive; a conversation that cannot go on would lose more.
-            log.warning("what is about to be folded could not be handed over", exc_info=True)
+            # The exchanges stay in the log and in the archive; stopping the conversation would be worse.
+            log.warning("the preparations for a compaction failed", exc_info=True)
 
     def _is_resting(self) -> bool:
         return self._resting_until is not None and self._op.now < self._resting_until
 
     def _rest(self, error: ProviderError) -> None:
-        log.warning("the conversation could not be compacted, everything is kept: %s", error)
+        log.warning("the conversation could not be compacted and stays as it is: %s", error)
         pause = min(_FIRST_REST * (1 << min(self._failures, 10)), _LONGEST_REST)
         self._failures += 1
         self._resting_until = self._op.now + pause
@@ -249,7 +251,7 @@ class Compactor:
 
 @dataclass(frozen=True, slots=True)
 class CompactionCost:
-    """What a compaction took and gained."""
+    """The cost and the gain of a compaction."""
 
     way: str
     model: str
@@ -259,7 +261,7 @@ class CompactionCost:
 
 
 def keep_compaction(unit: Unit, position: int, at: datetime, cost: CompactionCost) -> Compaction:
-    """Let the array begin anew at an entry that holds a compaction, and record what it took."""
+    """Record a compaction, with which the array begins from now on."""
     (fresh,) = register(unit, "compaction", at)
     micro_dollars = None if cost.dollars is None else round(cost.dollars * MICRO)
     own = columns_of(cost, "way", "model", "tokens_before", "tokens_after")
@@ -279,7 +281,7 @@ def _compaction_from(row: Row) -> Compaction:
 
 
 def outline(turns: Sequence[Turn], budget: int) -> str:
-    """Write how each turn begins, the newest above all; what was folded before comes ahead, as far as it fits."""
+    """List the first sentences of turns, the newest if not all fit; earlier summaries come before, shortened."""
     before = [block.text for turn in turns for block in turn.blocks if isinstance(block, Compacted)]
     lines = [f"- {_WHO[turn.role]}: {_first_sentence(turn.text)}" for turn in turns if turn.text.strip()]
     kept = newest_within(lines, budget // 2 if before else budget)
@@ -290,12 +292,12 @@ def outline(turns: Sequence[Turn], budget: int) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    """Take the beginning of a text, on one line."""
+    """Return the first sentence of a text, on one line."""
     return shortened(_SENTENCE.split(text.strip(), maxsplit=1)[0], _LONGEST_LINE)
 
 
 def newest_within(lines: Sequence[str], budget: int, *, at_least: int = 0) -> list[str]:
-    """Keep as many of the last lines as a budget of tokens allows; the newest `at_least` stay, however long."""
+    """Keep as many of the last lines as fit a budget of tokens, and always the last `at_least`."""
     kept: list[str] = []
     for line in reversed(lines):
         budget -= estimate(line)
@@ -306,7 +308,7 @@ def newest_within(lines: Sequence[str], budget: int, *, at_least: int = 0) -> li
 
 
 def transcript(turns: Sequence[Turn], budget: int) -> str:
-    """Write turns for a model to read; when they are too long, what was folded before and the newest lines."""
+    """Write turns as text for a model; if they are too long, only earlier summaries and the newest lines."""
     before = [line for turn in turns for line in _lines(turn) if line.startswith(_EARLIER)]
     lines = [line for turn in turns for line in _lines(turn) if not line.startswith(_EARLIER)]
     kept = newest_within(lines, budget - sum(map(estimate, before)))

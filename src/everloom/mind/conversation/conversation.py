@@ -1,7 +1,7 @@
-"""One workspace's conversation: messages come in on any channel, turns answer them, replies go out.
+"""The conversation of one workspace: receives messages from any channel, answers them in turns, and sends replies.
 
-A message is kept before anything else happens; a turn is written whole or not at all; one process speaks at a time,
-under the lease of the turn. Refuses to know channels, files and providers.
+A message is stored before anything else happens; a turn is stored completely or not at all; only the process that holds
+the turn lease may speak. Refuses to know channels, files and providers.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from everloom.store.contract import FOREVER
 
 log = logging.getLogger(__name__)
 
-# Who holds it may speak. It is extended while a turn goes on, and whoever had it before cannot write any more.
+# Only the holder of this lease may speak. It is extended during a turn, and a process that lost it cannot write.
 TURN = "turn"
 TURN_LEASE = timedelta(minutes=1)
-# How long one waits for another process to end its turn.
+# How many seconds to wait for another process to end its turn.
 _PATIENCE = 600.0
 _SHORT_PATIENCE = 5.0
-# How many messages before an exchange are told with it.
+# How many messages before an exchange become the context of its search document.
 _AROUND = 4
 _NO_MODEL = (
     "set llm.large, for example EVERLOOM_LLM_LARGE=ollama:llama3.2 for a model on this machine, or "
-    "anthropic:claude-sonnet-5-5 with ANTHROPIC_API_KEY; the message is kept and answered then"
+    "anthropic:claude-sonnet-5-5 with ANTHROPIC_API_KEY; the message is stored and will be answered then"
 )
-# What an exchange keeps of a turn that was answered.
+# The fields that an exchange copies from the outcome of a turn.
 _OUTCOME = ("model", "usage", "dollars", "context_tokens", "context_window", "rounds", "reply")
-_REFUSED = "(I could not answer this: {}. It is kept in the log; send it again to have it tried once more.)"
+_REFUSED = "(I could not answer this: {}. It is in the log; send it again to have me try once more.)"
 
 
 class Conversation(Stream):
-    """The way into the conversation: the log of record, and the turns that answer it."""
+    """The conversation: the log of record, and the turns that answer its messages."""
 
     def __init__(self, setup: MindSetup, around: Surroundings | None = None) -> None:
         super().__init__(setup)
@@ -63,17 +63,17 @@ class Conversation(Stream):
         self._compactor = Compactor(setup, self._around)
 
     def ripe_in(self) -> float | None:
-        """Say in how many seconds something is to be answered; None when nothing waits."""
+        """Return in how many seconds messages are to be answered; None if none are waiting."""
         at = stream.ripe_at(self.waiting(), self._setup.policy.gather_seconds)
         return None if at is None else max(0.0, (at - self._op.now).total_seconds())
 
     def step(
         self, say: Say = lambda _: None, *, wait: bool = False, is_stopping: Callable[[], bool] = lambda: False
     ) -> Exchange | None:
-        """Answer what is ripe now; None when nothing is, or when another process is at it (`wait` waits for that one).
+        """Answer the messages that are ripe; None if there are none, or if another process has the turn.
 
-        A failure is noted on the messages, which are tried again after a pause, and raised. A message that the model
-        refuses is given up after the third time: it is marked, and a reply on its channel says why.
+        With `wait`, waits for that process. A failure is recorded on the messages, which are tried again after a pause,
+        and raised. A message that the model refuses three times is given up, and a reply on its channel says why.
         """
         if self.ripe_in() != 0.0:
             return None
@@ -84,7 +84,7 @@ class Conversation(Stream):
             # Another process may have answered in the meantime.
             if op is None or self.ripe_in() != 0.0:
                 return None
-            # Read under the lease: what arrives from here on belongs to the next turn.
+            # Read under the lease: messages that arrive from here on belong to the next turn.
             messages = stream.choose_batch(self.waiting())
             try:
                 self._compactor.fold_if_due(op, talker)
@@ -92,8 +92,8 @@ class Conversation(Stream):
             except Abandoned:
                 return None
             except Conflict:
-                # The lease ran out while the model thought. Nothing was written, and whoever has it now answers.
-                log.warning("another process took the turn; it answers what waits")
+                # The lease expired while the model was working. Nothing was written, and the new holder answers.
+                log.warning("another process took over the turn, and answers the messages")
                 return None
             except Exception as error:
                 if self._postpone(op, messages, error):
@@ -101,12 +101,12 @@ class Conversation(Stream):
                 return None
 
     def compact(self) -> list[Compaction]:
-        """Fold the oldest turns when the array has grown too long; does nothing while another process speaks."""
+        """Compact the oldest turns if the array is too long; does nothing while another process has the turn."""
         try:
             with self._turn() as op:
                 return [] if op is None else self._compactor.fold_if_due(op, self._setup.talker())
         except Conflict:
-            log.warning("another process took the turn; it folds when that is due")
+            log.warning("another process took over the turn, and compacts when that is due")
             return []
 
     def speak(
@@ -118,18 +118,18 @@ class Conversation(Stream):
         address: str = "",
         also: Callable[[Unit, int], None] = lambda *_: None,
     ) -> Exchange:
-        """Say something first: in the array, the log and the outbox.
+        """Speak first: add a message to the array, the log and the outbox.
 
-        `also` is given the exchange's id and writes into the same transaction, or undoes it.
+        `also` is called with the exchange's id in the same transaction; if it raises, nothing is written.
         """
         said, place = checked(text, "the message"), checked_name(channel, "the channel")
         storable(address, "the address")
         if cause not in ("heartbeat", "schedule"):
-            raise Rejected(f"there is no cause {cause!r}", hint="say heartbeat or schedule")
+            raise Rejected(f"there is no cause {cause!r}", hint="use heartbeat or schedule")
         with self._turn_soon() as op:
             now = op.now
             exchange = Exchange(id=0, cause=cause, began_at=now, ended_at=now, reply=said)
-            # Outside the transaction: vectors take time, and the store must not wait for them.
+            # Outside the transaction, because computing vectors takes time and the store must not wait for it.
             prepared = self._prepare([SpokenLine("agent", place, said, now)])
             with op.write("speak") as writing:
                 kept, _ = self._keep(writing.unit, exchange, [Turn("assistant", (TextBlock(said),))], prepared)
@@ -143,7 +143,7 @@ class Conversation(Stream):
             return array.as_turns(array.entries_of(unit))
 
     def exchanges(self, limit: int = 50, before: int | None = None) -> list[Exchange]:
-        """List exchanges, newest first, also those that were withdrawn."""
+        """List exchanges, newest first, including those that were withdrawn."""
         start = FOREVER if before is None else before
         with self._op.read() as unit:
             return array.exchanges_from(unit, unit.all("mind.exchange_recent", before=start, limit=max(1, limit)))
@@ -154,10 +154,10 @@ class Conversation(Stream):
             return compactions_in(unit, max(1, limit))
 
     def undo_last(self) -> Exchange | None:
-        """Take the last exchange back in one transaction; None when there is none.
+        """Withdraw the last exchange in one transaction; None if there is none.
 
-        The model no longer sees it, search no longer finds it, and the log shows it as withdrawn. What tools did in it,
-        and the facts that it taught, stay: they have a history of their own.
+        The model no longer sees it, search no longer finds it, and the log shows it as withdrawn. The effects of tools
+        and the facts learnt from it stay: they have a history of their own.
         """
         with self._turn_soon() as op, op.write("undo") as writing:
             unit, at = writing.unit, to_micros(writing.at)
@@ -165,9 +165,9 @@ class Conversation(Stream):
             if last is None:
                 return None
             number = int(last["id"])
-            # A summary cannot be made to forget one exchange, so only what still stands word for word is taken back.
+            # One exchange cannot be removed from a summary, so only one that is still in the array can be withdrawn.
             if number not in {entry.exchange_id for entry in array.entries_of(unit)}:
-                hint = "say what should be different instead; the summary holds it already"
+                hint = "write what should be different instead"
                 raise Conflict(
                     "the last exchange is already part of a summary and cannot be removed from it", hint=hint
                 )
@@ -180,7 +180,7 @@ class Conversation(Stream):
 
     @contextmanager
     def _turn(self, wait: float = 0.0) -> Iterator[Operation | None]:
-        """Take the right to speak for a block; None when another process has it. What is written is fenced by it."""
+        """Hold the turn lease for a block; None if another process has it. All writes are fenced by it."""
         leases, workspace = self._setup.leases, self._op.workspace.id
         with leases.held(workspace, TURN, lasting=TURN_LEASE, wait=wait) as lease:
             yield None if lease is None else self._op.under(lease)
@@ -209,14 +209,14 @@ class Conversation(Stream):
             folding=self._folding(talker),
             is_stopping=is_stopping,
         )
-        # The newest message comes last and the past is as it was: a provider finds everything before it in its cache.
+        # The new message comes last, after an unchanged array, so that a provider finds the rest in its cache.
         asked = Turn("user", (TextBlock(stream.as_user_text(messages, op.zone)),))
         entries, size = self._compactor.measure(talker)
         answered = converse(talker, array.as_turns(entries), asked, setting, say)
         cost = None
         if answered.folded_at is not None:
             self._compactor.hand_over(entries)
-            # What a compaction by the provider cost is part of the turn's usage already.
+            # The turn's usage already includes the cost of a compaction by the provider.
             cost = CompactionCost("server", answered.model, size, answered.context_tokens, None)
         return self._commit(op, messages, answered, began, cost)
 
@@ -233,12 +233,12 @@ class Conversation(Stream):
         began: datetime,
         cost: CompactionCost | None,
     ) -> Exchange:
-        """Write a turn in one transaction, if the lease is still ours and nobody answered the messages.
+        """Store a turn in one transaction, if the lease is still ours and nobody else answered the messages.
 
-        Array, log, outbox and document are kept together with the mark that the messages are answered. A crash before
-        the commit leaves the messages waiting, and they are answered again; a crash after it leaves the reply in the
-        outbox. So no message is lost, and none gets two replies. The vectors are made before: no model is asked while
-        the store is held.
+        Array, log, outbox and document are written together with the mark that the messages are answered. A crash
+        before the commit leaves the messages waiting, and they are answered again; a crash after it leaves the reply in
+        the outbox. So no message is lost, and none gets two replies. Vectors are computed before the transaction, so
+        that the store never waits for a model.
         """
         now, newest = op.now, messages[-1]
         heard = "\n\n".join(each.text for each in messages)
@@ -252,7 +252,7 @@ class Conversation(Stream):
             kept, positions = self._keep(unit, exchange, answered.turns, prepared)
             if answered.folded_at is not None and cost is not None:
                 keep_compaction(unit, positions[answered.folded_at], now, cost)
-            # The mark is conditional on each message still waiting: whoever was answered elsewhere undoes this turn.
+            # Conditional on every message still waiting: if one was answered elsewhere, the whole turn is rolled back.
             if unit.run("mind.message_answered", ids=ids, exchange=kept.id) != len(ids):
                 raise Conflict("a message of this turn was answered or withdrawn in the meantime")
             to = {"channel": newest.channel, "address": newest.address}
@@ -275,19 +275,19 @@ class Conversation(Stream):
         return None if document is None else self._op.index.prepare([document])
 
     def _postpone(self, op: Operation, messages: Sequence[StreamMessage], error: Exception) -> bool:
-        """Note a failed attempt on the messages of a turn; False when they are another process's business by now."""
+        """Record a failed attempt on the messages of a turn; False if another process has the turn by now."""
         try:
             with op.write("postpone") as writing:
                 self._note_failure(writing.unit, messages, error)
         except Conflict:
-            log.warning("a turn failed whose lease was lost; another process answers what waits: %s", error)
+            log.warning("a turn failed after its lease was lost; another process answers the messages: %s", error)
             return False
         return True
 
     def _note_failure(self, unit: Unit, messages: Sequence[StreamMessage], error: Exception) -> None:
-        """Let the messages rest, or give a refused one up and tell its sender."""
+        """Postpone the messages, or give up a refused one and inform its sender."""
         now, ids = self._op.now, [each.id for each in messages]
-        # Only refusals in a row count: any other failure says nothing about the message.
+        # Only refusals in a row count; any other failure is not the message's fault.
         refusals = max(each.refusals for each in messages) + 1 if stream.is_refusal(error) else 0
         noted: dict[str, Any] = {
             "ids": ids,

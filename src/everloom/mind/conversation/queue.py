@@ -1,7 +1,7 @@
-"""The queue of turns: one thread that answers what waits, as soon as it is ripe, one turn after the other.
+"""The queue of turns: one thread that answers waiting messages when they are ripe, one turn after the other.
 
-It is woken by messages of this process and looks now and then for those of others. What waits is in the store, so that
-stopping it, in whatever way, loses nothing. Refuses to know channels.
+Messages of this process wake it, and it polls for those of other processes. The queue itself is in the store, so that
+stopping the thread in any way loses nothing. Refuses to know channels.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from everloom.mind.conversation.conversation import Conversation
 
 log = logging.getLogger(__name__)
 
-# Messages of other processes come without a word: so often they are looked for.
+# How often to check for messages of other processes, which do not wake this one.
 _GLANCE = 0.5
-# After something that nobody expected: long enough not to fill a log.
+# The pause after an unexpected error, long enough not to fill the log.
 _LONG_PAUSE = 5.0
 
 
 class Queue:
-    """Whoever runs the turns of one conversation in this process."""
+    """Runs the turns of one conversation in this process."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class Queue:
         self._trouble = ""
 
     def wake(self) -> None:
-        """Say that a message arrived."""
+        """Wake the queue because a message arrived."""
         self._news.set()
 
     def run(self, stop: Event) -> None:
-        """Answer until told to stop; a turn in flight is given up between two rounds, and its messages wait."""
+        """Answer messages until stopped; a running turn stops between two rounds, and its messages keep waiting."""
         while not stop.is_set():
             pause = self._pause(stop)
             if pause > 0:
@@ -51,9 +51,9 @@ class Queue:
                 self._news.clear()
 
     def _pause(self, stop: Event) -> float:
-        """Do what is ripe, and say how long nothing will be."""
+        """Run a turn if messages are ripe; returns how long to wait before the next check."""
         try:
-            # The reply is announced before folding, which may take a model a while.
+            # The reply is announced before the compaction, for which a model may need a while.
             exchange = self._conversation.step(is_stopping=stop.is_set)
             if exchange is not None:
                 self._trouble = ""
@@ -67,14 +67,14 @@ class Queue:
             log.warning("the turn failed", exc_info=True)
             self._tell(error)
         except Exception as error:
-            # A defect must not end the conversation; the message waits, and the log tells.
+            # A defect must not end the thread: the message keeps waiting, and the log has the traceback.
             log.exception("the turn failed")
             self._tell(error)
             return _LONG_PAUSE
         return _GLANCE
 
     def _tell(self, error: Exception) -> None:
-        """Report a failure, and the same one only once until something was answered."""
+        """Report a failure; the same failure is reported again only after a message was answered."""
         if str(error) != self._trouble:
             log.warning("no answer yet: %s", error)
             self._failed(error)

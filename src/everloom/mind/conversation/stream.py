@@ -1,7 +1,7 @@
-"""The log of record: every message of the conversation, both ways, on every channel, never capped.
+"""The log of record: every message of the conversation in both directions and on every channel, without a limit.
 
-Owns what a message is, what became of it, and when those that wait are ripe to be answered. Refuses to know what the
-model sees of them.
+Owns messages, their states, and the rule for when waiting messages are answered. Refuses to know what the model sees of
+them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from everloom.store.contract import FOREVER
 _LONGEST_PAGE = 1_000
 _LONGEST_ERROR = 2_000
 _PIECE = re.compile(r'"([^"]+)"|(\S+)')
-# Somebody who never pauses is answered after this many windows.
+# A person who never pauses is answered after this many windows.
 _MOST_WINDOWS = 4
-# How often a message is put to a model that will not answer it, before the person is told.
+# How many times in a row a model may refuse a message before it is given up and the person is informed.
 _ATTEMPTS = 3
 _FIRST_PAUSE = timedelta(seconds=2)
 _LONGEST_PAUSE = timedelta(minutes=5)
@@ -35,9 +35,9 @@ _LONGEST_PAUSE = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamMessage:
-    """One message as the log keeps it; `direction` is `in` or `out`, `state` what became of it.
+    """One message in the log; `direction` is `in` or `out`, `state` its current state.
 
-    `refusals` counts how often in a row a model would not answer it.
+    `refusals` counts how many times in a row a model refused to answer it.
     """
 
     id: int
@@ -65,13 +65,13 @@ class Stream:
     def receive(
         self, text: str, *, channel: str, address: str = "", key: str | None = None, is_whole: bool = False
     ) -> StreamMessage:
-        """Take a message in for good; one that comes again under the same key of its channel is kept once."""
+        """Store an incoming message; a second one with the same channel and key is not stored again."""
         kept, place = checked(text, "the message"), checked_name(channel, "the channel")
         sender_key = None if key is None else checked_name(key, "the message's key")
         to = storable(address, "the address")
         with self._op.write("receive") as writing:
             unit = writing.unit
-            # Inside the transaction, so that a channel that hands the same message in twice at once makes one of it.
+            # Checked in the transaction, so that a channel that delivers a message twice at once stores it only once.
             known = None if key is None else unit.one("mind.message_by_key", channel=place, key=sender_key)
             if known is not None:
                 return _message_from(known)
@@ -79,7 +79,7 @@ class Stream:
             return _get_message(unit, _add_message(unit, kept, writing.at, state="waiting", exchange=None, **own))
 
     def waiting(self) -> list[StreamMessage]:
-        """List what came in and is not answered, oldest first."""
+        """List incoming messages that are not answered yet, oldest first."""
         return self._in_state("waiting")
 
     def get(self, message_id: int) -> StreamMessage:
@@ -88,7 +88,7 @@ class Stream:
             return _get_message(unit, message_id)
 
     def log(self, limit: int = 50, before: int | None = None, query: str | None = None) -> list[StreamMessage]:
-        """List messages, newest first; with a query, those that hold every word of it (or "a phrase")."""
+        """List messages, newest first; with a query, those that contain all its words and "quoted phrases"."""
         bound = max(1, min(limit, _LONGEST_PAGE))
         start = FOREVER if before is None else before
         pieces = [_normalise(phrase or word) for phrase, word in _PIECE.findall(query or "")]
@@ -98,58 +98,59 @@ class Stream:
             return [_message_from(row) for row in unit.all("mind.message_recent", before=start, limit=bound)]
 
     def outbox(self, channel: str) -> list[StreamMessage]:
-        """List what a channel has to deliver now, oldest first."""
+        """List the messages that a channel must deliver now, oldest first."""
         now = self._op.now
         return [
             each for each in self._in_state("unsent") if each.channel == channel and (each.not_before or now) <= now
         ]
 
     def sending(self, message_id: int) -> None:
-        """Note that a message is on its way; Conflict when somebody else has it.
+        """Record that a message is being sent; Conflict if another process is sending it.
 
-        This is written before anything leaves the machine. Whoever dies between the two leaves a message that may have
-        arrived, and `recover` marks it: better a reply that the person asks for again than one that comes twice.
+        This is recorded before anything leaves the machine. If the process dies in between, the message may or may not
+        have arrived, and `recover` marks it as uncertain: a reply that the person has to ask for again is better than
+        one that comes twice.
         """
         self._move(message_id, "sending", "mind.message_sending")
 
     def sent(self, message_id: int) -> None:
-        """Note that a message arrived."""
+        """Record that a message arrived."""
         self._move(message_id, "sent", "mind.message_sent")
 
     def fetched(self, messages: Iterable[StreamMessage]) -> None:
-        """Note that messages arrived with whoever came for them; those that are past waiting are left alone."""
+        """Record that a client fetched messages; those that are no longer waiting to be sent are not changed."""
         for each in messages:
             if each.state == "unsent":
                 self.sending(each.id)
                 self.sent(each.id)
 
     def not_sent(self, message_id: int, error: str, retry_at: datetime | None = None) -> None:
-        """Note that a message did not arrive: it is tried again from `retry_at` on, or given up."""
+        """Record that a message did not arrive; it is tried again at `retry_at`, or given up if that is None."""
         state = "undeliverable" if retry_at is None else "unsent"
         until = 0 if retry_at is None else to_micros(retry_at)
         why = storable_error(error)
         self._move(message_id, state, "mind.message_not_sent", state=state, not_before=until, error=why)
 
     def uncertain(self, message_id: int, error: str) -> None:
-        """Note that nobody knows whether a message arrived, or all of it; it is not sent again by itself."""
+        """Record that it is unknown whether a message arrived completely; it is not sent again automatically."""
         self._move(message_id, "uncertain", "mind.message_uncertain", error=storable_error(error))
 
     def reply_to(self, message_id: int) -> StreamMessage | None:
-        """Find the message that answered one that came in; None while it waits."""
+        """Find the reply to an incoming message; None while it is not answered."""
         with self._op.read() as unit:
             asked = _get_message(unit, message_id)
             rows = [] if asked.exchange_id is None else unit.all("mind.message_of_exchange", ids=[asked.exchange_id])
         return next((_message_from(row) for row in rows if row["direction"] == "out"), None)
 
     def retry(self) -> int:
-        """Let everything that waits be answered at once, however often it failed; count it."""
+        """Make all waiting messages ripe now, however often they failed; returns how many."""
         with self._op.write("retry") as writing:
             return writing.unit.run("mind.message_ripen")
 
     def recover(self, *channels: str) -> int:
-        """Say of what was being sent when a process ended that nobody knows whether it arrived; count it.
+        """Mark as uncertain the messages that were being sent when a process ended; returns how many.
 
-        Name the channels that this process serves: what another process is sending is none of its business.
+        Name the channels that this process serves, so that messages which another process is sending are not marked.
         """
         with self._op.write("recover") as writing:
             return writing.unit.run("mind.message_unsure", every_channel=int(not channels), channels=list(channels))
@@ -166,14 +167,14 @@ class Stream:
 
 
 def _add_message(unit: Unit, text: str, at: datetime, **columns: str | int | None) -> int:
-    """Write a new message into the log; the answer is its id."""
+    """Add a message to the log; returns its id."""
     (fresh,) = register(unit, "message", at)
     unit.run("mind.message_add", id=fresh, text=text, haystack=_normalise(text), at=to_micros(at), **columns)
     return fresh
 
 
 def add_reply(unit: Unit, text: str, at: datetime, *, channel: str, address: str, exchange: int | None = None) -> None:
-    """Write a message that a channel has to deliver."""
+    """Add a message for a channel to deliver."""
     to = {"channel": channel, "address": address, "exchange": exchange}
     _add_message(unit, text, at, direction="out", state="unsent", is_whole=0, key=None, **to)
 
@@ -190,11 +191,11 @@ def _message_from(row: Row) -> StreamMessage:
 
 
 def _holding(unit: Unit, pieces: Sequence[str], limit: int, before: int) -> list[StreamMessage]:
-    # The longest piece leaves the store the fewest rows to read; the others are checked here.
+    # The longest piece is likely to match the fewest rows; the others are checked here.
     longest = max(pieces, key=len)
     if not longest:
-        raise Rejected("there is nothing to look for", hint="give a word or a phrase")
-    # LIKE reads % and _ as patterns; they are looked for as they stand.
+        raise Rejected("the query is empty", hint="give a word or a phrase")
+    # LIKE takes % and _ for wildcards, so they are escaped.
     pattern = "%" + re.sub(r"([%_!])", r"!\1", longest) + "%"
     found: list[StreamMessage] = []
     while len(found) < limit:
@@ -207,31 +208,31 @@ def _holding(unit: Unit, pieces: Sequence[str], limit: int, before: int) -> list
 
 
 def _normalise(text: str) -> str:
-    """Fold a text so that case, composition and runs of space do not matter."""
-    # Twice, because folding the case of a composed letter may take it apart again.
+    """Normalise a text, so that case, composed letters and runs of white space do not matter."""
+    # NFC twice, because folding the case of a composed letter may decompose it again.
     return " ".join(unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold()).split())
 
 
 def printable(text: str) -> str:
-    """Take out of a text what cannot be stored."""
+    """Remove characters that cannot be stored."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 
 
 def storable_error(error: str) -> str:
-    """Write an error as the log keeps it."""
+    """Shorten an error for the log."""
     return printable(error)[:_LONGEST_ERROR]
 
 
 def ripe_at(waiting: Sequence[StreamMessage], window: float) -> datetime | None:
-    """Say from when on what waits is a turn; None when nothing waits.
+    """Compute when the waiting messages are to be answered; None if there are none.
 
-    The window counts from the newest message, but no message waits longer than four of them. A whole message (its
-    sender is done and looks on) waits for nothing, not even for the pause after a failed attempt at older ones.
+    The window starts at the newest message, but no message waits longer than four windows. A whole message, whose
+    sender is waiting for the reply, is answered at once, even during the pause after a failure of older messages.
     """
     if not waiting:
         return None
     newest, pause = waiting[-1], timedelta(seconds=window)
-    # Somebody who sends a whole message now wants to know now, also whether it fails again.
+    # The sender of a whole message is watching, and wants to know at once even if it fails again.
     if newest.is_whole and not newest.attempts:
         return newest.at
     gathered = min(newest.at + pause, waiting[0].at + _MOST_WINDOWS * pause)
@@ -241,29 +242,30 @@ def ripe_at(waiting: Sequence[StreamMessage], window: float) -> datetime | None:
 
 
 def choose_batch(waiting: Sequence[StreamMessage]) -> tuple[StreamMessage, ...]:
-    """Choose what one turn answers: everything, in order; after a refusal the oldest alone, lest it spoil the rest."""
+    """Choose the messages that one turn answers: all of them or, after a refusal, only the oldest."""
+    # The refused message is tried alone, so that it cannot block those that came after it.
     return (waiting[0],) if waiting and waiting[0].refusals else tuple(waiting)
 
 
 def as_user_text(messages: Sequence[StreamMessage], zone: ZoneInfo) -> str:
-    """Write messages as one user turn: in order, a blank line between them, each with its channel and local time."""
+    """Join messages into one user turn: in order, separated by blank lines, each with its channel and local time."""
     return "\n\n".join(
         f"[{each.channel}, {each.at.astimezone(zone).strftime('%a %Y-%m-%d %H:%M')}] {each.text}" for each in messages
     )
 
 
 def is_refusal(error: Exception) -> bool:
-    """Tell a model that will not answer this from one that cannot answer now."""
+    """Check whether a model refused the message, as opposed to being unavailable."""
     return isinstance(error, ProviderError) and not isinstance(error, ProviderBusy)
 
 
 def is_given_up(messages: Sequence[StreamMessage], error: Exception) -> bool:
-    """Say whether this failure is the last one that these messages get."""
+    """Check whether the message is to be given up after this failure."""
     return is_refusal(error) and len(messages) == 1 and messages[0].refusals + 1 >= _ATTEMPTS
 
 
 def pause_after(attempts: int, error: Exception) -> timedelta:
-    """Rest longer after each failure in a row; at least as long as the provider asks for."""
+    """Compute the pause after a failure: longer each time, and at least as long as the provider asks for."""
     usual = min(_FIRST_PAUSE * (1 << min(attempts, 10)), _LONGEST_PAUSE)
     asked = error.retry_after if isinstance(error, ProviderBusy) else None
     return usual if asked is None else max(usual, timedelta(seconds=asked))

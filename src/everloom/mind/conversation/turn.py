@@ -1,7 +1,7 @@
-"""One turn: the model is asked, uses tools within bounds, and ends with words. Everything stays in memory.
+"""One turn: calls the model, runs the tools it asks for, up to a limit, and ends with a reply. Works in memory only.
 
-What a tool did (a note it wrote) has happened, also when the turn fails afterwards; nothing else is left of a failed
-turn. Refuses to know the store and any tool by name: whoever began the turn keeps its outcome, whole or not at all.
+The effects of a tool (a note that it wrote) remain even if the turn fails afterwards; nothing else of a failed turn
+does. Refuses to know the store and individual tools: the caller stores the outcome, completely or not at all.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Longer answers would crowd out the conversation; a tool that has more says how to get it.
+# A longer result would crowd out the conversation; a tool that has more says how to get it.
 LONGEST_RESULT = 40_000
-# Only where no notes are kept; otherwise COMPACTION.md says it.
+# Used only without notes; otherwise COMPACTION.md has the instructions.
 _INSTRUCTIONS = "Hold on to the course of the conversation: its tone, what is open, and what was promised to whom."
 
 
 class Abandoned(EverloomError):
-    """A turn that was given up on purpose; the messages still wait."""
+    """A turn that was stopped on purpose; its messages keep waiting."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What the rooms around it give a conversation: the system prompt, what a compaction holds on to, the tools.
+    """What a conversation is given from outside: the system prompt, the instructions for compactions, and the tools.
 
-    `before_folding` hears what is about to leave the array.
+    `before_folding` is called with the exchanges that are about to leave the array.
     """
 
     system: Callable[[], str] = str
@@ -61,13 +61,13 @@ class Surroundings:
 
     @cached_property
     def toolbox(self) -> Toolbox:
-        """Reach the tools, made once: a provider caches a prompt only while its tools stay the same, byte for byte."""
+        """Return the tools, built once: a provider caches a prompt only while its tools are the same, byte for byte."""
         return Toolbox(self.tools())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSetting:
-    """What stays the same through all rounds of a turn."""
+    """The settings of a turn, the same in all its rounds."""
 
     system: str
     toolbox: Toolbox
@@ -79,7 +79,7 @@ class TurnSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """A turn that came to its end; `folded_at` says in which of its turns the provider folded all that was before."""
+    """The outcome of a turn; `folded_at` is the index of the turn in which the provider compacted everything before."""
 
     turns: tuple[Turn, ...]
     reply: str
@@ -101,17 +101,17 @@ class _Course:
     folded_at: int | None = None
 
     def shown(self) -> tuple[Turn, ...]:
-        """Say what the model is to see now: from the newest compaction on, as the provider gave it."""
+        """Return the turns to send: from the newest compaction on, as the provider returned it."""
         return render_turns([*self.past, *self.turns] if self.folded_at is None else self.turns[self.folded_at :])
 
     def take(self, said: TalkReply) -> Turn:
-        """Count what was said, and make it storable."""
+        """Count a reply's usage, and return it as a turn that can be stored."""
         self.usage += said.usage
         self.rounds += 1
         return Turn("assistant", tuple(_storable(block) for block in said.turn.blocks))
 
     def add(self, *turns: Turn) -> None:
-        """Put turns at the end; a compaction among them lets the array begin anew."""
+        """Append turns; after a compaction, the array begins with it."""
         for turn in turns:
             if is_folded(turn):
                 self.folded_at = len(self.turns)
@@ -119,12 +119,12 @@ class _Course:
 
 
 def converse(talker: Talker, past: Sequence[Turn], asked: Turn, setting: TurnSetting, say: Say) -> Answered:
-    """Take one turn to its end; any failure leaves nothing behind but what tools did."""
+    """Run one turn to its end; a failure leaves nothing behind except the effects of tools."""
     course = _Course(tuple(past), [asked])
     said = _rounds(talker, course, setting, _parted(say, course))
     reply = "\n\n".join(text for turn in course.turns if turn.role == "assistant" and (text := turn.text.strip()))
     if not reply:
-        raise MalformedReply(f"{talker.name} said nothing", hint="it will be asked again")
+        raise MalformedReply(f"{talker.name} returned an empty reply", hint="the message will be tried again")
     return Answered(
         turns=tuple(course.turns),
         reply=reply,
@@ -142,8 +142,8 @@ def _rounds(talker: Talker, course: _Course, setting: TurnSetting, say: Say) -> 
     used = 0
     while True:
         if setting.is_stopping():
-            raise Abandoned("the turn was abandoned", hint="its messages stay for the next one")
-        # In the last round tools may no longer be used, so that every turn ends with words.
+            raise Abandoned("the turn was stopped", hint="its messages wait for the next turn")
+        # In the last round the model may not use tools, so that every turn ends with a reply.
         is_last = used >= setting.rounds
         said = talker.talk(
             TalkRequest(
@@ -158,11 +158,12 @@ def _rounds(talker: Talker, course: _Course, setting: TurnSetting, say: Say) -> 
         )
         turn = course.take(said)
         if said.stop is StopReason.COMPACTED and course.rounds <= setting.rounds:
-            # A provider that pauses after a compaction is asked again.
+            # The provider stopped after a compaction. The array now begins there, so the user's message is repeated
+            # after it for the model to answer.
             course.add(turn, course.turns[0])
             continue
         if is_last or not turn.uses:
-            # Uses that nobody will answer would poison the array.
+            # A tool use without a result would make providers refuse every later request with this array.
             course.add(replace(turn, blocks=tuple(block for block in turn.blocks if not isinstance(block, ToolUse))))
             return said
         course.add(turn, setting.toolbox.answer(turn))
@@ -170,7 +171,7 @@ def _rounds(talker: Talker, course: _Course, setting: TurnSetting, say: Say) -> 
 
 
 def _parted(say: Say, course: _Course) -> Say:
-    """Put a blank line between the words of two rounds, as the log does."""
+    """Put a blank line between the texts of two rounds, as in the log."""
     spoken = -1
 
     def heard(words: str) -> None:
@@ -189,25 +190,25 @@ def _storable(block: Block) -> Block:
 
 
 class Toolbox:
-    """Tools by name, in a steady order (a provider's cache depends on it)."""
+    """Tools by name, in a fixed order, because a provider's cache depends on it."""
 
     def __init__(self, tools: Iterable[AgentTool]) -> None:
         self._tools = {each.tool.name: each for each in tools}
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """List the tools as a model sees them."""
+        """List the tools as the model sees them."""
         return tuple(each.tool for each in self._tools.values())
 
     def answer(self, turn: Turn) -> Turn:
-        """Use every tool that a turn asks for, in order."""
+        """Run every tool that a turn asks for, in order."""
         return Turn("user", tuple(self._use(use) for use in turn.uses))
 
     def _use(self, use: ToolUse) -> ToolResult:
         known = self._tools.get(use.name)
         if known is None:
             return ToolResult(
-                use.id, f"there is no tool {use.name}; there are: {', '.join(self._tools)}", is_error=True
+                use.id, f"there is no tool {use.name}; the tools are: {', '.join(self._tools)}", is_error=True
             )
         if fault := use.fault or _fault_of(known.tool.schema, use.input):
             return ToolResult(use.id, fault, is_error=True)
@@ -216,27 +217,28 @@ class Toolbox:
         except EverloomError as error:
             return ToolResult(use.id, _bounded(str(error)), is_error=True)
         except Exception as error:
-            # A defect in one tool must not take the whole turn down; whoever runs this finds it in the log.
+            # A defect in one tool must not fail the whole turn; the log has the traceback.
             log.exception("the tool %s failed", use.name)
             return ToolResult(use.id, f"the tool failed ({type(error).__name__}); do not rely on it", is_error=True)
 
 
 def _fault_of(schema: Mapping[str, Any], arguments: object) -> str | None:
-    """Say what is wrong with the shape of a tool's input; None when its names fit the schema."""
+    """Return what is wrong with the names in a tool's input; None if they match the schema."""
     if not isinstance(arguments, Mapping):
         return "the input must be an object"
     known = schema.get("properties", {})
     missing = [name for name in schema.get("required", ()) if name not in arguments]
     if missing:
-        return f"missing: {', '.join(missing)}"
+        return f"missing arguments: {', '.join(missing)}"
     unknown = [name for name in arguments if name not in known]
     if unknown and schema.get("additionalProperties") is False:
-        return f"unknown: {', '.join(map(str, unknown))}; there are: {', '.join(known)}"
+        return f"unknown arguments: {', '.join(map(str, unknown))}; the tool takes: {', '.join(known)}"
     return None
 
 
 def _bounded(text: str) -> str:
-    """Bound what a tool says, and never leave it empty."""
+    """Limit the length of a tool's result, and never leave it empty."""
+    # Some providers refuse an empty result.
     kept = printable(str(text))
     if len(kept) > LONGEST_RESULT:
         return f"{kept[:LONGEST_RESULT]}\n(cut here: {len(kept):,} characters in all)"

@@ -1,6 +1,6 @@
-"""What the agent does unasked: heartbeats, messages at a time that was set, the nightly look at itself.
+"""What the agent does on its own initiative: heartbeats, scheduled messages and the nightly pass.
 
-Owns when, and whether at all. Refuses to know how something is said: the conversation says it.
+Owns when the agent acts, and whether it does. Refuses to know how a message is sent; the conversation does that.
 """
 
 from everloom.mind.initiative.heartbeat import Heartbeats

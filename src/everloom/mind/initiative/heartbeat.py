@@ -1,7 +1,7 @@
-"""Heartbeats: now and then the agent wonders whether to speak first, and what came of it is recorded with its reason.
+"""Heartbeats: from time to time the agent decides whether to speak first, and the outcome is recorded with its reason.
 
-Deciding is a separate, light question that sees notes and the end of the log, never the array. What is said goes
-through the same lease, array, log and outbox as every answer.
+The decision is a separate, small question to the model, which sees notes and the end of the log but not the array. A
+message goes through the same lease, array, log and outbox as every reply.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 _Result = Literal["sent", "silent", "suppressed", "failed"]
 
-# Enough to count the unanswered and to see how lively it is.
+# Enough to count unanswered messages, and those since the last pause.
 _READ = 200
 _SHOWN = 20
 _LONGEST_SHOWN = 500
 _LONGEST_NOTE = 4_000
 _NOTES = ("SOUL.md", "IDENTITY.md", "USER.md", "THREADS.md")
-# What models write when they mean to write nothing.
+# What models write when they mean to stay silent; none of it may be sent.
 _NOTHING = ("no_notification", "no notification", "no_message", "no message", "none", "null", "silent", "n/a", "-", "…")
 
 _TASK = prompt_named("heartbeat")
 
 
 class Wish(BaseModel):
-    """Whether the agent wants to speak, what it would say, and why."""
+    """The model's decision: whether to speak, what to say, and why."""
 
     reach_out: bool
     message: str = ""
@@ -53,7 +53,7 @@ class Wish(BaseModel):
 
     @property
     def words(self) -> str:
-        """Read what is to be said; empty when nothing is."""
+        """Return the message to send; empty to stay silent."""
         text = self.message.strip()
         is_nothing = text.strip("[]()<>\"'*. ").casefold() in _NOTHING or text.casefold().startswith("no_notification")
         return "" if not self.reach_out or is_nothing else text
@@ -61,7 +61,7 @@ class Wish(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """One time that the agent wondered whether to speak first."""
+    """The record of one decision whether to speak first."""
 
     id: int
     at: datetime
@@ -83,7 +83,7 @@ class Heartbeats:
             return [value_from(Heartbeat, row) for row in unit.all("archive.heartbeat_recent", limit=limit)]
 
     def is_due(self) -> bool:
-        """Say whether a slot has passed without a heartbeat; however many passed, one is due."""
+        """Check whether a slot has passed without a heartbeat; after a pause of several slots, only one is due."""
         slot = slot_before(self._op.now, self._setup.policy.heartbeat_hours, self._op.workspace.id)
         if slot is None or self._setup.thinker() is None:
             return False
@@ -94,7 +94,7 @@ class Heartbeats:
         return not last or from_micros(last[0]["at"]) < slot
 
     def beat(self, conversation: Conversation, notes: Notes) -> Heartbeat:
-        """Wonder once whether to speak first, and record what came of it."""
+        """Decide once whether to speak first, and record the outcome."""
         thinker, policy = self._setup.thinker(), self._setup.policy
         with self._op.read() as unit:
             said = said_before(unit, FOREVER, _READ)[::-1]
@@ -119,7 +119,7 @@ class Heartbeats:
         made: list[Heartbeat] = []
 
         def also(unit: Unit, exchange: int) -> None:
-            # Looked at again inside the transaction: the model took its time, and the person may have written.
+            # Checked again in the transaction: the person may have written while the model was thinking.
             last = unit.one("archive.written_last")
             if last is None or last["id"] != to["id"]:
                 raise _Overtaken("the person wrote in the meantime")
@@ -159,10 +159,10 @@ class Heartbeats:
 
 
 class _Overtaken(Conflict):
-    """The person wrote while the agent was still wondering."""
+    """The person wrote while the agent was deciding."""
 
 
 def _obstacle(to: Row | None, thinker: Thinker | None) -> str:
     if to is None:
         return "nobody has written yet"
-    return "no model is configured" if thinker is None else "a message waits for its answer"
+    return "no model is configured" if thinker is None else "a message is waiting for a reply"

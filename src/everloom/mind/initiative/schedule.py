@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LONGEST_MESSAGE = 4_000
 _LONGEST_TIME = 60
-# An agent that plans more than this has misunderstood something.
+# Far more than a person would want; an agent that schedules more has probably lost count.
 _MOST_WAITING = 100
 
 
@@ -54,18 +54,18 @@ class ScheduledList(list[Scheduled]):
 
 
 class Schedule:
-    """What a workspace's agent has planned to say."""
+    """The scheduled messages of one workspace."""
 
     def __init__(self, setup: MindSetup) -> None:
         self._op = setup.op
 
     def add(self, text: str, at: str, every: str = "") -> Scheduled:
-        """Plan a message to where the person last wrote from."""
+        """Schedule a message to the channel and address from which the person last wrote."""
         op = self._op
         said = checked(text, "the message", _LONGEST_MESSAGE)
         checked(at, "the time", _LONGEST_TIME)
         if every and every not in get_args(Rhythm):
-            raise Rejected(f"there is no rhythm {every!r}", hint=f"say {', '.join(get_args(Rhythm))}, or nothing")
+            raise Rejected(f"there is no interval {every!r}", hint=f"say {', '.join(get_args(Rhythm))}, or nothing")
         due = first_moment(at, op.now, op.zone)
         wall = time_of_day(at, op.local(due))
         if every == "weekdays":
@@ -93,30 +93,30 @@ class Schedule:
         return Scheduled(fresh, said, to["channel"], to["address"], op.local(due), rhythm)
 
     def waiting(self) -> ScheduledList:
-        """List what waits, the soonest first."""
+        """List the waiting messages, soonest first."""
         with self._op.read() as unit:
             rows = unit.all("archive.scheduled_waiting", limit=FOREVER)
         return ScheduledList(map(self._scheduled, rows))
 
     def cancel(self, scheduled_id: int) -> None:
-        """Take a planned message back."""
+        """Cancel a scheduled message."""
         with self._op.write("cancel_scheduled") as writing:
             if not writing.unit.run("archive.scheduled_cancel", id=scheduled_id):
                 raise NotFound(f"no message {scheduled_id} is scheduled", hint="list_scheduled prints the ids")
             writing.event(id=scheduled_id)
 
     def due(self) -> list[Scheduled]:
-        """List the messages whose time has come."""
+        """List the messages that are due."""
         with self._op.read() as unit:
             rows = unit.all("archive.scheduled_due", now=to_micros(self._op.now), limit=_MOST_WAITING)
         return [self._scheduled(row) for row in rows]
 
     def deliver(self, each: Scheduled, conversation: Conversation) -> None:
-        """Say a message whose time has come; it is done, or due again, in the same transaction."""
+        """Send a message that is due; the same transaction marks it as sent, or sets its next time."""
 
         def also(unit: Unit, _exchange: int) -> None:
             known = {"id": each.id, "due_at": to_micros(each.due_at)}
-            # The due time is part of the condition: a message that was moved or cancelled meanwhile is not sent.
+            # The due time is part of the condition: a message that was moved or cancelled in the meantime is not sent.
             if each.every:
                 after = next_moment(each.due_at, each.every, self._op.now, self._op.zone)
                 moved = unit.run("archive.scheduled_again", next=to_micros(after), **known)

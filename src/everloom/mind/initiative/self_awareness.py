@@ -1,7 +1,7 @@
-"""The agent's look at itself: the nightly pass over the last week, and the hand-off note before memory fades.
+"""The nightly pass, in which the agent reviews its last week, and the hand-off note before a compaction.
 
-Both are written through the notes with their guards, under the workspace's local date. Once for each date; a pass that
-was missed is made up for once, not for every night of a pause.
+Both are written through the notes, with their checks, under the workspace's local date. There is one pass per date;
+after a pause only the latest pass is made up for.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ log = logging.getLogger(__name__)
 _NOTE = "SELF-AWARENESS.md"
 _WEEK = timedelta(days=7)
 _PAGE = 500
-# How much of the week one question holds; the newest comes first.
+# How much of the week fits into one question; older messages are left out first.
 _WEEK_TOKENS = 24_000
 _LONGEST_MESSAGE = 2_000
 _LONGEST_LINE = 400
 _MOST_POINTS = 8
 _HAND_OFF_TOKENS = 12_000
+# How people announce that they will do something, in the commonest languages; used only where there is no model.
 _VOWS = (" i will ", " i'll ", " we will ", " promise", " remind ", " ich werde ", " versprech", " je vais ", " voy a ")
 
 _PASS_TASK = prompt_named("nightly_pass")
@@ -51,14 +52,14 @@ _HAND_OFF_TASK = prompt_named("hand_off")
 
 
 class _WeekReview(BaseModel):
-    """What the agent makes of its week."""
+    """The agent's review of its week."""
 
     note: str
     line: str = ""
 
 
 class _HandOff(BaseModel):
-    """What the agent leaves to itself when older turns fade."""
+    """The agent's note to itself before older turns are compacted."""
 
     open_threads: list[str] = Field(default_factory=list)
     promises: list[str] = Field(default_factory=list)
@@ -66,7 +67,7 @@ class _HandOff(BaseModel):
 
 
 class SelfAwareness:
-    """The nightly pass of one workspace."""
+    """The nightly passes of one workspace."""
 
     def __init__(self, setup: MindSetup, notes: Notes) -> None:
         self._setup = setup
@@ -74,11 +75,11 @@ class SelfAwareness:
         self._notes = notes
 
     def night(self) -> Night:
-        """Say which pass is the latest that may be due."""
+        """Return the latest pass that may be due."""
         return night_before(self._op.now, self._setup.policy.self_awareness_hour, self._op.zone)
 
     def is_due(self) -> bool:
-        """Say whether the latest pass is still to be made: there is a model, and something was said before it."""
+        """Check whether the latest pass is due: not done yet, there is a model, and something was said before it."""
         night = self.night()
         if self._setup.thinker() is None:
             return False
@@ -91,7 +92,7 @@ class SelfAwareness:
         return any(each.at < night.moment for each in self._week(night))
 
     def run(self) -> str:
-        """Make the latest pass; the answer says what became of the note."""
+        """Run the latest pass; returns whether the note was written."""
         night, thinker = self.night(), self._setup.thinker()
         if thinker is None:
             raise Conflict("no model is configured", hint="set llm.small or llm.large")
@@ -99,7 +100,7 @@ class SelfAwareness:
         question = Question(purpose="self_awareness", task=_PASS_TASK, passages=material, max_tokens=4_000)
         outcome = self._write(thinker.answer(question, _WeekReview), night)
         detail = {"day": night.day.isoformat(), "note": outcome}
-        # The receipt says that the pass was made. It comes last: a pass that dies before it is made again.
+        # The receipt marks the pass as done. It is written last, so that a pass that dies before it is run again.
         with self._op.write("self_awareness") as writing:
             writing.event(**detail)
             keep_receipt(writing.unit, night.key, "self_awareness", {}, detail, writing.at)
@@ -110,12 +111,12 @@ class SelfAwareness:
         try:
             self._notes.write(_NOTE, review.note)
         except Rejected as error:
-            # The note stays as it was: an empty text, or one that would cut it by more than half.
-            outcome = f"left as it was: {error.message}"
+            # An empty text, or one less than half as long as the note, is refused; the old note stays.
+            outcome = f"not changed: {error.message}"
         if review.line.strip():
             mark = "Looking back: "
             name = daily_name(night.day)
-            # A pass that was killed after this line and is made again does not write a second one.
+            # A pass that was killed after this append and is run again must not add a second line.
             if mark not in (self._notes.read(name) or ""):
                 line = f"{mark}{shortened(review.line, _LONGEST_LINE)}"
                 self._notes.append(name, line, heading=f"{daily_heading(night.day)}\n")
@@ -135,7 +136,7 @@ class SelfAwareness:
         )
 
     def _week(self, night: Night) -> list[SpokenLine]:
-        """Read the seven days before now, oldest first."""
+        """Read the messages of the seven days before a pass, oldest first."""
         start = min(night.moment, self._op.now) - _WEEK
         found: list[SpokenLine] = []
         before = FOREVER
@@ -154,7 +155,7 @@ class SelfAwareness:
 
 
 def before_folding(setup: MindSetup, notes: Notes) -> Callable[[Sequence[Exchange]], None]:
-    """Make what happens before turns leave the array: facts are learnt, and a hand-off note is left."""
+    """Return the function to call before turns leave the array: it learns facts and writes a hand-off note."""
 
     def prepare(exchanges: Sequence[Exchange]) -> None:
         ids = [each.id for each in exchanges]
@@ -163,22 +164,22 @@ def before_folding(setup: MindSetup, notes: Notes) -> Callable[[Sequence[Exchang
             if thinker is not None:
                 FactLearner(setup, thinker).learn_waiting(ids)
         except ProviderError as error:
-            # They still wait, and the log keeps what they say.
+            # The exchanges keep waiting for the background task, and the log has their text.
             log.warning("facts could not be learnt before a compaction: %s", error)
         try:
             _hand_off(setup, notes, ids)
         except EverloomError as error:
-            log.warning("no hand-off note could be left: %s", error)
+            log.warning("the hand-off note could not be written: %s", error)
 
     return prepare
 
 
 def _hand_off(setup: MindSetup, notes: Notes, exchanges: Sequence[int]) -> None:
-    """Leave a note on what is about to fade in the page of the day: what is open, what was promised, the tone.
+    """Write to today's note what is about to be compacted: open questions, promises and the tone.
 
-    A compaction that is tried again leaves no second one: until it succeeds, the array begins with the same exchange.
+    A compaction that is tried again writes no second note: until it succeeds, the array begins with the same exchange.
     """
-    # The oldest exchange names the hand-off: it is the same one until the array begins later.
+    # Named after the oldest exchange, which stays the same until a compaction succeeds.
     key = f"hand-off of exchange {min(exchanges, default=0)}"
     op = setup.op
     with op.read() as unit:
@@ -207,7 +208,7 @@ def _hand_off(setup: MindSetup, notes: Notes, exchanges: Sequence[int]) -> None:
 
 
 def _outline_points(lines: Sequence[SpokenLine]) -> _HandOff:
-    """Pick what is probably open and what was probably promised, without a model."""
+    """Guess open questions and promises without a model."""
     asked = [line.text for line in lines if "?" in line.text]
     vowed = [line.text for line in lines if any(word in f" {line.text.casefold()} " for word in _VOWS)]
     rest = [line.text for line in lines if line.speaker == "person" and not is_trivial(line.text)]
@@ -216,7 +217,7 @@ def _outline_points(lines: Sequence[SpokenLine]) -> _HandOff:
 
 
 def _tell_hand_off(note: _HandOff, lines: Sequence[SpokenLine], op: Operation) -> str:
-    """Write a hand-off note as a part of the day's page."""
+    """Format a hand-off note as a section of the daily note."""
     span = f"{op.local(lines[0].at):%Y-%m-%d %H:%M} to {op.local(lines[-1].at):%Y-%m-%d %H:%M}"
     parts = [f"\n## Hand-off, {op.local():%H:%M}", f"{len(lines)} messages from {span} fade from the conversation."]
     for title, points in (("Open", note.open_threads), ("Promised", note.promises)):

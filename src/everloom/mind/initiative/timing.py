@@ -1,7 +1,7 @@
-"""When the agent speaks first: heartbeats, nights, recurring messages, and whether the moment forbids it. Pure.
+"""Computes when the agent may speak first: heartbeats, nightly passes, recurring messages, reasons for silence. Pure.
 
-Days and hours are those of the zone that is given, and no change of its clocks doubles or drops anything. Knows neither
-notes nor models: whether there is something to say is decided elsewhere.
+Days and hours are those of the given time zone, and a change of its clocks neither repeats nor skips anything. Refuses
+to know notes and models: what to say is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TIME_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _DAYS = {"daily": 1, "weekdays": 1, "weekly": 7}
 _SATURDAY = 5
 _LONGEST_JITTER = timedelta(minutes=25)
-# From here on a pause ends a conversation; before it, the agent has just spoken.
+# The contract's half hour: after so long a pause a conversation is over, and the agent may speak first again.
 _SILENCE = timedelta(minutes=30)
 _ACTIVE = 4
 _MOST_UNANSWERED = 3
@@ -35,7 +35,7 @@ _MOST_UNANSWERED_ON_WEEKENDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Awareness:
-    """How the conversation stands: pauses are None when nobody has spoken yet."""
+    """The state of the conversation; the pauses are None if nobody has spoken yet."""
 
     local: datetime
     unanswered: int
@@ -46,16 +46,16 @@ class Awareness:
 
     @property
     def is_weekend(self) -> bool:
-        """Say whether it is Saturday or Sunday where the person is."""
+        """Check whether it is Saturday or Sunday in the workspace's time zone."""
         return self.local.weekday() >= _SATURDAY
 
     @property
     def is_active(self) -> bool:
-        """Say whether a conversation goes on."""
+        """Check whether a conversation is in progress."""
         return self.since_any is not None and self.since_any < _SILENCE and self.lively > _ACTIVE
 
     def describe(self) -> str:
-        """Write it for a model."""
+        """Describe the state for a model."""
         own, any_ = (
             "never" if span is None else f"{span // timedelta(minutes=1)} minutes ago"
             for span in (self.since_own, self.since_any)
@@ -67,7 +67,7 @@ class Awareness:
 
 
 def read_awareness(said: Sequence[SpokenLine], now: datetime, zone: ZoneInfo) -> Awareness:
-    """Read how the conversation stands from its messages, oldest first."""
+    """Compute the state of the conversation from its messages, oldest first."""
     own = next((each.at for each in reversed(said) if each.speaker == "agent"), None)
     return Awareness(
         local=now.astimezone(zone),
@@ -79,7 +79,7 @@ def read_awareness(said: Sequence[SpokenLine], now: datetime, zone: ZoneInfo) ->
 
 
 def _count_lively(said: Sequence[SpokenLine]) -> int:
-    """Count the newest messages between which there was no pause."""
+    """Count the messages since the last pause."""
     count = 0
     later: datetime | None = None
     for each in reversed(said):
@@ -90,14 +90,15 @@ def _count_lively(said: Sequence[SpokenLine]) -> int:
 
 
 def is_quiet(hour: int, quiet_from: int, quiet_until: int) -> bool:
-    """Say whether an hour is one of rest; the span may go over midnight, and is empty when both ends are equal."""
+    """Check whether an hour is quiet; the span may cross midnight, and is empty if both ends are equal."""
     if quiet_from <= quiet_until:
         return quiet_from <= hour < quiet_until
     return hour >= quiet_from or hour < quiet_until
 
 
 def reason_to_be_silent(aware: Awareness, quiet_from: int, quiet_until: int) -> str | None:
-    """Say why the agent must not speak first now, by the first rule that holds; None when it may."""
+    """Return the first reason why the agent must not speak first now; None if it may."""
+    # The order is the contract's, and the first reason that applies is the one that is recorded.
     unanswered = f"{aware.unanswered} messages are unanswered"
     rests = is_quiet(aware.local.hour, quiet_from, quiet_until)
     rules = {
@@ -105,13 +106,13 @@ def reason_to_be_silent(aware: Awareness, quiet_from: int, quiet_until: int) -> 
         "spoke less than 30 minutes ago": aware.since_own is not None and aware.since_own < _SILENCE,
         f"it is the weekend and {unanswered}": aware.is_weekend and aware.unanswered >= _MOST_UNANSWERED_ON_WEEKENDS,
         f"quiet hours ({quiet_from}:00 to {quiet_until}:00)": rests,
-        "a conversation is going on": aware.is_active,
+        "a conversation is in progress": aware.is_active,
     }
     return next((reason for reason, holds in rules.items() if holds), None)
 
 
 def first_moment(at: str, now: datetime, zone: ZoneInfo) -> datetime:
-    """Read when a message is due; a bare time of day is the next such time."""
+    """Parse when a message is due; a time without a date means its next occurrence."""
     if found := _TIME_OF_DAY.fullmatch(at.strip()):
         return on_or_after(now, time(int(found[1]), int(found[2])), "daily", zone)
     moment = read_instant(at, zone)
@@ -125,7 +126,7 @@ def first_moment(at: str, now: datetime, zone: ZoneInfo) -> datetime:
 
 
 def time_of_day(at: str, local: datetime) -> time:
-    """Read which time of day was meant, also where that day does not have it."""
+    """Return the intended time of day, even if the clocks skip it on that day."""
     if found := _TIME_OF_DAY.fullmatch(at.strip()):
         return time(int(found[1]), int(found[2]))
     meant = datetime.fromisoformat(at.strip())
@@ -133,10 +134,10 @@ def time_of_day(at: str, local: datetime) -> time:
 
 
 def on_or_after(now: datetime, wall: time, every: str, zone: ZoneInfo, start: datetime | None = None) -> datetime:
-    """Find the next moment after `now` with this time of day, in steps of the rhythm from `start`.
+    """Find the next moment after `now` at this time of day, in steps of the interval from `start`.
 
-    The time of day is what stays: on a day whose clocks are moved it is as many hours from midnight as they say, and a
-    time that a day does not have is the moment at which it would have been.
+    The local time of day stays the same across changes of the clocks. A time that is skipped on a day is replaced by
+    the moment at which it would have been.
     """
     day = (start or now).astimezone(zone).date()
     while True:
@@ -147,21 +148,21 @@ def on_or_after(now: datetime, wall: time, every: str, zone: ZoneInfo, start: da
 
 
 def next_moment(due_at: datetime, every: str, now: datetime, zone: ZoneInfo) -> datetime:
-    """Find when a recurring message is due again; what was missed meanwhile is not made up for."""
+    """Find when a recurring message is due again; missed occurrences are skipped."""
     rhythm, _, wall = every.partition(" ")
     hour, minute = wall.split(":")
     return on_or_after(max(now, due_at), time(int(hour), int(minute)), rhythm, zone, start=due_at)
 
 
 def slot_before(now: datetime, hours: float, workspace: int) -> datetime | None:
-    """Find the latest moment for a heartbeat that has passed; None when there are none.
+    """Find the latest past slot for a heartbeat; None if heartbeats are off.
 
-    Slots follow each other in absolute time, so that no change of the clocks doubles or drops one; each is moved by a
-    while that follows from its number, so that heartbeats do not come like clockwork.
+    Slots are counted in absolute time, so that no change of the clocks repeats or skips one. Each is shifted by an
+    amount that depends on its number, so that heartbeats do not come like clockwork.
     """
     if hours <= 0:
         return None
-    # Counted from 1970 in absolute time, so that every process finds the same slots without asking the others.
+    # Counted from 1970, so that every process computes the same slots without any shared state.
     period = timedelta(hours=hours)
     number = (now - EPOCH) // period
     starts = (EPOCH + each * period + _jitter(workspace, each, period) for each in (number, number - 1))
@@ -169,26 +170,26 @@ def slot_before(now: datetime, hours: float, workspace: int) -> datetime | None:
 
 
 def _jitter(workspace: int, number: int, period: timedelta) -> timedelta:
-    """Move a slot by up to 25 minutes, or a quarter of the period where that is less; the same slot always alike."""
+    """Compute the shift of a slot: up to 25 minutes or a quarter of the period, always the same for one slot."""
     digest = hashlib.sha256(f"{workspace}:{number}".encode()).digest()
     return min(_LONGEST_JITTER, period / 4) * (int.from_bytes(digest[:4]) / 2**32)
 
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """One nightly pass: the local date it belongs to, and the moment from which it is due."""
+    """One nightly pass: its local date, and the moment from which it is due."""
 
     day: date
     moment: datetime
 
     @property
     def key(self) -> str:
-        """Name the pass, so that it is done once."""
+        """Return the key under which the pass is recorded as done."""
         return f"self-awareness {self.day.isoformat()}"
 
 
 def night_before(now: datetime, hour: int, zone: ZoneInfo) -> Night:
-    """Find the latest pass whose hour has come where the workspace is."""
+    """Find the latest pass whose hour has come in the workspace's time zone."""
     today = now.astimezone(zone).date()
     days = (today, today - timedelta(days=1))
     nights = (Night(day, datetime.combine(day, time(hour), tzinfo=zone).astimezone(UTC)) for day in days)

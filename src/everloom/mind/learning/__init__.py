@@ -1,6 +1,7 @@
-"""What is left of an exchange: a document that search finds, and the facts that it taught.
+"""What is kept of each exchange: a document for search, and the facts learnt from it.
 
-Owns what is worth keeping. Refuses to know turns, and where facts are kept: that is semantic memory, behind a port.
+Owns the rules for what is worth keeping. Refuses to know turns, and how facts are stored: semantic memory does that,
+behind a port.
 """
 
 from everloom.mind.learning.archive import Archive, SpokenLine

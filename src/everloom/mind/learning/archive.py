@@ -1,7 +1,7 @@
-"""The archive: what search keeps of an exchange, and deep recall of past exchanges and facts.
+"""The archive: builds the search document of an exchange, and searches past exchanges and facts.
 
-An exchange in which nobody said anything has no document; a long one is shortened here and whole in the log. Looks only
-when asked. What goes into the archive is written by the turn and by `facts.py`.
+An exchange of small talk has no document; a long one is shortened in its document and complete in the log. Searches
+only when asked. Refuses to write: the turn stores documents, and `facts.py` stores facts.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ SearchType = Literal["conversations", "facts", "both"]
 Speaker = Literal["person", "agent"]
 
 _KIND = "exchange"
-# Below this many letters in all, nothing was said that somebody will look for.
+# An exchange with fewer letters in all contains nothing that anybody will search for.
 _SHORTEST = 20
 LONGEST = 6_000
-# What was said longer ago belongs to another conversation.
+# Messages before a longer pause belong to another topic, and are not part of an exchange's context.
 _SITTING = timedelta(hours=1)
 LONGEST_BEFORE = 600
 CUT = " … (cut; the rest is in the log)"
@@ -41,7 +41,7 @@ _LONGEST_QUERY = 2_000
 _LONGEST_EXCHANGE = 1_200
 _LONGEST_FACT = 500
 
-# Words and, between bars, phrases with which people nod, in a dozen languages.
+# Words and, separated by bars, phrases of agreement, thanks and greeting in a dozen languages.
 _SMALL_TALK = (resources.files("everloom.mind.learning") / "small_talk.txt").read_text(encoding="utf-8").splitlines()
 _NODS = frozenset(word for line in _SMALL_TALK if "|" not in line for word in line.split())
 _PHRASES = frozenset(phrase for line in _SMALL_TALK if "|" in line for phrase in line.split("|"))
@@ -58,17 +58,18 @@ class SpokenLine:
 
 
 class Archive:
-    """What was once said and learnt in a workspace's conversation."""
+    """The past exchanges and facts of one workspace's conversation."""
 
     def __init__(self, setup: MindSetup) -> None:
         self._op = setup.op
         self._facts = setup.facts
 
     def search(self, query: str, search_type: SearchType = "both") -> str:
-        """Tell what past conversations and facts say about something, with dates and ids, quoted as data."""
+        """Find past exchanges and facts, and return them as quoted text with dates and ids."""
         wanted = checked(query, "the query", _LONGEST_QUERY)
         if search_type not in get_args(SearchType):
-            raise Rejected(f"there is no search type {search_type!r}", hint=f"say {', '.join(get_args(SearchType))}")
+            known = ", ".join(get_args(SearchType))
+            raise Rejected(f"there is no search type {search_type!r}", hint=f"use one of {known}")
         parts: list[str] = []
         if search_type != "facts":
             scope = Scope(kinds=frozenset({_KIND}))
@@ -90,7 +91,7 @@ class Archive:
 
 
 def lines_of(unit: Unit, exchange_ids: list[int]) -> dict[int, list[SpokenLine]]:
-    """Read what was said in exchanges, from the log."""
+    """Read the messages of exchanges from the log."""
     found: dict[int, list[SpokenLine]] = {each: [] for each in exchange_ids}
     for row in unit.all("archive.lines_of", ids=exchange_ids):
         found[row["exchange_id"]].append(line_from(row))
@@ -98,38 +99,38 @@ def lines_of(unit: Unit, exchange_ids: list[int]) -> dict[int, list[SpokenLine]]
 
 
 def said_before(unit: Unit, before: int, limit: int) -> list[SpokenLine]:
-    """Read what both sides said before a message, newest first."""
+    """Read the messages of both sides before a given one, newest first."""
     return [line_from(row) for row in unit.all("archive.said_before", before=before, limit=limit)]
 
 
 def line_from(row: Row) -> SpokenLine:
-    """Read a message of the log as a line."""
+    """Convert a message of the log to a line."""
     speaker: Speaker = "person" if row["direction"] == "in" else "agent"
     return SpokenLine(speaker, row["channel"], row["text"], from_micros(row["at"]))
 
 
 def is_trivial(text: str) -> bool:
-    """Say whether a message only nods: thanks, yes, a smile."""
+    """Check whether a message is only small talk: thanks, yes, a smile."""
     plain = _NO_WORD.sub(" ", unicodedata.normalize("NFC", text).casefold()).strip()
     words = plain.split()
     return plain in _PHRASES or (len(words) <= 3 and all(word in _NODS for word in words))
 
 
 def is_worth_keeping(lines: Sequence[SpokenLine]) -> bool:
-    """Say whether anybody said anything in an exchange."""
+    """Check whether an exchange contains more than small talk."""
     letters = sum(len(line.text.strip()) for line in lines)
     return letters >= _SHORTEST and not all(is_trivial(line.text) for line in lines)
 
 
 def document_of(lines: Sequence[SpokenLine], zone: ZoneInfo, before: Sequence[SpokenLine] = ()) -> Document | None:
-    """Write an exchange as search sees it; None when every message is trivial.
+    """Build the search document of an exchange; None if it is only small talk.
 
-    What was said just before, given newest first, surrounds it: "yes, the green one" is an answer to something.
+    `before` holds the preceding messages, newest first, as context: "yes, the green one" is an answer to something.
     """
     if not lines or not is_worth_keeping(lines):
         return None
     began = lines[0].at.astimezone(zone)
-    # Newest first, each cut to its share: a short answer is found by the question that it answers.
+    # Each message is cut to its share of the space, so that one long message does not displace the question before it.
     near = [line.text.strip() for line in before if lines[0].at - line.at <= _SITTING and not is_trivial(line.text)]
     room = room_for([len(text) for text in near], LONGEST_BEFORE)
     channels = tuple(dict.fromkeys(line.channel for line in lines if line.channel))
@@ -144,7 +145,7 @@ def document_of(lines: Sequence[SpokenLine], zone: ZoneInfo, before: Sequence[Sp
 
 
 def tell_lines(lines: Sequence[SpokenLine], zone: ZoneInfo, longest: int) -> str:
-    """Write an exchange line by line with local times, in at most about `longest` characters."""
+    """Format an exchange line by line with local times, in about `longest` characters at most."""
     room = room_for([len(line.text) for line in lines], longest)
     return "\n".join(
         f"[{line.at.astimezone(zone):%H:%M}] {line.speaker}: {_shorten(line.text.strip(), room)}" for line in lines
@@ -152,7 +153,8 @@ def tell_lines(lines: Sequence[SpokenLine], zone: ZoneInfo, longest: int) -> str
 
 
 def room_for(lengths: Sequence[int], longest: int) -> int:
-    """Say how long each line may be, so that short ones stay whole and long ones share what is left."""
+    """Compute how long each line may be, so that short lines stay whole and long ones share the rest."""
+    # Shortest first: what a short line does not use of its equal share is divided among the longer ones.
     left, room = longest, longest
     for count, length in zip(range(len(lengths), 0, -1), sorted(lengths), strict=True):
         room = left // count
@@ -163,5 +165,5 @@ def room_for(lengths: Sequence[int], longest: int) -> int:
 
 
 def _shorten(text: str, room: int) -> str:
-    """Shorten a text to its room, and say so."""
+    """Shorten a text to its space, and mark the cut."""
     return text if len(text) <= room else f"{text[:room].rstrip()}{CUT}"

@@ -1,7 +1,7 @@
-"""What an exchange taught: the small model proposes, `proposal.py` decides, semantic memory keeps.
+"""Learns facts from exchanges: the small model proposes changes, `proposal.py` decides, semantic memory stores.
 
-Everything that one exchange changes is one transaction with the note that it was learnt, so that no kill loses or
-doubles a fact. Nothing is erased: what no longer holds is superseded.
+All changes from one exchange are one transaction with the mark that the exchange is done, so that a crash neither loses
+nor repeats a fact. Nothing is erased: a fact that is no longer true is superseded.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from everloom.store import Unit
 
 log = logging.getLogger(__name__)
 
-# As many as a small model weighs well; more are rarely about the same thing.
+# The contract shows the model the 20 nearest facts; more are rarely about the same subject.
 _SHOWN = 20
 _LONGEST_MATERIAL = 12_000
-# With pauses that grow fourfold, the fifth try is an hour and a half after the first.
+# Pauses of 1, 4, 16 and 64 minutes: the fifth and last attempt is about an hour and a half after the first.
 MOST_TRIES = 5
 _FIRST_PAUSE = timedelta(minutes=1)
 
@@ -44,13 +44,13 @@ def _question_of(lines: Sequence[SpokenLine], shown: Sequence[Fact], op: Operati
 
 @dataclass(frozen=True, slots=True)
 class FactLearner:
-    """Whoever learns from the exchanges of one workspace."""
+    """Learns facts from the exchanges of one workspace."""
 
     setup: MindSetup
     thinker: Thinker
 
     def learn(self, exchange: int) -> FactDecision | None:
-        """Learn from one exchange that still waits; None when it has to be tried again, or is given up."""
+        """Learn from one exchange; None if it must be tried again or was given up."""
         with self.setup.op.read() as unit:
             lines = lines_of(unit, [exchange])[exchange]
         if not any(line.speaker == "person" for line in lines) or not is_worth_keeping(lines):
@@ -64,7 +64,7 @@ class FactLearner:
         return self._keep(exchange, decide(proposal, shown))
 
     def learn_waiting(self, exchanges: Iterable[int]) -> int:
-        """Learn from those of some exchanges that still wait; says from how many it was possible."""
+        """Learn from those of the given exchanges that still wait; returns how many succeeded."""
         with self.setup.op.read() as unit:
             waiting = [row["id"] for row in unit.all("archive.facts_waiting_of", ids=list(exchanges))]
         return sum(self.learn(exchange) is not None for exchange in waiting)
@@ -73,9 +73,10 @@ class FactLearner:
         op = self.setup.op
 
         def also(unit: Unit) -> None:
-            # Semantic memory writes the facts in a transaction of its own; the lease of this task fences it here.
+            # This runs in semantic memory's transaction, which does not know the task's lease, so it is checked here.
             for guard in op.guards:
                 guard(unit)
+            # Conditional on the exchange still waiting: two workers cannot both learn from it.
             if not unit.run("archive.facts_settle", id=exchange, state="done"):
                 raise Conflict(f"exchange {exchange} has already been learnt from")
             if decision.changes or decision.ignored:
@@ -90,9 +91,9 @@ class FactLearner:
                 with op.write("facts") as writing:
                     also(writing.unit)
         except (Conflict, NotFound) as error:
-            log.info("facts of exchange %d wait for another look: %s", exchange, error)
+            log.info("the facts of exchange %d will be tried again: %s", exchange, error)
             with op.write("facts"):
-                # Nothing but the guard: whoever lost the lease stops here instead of going on with the next exchange.
+                # Writes nothing, but checks the lease: a worker that lost it fails here, before the next exchange.
                 return None
         return decision
 

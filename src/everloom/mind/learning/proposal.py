@@ -1,6 +1,6 @@
-"""What a model proposes to do to the facts after an exchange, and what is done with it. Pure.
+"""Decides which of a model's proposed changes to the facts are made. Pure.
 
-Asks nobody and keeps nothing: a proposal and the facts that were shown go in, a decision comes out.
+Takes a proposal and the facts that the model was shown, and returns a decision; calls no model and stores nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_OPERATIONS = 40
 
 
 class FactOperation(BaseModel):
-    """One thing that the model proposes to do to the facts."""
+    """One change of the facts that the model proposes."""
 
     operation: Literal["ADD", "UPDATE", "DELETE", "NOOP"]
     fact_id: int | None = None
@@ -31,14 +31,14 @@ class FactOperation(BaseModel):
 
 
 class FactProposal(BaseModel):
-    """Everything that the model proposes after an exchange."""
+    """All changes that the model proposes after an exchange."""
 
     operations: list[FactOperation] = Field(default_factory=list, max_length=_MOST_OPERATIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class _IgnoredOperation:
-    """An operation that was not carried out, and why."""
+    """A proposed operation that is not carried out, and why."""
 
     operation: str
     fact_id: int | None
@@ -47,18 +47,19 @@ class _IgnoredOperation:
 
 @dataclass(frozen=True, slots=True)
 class FactDecision:
-    """What an exchange taught: what is done with a proposal."""
+    """The changes to make after an exchange, and the proposed operations that are ignored."""
 
     changes: tuple[FactChange, ...] = ()
     ignored: tuple[_IgnoredOperation, ...] = ()
 
 
 def decide(proposal: FactProposal, shown: Sequence[Fact]) -> FactDecision:
-    """Decide what a proposal may do to the facts that were shown. Touches nothing."""
+    """Decide which operations of a proposal are carried out. Touches nothing."""
     known = {fact.id: fact for fact in shown}
     said = {content_hash(fact.text): fact.id for fact in shown}
     changes: list[FactChange] = []
     ignored: list[_IgnoredOperation] = []
+    # A fact can be superseded only once in a transaction, so the first operation on it wins.
     touched: set[int] = set()
     for each in proposal.operations:
         if each.operation == "NOOP":
@@ -76,23 +77,24 @@ def decide(proposal: FactProposal, shown: Sequence[Fact]) -> FactDecision:
 
 
 def _reason_against(each: FactOperation, known: dict[int, Fact], said: dict[str, int], touched: set[int]) -> str | None:
-    """Say why an operation changes nothing; None when it does."""
+    """Return why an operation is ignored; None if it is carried out."""
     if each.operation != "DELETE" and (fault := _fault_of(each.text)) is not None:
         return fault
     if each.operation == "ADD":
         twin = said.get(content_hash(each.text))
-        return None if twin is None else f"fact {twin} says so already" if twin else "it was added already"
+        return None if twin is None else f"fact {twin} says the same" if twin else "it was already added"
+    # A model sometimes invents ids; only those that it was shown can be meant.
     if each.fact_id is None or each.fact_id not in known:
         return "no fact with this id was shown"
     if each.fact_id in touched:
-        return "this fact was changed already"
+        return "this fact was already changed"
     if each.operation == "UPDATE" and content_hash(each.text) == content_hash(known[each.fact_id].text):
-        return "it says so already"
+        return "the fact already says this"
     return None
 
 
 def _fault_of(text: str) -> str | None:
-    """Say what is wrong with the text of a fact."""
+    """Return what is wrong with the text of a fact; None if nothing is."""
     if not text.strip():
         return "the text is empty"
     if len(text) > _LONGEST_FACT:
@@ -105,14 +107,14 @@ def _fault_of(text: str) -> str | None:
 
 
 def _change_of(each: FactOperation) -> FactChange:
-    """Write an operation as a change of the facts."""
+    """Convert an operation to a change of the facts."""
     if each.operation == "DELETE":
         return FactChange(None, (), each.fact_id)
     return FactChange(each.text.strip(), _names_in(each.about), each.fact_id if each.operation == "UPDATE" else None)
 
 
 def _names_in(about: Iterable[str]) -> tuple[str, ...]:
-    """Accept the names that can be names, each once."""
+    """Return the valid names, each once."""
     found: dict[str, str] = {}
     for name in about:
         try:

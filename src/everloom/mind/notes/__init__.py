@@ -1,6 +1,6 @@
-"""The notes: files that the person and the agent share, each with every version that it ever had.
+"""The notes: files that the person and the agent share, with all earlier versions.
 
-Owns the directory, its versions and the status. Refuses to know the conversation; the soul comes in through a port.
+Owns the directory, the versions and the status. Refuses to know the conversation, and reaches the soul through a port.
 """
 
 from everloom.mind.notes.notes import Notes

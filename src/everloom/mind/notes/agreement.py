@@ -1,7 +1,7 @@
-"""How file, table and soul come to say the same: what to do, decided from what each of them says. Pure.
+"""Decides how the file, the table and the soul are brought into agreement. Pure.
 
-The table tells what was last known of a file and what is on its way into it, so that a write that was cut short is told
-from an edit by hand.
+The table records the last known hash of a file and the hash of a write in progress. This distinguishes an interrupted
+write of ours from a person's edit.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class SyncStep(StrEnum):
-    """What brings a note's file and its table together."""
+    """What brings a note's file and its row into agreement."""
 
     REST = "rest"
     CONFIRM = "confirm"
@@ -19,10 +19,10 @@ class SyncStep(StrEnum):
 
 
 def choose_step(file: str, known: str, coming: str | None) -> SyncStep:
-    """Decide by hashes; the empty one is no file.
+    """Decide by hashes; the empty hash means no file.
 
-    CONFIRM notes that what was on its way has arrived. FINISH puts the newest version into the file: somebody died
-    before doing it. ADOPT makes a version of what the person wrote.
+    CONFIRM records that a write in progress is complete. FINISH writes the newest version to the file, because a
+    process died before it did. ADOPT stores what the person wrote as a new version.
     """
     if coming is not None:
         return SyncStep.CONFIRM if file == coming else SyncStep.FINISH if file == known else SyncStep.ADOPT
@@ -30,7 +30,7 @@ def choose_step(file: str, known: str, coming: str | None) -> SyncStep:
 
 
 class SoulSide(StrEnum):
-    """Which of the soul and its note is followed."""
+    """Which side wins: SOUL.md, the soul, or the newer of the two."""
 
     AGREED = "agreed"
     FILE = "file"
@@ -39,7 +39,8 @@ class SoulSide(StrEnum):
 
 
 def choose_side(file: str, kept: str, soul: str) -> SoulSide:
-    """Decide by texts: `kept` is what file and soul last agreed on. Where both changed, the newer one is followed."""
+    """Decide by texts; `kept` is the text on which file and soul last agreed. If both changed, the newer one wins."""
+    # Deleting or emptying the file must not erase the soul.
     if not file.strip():
         return SoulSide.SOUL
     if is_same(file, soul):
@@ -50,5 +51,5 @@ def choose_side(file: str, kept: str, soul: str) -> SoulSide:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Say whether two texts differ at most in the space around them."""
+    """Check whether two texts are equal apart from surrounding white space."""
     return one.strip() == other.strip()

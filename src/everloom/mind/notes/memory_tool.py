@@ -1,7 +1,7 @@
-"""The notes as files of Anthropic's client-side memory tool: view, create, str_replace, insert, delete, rename.
+"""Anthropic's client-side memory tool on the notes: view, create, str_replace, insert, delete, rename.
 
-Paths lie under /memories and mean the notes' names. What a command refuses is worded as that tool words it. Deleting
-takes the file away and keeps its versions; the notes that every mind has can be neither deleted nor renamed.
+A path below /memories is the name of a note. Replies and errors use the wording of that tool's documentation. Deleting
+a note keeps its versions; the standard notes can be neither deleted nor renamed.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _MEMORY = ToolSpec(
         "type": "object",
         "properties": {
             "command": {"type": "string", "enum": list(_COMMANDS)},
-            "path": {**_TEXT, "description": "Such as /memories or /memories/projects/boat.md; rename has two others."},
+            "path": {**_TEXT, "description": "Such as /memories or /memories/projects/boat.md; not for rename."},
             "view_range": {**_NUMBERS, "description": "First and last line; -1: end."},
             "file_text": {**_TEXT, "description": "For create."},
-            "old_str": {**_TEXT, "description": "For str_replace: what is there exactly once."},
+            "old_str": {**_TEXT, "description": "For str_replace: a text that occurs exactly once."},
             "new_str": {**_TEXT, "description": "For str_replace."},
             "insert_line": {"type": "integer", "description": "For insert: after which line; 0 is the beginning."},
             "insert_text": {**_TEXT, "description": "For insert."},
@@ -49,18 +49,18 @@ _MEMORY = ToolSpec(
 
 
 def memory_tool(notes: Notes) -> AgentTool:
-    """Hand out the notes as a tool called memory."""
+    """Return the notes as a tool called memory."""
     return AgentTool(_MEMORY, MemoryTool(notes).call)
 
 
 class MemoryTool:
-    """One workspace's notes as the memory tool's files."""
+    """The memory tool on one workspace's notes."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
 
     def call(self, command: Mapping[str, Any]) -> str:
-        """Carry out one command and answer as the memory tool does; what it refuses is an EverloomError."""
+        """Run one command and reply as the memory tool does; raises an EverloomError if it is refused."""
         asked = command.get("command")
         if asked not in _COMMANDS:
             raise Rejected(f"Unknown command: {asked}", hint=f"use one of {', '.join(_COMMANDS)}")
@@ -146,7 +146,7 @@ class MemoryTool:
         return f"Successfully renamed {old_path} to {new_path}"
 
     def _meant(self, path: str, name: str) -> list[str]:
-        """List the notes that a path means: one, or all below a folder; none of those that every mind has."""
+        """List the notes at a path: one note, or all notes below a folder. Standard notes are refused."""
         names = self._notes.names()
         meant = [each for each in names if each == name or each.startswith(f"{name}/")]
         if not meant:
@@ -174,7 +174,7 @@ class MemoryTool:
 
 
 def name_of(path: str) -> str:
-    """Turn a path under /memories into a note's name; empty for the directory itself."""
+    """Convert a path below /memories to a note's name; empty for the directory itself."""
     if path != _ROOT and not path.startswith(f"{_ROOT}/"):
         raise Rejected(f"Path must start with {_ROOT}, got: {path}")
     parts = [part for part in path.removeprefix(_ROOT).split("/") if part not in ("", ".")]
@@ -184,7 +184,7 @@ def name_of(path: str) -> str:
 
 
 def _view_lines(path: str, body: str, view_range: object) -> str:
-    """Show a note's lines with their numbers, all or those asked for."""
+    """Format a note's lines with their numbers: all, or those in the range."""
     lines = body.split("\n")
     first, last = 1, len(lines)
     if isinstance(view_range, Sequence) and len(view_range) == 2 and all(type(each) is int for each in view_range):
@@ -198,17 +198,17 @@ def _view_lines(path: str, body: str, view_range: object) -> str:
 
 
 def _number_lines(lines: Sequence[str], first: int) -> list[str]:
-    """Write lines with their numbers in front."""
+    """Format lines with their numbers."""
     return [f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in enumerate(lines, first)]
 
 
 def _replace_once(path: str, body: str, old: str, new: str) -> str:
-    """Put one text in the place of another that occurs exactly once."""
+    """Replace a text that must occur exactly once."""
     count = body.count(old) if old else 0
     if count == 0:
         raise Rejected(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
     if count > 1:
-        # Looked for without being consumed, so that occurrences which overlap count, too.
+        # A lookahead consumes nothing, so that overlapping occurrences are counted as well.
         lines = [str(body[: each.start()].count("\n") + 1) for each in re.finditer(f"(?={re.escape(old)})", body)]
         raise Rejected(
             f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {', '.join(lines)}. "
@@ -218,7 +218,7 @@ def _replace_once(path: str, body: str, old: str, new: str) -> str:
 
 
 def _insert_after(body: str, line: object, text: str) -> str:
-    """Put a text after a line; 0 is before the first."""
+    """Insert a text after a line; 0 inserts it before the first."""
     lines = body.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -230,7 +230,7 @@ def _insert_after(body: str, line: object, text: str) -> str:
 
 
 def _scale(size: int) -> str:
-    """Write a size in bytes as people read it."""
+    """Format a size in bytes for people."""
     number, unit = float(size), "B"
     for larger in ("K", "M"):
         if number < 1024:
@@ -240,7 +240,7 @@ def _scale(size: int) -> str:
 
 
 def _text_in(command: Mapping[str, Any], field: str) -> str:
-    """Take a text from a command."""
+    """Read a text argument of a command."""
     value = command.get(field)
     if not isinstance(value, str):
         raise Rejected(f"{command.get('command')} needs {field}", hint=f"give {field} as text")

@@ -1,7 +1,7 @@
-"""The notes: files that the person and the agent share, with every version kept.
+"""Reads and writes notes, and decides what may be written.
 
-Decides what may be written; `sync.py` writes it, and holds the directory's lock meanwhile: never call it inside a unit
-of work.
+`sync.py` does the writing under the directory's lock. Do not call this inside a unit of work: whoever holds the lock
+may be waiting for the store.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ class Notes:
     def __init__(self, setup: MindSetup) -> None:
         self._op = setup.op
         self._sync = NoteSync(setup)
-        # What lies in the directory but cannot be read, as the last `sync` found it.
+        # The files that the last `sync` could not read, with the reason.
         self.problems: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
-        """List the notes that there are."""
+        """List the names of all notes."""
         with self._sync.alone():
             return sorted(self._sync.files.stamps()[0])
 
     def read(self, name: str) -> str | None:
-        """Read a note; None when there is none."""
+        """Read a note; None if there is none."""
         with self._sync.alone():
             return self._sync.open(self._named(name)).body or None
 
     def show(self, name: str) -> str | None:
-        """Read a note for a model: where it cannot be read, say why in its place."""
+        """Read a note for a model; if it cannot be read, return the reason in its place."""
         try:
             return self.read(name)
         except Rejected as error:
             return f"[cannot be read: {error.message}]"
 
     def version(self, name: str) -> NoteVersion | None:
-        """Read a note with the number to give as `expected`; None when there is none."""
+        """Read a note with its version number, which `write` takes as `expected`; None if there is none."""
         with self._sync.alone():
             note = self._sync.open(self._named(name))
             return note.version if note.body else None
@@ -64,16 +64,16 @@ class Notes:
     def write(
         self, name: str, body: str, *, author: Author = "agent", replace: bool = False, expected: int | None = None
     ) -> NoteVersion:
-        """Write a note anew.
+        """Replace the text of a note.
 
-        An empty body is refused, and so is a cut of more than half unless told `replace`; `expected` is the number of
-        the version that the caller read.
+        An empty body is refused, and so is a text less than half as long as the note unless `replace` is true.
+        `expected` is the number of the version that the caller read.
         """
 
         def checked(note: OpenNote) -> str:
             if expected is not None and note.number != expected:
                 message = f"{note.name} is at version {note.number}, not {expected}"
-                raise Conflict(message, hint="read it again, then write", current=note.version)
+                raise Conflict(message, hint="read it again before you write", current=note.version)
             text = _whole(note.name, body)
             if not replace and note.body != default_text(note.name):
                 _refuse_cut(note, text)
@@ -83,7 +83,7 @@ class Notes:
             return self._sync.change(self._named(name), author, checked)
 
     def append(self, name: str, text: str, *, author: Author = "agent", heading: str = "") -> NoteVersion:
-        """Add to the end of a note, making it on first use; one that is made begins with the heading."""
+        """Add to the end of a note; if there is none, create it with the heading."""
 
         def joined(note: OpenNote) -> str:
             return _whole(note.name, _join(note, text, heading))
@@ -97,7 +97,7 @@ class Notes:
         return self.append(daily_name(day), text, heading=daily_heading(day))
 
     def edit(self, name: str, change: Callable[[str], str]) -> NoteVersion:
-        """Change a note that is there by a function of its body; called again if the person was quicker."""
+        """Apply a function to the body of an existing note; it is called again if the person saved in between."""
 
         def edited(note: OpenNote) -> str:
             if not note.body:
@@ -108,7 +108,7 @@ class Notes:
             return self._sync.change(self._named(name), "agent", edited)
 
     def remove(self, name: str) -> NoteVersion:
-        """Take a note's file away; its versions stay, and `restore` brings it back. Those every mind has stay."""
+        """Remove a note's file; its versions stay, and `restore` brings it back. Standard notes cannot be removed."""
         with self._sync.alone():
             wanted = self._named(name)
             if wanted in KNOWN:
@@ -120,7 +120,7 @@ class Notes:
             return self._sync.change(wanted, "agent", lambda _: "")
 
     def rename(self, name: str, to: str) -> NoteVersion:
-        """Give a note another name; what it was stays in the history of the old one."""
+        """Rename a note; its history stays under the old name."""
         with self._sync.alone():
             old, new = self._named(name), self._named(to)
             body = self._sync.open(old).body
@@ -132,13 +132,13 @@ class Notes:
                 )
             if self._sync.open(new).body:
                 raise Conflict(f"there is already a note {new}", hint="choose another name")
-            # New first: whoever dies in between leaves the text twice rather than nowhere.
+            # The new note is written first: a crash in between leaves the text twice, not nowhere.
             moved = self._sync.change(new, "agent", lambda note: _whole(note.name, body))
             self._sync.change(old, "agent", lambda _: "")
             return moved
 
     def history(self, name: str, limit: int = _MOST_VERSIONS) -> list[NoteVersion]:
-        """List a note's versions, newest first; also of one that was removed."""
+        """List the versions of a note, newest first, even if it was removed."""
         with self._sync.alone():
             wanted = self._named(name)
             self._sync.open(wanted)
@@ -152,16 +152,16 @@ class Notes:
             with self._op.read() as unit:
                 row = unit.one("notes.version_get", name=wanted, number=number)
             if row is None or not row["body"]:
-                raise NotFound(f"{wanted} has no version {number} with a text", hint="history lists them")
+                raise NotFound(f"{wanted} has no version {number} to restore", hint="history lists the versions")
             body = str(row["body"])
             return self._sync.change(wanted, "person", lambda note: _whole(note.name, body))
 
     def status(self) -> dict[str, Any]:
-        """Read status.json; a text that is no JSON object is a Conflict, and stays as it is."""
+        """Read status.json; Conflict if it is not a JSON object, and it is not changed."""
         return parse_status(self.read(STATUS) or "")
 
     def update_status(self, updates: object) -> dict[str, Any]:
-        """Merge an object into status.json and stamp what changed; the answer is the whole status."""
+        """Merge an object into status.json, and stamp the changed fields; returns the whole status."""
         fields = check_updates(updates)
         at = self._op.local().isoformat(timespec="seconds")
         with self._sync.alone():
@@ -169,14 +169,14 @@ class Notes:
         return parse_status(version.body)
 
     def sync(self) -> list[str]:
-        """Pick up what was done to the files and to the soul; the answer names the notes that changed."""
+        """Adopt changes of the files and of the soul; returns the names of the notes that changed."""
         with self._sync.alone():
             stamps, problems = self._sync.files.stamps()
             rows = self._sync.hashes()
             changed = []
             for name in sorted({*stamps, *rows, SOUL}):
                 known, coming = rows.get(name, ("", None))
-                # The soul may change without its file: it is always looked at.
+                # The soul may change without its file, so SOUL.md is always opened.
                 if name != SOUL and self._sync.is_as_before(name, stamps.get(name), known, coming):
                     continue
                 try:
@@ -190,7 +190,7 @@ class Notes:
             return changed
 
     def signature(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Tell the state of some notes from any other state, as the last `sync` left them."""
+        """Return a value that changes whenever one of these notes does, as of the last `sync`."""
         return tuple(f"{name} {self._sync.hash_of(name)}" for name in names)
 
     def _named(self, name: str) -> str:
@@ -198,9 +198,9 @@ class Notes:
 
 
 def _whole(name: str, body: object) -> str:
-    """Accept a body for a note: never empty, never too large, and an object where one is due."""
+    """Check a note's body: not empty, not too large, and valid JSON for the status."""
     if not isinstance(body, str) or not body.strip():
-        raise Rejected(f"an empty text never overwrites {name}", hint="give the whole text of the note")
+        raise Rejected(f"{name} cannot be overwritten with an empty text", hint="give the whole text of the note")
     storable(body, name)
     if len(body.encode()) > LARGEST:
         raise Rejected(f"{name} would be larger than {LARGEST:,} bytes", hint="split it into several notes")
@@ -210,19 +210,19 @@ def _whole(name: str, body: object) -> str:
 
 
 def _refuse_cut(note: OpenNote, body: str) -> None:
-    """Refuse to lose more than half of a note by accident."""
+    """Refuse a text less than half as long as the note, which is probably a mistake."""
     before, after = len(note.body), len(body)
     if after * 2 < before:
-        message = f"this would cut {note.name} from {before:,} to {after:,} characters"
-        raise Rejected(message, hint="append, or give the whole text; use replace: true to drop the rest")
+        message = f"this would shorten {note.name} from {before:,} to {after:,} characters"
+        raise Rejected(message, hint="append instead, or give the whole text; replace: true allows the cut")
 
 
 def _join(note: OpenNote, text: object, heading: str) -> str:
-    """Write a note with something added at its end, on a line of its own."""
+    """Add a text to the end of a note, on a new line."""
     if note.name == STATUS:
         raise Rejected(f"{STATUS} is an object, not a list of lines", hint="change it with update_status")
     if not isinstance(text, str) or not text.strip():
-        raise Rejected("there is nothing to add", hint="give it some words")
+        raise Rejected("there is nothing to add", hint="give a text that is not empty")
     before = note.body or heading
     gap = "" if not before or before.endswith("\n") else "\n"
     return f"{before}{gap}{text.rstrip()}\n"

@@ -1,7 +1,7 @@
-"""The status: one JSON object of fields, each stamped with the time at which it last changed. Pure.
+"""The status: one JSON object whose fields are stamped with the time of their last change. Pure.
 
-`updates` merge deep: an object goes into the object that is there, null takes a field away, anything else takes its
-place whole, lists too. The stamps stand in `_updated`, by dotted path, and `last_updated` is the newest of them.
+`updates` are merged level by level: an object is merged into the existing object, null removes a field, and any other
+value, including a list, replaces the old one. `_updated` holds the stamps by dotted path, `last_updated` the newest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from everloom.errors import Conflict, Rejected
 from everloom.kernel.texts import UNSTORABLE
 
 STAMPS = "_updated"
-# Fields that are written here and refused from callers.
+# Fields that only this module writes; callers may not set them.
 _LAST = "last_updated"
 RESERVED = (STAMPS, _LAST)
 _DEEPEST = 6
@@ -25,7 +25,7 @@ _EXAMPLE = 'give an object of fields, such as {"water": {"glasses": 3}}'
 
 
 def parse_status(text: str) -> dict[str, Any]:
-    """Read a status; what is no JSON object is not touched, only told."""
+    """Parse a status; Conflict if it is not a JSON object."""
     if not text.strip():
         return {}
     try:
@@ -34,18 +34,18 @@ def parse_status(text: str) -> dict[str, Any]:
         message = f"status.json is not valid JSON: {error}"
         raise Conflict(message, hint="it was not changed; fix it, or restore an earlier version") from error
     if not isinstance(found, dict):
-        message = f"status.json holds {_name_kind(found)}, not an object"
+        message = f"status.json contains {_name_kind(found)}, not an object"
         raise Conflict(message, hint="it was not changed; fix it, or restore an earlier version")
     return found
 
 
 def _refuse_constant(word: str) -> None:
-    """Refuse NaN and the infinities, which JSON does not have."""
+    """Refuse NaN and infinities, which JSON does not have but Python accepts."""
     raise ValueError(f"{word} is not a JSON number")
 
 
 def check_updates(updates: object) -> Mapping[str, Any]:
-    """Accept an object of well-named fields, and nothing else."""
+    """Check that updates are an object with valid field names and values."""
     if not isinstance(updates, Mapping):
         raise Rejected(f"updates must be an object, not {_name_kind(updates)}", hint=_EXAMPLE)
     if not updates:
@@ -60,7 +60,7 @@ def check_updates(updates: object) -> Mapping[str, Any]:
 
 
 def _check_value(value: object, path: tuple[str, ...], depth: int) -> None:
-    """Refuse a value that JSON cannot hold, or that lies too deep."""
+    """Refuse a value that JSON cannot represent, or that is nested too deeply."""
     where = ".".join(path) or "the status"
     if isinstance(value, Mapping | list | tuple):
         if depth == 0:
@@ -73,7 +73,7 @@ def _check_value(value: object, path: tuple[str, ...], depth: int) -> None:
 
 
 def _check_plain(value: object, where: str) -> None:
-    """Refuse a single value that could not be read back as it was."""
+    """Refuse a single value that would not be the same when read again."""
     if isinstance(value, str):
         if UNSTORABLE.search(value):
             raise Rejected(f"{where} contains a character that cannot be stored", hint="remove it")
@@ -81,6 +81,7 @@ def _check_plain(value: object, where: str) -> None:
         if not math.isfinite(value):
             raise Rejected(f"{where} is not a finite number", hint="give a number, or null to remove it")
     elif isinstance(value, int):
+        # Python reads any integer, but other readers of the file do not.
         if abs(value) >= 2**63:
             raise Rejected(f"{where} is too large a number", hint="write it as text")
     elif value is not None:
@@ -88,31 +89,32 @@ def _check_plain(value: object, where: str) -> None:
 
 
 def _check_key(key: object, where: str) -> str:
-    """Refuse a field's name that is a number, as of a text that was taken apart, or that could not be stamped."""
+    """Refuse a field name that is not text, is a number, or cannot be part of a dotted path."""
     if not isinstance(key, str):
         raise Rejected(f"{where} has the field {key!r}, which is not text", hint=_EXAMPLE)
+    # A model that gives a string or a list where an object is expected may arrive here as {"0": …, "1": …}.
     if key.strip().lstrip("+-").isdecimal():
-        raise Rejected(f"{where} has the field {key!r}: a name, not a number, is needed", hint=_EXAMPLE)
+        raise Rejected(f"{where} has the field {key!r}; a field needs a name, not a number", hint=_EXAMPLE)
     is_odd = not key.strip() or len(key) > _LONGEST_KEY or not key.isprintable() or UNSTORABLE.search(key)
     if is_odd or "." in key:
-        hint = f"use a short word without dots; {_LONGEST_KEY} characters are the most"
-        raise Rejected(f"{where} has a field that cannot be called {key[:_LONGEST_KEY]!r}", hint=hint)
+        hint = f"use a short word without dots, of at most {_LONGEST_KEY} characters"
+        raise Rejected(f"{where} has an invalid field name: {key[:_LONGEST_KEY]!r}", hint=hint)
     return key
 
 
 def patch_status(text: str, updates: Mapping[str, Any], at: str) -> str:
-    """Write the status anew with some fields changed and stamped; the same text when nothing changed."""
+    """Return the status with some fields changed and stamped; the same text if nothing changed."""
     before = parse_status(text)
     fields = {key: value for key, value in before.items() if key not in RESERVED}
     merged = merge(fields, updates)
-    # 1 == 1.0 == True in Python and not in JSON, so the spelling is compared, too.
+    # 1 == 1.0 == True in Python, but not in JSON, so the JSON text is compared as well.
     if merged == fields and _spell(merged) == _spell(fields) and text.strip():
         return text
     old = before.get(STAMPS)
     stamps = _restamp(old if isinstance(old, dict) else {}, dict(leaves(fields)), dict(leaves(merged)), at)
     written = f"{json.dumps({**merged, _LAST: at, STAMPS: stamps}, ensure_ascii=False, indent=2)}\n"
     if len(written) > _LARGEST:
-        hint = "it is for what holds now; move the rest to a note"
+        hint = "keep only the current state in it, and move the rest to a note"
         raise Rejected(
             f"the status would have {len(written):,} characters, more than the {_LARGEST:,} allowed", hint=hint
         )
@@ -120,7 +122,7 @@ def patch_status(text: str, updates: Mapping[str, Any], at: str) -> str:
 
 
 def merge(present: Mapping[str, Any], updates: Mapping[str, Any]) -> dict[str, Any]:
-    """Put updates into an object, level by level; neither is changed."""
+    """Merge updates into a copy of an object, level by level."""
     merged = dict(present)
     for key, value in updates.items():
         if value is None:
@@ -134,7 +136,7 @@ def merge(present: Mapping[str, Any], updates: Mapping[str, Any]) -> dict[str, A
 
 
 def leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Walk over the fields that hold something other than more fields: dotted path, and value as JSON."""
+    """Yield each field that has no fields below it: its dotted path, and its value as JSON."""
     for key, each in value.items():
         if isinstance(each, Mapping) and each:
             yield from leaves(each, (*path, key))
@@ -143,7 +145,7 @@ def leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tup
 
 
 def _restamp(old: Mapping[str, Any], before: Mapping[str, str], after: Mapping[str, str], at: str) -> dict[str, str]:
-    """Stamp what is new or different; keep the other stamps, and drop those of fields that are gone."""
+    """Stamp new and changed fields; keep the other stamps, and drop those of removed fields."""
     stamps = {}
     for path, value in after.items():
         if before.get(path) != value:
@@ -154,11 +156,11 @@ def _restamp(old: Mapping[str, Any], before: Mapping[str, str], after: Mapping[s
 
 
 def _spell(value: object) -> str:
-    """Write a value so that only the same one reads the same; 1, 1.0 and true differ."""
+    """Write a value as JSON, so that 1, 1.0 and true differ."""
     return json.dumps(value, sort_keys=True)
 
 
 def _name_kind(value: object) -> str:
-    """Name the kind of a value as JSON does."""
+    """Name the JSON type of a value."""
     kinds = {str: "a text", list: "a list", tuple: "a list", bool: "true or false", int: "a number", float: "a number"}
     return "null" if value is None else kinds.get(type(value), type(value).__name__)

@@ -1,7 +1,7 @@
-"""Where a note's file, its versions in the table and the soul are brought together, and where a note is changed.
+"""Synchronises a note's file with its versions in the store and with the soul, and changes notes.
 
-A version is committed before the file is replaced, and what the person wrote in the meantime becomes a version first,
-so no edit is lost wherever a process dies. What may be written is decided by whoever asks for it.
+A version is committed before the file is replaced, and a person's edit is stored as a version before anything else, so
+that no edit is lost wherever a process dies. Refuses to decide what may be written; the caller does.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from everloom.store import Row, Unit
 Author = Literal["agent", "person"]
 
 _TRIES = 5
-# A file written so short a time ago may change again without a new stamp: file systems count time in steps.
+# A file that was written this recently may change again without a new stamp, because file systems store time in steps.
 _FRESH_NS = 100_000_000
 _EDITED = "edited in SOUL.md"
 
 
 @dataclass(frozen=True, slots=True)
 class NoteVersion:
-    """One state of a note; an empty body says that it was removed."""
+    """One version of a note; an empty body means that it was removed."""
 
     name: str
     number: int
@@ -46,7 +46,7 @@ class NoteVersion:
 
 @dataclass(frozen=True, slots=True)
 class _NoteRecord:
-    """What the table knows of a note: the newest version, the hash its file had, and the one on its way there."""
+    """The row of a note: its newest version, the last known hash of its file, and the hash of a write in progress."""
 
     id: int
     known: str
@@ -56,7 +56,7 @@ class _NoteRecord:
 
 @dataclass(frozen=True, slots=True)
 class OpenNote:
-    """A note as file and table agree on it; `version` is None before there ever was one."""
+    """A note after its file and its row agree; `version` is None if there never was one."""
 
     name: str
     body: str
@@ -64,12 +64,12 @@ class OpenNote:
 
     @property
     def number(self) -> int:
-        """Say which version it is; 0 before there ever was one."""
+        """Return the number of its version; 0 if there never was one."""
         return 0 if self.version is None else self.version.number
 
 
 class NoteSync:
-    """The notes of one workspace; everything but `alone` and `hash_of` is done inside `alone`."""
+    """The synchronised notes of one workspace; call everything except `alone` and `hash_of` inside `alone`."""
 
     def __init__(self, setup: MindSetup) -> None:
         self.files = NoteFiles(setup.notes)
@@ -82,16 +82,16 @@ class NoteSync:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the directory for a block, made ready on first use."""
+        """Lock the directory for a block, and prepare it on first use."""
         with self._thread:
             if not self.files.is_there:
-                # A directory that is gone is no deletion of everything: what the table has is written again.
+                # A missing directory does not mean that every note was deleted: they are written again from the store.
                 with self._op.write("reset_notes") as writing:
                     writing.unit.run("notes.note_reset")
                 self._stamps.clear()
                 self._is_ready = False
             self.files.prepare()
-            # Between processes by a file lock, between threads by ours: a file lock does not hold off its own process.
+            # The file lock excludes other processes, but not other threads of this one; the thread lock does that.
             with self.files.locked():
                 if not self._is_ready:
                     self._begin()
@@ -103,23 +103,23 @@ class NoteSync:
         hashes = self.hashes()
         unfinished = [name for name, (_, coming) in hashes.items() if coming is not None]
         for name in (*(name for name in KNOWN if name not in hashes), *unfinished):
-            # One that cannot be read is told by `sync`; the others are none the worse for it.
+            # `sync` reports a note that cannot be read; it must not keep the others from being prepared.
             with suppress(Rejected):
                 note = self.open(name)
                 if note.version is None and (text := default_text(name)):
                     self._put(note, text, "agent")
 
     def open(self, name: str) -> OpenNote:
-        """Take a note as it is now, after bringing together what file, table and soul say of it."""
+        """Read a note after bringing its file, its row and the soul into agreement."""
         if name != SOUL:
             return self._open_file(name)
         with suppress(Conflict):
             return self._open_soul()
-        # Somebody wrote the soul at the same moment: look again.
+        # The soul was written at the same moment; try once more with its new text.
         return self._open_soul()
 
     def hashes(self) -> dict[str, tuple[str, str | None]]:
-        """Read of every note the hash that its file had, and the one on its way there."""
+        """Read for every note the last known hash of its file, and the hash of a write in progress."""
         with self._op.read() as unit:
             return {row["name"]: (row["body_hash"], row["next_hash"]) for row in unit.all("notes.note_all")}
 
@@ -147,19 +147,19 @@ class NoteSync:
         return newest
 
     def _open_soul(self) -> OpenNote:
-        """Bring the soul and its note together; where both changed, the newer wins and the other is in the history."""
+        """Bring the soul and SOUL.md into agreement; if both changed, the newer wins, the other is in the history."""
         found, record = self.files.look(SOUL), self._record(SOUL)
         file = found.body if found else ""
         coming = None if record is None else choose_step(digest(file), record.known, record.coming)
         if coming in (SyncStep.FINISH, SyncStep.CONFIRM):
-            # A write of our own that was cut short is finished first; it is no edit by hand.
+            # An interrupted write of ours is completed first, so that it is not taken for a person's edit.
             file = self._open_file(SOUL).body
         soul = self._soul.read()
         chosen, prose = choose_side(file, record.newest.body if record else "", soul), f"{soul.strip()}\n"
         if chosen is SoulSide.SOUL or (chosen is SoulSide.NEWER and not self._is_newer(found)):
             return self._put(self._open_file(SOUL), prose, "agent")
         if chosen is SoulSide.NEWER:
-            # The one that gives way becomes a version first, so that it can be restored.
+            # The losing text is stored as a version first, so that it can be restored.
             self._add(SOUL, prose, "agent", digest(prose))
         if chosen is not SoulSide.AGREED:
             self._tell_soul(file)
@@ -175,25 +175,26 @@ class NoteSync:
             self._soul.supersede(body.strip(), instead_of=before, reason=_EDITED)
 
     def change(self, name: str, author: Author, make: Callable[[OpenNote], str]) -> NoteVersion:
-        """Write what `make` makes of a note as it is now; the soul hears it first, so that it is never behind."""
-        # The person may save the file between our look and our write; then theirs is adopted and we begin again.
+        """Replace a note with the result of `make`, which is given the current note."""
+        # The person may save the file between our read and our write; then their text is adopted, and we start again.
         for _ in range(_TRIES):
             note = self.open(name)
             body = make(note)
             if note.version is not None and body == note.body:
                 return note.version
             if name == SOUL:
-                # If we die after this, the file is older than the soul, and the next look writes it anew.
+                # The soul is written first. If the process dies after this, the file is older than the soul, and the
+                # next synchronisation updates it. The other way round, the old soul would overwrite the new text.
                 self._tell_soul(body)
             if (put := self._put(note, body, author)).version is not None and put.body == body:
                 return put.version
         raise Conflict(f"{name} is being edited right now", hint="try again")
 
     def _put(self, note: OpenNote, body: str, author: Author) -> OpenNote:
-        """Commit a version, then replace the file, unless the person was there in between: then theirs is adopted.
+        """Commit a version, then replace the file, unless the person saved it in between: then their text is adopted.
 
-        Table first: whoever dies after the commit leaves the hash that is on its way, and the next one finishes it. The
-        other way round, the file would look like an edit by hand.
+        The version is first: if the process dies after the commit, the next one finds the hash of the write in progress
+        and completes it. The other way round, the file would look like a person's edit.
         """
         known = digest(note.body)
         if note.version is not None and body == note.body:
@@ -202,7 +203,8 @@ class NoteSync:
         found, record = self.files.look(note.name), self._record(note.name)
         if record is None or (digest(found.body) if found else "") != known:
             return self.open(note.name)
-        # Between the look above and this a person's save would be overwritten: an instant that no lock can close.
+        # A save by the person between the read above and this write would be overwritten. No lock can prevent that,
+        # because editors take none.
         self.files.put(note.name, body)
         self._mark(record.id, digest(body))
         self._trust(note.name, self.files.look(note.name), body)
@@ -213,8 +215,8 @@ class NoteSync:
             return _find_record(unit, name)
 
     def _add(self, name: str, body: str, author: Author, known: str, coming: str | None = None) -> NoteVersion:
-        """Write a version; `known` is the hash of what the file holds, `coming` of what will be put there."""
-        # A text that came with the program is nobody's memory, and the soul is found as itself.
+        """Store a version; `known` is the hash of the current file, `coming` of the text about to be written to it."""
+        # A default text is nobody's memory, and the soul belongs to another faculty.
         is_worth_finding = bool(body.strip()) and body != default_text(name) and name != SOUL
         prepared = self._op.index.prepare([self._document_of(name, body)]) if is_worth_finding else None
         with self._op.write("write_note") as writing:
@@ -233,13 +235,13 @@ class NoteSync:
         return NoteVersion(name, number, body, author, writing.at)
 
     def _document_of(self, name: str, body: str) -> Document:
-        """Write what search sees of a note: its beginning, if it is very long; a day's note is dated by its day."""
+        """Build the search document of a note: its beginning if it is very long; a daily note is dated by its day."""
         day = day_of(name)
         happened = self._op.now if day is None else noon_of(day, self._op.zone)
         return Document(kind="note", title=name, text=body[:LONGEST_TEXT], happened_at=happened)
 
     def _publish(self, writing: Transaction, note: int, prepared: Prepared | None) -> None:
-        """Let search see a note as it is now; None lets it see none."""
+        """Update the search document of a note; None removes it."""
         index, unit = self._op.index, writing.unit
         is_seen = bool(index.documents(unit, [note]))
         if prepared is None:
@@ -255,24 +257,24 @@ class NoteSync:
             writing.unit.run("notes.note_mark", id=note, known=known, coming=None, at=to_micros(writing.at))
 
     def _trust(self, name: str, found: FileText | None, body: str) -> None:
-        """Trust a file's stamp from now on, unless it is so fresh that a second change could hide behind it."""
+        """Remember a file's stamp, unless it is so recent that a second change might not alter it."""
         self._hashes[name] = digest(body)
         self._stamps.pop(name, None)
         if found is None or time.time_ns() - found.stamp.mtime_ns > _FRESH_NS:
             self._stamps[name] = None if found is None else found.stamp
 
     def is_as_before(self, name: str, stamp: FileStamp | None, known: str, coming: str | None) -> bool:
-        """Say whether a note is certainly as it was when it was last opened."""
+        """Check whether a note is certainly unchanged since it was last opened."""
         is_known = coming is None and self._hashes.get(name) == known
         return is_known and name in self._stamps and self._stamps[name] == stamp
 
     def hash_of(self, name: str) -> str:
-        """Tell what a note held when it was last looked at."""
+        """Return the hash of a note's text when it was last read."""
         return self._hashes.get(name, "")
 
 
 def version_from(name: str, row: Row) -> NoteVersion:
-    """Read a version from its row."""
+    """Convert a row to a version."""
     return NoteVersion(name, row["number"], row["body"], row["author"], from_micros(row["at"]))
 
 

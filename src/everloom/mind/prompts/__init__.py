@@ -1,4 +1,4 @@
-"""What the mind tells its models, as texts beside the code: the tasks of small questions, and the lie of the memory."""
+"""The texts that the mind gives to models: the tasks of its questions, and the explanation of the memory."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from importlib import resources
 
 
 def prompt_named(name: str) -> str:
-    """Read a text."""
+    """Read one of the texts by its name."""
     return (resources.files(__name__) / f"{name}.md").read_text(encoding="utf-8").rstrip("\n")
