@@ -57,6 +57,8 @@ def test_the_whole_command_line(run: Run, tmp_path: Path) -> None:
     assert run("graph", "get", problem[:8])["relations"][0]["type"] == "SOLVES"
     assert run("graph", "update", cure, "--importance", "0.9")["changed"] == ["importance"]
     assert run("graph", "related", cure, "--hops", "2")[0]["memory"]["id"] == problem
+    assert run("graph", "related", cure, "--types", "solves,Causes")[0]["memory"]["id"] == problem
+    assert run("graph", "related", cure, "--types", "likes", code=2) is None
     (edge,) = run("graph", "edge", "search", "--type", "SOLVES")
     assert run("graph", "edge", "get", edge["id"])["description"] == "it holds"
     assert run("graph", "edge", "update", edge["id"], "--strength", "0.2")["edge"]["strength"] == 0.2

@@ -210,7 +210,9 @@ def _plain(value: Any, each: Parameter) -> Any:
 def _parts(value: Any, of: Any) -> list[Any]:
     """Read one entry of a list: several, where it holds commas and cannot be text; an object, where one is wanted."""
     if isinstance(value, str) and get_origin(of) is Literal:
-        return [part.strip() for part in value.split(",") if part.strip()]
+        # Upper and lower case are one, as for a single choice; what is unknown is refused where the list is read.
+        known = {choice.casefold(): choice for choice in get_args(of)}
+        return [known.get(part.casefold(), part) for each in value.split(",") if (part := each.strip())]
     if isinstance(value, str) and get_origin(of) is Mapping:
         return _json_list(f"[{value}]".encode(), None)
     return [value]
