@@ -101,6 +101,8 @@ def test_every_verb_is_a_command(run: Run) -> None:
     )
     assert "An island." in run("episodic", "update-memory", "knowledge", "get", text=True)
     assert run("episodic", "update-relation", "Audrey", "James'", "wife")["key"] == "Audrey"
+    assert run("episodic", "update-relation", "Audrey", "Wife", text=True).startswith("recorded Audrey: Wife")
+    assert run("episodic", "update-relation", "Audrey", "--delete", text=True).startswith("forgot Audrey: Wife")
     assert run("episodic", "search-history", "--from", "2026-01-01")["messages"] == []
     assert run("episodic", "update-memory", "knowledge", "delete", code=2)["code"] == "rejected"
     assert run("episodic", "show", 999_999, code=3)["code"] == "not_found"

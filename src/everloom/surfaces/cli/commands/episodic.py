@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -61,6 +63,20 @@ def _read_scenes(file: Path | None) -> list[object]:
     except (ValueError, RecursionError):
         return [line for line in text.splitlines() if line.strip()]
     return whole if isinstance(whole, list) else [whole]
+
+
+def _tell_deed(plain: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Say whether a relation was recorded or forgotten: the entry looks the same either way."""
+
+    def run(**given: Any) -> Answer:
+        answer = plain(**given)
+        done = "forgot" if given["action"] == "delete" else "recorded"
+        return replace(answer, text=[f"{done} {part}" for part in answer.text])
+
+    return run
+
+
+episodic.commands["update-relation"].callback = _tell_deed(cast("Any", episodic.commands["update-relation"].callback))
 
 
 @click.command(cls=Command)
