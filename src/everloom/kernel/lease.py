@@ -139,8 +139,8 @@ class Leases:
     def _token(self, workspace: int, task: str, lasting: timedelta) -> int | None:
         now = self.clock.now()
         times = {"now": to_micros(now), "held_until": to_micros(now + lasting)}
-        # A look without the write lock: while somebody else works, waiting processes do not hold up its writes. What
-        # they see may be outdated, so the statement that takes the lease checks again.
+        # Without the write lock, so that processes that wait for the lease do not slow down its holder. What they read
+        # may be outdated, so the statement that takes the lease checks again.
         with self.store.read(workspace) as unit:
             row = unit.one("kernel.lease_get", task=task)
         held = row if row is not None and row["held_until"] > times["now"] else None

@@ -128,8 +128,8 @@ def _instructed(instruction: str, texts: Sequence[str]) -> list[str]:
 def _keep(unit: Unit, angles: dict[str, Row], made: Made, accepted: Sequence[Row], offered: Sequence[Row]) -> None:
     """Store vectors for documents that still exist and have not changed, and mark the refused ones."""
     model = model_id(unit, made.model, made.dim)
-    # The model was called outside a transaction: meanwhile a document may have been deleted, retired, or rewritten and
-    # left to a later batch.
+    # The model was called outside a transaction: since then a document may have been deleted, retired, or rewritten. A
+    # rewritten one waits for a later batch.
     texts = {row["item_id"]: row["text"] for row in offered}
     now = unit.all("words.document_of", ids=list(texts))
     same = {row["item_id"]: row["retired_at"] is None for row in now if row["text"] == texts[row["item_id"]]}

@@ -97,7 +97,9 @@ class Tokens:
         with self._store.write(NOWHERE) as unit:
             row = unit.one("tokens.named", name_key=name_key(wanted))
             if row is None:
-                raise NotFound(f"there is no valid token called {wanted!r}", hint="`everloom token list` shows them")
+                raise NotFound(
+                    f"there is no valid token called {wanted!r}", hint="`everloom token list` shows all tokens"
+                )
             unit.run("tokens.revoke", digest=row["digest"], at=to_micros(now))
             after = unit.one("tokens.by_digest", digest=row["digest"])
         return _token_from(after or row, now)

@@ -89,7 +89,7 @@ class Workspaces:
         if not made and not if_missing:
             raise Conflict(f"there is already a workspace called {wanted!r}", hint="choose another name", current=row)
         if row is None:
-            raise NotFound(f"the workspace {wanted!r} was removed at the same moment", hint="try again")
+            raise NotFound(f"the workspace {wanted!r} was removed at the same time", hint="try again")
         return _info_from(row)
 
     def change(

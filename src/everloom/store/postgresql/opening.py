@@ -86,8 +86,8 @@ def prepare(url: str, address: str, clock: Clock) -> None:
     with _connect(url, address) as connection:
         if connection.info.server_version < _OLDEST_SERVER:
             raise StoreError(
-                f"{address} is PostgreSQL {connection.info.server_version // 10_000}",
-                hint="everloom needs PostgreSQL 15 or newer",
+                f"{address} runs PostgreSQL {connection.info.server_version // 10_000}, which is too old",
+                hint="upgrade the server to PostgreSQL 15 or newer",
             )
         try:
             # The lock comes first: if many processes start at once, one migrates and the others find it done. All steps
@@ -117,7 +117,8 @@ def _need_vectors(connection: Connection, address: str) -> None:
     version = str(row["extversion"]) if row else ""
     if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_PGVECTOR:
         raise StoreError(
-            f"{address} has pgvector {version}", hint="everloom needs 0.8 or newer: run ALTER EXTENSION vector UPDATE"
+            f"{address} has pgvector {version}, which is too old",
+            hint="install 0.8 or newer, then run ALTER EXTENSION vector UPDATE",
         )
 
 

@@ -43,7 +43,10 @@ def connect(path: Path) -> sqlite3.Connection:
 def prepare(path: Path, clock: Clock) -> None:
     """Create the file, or back it up and migrate it, or refuse it if it is not ours."""
     if sqlite3.sqlite_version_info < OLDEST:
-        raise StoreError(f"this Python has SQLite {sqlite3.sqlite_version}", hint="everloom needs SQLite 3.37 or newer")
+        raise StoreError(
+            f"this Python comes with SQLite {sqlite3.sqlite_version}, which is too old",
+            hint="use a Python with SQLite 3.37 or newer",
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

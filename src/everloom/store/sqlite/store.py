@@ -292,7 +292,7 @@ class SqliteStore:
             self._begin_anew()
         # First the queue of this process, then SQLite's lock, which polls and can let a waiting writer starve. BEGIN
         # IMMEDIATE takes the write lock before anything is read: a transaction that reads first and writes later fails
-        # at once if somebody else wrote in between, whatever the timeout.
+        # at once if another process wrote in between, whatever the timeout.
         if not self._turn.acquire(timeout=PATIENCE_SECONDS):
             raise StoreBusy(f"{self.address} is busy: another thread is writing", hint="try again in a moment")
         try:
