@@ -100,11 +100,11 @@ def converse(screen: Screen) -> None:
     screen.until("/retry asks again)")
     ask(screen, "/retry", "resting", "/retry asks again)")
     ask(screen, "/retry", "paint it blue.", "context")
-    ask(screen, "/undo", "taken back")
+    ask(screen, "/undo", "undone")
     ask(screen, "/memory mast", "</found")
     ask(screen, "/notes MEMORY.md", "was repaired.")
     ask(screen, "/usage", "mind.dollars_a_day")
-    ask(screen, "/nonsense", "/help lists what there is")
+    ask(screen, "/nonsense", "/help lists the commands")
 
 
 def ask(screen: Screen, *steps: str) -> None:

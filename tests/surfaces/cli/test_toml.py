@@ -57,7 +57,7 @@ def test_a_new_name_joins_its_section_and_a_new_section_comes_last() -> None:
 
 def test_a_change_that_is_not_safe_is_refused() -> None:
     spread = '[embed]\nmodels = [\n  "a:b",\n]\n'
-    with pytest.raises(Rejected, match="without touching other lines"):
+    with pytest.raises(Rejected, match="without changing other lines"):
         edited(spread, "embed.models", ("c:d",))
 
 

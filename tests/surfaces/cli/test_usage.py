@@ -79,7 +79,7 @@ def test_tokens_cache_and_dollars_are_summed_by_purpose_and_model(place: Workspa
     }
     lines = "\n".join(summary(total, money_of(place)))
     assert "75% from cache" in lines
-    assert "the price of 1 calls is not known" in lines
+    assert "1 calls of unknown price" in lines
     assert "$0.5000 left" in lines
     spend(place, NIGHT, 0.6)
     assert "the smaller model converses" in summary(total, money_of(place))[-1]

@@ -1,6 +1,6 @@
-"""The command line: parse, call one operation of the Python API, write the answer.
+"""The command line: parse arguments, call one operation of the Python API, write the answer.
 
-Owns arguments, output and exit codes. No rule of memory lives here, and nothing heavy is loaded before a command runs.
+Owns arguments, output and exit codes. Contains no rule of memory, and loads nothing heavy before a command runs.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import sys
 
 
 def main() -> None:
-    """Run the command that the program's arguments name, and exit."""
+    """Run the command that the arguments name, and exit."""
     # Matrices here are small: numpy's BLAS is slower on two threads than on one, and reads this when it loads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Memories hold every script; a terminal that cannot show a letter must not end the command with an error.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""The commands, grouped by what they are for; each calls one operation of the Python API.
+"""The commands, grouped by purpose; each calls one operation of the Python API.
 
-Nothing is imported here: the program loads the one module whose command was called.
+Imports nothing: the program loads only the module of the command that was called.
 """

@@ -34,8 +34,8 @@ _HOW = (
 def chat(invocation: Invocation, text: str | None) -> Answer:
     r"""Talk with the agent in one continuous conversation.
 
-    A line is a message. For more lines end each with a backslash, or put them between two lines of triple quotes.
-    /help lists what else can be typed; Ctrl-C abandons a reply, Ctrl-D leaves. Text that is piped in is one message.
+    Each line is a message. To write several lines, end each with a backslash, or put them between two lines of triple
+    quotes. /help lists more commands; Ctrl-C abandons a reply, Ctrl-D leaves. Piped text is sent as one message.
     """
     is_piped = text is None and not sys.stdin.isatty()
     if invocation.as_json and text is None and not is_piped:
@@ -57,7 +57,7 @@ def chat(invocation: Invocation, text: str | None) -> Answer:
 
 
 def _require_model(settings: Settings) -> None:
-    """Say what to set when there is no model to talk with, before anything is taken."""
+    """Check that a model can be used, before any message is taken; the error says what to configure."""
     from everloom.wiring.policies import access  # noqa: PLC0415
 
     model = settings.llm.large or settings.llm.small
@@ -72,7 +72,7 @@ def _require_model(settings: Settings) -> None:
 
 
 def _answer_once(place: Workspace, text: str, *, as_json: bool) -> Answer:
-    """Say one thing and give the reply; it is streamed unless a program reads it."""
+    """Send one message and return the reply, which is streamed unless JSON was asked for."""
     from everloom.kernel.texts import checked  # noqa: PLC0415
     from everloom.surfaces.channels.terminal import Terminal  # noqa: PLC0415
 
@@ -87,7 +87,7 @@ def _answer_once(place: Workspace, text: str, *, as_json: bool) -> Answer:
 
 
 def _result_of(heard: Heard) -> dict[str, Any]:
-    """Write how a message fared as programs get it."""
+    """Describe the reply to a message for programs."""
     found: dict[str, Any] = {"message": heard.message.id, "reply": heard.reply and heard.reply.text}
     if (turn := heard.exchange) is not None:
         names = ("model", "usage", "dollars", "context_tokens", "context_window")
@@ -96,7 +96,7 @@ def _result_of(heard: Heard) -> dict[str, Any]:
 
 
 def write(text: str) -> None:
-    """Write words as they arrive; nothing in them may command the terminal."""
+    """Print text as it arrives, without control characters."""
     click.echo(printable(text), nl=False)
     sys.stdout.flush()
 
@@ -121,8 +121,8 @@ def gateway(
 ) -> Answer:
     """Run the conversation on every channel until stopped.
 
-    Telegram runs if TELEGRAM_BOT_TOKEN is set, for the chats of telegram.chats; programs use POST /messages, or POST
-    /webhook with a signature if EVERLOOM_WEBHOOK_SECRET is set. Messages of `everloom chat` are answered too.
+    Telegram runs if TELEGRAM_BOT_TOKEN is set, for the chats listed in telegram.chats. Programs use POST /messages, or
+    POST /webhook with a signature if EVERLOOM_WEBHOOK_SECRET is set. Messages from `everloom chat` are answered too.
     """
     from everloom.surfaces.channels.gateway import Gateway, GatewayPlan  # noqa: PLC0415  loads the mind
 
@@ -132,9 +132,10 @@ def gateway(
     if not no_http:
         from everloom.surfaces.web import serving  # noqa: PLC0415  loads the web
 
-        # The packages of the web give the root log a handler of their own: lines would be written twice.
+        # The web packages give the root logger a handler of their own: every line would be written twice.
         logging.getLogger("everloom").propagate = False
         plan = GatewayPlan(*serving.bind(host, port), names, with_tasks=not no_tasks)
+    # The port is bound by now: if it is in use, nothing else has been started yet.
     with invocation.open(settings) as loom, stopping() as stop:
         place = invocation.take(loom)
         runs = Gateway(loom, place, plan, stop)
@@ -147,7 +148,7 @@ def gateway(
 
 
 def _announce_gateway(running: RunningParts, workspace: str, *, as_json: bool) -> None:
-    """Say what runs, and how to reach it."""
+    """Print which channels are running, and how to reach them."""
     if as_json:
         line = {"running": workspace, "channels": running.channels, "notices": running.notices}
         click.echo(json_text(line))

@@ -22,23 +22,31 @@ if TYPE_CHECKING:
     from everloom.episodic.patrol import Patrolled
 
 _FACULTY = FACULTIES["episodic"]
-# Lists whose entries a program finds under a name.
+# In JSON, these lists are fields of an object, so that more fields can be added later.
 episodic = group_of(_FACULTY, {"search_history": "messages", "patrol_report": "patrols"})
 
 
 @episodic.command
 @click.option("--scene", "scenes", multiple=True, metavar="JSON", help="A scene; may be repeated.")
 @click.option(
-    "--scenes", "file", type=click.Path(path_type=Path), help="A file of scenes: JSON, or one a line; - is stdin."
+    "--scenes",
+    "file",
+    type=click.Path(path_type=Path),
+    help="A file of scenes: JSON, or one per line; - reads standard input.",
 )
 @click.option("--note", "noted", multiple=True, help="Something to do; may be repeated.")
-@click.option("--someday", multiple=True, help="Something to do some day; may be repeated.")
+@click.option("--someday", multiple=True, help="Something to do someday; may be repeated.")
 @click.option(
-    "--replace", "replaced", multiple=True, type=ItemId, metavar="ID", help="Take a waiting scene back first."
+    "--replace",
+    "replaced",
+    multiple=True,
+    type=ItemId,
+    metavar="ID",
+    help="Withdraw this waiting scene first; may be repeated.",
 )
 @click.option("--idempotency-key", metavar="KEY", help="Makes the call safe to repeat.")
 def update_notes(invocation: Invocation, /, scenes: tuple[str, ...], file: Path | None, **given: Any) -> Answer:
-    """Write down scenes and notes; ten waiting scenes start a patrol."""
+    """Record scenes and notes; ten waiting scenes start a patrol."""
     notes = [*given["noted"], *({"content": text, "type": "someday"} for text in given["someday"])]
     written = {
         "action": "update" if given["replaced"] else "append",
@@ -51,13 +59,15 @@ def update_notes(invocation: Invocation, /, scenes: tuple[str, ...], file: Path 
 
 
 def _read_scenes(file: Path | None) -> list[object]:
-    """Read scenes from a file: a JSON list, or one scene a line. What is not JSON is handed on as it is."""
+    """Read scenes from a file: a JSON list, or one scene per line. A line that is not JSON is passed on as it is."""
     if file is None:
         return []
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise Rejected(f"cannot read {file}: {error.strerror}", hint="name a file of scenes") from error
+        raise Rejected(
+            f"cannot read {file}: {error.strerror}", hint="give the path of a file of scenes, or - for standard input"
+        ) from error
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):
@@ -90,13 +100,13 @@ def patrol(invocation: Invocation) -> Answer:
 
 
 def _failure_of(done: Patrolled) -> EverloomError | None:
-    """Name what kept a patrol from being through."""
+    """Report why a patrol did not finish, if it did not."""
     if done.status == "already_running":
-        return Conflict("a patrol is running already", hint="`everloom episodic patrol-report` shows how far it is")
+        return Conflict("a patrol is already running", hint="`everloom episodic patrol-report` shows its progress")
     if done.status == "failed":
-        return EverloomError(f"the patrol failed: {done.error}", hint="run it again: it goes on where it stopped")
+        return EverloomError(f"the patrol failed: {done.error}", hint="run it again: it continues where it stopped")
     return None
 
 
-# The verb without progress and without an exit code would be a poorer command.
+# Replaces the command made from the verb, which would show no progress and exit with 0 after a failed patrol.
 episodic.add_command(patrol, "trigger-patrol")

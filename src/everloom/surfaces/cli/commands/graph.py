@@ -1,4 +1,4 @@
-"""`everloom graph …`: the verbs of the memory graph, and what concerns whole directories."""
+"""`everloom graph …`: the verbs of the memory graph, and commands for whole directories."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from everloom.graph import Graph
     from everloom.loom import Workspace
 
-_WHICH = "the graph's name, or its directory; the default one if left out"
+_WHICH = "the graph's name or directory; the default graph if left out"
 
 
 def _open(workspace: Workspace, chosen: Mapping[str, Any]) -> Graph:
-    """Open a graph by its name; a directory, which only a person at this machine may name, is attached on first use."""
+    """Open a graph by name or by directory; a directory is attached on first use."""
     name: str | None = chosen.get("graph")
+    # Directories are for people at this machine only: over MCP a model could otherwise attach any path it likes.
     if name is not None and ("/" in name or "\\" in name or name.startswith((".", "~"))):
         place = Path(name).expanduser().absolute()
         known = next((info for info in workspace.graphs.list() if Path(info.directory) == place.resolve()), None)
@@ -48,7 +49,7 @@ def _graph_option(command: Callable[..., Answer]) -> Callable[..., Answer]:
 @graph.command
 @_graph_option
 def embed(invocation: Invocation, name: str | None) -> Answer:
-    """Follow the files, and make the vectors that are missing."""
+    """Index the changed files and compute missing vectors."""
     with invocation.enter() as workspace:
         followed = _open(workspace, {"graph": name}).follow()
         workspace.loom.work.run_due([workspace.info], tasks=["embed"])
@@ -62,10 +63,10 @@ def embed(invocation: Invocation, name: str | None) -> Answer:
 @click.option("--in-place", is_flag=True, help="Attach the directory itself instead of copying its files.")
 @_graph_option
 def import_directory(invocation: Invocation, source: Path, in_place: bool, name: str | None) -> Answer:
-    """Bring in an existing directory: files as they are, accesses, vectors of the same model."""
+    """Import an existing directory: its files unchanged, access counts, and vectors of the same model."""
     with invocation.enter() as workspace:
         if not source.is_dir():
-            raise NotFound(f"there is no directory {source}", hint="name the directory that holds `graph/`")
+            raise NotFound(f"there is no directory {source}", hint="give the directory that contains `graph/`")
         if in_place:
             target = workspace.graphs.create(name or source.resolve().name, source.absolute())
         else:
@@ -75,10 +76,10 @@ def import_directory(invocation: Invocation, source: Path, in_place: bool, name:
 
 
 @graph.command
-@click.option("--directory", type=click.Path(path_type=Path), help="The graph was moved here.")
+@click.option("--directory", type=click.Path(path_type=Path), help="Record that the graph was moved here.")
 @_graph_option
 def config(invocation: Invocation, directory: Path | None, name: str | None) -> Answer:
-    """Show where a graph is and how it behaves, or say that it was moved."""
+    """Show a graph's directory and settings, or record that it was moved."""
     with invocation.enter() as workspace:
         if directory is not None:
             workspace.graphs.move(name or "default", directory)

@@ -1,4 +1,4 @@
-"""`everloom mind …` and `everloom notes …`: the conversation as it is kept, and the files shared with it."""
+"""`everloom mind …` and `everloom notes …`: the stored conversation, and the notes shared with the agent."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ schedule.add_command(command_of(_FACULTY, _FACULTY.verb("cancel_scheduled"), nam
 @schedule.command(name="add")
 @click.argument("at")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--every", type=click.Choice(["daily", "weekdays", "weekly"]), help="Repeat it this often.")
+@click.option("--every", type=click.Choice(["daily", "weekdays", "weekly"]), help="Repeat it at this interval.")
 def add_scheduled(invocation: Invocation, at: str, words: tuple[str, ...], every: str | None) -> Answer:
-    """Schedule a message: everloom mind schedule add 09:30 "Good morning."."""
+    """Schedule a message, as in: everloom mind schedule add 09:30 "Good morning"."""
     written = {"at": at, "text": " ".join(words), "every": every}
     answer = call(invocation, _FACULTY, _FACULTY.verb("schedule_message"), written)
     return Answer({"scheduled": answer.result}, answer.text)
@@ -71,7 +71,7 @@ def read(invocation: Invocation, name: str) -> Answer:
     with invocation.enter() as workspace:
         found = workspace.mind.read_note(name)
     if found.body is None:
-        raise NotFound(f"there is no note {name}", hint="`everloom notes list` shows what there is")
+        raise NotFound(f"there is no note {name}", hint="`everloom notes list` lists the notes")
     return Answer(found, [found.body.rstrip("\n")])
 
 
@@ -85,7 +85,7 @@ def write(invocation: Invocation, name: str, words: tuple[str, ...], append: boo
     body = " ".join(words) if words else sys.stdin.read()
     with invocation.enter() as workspace:
         kept = workspace.mind.notes
-        # The verbs write for the agent; here it is a person who writes.
+        # Not the verbs: they record the agent as the author, and here a person writes.
         if append:
             return _written(kept.append(name, body, author="person"))
         return _written(kept.write(name, body, author="person", replace=replace))
@@ -101,10 +101,11 @@ def edit(invocation: Invocation, name: str, editor: str | None) -> Answer:
         before = kept.version(name)
         text = click.edit(before.body if before else "", editor=editor, extension=".md")
         if text is None or (before is not None and text == before.body):
-            return Answer({"name": name, "version": before.number if before else 0}, ["nothing was changed"])
+            return Answer({"name": name, "version": before.number if before else 0}, ["nothing has changed"])
         try:
             version = kept.write(name, text, author="person", replace=True, expected=before.number if before else None)
         except Conflict as error:
+            # The editor has closed its file: without this the text would be lost.
             return Answer({"name": name, "body": text}, [text], failure=error)
     return _written(version)
 
@@ -118,6 +119,6 @@ def status(invocation: Invocation) -> Answer:
 
 
 def _written(version: NoteVersion) -> Answer:
-    """Say which version a note is at."""
+    """Report the version of a note."""
     result = {"name": version.name, "version": version.number}
     return Answer(result, [f"{version.name} is at version {version.number}"])

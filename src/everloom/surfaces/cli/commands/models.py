@@ -1,4 +1,4 @@
-"""`everloom embed` and `calibrate`: vectors that are missing, and the thresholds that fit a model's vectors."""
+"""`everloom embed` and `calibrate`: compute missing vectors, and find thresholds that fit a model's vectors."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _TASK = "embed"
 
 @click.command(cls=Command)
 @click.option("--all", "everywhere", is_flag=True, help="All workspaces.")
-@click.option("--retry", is_flag=True, help="Also try again where it failed recently.")
+@click.option("--retry", is_flag=True, help="Also retry where it failed recently, without waiting.")
 @click.option("--seconds", type=click.FloatRange(min=0.1), default=86_400.0, help="Stop after this many seconds.")
 def embed(invocation: Invocation, everywhere: bool, retry: bool, seconds: float) -> Answer:
-    """Make missing vectors."""
+    """Compute missing vectors."""
     with invocation.open() as loom:
         places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
         if retry:
@@ -39,7 +39,7 @@ def embed(invocation: Invocation, everywhere: bool, retry: bool, seconds: float)
         with progress(sum(each.waiting for each in before), "embedding") as advance, stopping() as stop:
             turns = [(place, _TASK) for place in places]
             steps = take_turns(loom.work, turns, seconds, stop, lambda *step: advance(step[2]))
-            # The last turn of each workspace says how it ended.
+            # Each workspace has many turns; the last one overwrites the others and tells how it ended.
             outcomes = {outcome.workspace: outcome for outcome in steps}
         after = [loom.embedding.coverage(place.id) for place in places]
     if stop.is_set():
@@ -55,17 +55,18 @@ def embed(invocation: Invocation, everywhere: bool, retry: bool, seconds: float)
 
 
 def _failure_in(outcomes: Iterable[Outcome]) -> EverloomError | None:
-    """Name what kept vectors from being made, if anything did."""
+    """Report why vectors are missing, if any task failed."""
     for outcome in outcomes:
         if outcome.state == "failed":
-            hint = "`everloom doctor` checks the model, `everloom embed --retry` tries again at once"
+            hint = "`everloom doctor` checks the model, `everloom embed --retry` retries at once"
             return EverloomError(f"embedding failed in {outcome.workspace}: {outcome.error}", hint=hint)
         if outcome.state == "resting":
-            hint = "`everloom jobs` shows why, `everloom embed --retry` tries again at once"
+            hint = "`everloom jobs` shows why, `everloom embed --retry` retries at once"
             return EverloomError(f"embedding failed recently in {outcome.workspace} and is paused", hint=hint)
     return None
 
 
+# LoCoMo's category of questions that the conversation does not answer.
 _ADVERSARIAL = 5
 _DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
 
@@ -74,7 +75,7 @@ _DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only measure; store nothing.")
 def calibrate(invocation: Invocation, files: tuple[Path, ...], dry_run: bool) -> Answer:
-    """Find the embedder's similarity thresholds on real texts."""
+    """Find similarity thresholds for the embedder from real texts."""
     passages = [passage for file in files for passage in _read_passages(file)] if files else None
     with invocation.enter() as workspace:
         found = workspace.episodic.calibrate(passages, keep=not dry_run)
@@ -82,7 +83,7 @@ def calibrate(invocation: Invocation, files: tuple[Path, ...], dry_run: bool) ->
 
 
 def _calibrated_lines(found: Calibrated) -> Iterator[str | Table]:
-    """Write what was measured for people."""
+    """Write the measurements for people."""
     yield f"{found.model}, measured on {found.passages:,} texts and {found.cues:,} cues"
     rows = []
     for name, old, new, balance in (
@@ -92,11 +93,11 @@ def _calibrated_lines(found: Calibrated) -> Iterator[str | Table]:
         shares = (f"{balance.right:.1%} of {balance.right_count:,}", f"{balance.wrong:.1%} of {balance.wrong_count:,}")
         rows.append((name, f"{old:.2f}", f"{new:.2f}", *shares))
     yield Table(rows, ("threshold", "before", "after", "right answers that pass", "wrong answers that pass"))
-    yield "kept" if found.kept else "nothing was stored (--dry-run)"
+    yield "stored" if found.kept else "nothing was stored (--dry-run)"
 
 
 def _read_passages(file: Path) -> list[CalibrationText]:
-    """Read conversations in LoCoMo's shape, or paragraphs of a text file, which is one source."""
+    """Read conversations in LoCoMo's format, or the paragraphs of a text file, which count as one source."""
     from everloom.episodic.calibration import CalibrationText  # noqa: PLC0415  loads numpy
 
     text = file.read_text(encoding="utf-8", errors="replace")
@@ -112,7 +113,7 @@ def _read_passages(file: Path) -> list[CalibrationText]:
 
 
 def _conversation(sample: dict[str, Any], source: str) -> list[CalibrationText]:
-    """Read the turns of one conversation as scenes are written, with the questions that each answers."""
+    """Read the turns of one conversation, with the questions that each answers."""
     from everloom.episodic.calibration import CalibrationText  # noqa: PLC0415
 
     cues: dict[str, list[str]] = {}
@@ -120,6 +121,7 @@ def _conversation(sample: dict[str, Any], source: str) -> list[CalibrationText]:
         if question.get("category") != _ADVERSARIAL:
             for turn in question["evidence"]:
                 cues.setdefault(turn, []).append(question["question"])
+    # Written as patrols write scenes, with date and speaker: thresholds measured on other texts would not fit.
     return [
         CalibrationText(
             text=f"{day}{turn['speaker']}: {turn['text']}",
@@ -133,7 +135,7 @@ def _conversation(sample: dict[str, Any], source: str) -> list[CalibrationText]:
 
 
 def _sessions(talk: dict[str, Any]) -> Iterator[tuple[str, Sequence[dict[str, Any]]]]:
-    """Walk through the sessions of a conversation, each with its day as a scene's text begins."""
+    """Iterate over the sessions of a conversation, each with the date that its texts begin with."""
     for name, turns in talk.items():
         if isinstance(turns, list):
             told = _DAY.search(str(talk.get(f"{name}_date_time", "")))
@@ -141,7 +143,7 @@ def _sessions(talk: dict[str, Any]) -> Iterator[tuple[str, Sequence[dict[str, An
 
 
 def _written(day: str) -> str:
-    """Write "8 May 2023" as the beginning of a scene's text; nothing if it is no day."""
+    """Write "8 May 2023" as a scene's text begins; empty if it is not a date."""
     try:
         return f"[{datetime.strptime(day, '%d %B %Y').date().isoformat()}] "  # noqa: DTZ007  a date, not an instant
     except ValueError:

@@ -1,4 +1,4 @@
-"""`everloom schedule print`: units for systemd, launchd and cron that do the daily round. Installs nothing."""
+"""`everloom schedule print`: configuration for systemd, launchd or cron to maintain the memory. Installs nothing."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _CRON = "# crontab -e\n{minute} {hour} * * * {command}\n"
 
 @click.group(cls=Group)
 def schedule() -> None:
-    """Print what a system's scheduler needs to maintain the memory every day."""
+    """Print the configuration that makes a system scheduler maintain the memory every day."""
 
 
 @schedule.command(name="print")
@@ -70,7 +70,7 @@ def print_unit(invocation: Invocation, system: str, moment: str) -> Answer:
         arguments = "\n".join(f"        <string>{escape(word)}</string>" for word in words)
         text = _LAUNCHD.format(arguments=arguments, hour=hour, minute=minute)
     else:
-        # Both give the percent sign a meaning of their own.
+        # systemd reads % as a specifier, cron as the end of the line.
         mark = "%%" if system == "systemd" else "\\%"
         command = shlex.join(words).replace("%", mark)
         text = (_SYSTEMD if system == "systemd" else _CRON).format(command=command, hour=hour, minute=minute)
@@ -78,15 +78,15 @@ def print_unit(invocation: Invocation, system: str, moment: str) -> Answer:
 
 
 def _command_of(invocation: Invocation) -> list[str]:
-    """Write the command that does what is due, with the options that this one was given."""
+    """Write the command that runs what is due, with the --config and --store of this one."""
     flags = (("--config", invocation.config), ("--store", invocation.store))
     given = [word for name, value in flags if value is not None for word in (name, str(value))]
-    # Everything that is due: decay, CORE.md, REFLECTION.md, vectors, and what other faculties need.
+    # Not only the graph's pages but everything that is due: a scheduler should need one entry, whatever is configured.
     return [*own_command(), "worker", "--once", *given]
 
 
 def _time_of(text: str) -> tuple[int, int]:
-    """Read a time of day."""
+    """Parse a time of day."""
     hour, _, minute = text.partition(":")
     if not (hour.isdecimal() and minute.isdecimal() and int(hour) < 24 and int(minute) < 60):
         raise click.BadParameter(f"{text!r} is not a time of day; write it as 03:30", param_hint="--at")

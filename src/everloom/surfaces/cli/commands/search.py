@@ -1,4 +1,4 @@
-"""`everloom search`, `show`, `why` and `events`: find an item, see all of it, where it came from, what was done."""
+"""`everloom search`, `show`, `why` and `events`: find items, inspect them, trace them, and list operations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def search(invocation: Invocation, /, cue: tuple[str, ...], limit: int, explain:
 def _scope_of(
     zone: ZoneInfo, *, kinds: tuple[str, ...], begin: str | None, end: str | None, as_of: str | None
 ) -> Scope:
-    """Read where to look; bare dates are days in the workspace's zone, counted whole."""
+    """Parse the filters; a bare date means the whole day in the workspace's time zone."""
     from everloom.kernel.search import Scope  # noqa: PLC0415  loads numpy
 
     return Scope(
@@ -52,7 +52,7 @@ def _scope_of(
 
 
 def _findings_result(findings: Findings) -> dict[str, object]:
-    """Write the findings for programs, with the reasons in words."""
+    """Write the findings for programs, with explanations as text."""
     hits = [{**fields_of(hit), "source": hit.source, "explanation": hit.explain()} for hit in findings.hits]
     told = {"kinds": findings.kinds, "by_vectors": findings.by_vectors, "degraded": findings.degraded}
     return {"hits": hits, **told}
@@ -69,7 +69,7 @@ def _findings_lines(findings: Findings, zone: ZoneInfo, explain: bool) -> Iterat
 
 
 def _hit_lines(hit: Hit, zone: ZoneInfo, explain: bool) -> Iterator[str]:
-    """Write one hit: its id, score, kind and time, then what it says."""
+    """Write one hit: its id, score, kind and time, then its text."""
     labels = f"  [{', '.join(hit.labels)}]" if hit.labels else ""
     yield f"{hit.id}  {hit.score:.2f}  {hit.kind}  {shown(hit.happened_at, zone)}{labels}"
     yield f"    {shortened(f'{hit.title}: {hit.text}' if hit.title else hit.text)}"
@@ -88,22 +88,23 @@ def show(invocation: Invocation, item_id: int) -> Answer:
 
 
 def _facts(item: Shown, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
-    """List what is known of an item, leaving out what is not."""
+    """List the known facts about an item, without empty ones."""
     known = {
+        # As text: a table writes numbers with thousands separators, which nobody can paste back as an id.
         "id": str(item.id),
         "kind": item.kind,
         "title": item.title,
         "labels": item.labels,
         "happened": item.happened_at and shown(item.happened_at, zone),
-        "kept": shown(item.created_at, zone),
+        "stored": shown(item.created_at, zone),
         "retired": item.retired_at and shown(item.retired_at, zone),
         "retired by": item.retired_by and str(item.retired_by),
         "standing": item.standing,
         "confidence": item.confidence,
         "model": item.model_tier,
         "session": item.session,
-        "rests on": item.sources,
-        "looked at": f"{item.access.count} times" if item.access.count else None,
+        "based on": item.sources,
+        "accessed": f"{item.access.count} times" if item.access.count else None,
         "pinned": item.access.pinned or None,
         **item.detail,
     }
@@ -140,7 +141,7 @@ def _branches(reason: Reason, zone: ZoneInfo, indent: str = "") -> Iterator[str]
 )
 @click.option("--before", metavar="ID", type=ItemId, help="Only events before this one.")
 def events(invocation: Invocation, limit: int, before: int | None) -> Answer:
-    """List what was done in a workspace, newest first."""
+    """List the operations recorded in a workspace, newest first."""
     with invocation.enter() as workspace:
         found = workspace.events(limit=limit, before=before)
     rows = []

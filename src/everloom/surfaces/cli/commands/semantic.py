@@ -28,13 +28,13 @@ orient = command_of(_FACULTY, _FACULTY.verb("orient"))
 
 @semantic.command
 @click.argument("names", metavar="SUBJECT...", nargs=-1, required=True)
-@click.option("--summary", help="What they are, in a line.")
+@click.option("--summary", help="A one-line summary of what they are.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag; may be repeated.")
 @click.option("--idempotency-key", metavar="KEY", help="Makes the call safe to repeat.")
 def create_subjects(
     invocation: Invocation, names: tuple[str, ...], summary: str | None, tags: tuple[str, ...], idempotency_key: str
 ) -> Answer:
-    """Name subjects before anything is known of them."""
+    """Create subjects before anything is known about them."""
     # People name several subjects of one kind at once; programs give each subject its own summary and tags.
     subjects = [{"name": name, "summary": summary, "tags": list(tags)} for name in names]
     written = {"subjects": subjects, "idempotency_key": idempotency_key}
@@ -51,7 +51,9 @@ _BUSY = "wait for it; if it was killed, its lease expires within two minutes; `e
 @click.command(cls=Command)
 @click.option("--dry-run", is_flag=True, help="Show the steps in order; ask no model and write nothing.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), help="The most sessions, subjects and pairs to take; the rest stays due."
+    "--limit",
+    type=click.IntRange(min=1),
+    help="Process at most this many sessions, subjects and pairs; the rest stays due.",
 )
 @click.option("--tokens", type=click.IntRange(min=1), help="Stop after this many tokens; the rest stays due.")
 @click.option("--seconds", type=click.FloatRange(min=0.1), default=86_400.0, help="Stop after this many seconds.")
@@ -68,7 +70,7 @@ def consolidate(invocation: Invocation, dry_run: bool, limit: int | None, tokens
         with stopping() as stop:
             loom = workspace.loom
             work, task = loom.work, loom.consolidation(PassBounds(steps=limit, tokens=tokens, stop=stop.is_set))
-            # A rest after an earlier failure is over when somebody asks.
+            # Whoever runs this command wants it now: end the pause that an earlier failure has caused.
             work.retry_now(workspace.info, task.name)
             with progress(count_steps(workspace.op), "consolidating") as advance:
                 outcome = work.run_one(workspace.info, task, seconds, advance)
@@ -76,7 +78,8 @@ def consolidate(invocation: Invocation, dry_run: bool, limit: int | None, tokens
 
 
 def _plan_answer(planned: tuple[PlannedStep, ...], limit: int | None) -> Answer:
-    """Tell what a pass would do."""
+    """Report what a pass would do."""
+    # The orientation is always written, so it does not count against the limit.
     steps = [each for each in planned if each.kind != "orientation"][:limit]
     steps += [each for each in planned if each.kind == "orientation"]
     tokens = sum(each.estimated_tokens for each in steps)
@@ -95,7 +98,7 @@ def _plan_answer(planned: tuple[PlannedStep, ...], limit: int | None) -> Answer:
 
 
 def _pass_answer(workspace: str, passed: PassReport | None, outcome: Outcome) -> Answer:
-    """Tell what a run did, and what stood in its way."""
+    """Report what a pass did, and why it did not finish, if it did not."""
     failure: EverloomError | None = None
     if outcome.state == "busy":
         failure = Conflict(f"another process is consolidating {workspace}", hint=_BUSY)
@@ -112,7 +115,7 @@ def _pass_answer(workspace: str, passed: PassReport | None, outcome: Outcome) ->
 
 
 def _pass_lines(passed: PassReport) -> Iterator[str | Table]:
-    """Write what a run did for people."""
+    """Write the report of a pass for people."""
     if not passed.taken and not passed.stopped and not passed.finished:
         yield "nothing is waiting for consolidation"
         return
@@ -128,6 +131,6 @@ def _pass_lines(passed: PassReport) -> Iterator[str | Table]:
     state = "finished" if passed.finished else f"stopped: {passed.stopped}; run it again to continue"
     resumed = "resumed and " if passed.resumed else ""
     yield f"\ngeneration {passed.generation} {resumed}{state}; {passed.left} still waiting"
-    price = "price not known" if passed.spent.dollars is None else f"${passed.spent.dollars:.4f}"
+    price = "price unknown" if passed.spent.dollars is None else f"${passed.spent.dollars:.4f}"
     yield f"{passed.model}: {passed.spent.questions} questions, {passed.spent.tokens:,} tokens, {price}"
     yield from (f"Soul: {hint.message}" for hint in passed.soul_hints)

@@ -1,4 +1,4 @@
-"""`everloom mcp`, `serve` and `token`: the memory for AI clients, over stdio and over HTTP, and who may come in."""
+"""`everloom mcp`, `serve` and `token`: serve the memory to AI clients over stdio and HTTP, and manage access."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _tools_option = click.option(
 def _prepared(
     invocation: Invocation, read_only: bool, environ: Mapping[str, str]
 ) -> Iterator[tuple[LazyLoom, Process]]:
-    """Give a server its memory, opened when it is needed, and what flags say; `environ` is that of the client."""
+    """Prepare a server: its memory, opened on first use, and its options; `environ` is the client's environment."""
     from everloom.surfaces.mcp.identity import Process  # noqa: PLC0415  the SDK takes a second to load
     from everloom.surfaces.mcp.lazy import LazyLoom  # noqa: PLC0415
 
-    # The SDK gives the root log a handler of its own: what this program logs would be written twice.
+    # The SDK gives the root logger a handler of its own: every line would be written twice.
     logging.getLogger("everloom").propagate = False
     settings, _ = invocation.settings()
     label = invocation.session or f"process {uuid4().hex[:12]}"
@@ -101,8 +101,9 @@ def serve(
     from everloom.surfaces.web import serving  # noqa: PLC0415
 
     rules = serving.rules_for(host, hosts, origins)
-    # No environment: the clients are others' processes.
+    # No environment: it would identify the conversation of whoever started the server, not that of a client.
     with _prepared(invocation, read_only, {}) as (opening, process):
+        # Before the port is bound: not even a refused request should reach a server that nobody has a token for.
         if rules.needs_token:
             serving.require_token(_tokens_of(opening.take()), host)
         behind_the_gate = app.make_app(opening, process, tools, rules)
@@ -114,7 +115,7 @@ def serve(
 
 
 def _announce_server(address: Address, *, needs_token: bool, as_json: bool) -> None:
-    """Say where the server is, and how clients are connected to it."""
+    """Print the server's address, and how to connect clients to it."""
     url = f"{address.url}/mcp"
     header = ' --header "Authorization: Bearer TOKEN"' if needs_token else ""
     connect = f"claude mcp add --transport http everloom {url}{header}"
@@ -135,7 +136,7 @@ def token() -> None:
 
 @token.command
 @click.argument("name")
-@click.option("--read-only", is_flag=True, help="Allow reading only.")
+@click.option("--read-only", is_flag=True, help="Allow only reading.")
 @click.option("--days", type=click.IntRange(min=1), metavar="N", help="Let it expire after this many days.")
 def create(invocation: Invocation, name: str, read_only: bool, days: int | None) -> Answer:
     """Create a token for one workspace and print its secret, which is shown only once."""
@@ -173,12 +174,12 @@ def revoke(invocation: Invocation, name: str) -> Answer:
 
 
 def _tokens_of(loom: Loom) -> Tokens:
-    """Reach the tokens of a store."""
+    """Return the tokens of a store."""
     from everloom.kernel.tokens import Tokens  # noqa: PLC0415  loads what a help page does not need
 
     return Tokens(loom.store, loom.clock)
 
 
 def _until(expiry: datetime | None) -> str:
-    """Say how long a token lasts."""
+    """Describe when a token expires."""
     return "without expiry" if expiry is None else f"until {expiry:%Y-%m-%d %H:%M} UTC"

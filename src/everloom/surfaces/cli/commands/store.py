@@ -23,7 +23,7 @@ _File = click.Path(path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class _Schema:
-    """How far a store is from what this program expects; `version` is None where only opening it can tell."""
+    """The schema of a store compared with what this program expects; `version` is None if it must be opened to know."""
 
     engine: Engine
     address: str
@@ -34,9 +34,9 @@ class _Schema:
 
     @property
     def line(self) -> str:
-        """Say it to a person."""
+        """Describe it for a person."""
         if self.version is None:
-            return f"{self.address}: the schema version of a {self.engine} store is only known when it is opened"
+            return f"{self.address}: the schema version of a {self.engine} store is not known until it is opened"
         if not self.exists:
             return f"{self.address} does not exist yet; it will be created with schema {self.expected}"
         if self.steps:
@@ -45,7 +45,7 @@ class _Schema:
 
 
 def schema_of(url: str) -> _Schema:
-    """Read the version of a store without opening it for writing; one from the future is refused."""
+    """Read the schema version of a store without opening it for writing; a newer one than ours is refused."""
     from everloom.store import redact  # noqa: PLC0415  loads the store
     from everloom.store.address import sqlite_path  # noqa: PLC0415
     from everloom.store.migrations import latest_version, missing_steps  # noqa: PLC0415
@@ -60,11 +60,12 @@ def schema_of(url: str) -> _Schema:
 
 
 def _file_version(path: Path) -> int:
-    """Read the schema version of a SQLite file, changing nothing."""
+    """Read the schema version of a SQLite file without changing it."""
     from everloom.store.sqlite.faults import translate_error  # noqa: PLC0415  loads the store
     from everloom.store.sqlite.opening import version_of  # noqa: PLC0415
 
     try:
+        # Read-only: a plain connection might recover the journal of a process that was killed, and so change the file.
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return version_of(connection, path)
     except sqlite3.Error as error:

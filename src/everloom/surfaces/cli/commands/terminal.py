@@ -1,6 +1,6 @@
-"""A conversation at a terminal: the prompt, its history, the commands that begin with a slash, what arrives meanwhile.
+"""A conversation at a terminal: the prompt, its history, slash commands, and messages that arrive in the meantime.
 
-Talks through `channels.terminal`; the commands call one operation each and write what it answers.
+Talks through `channels.terminal`; each slash command calls one operation and prints its result.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
     from everloom.surfaces.channels.terminal import Heard, Say
 
 log = logging.getLogger(__name__)
-# Not on every system.
+# Missing on Windows and in some builds of Python; the prompt then works without a history.
 _readline: Any = import_module("readline") if find_spec("readline") else None
 
 _HELP = """/help            this list
-/status          what is written in status.json, and how full the context is
+/status          show status.json, and how full the context is
 /memory QUERY    search facts and past exchanges
-/usage           what today took
-/undo            take the last exchange back
+/usage           show what was used today
+/undo            undo the last exchange
 /notes [NAME]    list the notes, or read one
-/retry           ask again for a reply that did not come
+/retry           ask again for a reply that did not arrive
 /quit            leave (so does Ctrl-D)
-A line that ends with \\ goes on in the next; \"\"\" begins and ends a block of lines.
-A message that begins with a slash needs a space before it. Ctrl-C abandons a reply."""
+A line that ends with \\ continues on the next; \"\"\" begins and ends a block of lines.
+To send a message that begins with a slash, put a space before it. Ctrl-C abandons a reply."""
 _MOST_LINES = 1_000
 _LOOK_SECONDS = 2.0
-# What follows from a turn is done while the person types.
+# The mind's own tasks, and the vectors of what was said. Heavier work is left to a worker.
 _TASKS = ("facts", "schedule", "heartbeat", "self_awareness", "embed")
 
 
 class TerminalChat:
-    """One sitting at the terminal."""
+    """One session at the terminal."""
 
     def __init__(self, loom: Loom, place: Workspace, say: Say) -> None:
         self._loom = loom
@@ -73,7 +73,7 @@ class TerminalChat:
         }
 
     def run(self) -> int:
-        """Talk until the end of the input or /quit; says how many turns there were."""
+        """Talk until the input ends or /quit; returns the number of turns."""
         model = self._loom.talker(self._place.info)
         self._line(f"{self._place.name}, with {model.name if model else 'no model'}. /help lists commands.")
         stop = Event()
@@ -118,7 +118,7 @@ class TerminalChat:
         name, _, rest = line.partition(" ")
         command = self._commands.get(name)
         if command is None:
-            self._line(f"there is no {name}; /help lists what there is")
+            self._line(f"there is no command {name}; /help lists the commands")
         else:
             command(rest.strip())
 
@@ -140,9 +140,10 @@ class TerminalChat:
         conversation = self._mind.conversation
         waiting = conversation.waiting()
         if not waiting:
-            self._line("every message is answered")
+            self._line("every message has been answered")
             return
         conversation.retry()
+        # Read again: `retry` has changed their state, and `hear` tells a new failure by the number of attempts.
         self._hear(conversation.waiting()[-1])
 
     def _status(self, _: str) -> None:
@@ -155,7 +156,7 @@ class TerminalChat:
             self._line(f"{waiting} unanswered: /retry asks again")
 
     def _memory(self, query: str) -> None:
-        self._line(self._mind.archive.search(query) if query else "say what to look for: /memory QUERY")
+        self._line(self._mind.archive.search(query) if query else "nothing to search for: write /memory QUERY")
 
     def _usage(self, _: str) -> None:
         from everloom.surfaces.cli.commands.usage import by_sum, money_of, summary  # noqa: PLC0415
@@ -165,7 +166,7 @@ class TerminalChat:
 
     def _undo(self, _: str) -> None:
         undone = self._mind.conversation.undo_last()
-        self._line("there is nothing to take back" if undone is None else f"taken back: {undone.heard or undone.reply}")
+        self._line("there is nothing to undo" if undone is None else f"undone: {undone.heard or undone.reply}")
 
     def _notes(self, name: str) -> None:
         if not name:
@@ -182,7 +183,7 @@ class TerminalChat:
             self._say(f"{text}\n")
 
     def _attend(self, stop: Event) -> None:
-        """Do what follows from a turn, and show what arrives, while the person types."""
+        """Run short tasks and show new messages while the person types."""
         while not stop.wait(_LOOK_SECONDS):
             try:
                 self._loom.work.run_due([self._place.info], seconds=_LOOK_SECONDS, tasks=_TASKS)
@@ -196,6 +197,7 @@ class TerminalChat:
             found = self._terminal.arrived()
             for message in found:
                 at = f"{message.at.astimezone(self._place.info.zone):%H:%M}"
+                # Overwrite the prompt, then write it again below with what was already typed.
                 clear = "\r\x1b[K" if self._is_asking and sys.stdout.isatty() else ""
                 sys.stdout.write(f"{clear}[{at}] {printable(message.text)}\n")
             if found and self._is_asking:
@@ -204,7 +206,7 @@ class TerminalChat:
 
 
 def _footer(heard: Heard) -> str:
-    """Sum a turn up on one line, for a person who looks on."""
+    """Summarise a turn on one line, if a person is watching."""
     turn = heard.exchange
     if turn is None or not sys.stdout.isatty():
         return ""
@@ -215,18 +217,19 @@ def _footer(heard: Heard) -> str:
 
 
 def _typed() -> str:
-    """Say what stands behind the prompt already."""
+    """Return what has been typed at the prompt so far."""
     return _readline.get_line_buffer() if _readline else ""
 
 
 @contextmanager
 def _typed_lines(file: Path) -> Iterator[None]:
-    """Keep the lines that are typed between sittings, in a file that only its owner reads."""
+    """Keep the typed lines between sessions, in a file that only its owner can read."""
     if not _readline:
         yield
         return
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
+        # Created with its mode before readline writes to it: in between, others could read what was typed.
         os.close(os.open(file, os.O_CREAT | os.O_APPEND, 0o600))
         file.chmod(0o600)
         _readline.read_history_file(file)

@@ -1,4 +1,4 @@
-"""`everloom usage`: what models took, by day, purpose, model or turn, with a plot."""
+"""`everloom usage`: what language models used, by day, purpose, model or turn, with a plot."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIGURES = (
     *("prompt_tokens", "cached_share", "dollars", "unpriced"),
 )
 _MOST_TURNS = 10_000
-# A plot of more is a wall; the table has them all.
+# More bars than this fill the screen; the table has all rows.
 _MOST_BARS = 60
 
 
@@ -43,18 +43,19 @@ def usage(invocation: Invocation, days: int, by: str) -> Answer:
 
 
 def _span(place: Workspace, days: int) -> list[date]:
-    """List the days to look at on the workspace's calendar, today last."""
+    """List the last days in the workspace's time zone, today last."""
     today = place.loom.clock.now().astimezone(place.info.zone).date()
     return [today - timedelta(days=back) for back in reversed(range(days))]
 
 
 def by_sum(place: Workspace, days: int, by: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Sum up by day, purpose or model."""
+    """Sum the usage by day, purpose or model."""
     from everloom.kernel.spending import Ledger, begins  # noqa: PLC0415
 
     calendar, zone = _span(place, days), place.info.zone
     until = begins(calendar[-1] + timedelta(days=1), zone)
     found = Ledger(place.loom.store, place.info.id).daily(begins(calendar[0], zone), until, zone)
+    # Days without any call are listed too; a gap would look like a missing record.
     groups: dict[str, list[Expense]] = {each.isoformat(): [] for each in calendar} if by == "day" else {}
     for day, spent in found:
         groups.setdefault(day.isoformat() if by == "day" else getattr(spent, by), []).append(spent)
@@ -62,7 +63,7 @@ def by_sum(place: Workspace, days: int, by: str) -> tuple[list[dict[str, Any]], 
 
 
 def _fields(name: str, parts: Iterable[Expense]) -> dict[str, Any]:
-    """Write a sum as programs get it."""
+    """Sum expenses into the fields of one row."""
     from everloom.kernel.spending import added  # noqa: PLC0415
 
     whole = added(parts)
@@ -89,7 +90,7 @@ def by_turn(place: Workspace, days: int) -> tuple[list[dict[str, Any]], dict[str
 
 
 def _spent_in(turn: Exchange) -> Expense:
-    """Write what a turn took as a sum of one."""
+    """Convert the usage of one turn to an expense."""
     from everloom.kernel.spending import Expense  # noqa: PLC0415
 
     used = turn.usage
@@ -98,13 +99,13 @@ def _spent_in(turn: Exchange) -> Expense:
 
 
 def money_of(place: Workspace) -> dict[str, float | None]:
-    """Say what today cost, what it may cost, and what is left."""
+    """Report what today has cost, the daily budget, and what is left of it."""
     spent, most = place.loom.spent_today(place.info), place.loom.settings.mind.dollars_a_day
     return {"dollars": spent, "budget": most, "left": None if most is None else max(most - spent, 0.0)}
 
 
 def usage_lines(rows: list[dict[str, Any]], by: str) -> list[str | Table]:
-    """Tell the rows: a table, then a plot of dollars, or of tokens where no price is known."""
+    """Write the rows as a table, then plot the dollars, or the tokens if no price is known."""
     headings = [by, "calls", "in", "out", "cached", "dollars"] + (["context"] if by == "turn" else [])
     table = Table([_line(row, by) for row in rows], headings)
     has_prices = any(row["dollars"] for row in rows)
@@ -124,19 +125,19 @@ def _line(row: dict[str, Any], by: str) -> tuple[object, ...]:
 
 
 def _share(value: float | None) -> str:
-    """Write a share in percent."""
+    """Write a share as a percentage."""
     return "-" if value is None else f"{value:.0%}"
 
 
 def _money(row: dict[str, Any]) -> str:
-    """Write dollars, and say where a price is not known."""
+    """Write an amount in dollars, and mark calls of unknown price."""
     if row["dollars"] is None:
-        return "price not known" if row["calls"] else "-"
+        return "price unknown" if row["calls"] else "-"
     return f"${row['dollars']:.4f}{' + unknown' if row['unpriced'] else ''}"
 
 
 def _height(row: dict[str, Any], has_prices: bool) -> tuple[float, str]:
-    """Say how long a row's bar is, and what is written beside it."""
+    """Return the length of a row's bar, and its caption."""
     if has_prices:
         return (row["dollars"] or 0.0), _money(row)
     tokens = row["prompt_tokens"] + row["output_tokens"]
@@ -144,11 +145,11 @@ def _height(row: dict[str, Any], has_prices: bool) -> tuple[float, str]:
 
 
 def summary(total: dict[str, Any], today: dict[str, float | None]) -> list[str]:
-    """Tell the sum, and what today may still cost."""
+    """Write the total, and what is left of today's budget."""
     taken = f"{total['prompt_tokens']:,} tokens in ({_share(total['cached_share'])} from cache)"
     lines = [f"\ntotal {taken}, {total['output_tokens']:,} out, {_money(total)}"]
     if total["unpriced"]:
-        lines.append(f"the price of {total['unpriced']:,} calls is not known; they are not included in the dollars")
+        lines.append(f"{total['unpriced']:,} calls of unknown price are not included in the dollars")
     if today["budget"] is None:
         lines.append(f"today ${today['dollars']:.4f}; no daily budget is set (mind.dollars_a_day)")
     else:

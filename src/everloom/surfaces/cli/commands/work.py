@@ -1,6 +1,7 @@
-"""`everloom jobs`, `sleep` and `worker`: background work, as it stands, once, or until told to stop.
+"""`everloom jobs`, `sleep` and `worker`: show background work, run it once, or run it until stopped.
 
-The tasks and who may run them belong to the kernel; these tell what became of them."""
+Owns how the results are reported; the tasks, and who may run them, belong to the kernel.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def jobs(context: click.Context, everywhere: bool) -> Answer | None:
 
 
 def _row(job: Job, zone: ZoneInfo) -> tuple[object, ...]:
-    """Write a job for people."""
+    """Write a job as a row of a table."""
     state = "idle" if not job.due else "due"
     if job.holder:
         state = f"held by {job.holder}"
@@ -58,7 +59,7 @@ def _row(job: Job, zone: ZoneInfo) -> tuple[object, ...]:
 @jobs.command
 @click.argument("task")
 def retry(invocation: Invocation, task: str) -> Answer:
-    """Run a task that failed again at the next opportunity."""
+    """Retry a failed task at the next opportunity."""
     with invocation.open() as loom:
         (known,) = _known_tasks(loom, [task])
         place = invocation.take(loom).info
@@ -67,11 +68,11 @@ def retry(invocation: Invocation, task: str) -> Answer:
 
 
 def _known_tasks(loom: Loom, names: Iterable[str]) -> Iterator[str]:
-    """Refuse the name of a task that does not exist."""
+    """Check that each task exists."""
     known = [task.name for task in loom.work.tasks]
     for name in names:
         if name not in known:
-            raise NotFound(f"there is no task called {name!r}", hint=f"there are {', '.join(known)}")
+            raise NotFound(f"there is no task called {name!r}", hint=f"the tasks are {', '.join(known)}")
         yield name
 
 
@@ -79,7 +80,7 @@ log = logging.getLogger(__name__)
 
 
 @click.command(cls=Command)
-@click.option("--once", is_flag=True, help="Do what is due now, then exit.")
+@click.option("--once", is_flag=True, help="Run what is due now, then exit.")
 @click.option(
     "--every", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds between rounds."
 )
@@ -88,7 +89,7 @@ log = logging.getLogger(__name__)
     type=click.FloatRange(min=0.1),
     default=3600.0,
     show_default=True,
-    help="The most seconds that one round may take.",
+    help="Maximum duration of one round in seconds.",
 )
 @click.option("--tasks", "--task", "names", multiple=True, metavar="TASK", help="Only this task; may be repeated.")
 def worker(invocation: Invocation, once: bool, every: float, seconds: float, names: tuple[str, ...]) -> Answer:
@@ -103,14 +104,14 @@ def worker(invocation: Invocation, once: bool, every: float, seconds: float, nam
             _look(loom, tasks, seconds, stop, counts)
             if once:
                 break
-            # Workers that were started together do not ask the store together.
+            # Jitter, so that workers started at the same moment do not query the store at the same moment.
             stop.wait(every * random.uniform(0.8, 1.2))
         log.info("stopped")
     return _worker_answer(counts, once)
 
 
 def _look(loom: Loom, tasks: list[str], seconds: float, stop: Event, counts: Counter[str]) -> None:
-    """Do what is due now; whatever goes wrong is logged and others go on."""
+    """Run what is due now; a failure is logged, and the other tasks go on."""
     try:
         turns = [(place, task) for place in loom.workspaces.list() for task in tasks]
         for outcome in take_turns(loom.work, turns, seconds, stop):
@@ -124,7 +125,7 @@ def _look(loom: Loom, tasks: list[str], seconds: float, stop: Event, counts: Cou
 
 
 def _worker_answer(counts: Counter[str], once: bool) -> Answer:
-    """Sum up; a single look that failed is bad news, a long life with failures in it is not."""
+    """Summarise the run; failures only fail the command if it ran once, because a long-lived worker retries."""
     names = ("looks", "items", "done", "busy", "resting", "failed")
     result = {name: counts[name] for name in names}
     failure = None
@@ -133,7 +134,7 @@ def _worker_answer(counts: Counter[str], once: bool) -> Answer:
     return Answer(result, [", ".join(f"{name} {value:,}" for name, value in result.items())], failure)
 
 
-# What was due before anything was done, by workspace and task.
+# The items that were due before anything was run, by workspace and task.
 _Waited = Mapping[tuple[str, str], int]
 _HEADINGS = ("workspace", "task", "due", "done", "left", "state", "why")
 # In the order in which the last line counts them.
@@ -149,9 +150,9 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class _Slept:
-    """What became of one task in one workspace: what was due, what was done, what is left, and why.
+    """The result of one task in one workspace: items due, done and left, and why any are left.
 
-    `state` is `done`, `partly` (time was up), `failed`, `resting`, `busy` (another worker has it) or `waiting`.
+    `state` is `done`, `partly` (time ran out), `failed`, `resting`, `busy` (another worker has it) or `waiting`.
     """
 
     workspace: str
@@ -168,9 +169,9 @@ class _Slept:
 @click.option("--all", "everywhere", is_flag=True, help="All workspaces.")
 @click.option("--only", "names", multiple=True, metavar="TASK", help="Only this task; may be repeated.")
 @click.option(
-    "--seconds", type=click.FloatRange(min=0.1), default=3600.0, show_default=True, help="The most seconds it may take."
+    "--seconds", type=click.FloatRange(min=0.1), default=3600.0, show_default=True, help="Maximum duration in seconds."
 )
-@click.option("--dollars", type=click.FloatRange(min=0.0), help="The most that language models may cost.")
+@click.option("--dollars", type=click.FloatRange(min=0.0), help="Maximum cost of language models in dollars.")
 @click.option("--dry-run", is_flag=True, help="Only show what is due.")
 def sleep(invocation: Invocation, /, everywhere: bool, names: tuple[str, ...], **how: Any) -> Answer:
     """Run all background work that is due, once."""
@@ -188,7 +189,7 @@ def sleep(invocation: Invocation, /, everywhere: bool, names: tuple[str, ...], *
 
 
 def _afforded(invocation: Invocation, dollars: float | None) -> Settings:
-    """Read the settings, with another limit of what models may cost if one is given."""
+    """Read the settings; `dollars` overrides the limit on what models may cost."""
     settings, _ = invocation.settings()
     if dollars is None:
         return settings
@@ -198,12 +199,12 @@ def _afforded(invocation: Invocation, dollars: float | None) -> Settings:
 def _slept(
     loom: Loom, turns: Sequence[tuple[WorkspaceInfo, str]], seconds: float, waited: _Waited
 ) -> tuple[list[Outcome], bool]:
-    """Take turns until nothing moves or time is up; say how each ended, and whether somebody stopped it."""
+    """Run tasks in turns until none makes progress or time is up; returns the outcomes, and whether it was stopped."""
     ahead = Counter(waited)
     with progress(ahead.total(), "sleeping") as advance, stopping() as stop:
 
         def step(place: str, task: str, count: int) -> None:
-            # What is due is counted in other things than what is done, in some tasks; the bar must not run ahead.
+            # Some tasks count other things as done than as due; the bar must not run past its end.
             moved = min(count, ahead[place, task])
             ahead[place, task] -= moved
             advance(moved)
@@ -220,7 +221,7 @@ def _slept(
 def _reported(
     loom: Loom, places: Iterable[WorkspaceInfo], waited: _Waited, outcomes: Iterable[Outcome]
 ) -> Iterator[_Slept]:
-    """Join what was due, what was done and what is left, for every task that had anything to do."""
+    """Combine what was due, done and left for every task that had anything to do."""
     turns: dict[tuple[str, str], list[Outcome]] = {key: [] for key in waited}
     for outcome in outcomes:
         turns.setdefault((outcome.workspace, outcome.task), []).append(outcome)
@@ -232,10 +233,11 @@ def _reported(
 
 
 def _ended(known: _Slept, turns: Sequence[Outcome], left: int) -> _Slept:
-    """Sum up the turns of one task; what failed says so even if later turns found it resting."""
+    """Summarise the turns of one task."""
     reports = [turn.report for turn in turns if turn.report]
     detail = next((report.detail for report in reversed(reports) if report.detail), None)
     known = replace(known, done=sum(report.done for report in reports), left=left, detail=detail)
+    # A failure comes first: after it the task rests, and the last turn would only say that.
     bad = next((turn for turn in turns if turn.state == "failed"), None)
     if bad is not None:
         return replace(known, state="failed", why=bad.error)
@@ -246,7 +248,7 @@ def _ended(known: _Slept, turns: Sequence[Outcome], left: int) -> _Slept:
 
 
 def _planned(job: Job, place: WorkspaceInfo) -> _Slept:
-    """Say of a task that is due what stands in its way, if anything does."""
+    """Report a due task, and what prevents it from running, if anything does."""
     state, why = "waiting", None
     if job.holder and job.held_until:
         state, why = "busy", f"held by {job.holder}, until {shown(job.held_until, place.zone)} if it died"
@@ -256,7 +258,7 @@ def _planned(job: Job, place: WorkspaceInfo) -> _Slept:
 
 
 def _sleep_answer(report: Sequence[_Slept], *, is_dry: bool = False, is_stopped: bool = False) -> Answer:
-    """Tell what became of each task, and sum up; what failed now is bad news, what waits for another time is not."""
+    """Report each task, and summarise; only what failed now fails the command, not what waits for another time."""
     counts = Counter(each.state for each in report)
     result = {"tasks": report, "counts": dict(counts), "dry_run": is_dry, "stopped": is_stopped}
     if not report:
@@ -264,6 +266,6 @@ def _sleep_answer(report: Sequence[_Slept], *, is_dry: bool = False, is_stopped:
     rows = [(each.workspace, each.task, each.due, each.done, each.left, each.state, each.why) for each in report]
     said = ", ".join(f"{counts[state]:,} {text}" for state, text in _STATES.items() if counts[state])
     end = " (stopped; what is left is still due)" if is_stopped else ""
-    hint = "they are tried again after a pause; `everloom jobs` shows when, `everloom jobs retry TASK` ends the pause"
+    hint = "they will be retried after a pause; `everloom jobs` shows when, `everloom jobs retry TASK` ends the pause"
     failure = EverloomError(f"{counts['failed']} tasks failed", hint=hint) if counts["failed"] else None
     return Answer(result, [Table(rows, _HEADINGS), said + end], failure)

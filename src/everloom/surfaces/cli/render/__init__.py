@@ -1,4 +1,4 @@
-"""How results look to a person: lines and tables, one module for each faculty.
+"""Renders results for people as lines and tables, one module for each faculty.
 
-Reads results and nothing else: opens no store, calls no verb.
+Reads results and nothing else: opens no store and calls no verb.
 """

@@ -1,4 +1,4 @@
-"""How the answers of episodic memory look to a person."""
+"""Renders the results of episodic memory for people."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from everloom.surfaces.cli.runtime.output import Table
 
 def _notes(value: NotesUpdated, _zone: ZoneInfo) -> Iterator[Part]:
     yield value.message
-    yield from (f"could not be read, kept as note {each.id}: {each.reason}" for each in value.rejected)
+    yield from (f"could not be read, stored as note {each.id}: {each.reason}" for each in value.rejected)
     yield from value.remarks
     state = f"; patrol: {value.patrol}" if value.patrol else ""
     yield f"{value.pending_scenes} scenes are waiting for a patrol{state}"
@@ -65,7 +65,7 @@ RENDERERS: dict[type, Renderer] = {
     FoundScenes: lambda it, _: [it.text],
     MemoryEntry: lambda it, _: [f"{it.key}: {it.content}"],
     MemoryUpdated: _memory,
-    MergedNodes: lambda it, _: [f"scene {it.node.id} stands for {', '.join(map(str, it.absorbed_ids))}"],
+    MergedNodes: lambda it, _: [f"scene {it.node.id} replaces {', '.join(map(str, it.absorbed_ids))}"],
     Node: _node,
     NotesUpdated: _notes,
     PatrolReport: _report,

@@ -1,4 +1,4 @@
-"""How the answers of the memory graph look to a person."""
+"""Renders the results of the memory graph for people."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _with_problems(value: Any, zone: ZoneInfo) -> Iterator[Part]:
 
 RENDERERS: dict[type, Renderer] = {
     results.MemoryBrief: _brief,
-    results.DrawnEdge: lambda it, zone: ["drawn" if it.created else "changed", *_edge(it.edge, zone)],
+    results.DrawnEdge: lambda it, zone: ["added" if it.created else "changed", *_edge(it.edge, zone)],
     results.Edge: _edge,
     results.Imported: _with_problems,
     results.Memory: _memory,

@@ -1,4 +1,4 @@
-"""How the answers of the mind look to a person."""
+"""Renders the results of the mind for people."""
 
 from __future__ import annotations
 

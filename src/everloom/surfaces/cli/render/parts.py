@@ -1,4 +1,4 @@
-"""What the renderings of all faculties share: choosing the one for a result, and a table of fields for the rest."""
+"""What the renderers of all faculties share: choosing one by type, and a table of fields for all other results."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from everloom.surfaces.cli.runtime.output import Table, fields_of
 Part = str | Table
 Renderer = Callable[[Any, ZoneInfo], Iterable[Part]]
 
-# Told after the answer itself, or not at all.
+# Shown after the result itself, or not at all: they are about other sessions, not about what was asked.
 _ASIDE = frozenset({"workspace_activity", "compaction_note", "notices"})
 _EMPTY: tuple[object, ...] = (None, "", (), {}, [])
 
 
 def render(renderers: Mapping[type, Renderer], value: Any, zone: ZoneInfo) -> list[Part]:
-    """Write an answer with the renderer of its type, or as its fields; then news of others, and notices."""
+    """Write a result with the renderer of its type, or as its fields; then other sessions' activity, and notices."""
     if isinstance(value, list | tuple):
         parts = list(_render_all(renderers, value, zone))
     else:
@@ -45,7 +45,7 @@ def _render_all(renderers: Mapping[type, Renderer], values: Sequence[Any], zone:
 
 
 def render_fields(value: Any, zone: ZoneInfo) -> Iterator[Part]:
-    """Write the fields of an answer, those left out that say nothing."""
+    """Write the fields of a result that are not empty."""
     fields = value if isinstance(value, Mapping) else fields_of(value)
     told = {name: each for name, each in fields.items() if name not in _ASIDE and each not in _EMPTY}
     yield Table([(_words(name), _cell(name, each, zone)) for name, each in told.items()])
@@ -56,7 +56,7 @@ def _words(name: str) -> str:
 
 
 def _cell(name: str, value: Any, zone: ZoneInfo) -> object:
-    """Write one field on one line; ids as they are typed, counts as they are read."""
+    """Write one field on one line."""
     if isinstance(value, datetime):
         return shown(value, zone)
     if isinstance(value, Mapping):
@@ -65,5 +65,6 @@ def _cell(name: str, value: Any, zone: ZoneInfo) -> object:
         return [_cell(name, each, zone) for each in value]
     if dataclasses.is_dataclass(value):
         return getattr(value, "summary", None) or getattr(value, "name", None) or str(getattr(value, "id", ""))
+    # Ids as they are typed, counts with thousands separators; both are integers, and only the name tells them apart.
     is_id = name == "id" or name.endswith(("_id", "_ids", "_by", "generation", "token"))
     return str(value) if is_id and isinstance(value, int) else value

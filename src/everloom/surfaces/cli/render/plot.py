@@ -1,4 +1,4 @@
-"""Bars for a terminal: as wide as it is, in eighths of a column where the encoding has them, else in plain signs.
+"""Bar charts for a terminal: as wide as it is, in eighths of a column if the encoding has them, else in `#`.
 
 Pure. Refuses to know what is measured.
 """
@@ -17,7 +17,7 @@ _LEAST_ROOM = 4
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One line of a plot: what it is, how much it is, and how that is written."""
+    """One line of a plot: its label, its value, and how the value is written."""
 
     label: str
     value: float
@@ -25,7 +25,7 @@ class Bar:
 
 
 def can_draw(encoding: str | None) -> bool:
-    """Say whether a stream can carry parts of blocks."""
+    """Return whether an encoding has the block characters."""
     try:
         (_EIGHTHS + _FULL).encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -34,7 +34,7 @@ def can_draw(encoding: str | None) -> bool:
 
 
 def plotted(bars: Sequence[Bar], columns: int, *, fine: bool) -> list[str]:
-    """Draw bars beneath each other, the longest as wide as there is room."""
+    """Draw bars below each other, the longest as wide as there is room."""
     if not bars:
         return []
     labels = max(width(bar.label) for bar in bars)
@@ -51,7 +51,7 @@ def plotted(bars: Sequence[Bar], columns: int, *, fine: bool) -> list[str]:
 
 
 def blocks(length: float, *, fine: bool) -> str:
-    """Draw a bar of so many columns; anything above nothing is seen."""
+    """Draw a bar of this many columns; any value above zero is visible."""
     if not fine:
         return "#" * max(round(length), 1 if length > 0 else 0)
     eighths = max(round(length * 8), 1 if length > 0 else 0)

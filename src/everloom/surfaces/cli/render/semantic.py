@@ -1,4 +1,4 @@
-"""How the answers of semantic memory look to a person: short, in their own time zone."""
+"""Renders the results of semantic memory for people: short, with times in the workspace's time zone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _brought(value: results.BroughtToMind, _zone: ZoneInfo) -> Iterator[Part]:
         yield f"{each.id}  {each.relevance_score:.2f}  {each.source}{_names(each.subject_names)}"
         yield f"    {shortened(each.summary or each.content or '')}"
     yield "" if value.results else "nothing new"
-    yield f"next time: --last-token {value.heartbeat_token}"
+    yield f"next time, add --last-token {value.heartbeat_token}"
 
 
 def _question(value: results.QuestionRecall, zone: ZoneInfo) -> Iterator[Part]:
@@ -156,7 +156,7 @@ def _report(value: consolidated.ConsolidationReport, _zone: ZoneInfo) -> Iterato
 
 
 def _begun(value: consolidated.BegunConsolidation, zone: ZoneInfo) -> Iterator[Part]:
-    yield f"began generation {value.generation}: give it to `everloom semantic finish-consolidation`"
+    yield f"began generation {value.generation}: pass this number to `everloom semantic finish-consolidation`"
     yield from _report(value.report, zone)
 
 

@@ -1,4 +1,4 @@
-"""What every command runs in: the program itself, its options, one invocation, how answers and errors are written.
+"""What all commands share: the program itself, its options, one invocation, and the output of answers and errors.
 
 Refuses to know what any command does.
 """

@@ -1,6 +1,6 @@
-"""What all commands have in common: the options that each takes, and what becomes of the answer that each returns.
+"""What all commands have in common: the options that each accepts, and how the answer that each returns is delivered.
 
-A command is a function that returns an `Answer`; writing it, as text or as JSON, is not its business.
+A command is a function that returns an `Answer`; it does not know whether that is written as text or as JSON.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _Id = click.IntRange(1, 2**63 - 1)
 
 
 class _ItemId(click.ParamType[int]):
-    """The id of an item; its bounds are the store's, and say nothing to a person who reads the help."""
+    """The id of an item; its bounds are those of the store, and are not shown in the help."""
 
     name = _Id.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read an id."""
+        """Parse an id."""
         return int(_Id.convert(value, param, ctx))
 
 
@@ -32,13 +32,14 @@ ItemId = _ItemId()
 
 
 def _note(context: click.Context, option: click.Parameter, value: Any) -> None:
-    """Keep the value of a shared option, wherever on the line it stood."""
+    """Record the value of a shared option, wherever on the line it was given."""
+    # The group and its command both have the option; the one that was not given must not erase the other's value.
     if value and option.name:
         setattr(context.ensure_object(Invocation), option.name, value)
 
 
 def _say_version(context: click.Context, _option: click.Parameter, value: bool) -> None:
-    """Print the version and leave."""
+    """Print the version and exit."""
     if value and not context.resilient_parsing:
         from everloom import __version__  # noqa: PLC0415  keeps the package's names out of this module
 
@@ -47,7 +48,7 @@ def _say_version(context: click.Context, _option: click.Parameter, value: bool) 
 
 
 def shared_options() -> list[click.Option]:
-    """Make the options that every command takes, before or after its name."""
+    """Make the options that every command accepts, before or after its name."""
     common: dict[str, Any] = {"expose_value": False, "callback": _note}
     path = click.Path(dir_okay=False, path_type=Path)
     return [
@@ -71,7 +72,7 @@ def shared_options() -> list[click.Option]:
 
 
 class Shared(click.Command):
-    """A command or a group that takes the shared options and delivers the answer it is given."""
+    """A command or group that accepts the shared options and delivers the answer that it returns."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -79,7 +80,7 @@ class Shared(click.Command):
         self.params = [*self.params, *self._shared]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Remember which command is meant, also for the case that its arguments are wrong."""
+        """Record which command was called, before its arguments can turn out to be wrong."""
         ctx.ensure_object(Invocation).command = ctx.command_path.partition(" ")[2]
         return super().parse_args(ctx, args)
 
@@ -91,7 +92,7 @@ class Shared(click.Command):
             ctx.exit(deliver(answer, invocation.command, as_json=invocation.as_json))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List a command's own options first, then its commands, then the options of every command."""
+        """List the command's own options, then its subcommands, then the options of every command."""
         own = [each for each in self.get_params(ctx) if isinstance(each, click.Option) and each not in self._shared]
         _write_options(ctx, formatter, "Options", own)
         if isinstance(self, click.Group):
@@ -108,7 +109,7 @@ def _write_options(ctx: click.Context, formatter: click.HelpFormatter, title: st
 
 
 class Command(Shared):
-    """A command whose function is handed the invocation and answers; to forget that is a mistake in the program."""
+    """A command whose function receives the invocation and must return an answer."""
 
     def __init__(self, *args: Any, callback: Callable[..., Answer | None] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, callback=callback and click.pass_obj(callback), **kwargs)
@@ -116,12 +117,13 @@ class Command(Shared):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and write its answer."""
         set_up_log(verbose=ctx.obj.verbose)
+        # Delivering an answer exits, so that what follows is only reached if there was none.
         super().invoke(ctx)
-        raise TypeError(f"the command {ctx.obj.command!r} gave no answer")
+        raise TypeError(f"the command {ctx.obj.command!r} returned no answer")
 
 
 class Group(Shared, click.Group):
-    """Commands under one name; by itself it may answer too."""
+    """A group of commands; it may also return an answer of its own."""
 
     command_class = Command
 
@@ -130,7 +132,7 @@ class Group(Shared, click.Group):
 
 
 def set_up_log(*, verbose: bool) -> None:
-    """Send the program's log to stderr: warnings, or everything."""
+    """Send the program's log to stderr: warnings only, or everything."""
     import logging  # noqa: PLC0415  a help page needs no log
 
     handler = logging.StreamHandler(sys.stderr)

@@ -1,6 +1,6 @@
-"""One run of the program: what was asked for beside a command's own arguments, and what follows from it.
+"""One run of the program: the options that every command accepts, and what follows from them.
 
-Turns flags into settings, an open loom and a workspace. Loads them only when a command asks.
+Turns flags into settings, an open loom and a workspace, and loads each only when a command needs it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 
 def own_command() -> list[str]:
-    """Say how this program is started from anywhere: desktop applications and schedulers know no shell's PATH."""
+    """Return the command that starts this program from anywhere."""
+    # With its full path: desktop applications and schedulers do not have the PATH of a shell.
     found = shutil.which("everloom")
     return [found] if found else [sys.executable, "-m", "everloom"]
 
 
 class Invocation:
-    """The options that every command takes, before or after its name."""
+    """The options that every command accepts, before or after its name."""
 
     def __init__(self) -> None:
         self.command = ""
@@ -39,7 +40,7 @@ class Invocation:
 
     @property
     def file(self) -> Path:
-        """Say which settings file is meant, whether or not it exists."""
+        """Return the path of the settings file, whether or not it exists."""
         from everloom.settings import PREFIX, default_file  # noqa: PLC0415  loads pydantic
 
         named = os.environ.get(f"{PREFIX}CONFIG")
@@ -47,11 +48,11 @@ class Invocation:
 
     @property
     def flags(self) -> dict[str, str | None]:
-        """Write the flags as settings."""
+        """Return the flags as settings."""
         return {"store.url": self.store, "workspace.name": self.workspace, "graph.directory": self.graph}
 
     def settings(self) -> tuple[Settings, list[Origin]]:
-        """Read the settings, and where each came from."""
+        """Read the settings and where each came from."""
         from everloom.settings import load  # noqa: PLC0415  loads pydantic
 
         return load(self.config, self.flags)
@@ -63,13 +64,13 @@ class Invocation:
         return open_loom(settings=settings or self.settings()[0])
 
     def take(self, loom: Loom) -> Workspace:
-        """Take the workspace that is meant; one that a flag names must exist, so that a slip makes no new one."""
+        """Open the chosen workspace; one that a flag names must exist, so that a typing mistake does not create one."""
         if self.workspace is not None:
             loom.workspaces.get(self.workspace)
         return loom.workspace(session=self.session)
 
     @contextmanager
     def enter(self) -> Iterator[Workspace]:
-        """Open the memory for as long as a command uses the workspace that is meant."""
+        """Open the memory for as long as a command uses the chosen workspace."""
         with self.open() as loom:
             yield self.take(loom)

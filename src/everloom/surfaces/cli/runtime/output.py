@@ -1,6 +1,6 @@
-"""How answers are written: as text for people, as one JSON envelope for programs.
+"""How answers are written: as text for people, in one JSON envelope for programs.
 
-The only place that knows terminals and JSON. Refuses to know what an answer means.
+The only place that knows about terminals and JSON. Refuses to know what an answer means.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import click
 from everloom.errors import EverloomError, meaning_of
 from everloom.kernel.encode import as_data
 
-# Stored text is data: it may not speak to the terminal.
+# Stored text is data, and may come from strangers: an escape sequence in it could rewrite the screen or the clipboard.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _GAP = "  "
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows for people, under headings where there are any."""
+    """Rows for people, optionally under headings."""
 
     rows: Sequence[Sequence[object]]
     headings: Sequence[str] = ()
@@ -37,7 +37,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command found out: `result` for programs, `text` for people, `failure` when it is bad news."""
+    """What a command returns: `result` for programs, `text` for people, and `failure` if it failed."""
 
     result: object
     text: Sequence[str | Table] = ()
@@ -45,7 +45,7 @@ class Answer:
 
 
 def deliver(answer: Answer, command: str, *, as_json: bool) -> int:
-    """Write an answer where it belongs, and say with which code to exit."""
+    """Write an answer, and return the exit code."""
     if as_json:
         click.echo(json_text(_envelope(answer, command)))
     else:
@@ -62,7 +62,7 @@ def deliver(answer: Answer, command: str, *, as_json: bool) -> int:
 
 
 def _envelope(answer: Answer, command: str) -> dict[str, Any]:
-    """Write an answer in the one shape that programs can rely on."""
+    """Wrap an answer in the one shape that programs can rely on."""
     whole: dict[str, Any] = {"ok": answer.failure is None, "command": command}
     if answer.failure is None or answer.result is not None:
         whole["result"] = answer.result
@@ -78,11 +78,11 @@ def _envelope(answer: Answer, command: str) -> dict[str, Any]:
 
 
 def json_text(data: object) -> str:
-    """Write JSON that any stream can carry, spread out where a person may be reading."""
+    """Write JSON that any stream can carry, indented on a terminal."""
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     indent = 2 if sys.stdout.isatty() else None
     text = json.dumps(as_data(data), ensure_ascii=not is_unicode, allow_nan=False, indent=indent)
-    # What is left of surrogates becomes \udcXX, which is how JSON writes them.
+    # Lone surrogates (from file names, for example) become \udcXX, which is how JSON writes them.
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -92,7 +92,7 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 
 def printable(text: str) -> str:
-    """Take out of a text what could command a terminal."""
+    """Replace the control characters of a text."""
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
@@ -103,7 +103,7 @@ def shortened(text: str, most: int = 300) -> str:
 
 
 def _write_table(table: Table) -> None:
-    """Write rows in aligned columns; a terminal gets them wrapped if rich is there to do it."""
+    """Write rows in aligned columns, wrapped on a terminal if rich is installed."""
     rows = [[_cell(each) for each in row] for row in table.rows] or [["none"]]
     if sys.stdout.isatty() and find_spec("rich"):
         _write_rich(rows, table.headings)
@@ -116,7 +116,7 @@ def _write_table(table: Table) -> None:
 
 
 def _write_rich(rows: Sequence[Sequence[str]], headings: Sequence[str]) -> None:
-    """Write rows with rich, as text that it does not interpret."""
+    """Write rows with rich."""
     from rich.console import Console  # noqa: PLC0415  takes a tenth of a second to load
     from rich.table import Table as Grid  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -124,6 +124,7 @@ def _write_rich(rows: Sequence[Sequence[str]], headings: Sequence[str]) -> None:
     grid = Grid(box=None, pad_edge=False, show_header=bool(headings), header_style="bold")
     for heading in headings or [""] * max(map(len, rows), default=0):
         grid.add_column(heading, overflow="fold")
+    # As `Text`: rich would read square brackets in a memory as markup.
     for row in rows:
         grid.add_row(*map(Text, row))
     Console().print(grid)
@@ -152,7 +153,7 @@ def width(text: str) -> int:
 
 @contextmanager
 def progress(total: int, label: str) -> Iterator[Callable[[int], None]]:
-    """Show how far long work is, on stderr and only to a person."""
+    """Show a progress bar on stderr, if that is a terminal."""
     if not (total and sys.stderr.isatty()):
         yield lambda _: None
         return

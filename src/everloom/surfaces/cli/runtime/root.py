@@ -1,4 +1,4 @@
-"""The program itself: which commands there are, and the boundary at which every error becomes an exit code.
+"""The program itself: the list of commands, and the boundary where every error becomes an exit code.
 
 A command is loaded when it is called; `--help` reads the table below and loads nothing.
 """
@@ -17,7 +17,8 @@ from everloom.surfaces.cli.runtime.command import Group, set_up_log
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, deliver
 
-# Name: the module that has it (of `commands`, or behind a slash of the package), and the first line of its help.
+# Name: its module (in `commands`, or after a slash in the package), and the first line of its help, which is repeated
+# here so that listing the commands loads none of them; a test compares the two.
 COMMANDS = {
     "init": ("setup.init", "Write the settings file and create the store and the workspace."),
     "config": ("setup.config", "Show each setting and where it came from, or change one."),
@@ -29,20 +30,20 @@ COMMANDS = {
     "search": ("search", "Search all memories, best match first."),
     "show": ("search", "Show everything that is known about an item."),
     "why": ("search", "Trace an item back to its evidence."),
-    "events": ("search", "List what was done in a workspace, newest first."),
+    "events": ("search", "List the operations recorded in a workspace, newest first."),
     "semantic": ("semantic", "Work with semantic memory: subjects, observations, understandings."),
     "consolidate": ("semantic", "Let a language model turn new observations into understandings."),
     "episodic": ("episodic", "Work with episodic memory: scenes, notes, diary, patrols."),
     "patrol": ("episodic", "Take in waiting scenes, age the others, and let them fade or revive."),
-    "calibrate": ("models", "Find the embedder's similarity thresholds on real texts."),
-    "embed": ("models", "Make missing vectors."),
+    "calibrate": ("models", "Find similarity thresholds for the embedder from real texts."),
+    "embed": ("models", "Compute missing vectors."),
     "graph": ("graph", "Work with the memory graph: typed markdown files in a directory, optionally under git."),
     "chat": ("chat", "Talk with the agent in one continuous conversation."),
     "gateway": ("chat", "Run the conversation on every channel until stopped."),
     "mind": ("mind", "Inspect the conversation: log, array, compactions, heartbeats, scheduled messages."),
     "notes": ("mind", "Read and write the notes that you share with the agent."),
     "usage": ("usage", "Show what language models used: tokens, cache, dollars, context."),
-    "schedule": ("schedule", "Print what a system's scheduler needs to maintain the memory every day."),
+    "schedule": ("schedule", "Print the configuration that makes a system scheduler maintain the memory every day."),
     "jobs": ("work", "Show background work: what is due, what is running, what failed."),
     "sleep": ("work", "Run all background work that is due, once."),
     "worker": ("work", "Run the background work of every workspace until stopped."),
@@ -56,12 +57,12 @@ COMMANDS = {
     "completion": ("setup.completion", "Print the completion script for a shell."),
 }
 
-# Packages that a plain install leaves out, and the extra that brings each.
+# Packages that a plain install does not include, and the extra that installs each.
 _EXTRAS = {"mcp": "mcp", "starlette": "mcp", "uvicorn": "mcp", "anthropic": "anthropic", "watchfiles": "watch"}
 
 
 class _Root(Group):
-    """The group of all commands, each loaded when it is called."""
+    """The group of all commands; each is loaded when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         """Name every command."""
@@ -82,7 +83,7 @@ class _Root(Group):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
-        """Run one command; whatever happens ends in an answer and an exit code."""
+        """Run one command; whatever happens, the program ends with an answer and an exit code."""
         arguments = list(sys.argv[1:] if args is None else args)
         invocation = Invocation()
         try:
@@ -91,7 +92,8 @@ class _Root(Group):
         except click.Abort:
             sys.exit(130)
         except click.ClickException as error:
-            # Nothing was parsed if parsing failed, so the flag is looked for by hand.
+            # Parsing may have failed before it reached --json, and a program that asked for JSON must get it for errors
+            # too. What follows -- is text.
             before_dashes = arguments[: arguments.index("--")] if "--" in arguments else arguments
             invocation.as_json = invocation.as_json or "--json" in before_dashes
             failure: EverloomError = _misuse(error)
@@ -106,14 +108,14 @@ class _Root(Group):
 
 
 def _misuse(error: click.ClickException) -> EverloomError:
-    """Name a mistake on the command line as one of ours."""
+    """Convert an error of click to one of ours."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "everloom"
-    return Rejected(error.format_message(), hint=f"`{path} --help` shows how")
+    return Rejected(error.format_message(), hint=f"`{path} --help` shows the usage")
 
 
 def _left_out(error: ModuleNotFoundError) -> EverloomError:
-    """Say which extra brings a package that a plain install leaves out."""
+    """Report which extra installs a missing package."""
     extra = _EXTRAS.get((error.name or "").partition(".")[0])
     if extra is None:
         return _surprise(error)
@@ -121,7 +123,7 @@ def _left_out(error: ModuleNotFoundError) -> EverloomError:
 
 
 def _surprise(error: Exception) -> EverloomError:
-    """Log an error that nobody foresaw, with its traceback, and name it."""
+    """Log an unexpected error with its traceback, and report it as one of ours."""
     import logging  # noqa: PLC0415  a help page needs no log
 
     set_up_log(verbose=False)

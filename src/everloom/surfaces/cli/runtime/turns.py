@@ -1,6 +1,6 @@
-"""Background work in short turns: fair to every workspace and every task, and able to stop between two turns.
+"""Background work in short turns: fair to every workspace and task, and able to stop between two turns.
 
-Owns how long a turn is and how signals are heard; what is due and who may do it belongs to the kernel.
+Owns the length of a turn and the handling of signals; what is due, and who may run it, belongs to the kernel.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Long enough to hide what taking a lease costs, short enough for whoever waits for the program to stop.
+# Long enough to make the cost of a lease negligible, short enough for somebody who waits for the program to stop.
 _TURN_SECONDS = 2.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -32,7 +32,7 @@ _Advance = Callable[[str, str, int], None]
 
 @contextmanager
 def stopping() -> Iterator[Event]:
-    """Turn the first signal into a wish to stop; the second one acts as it always does."""
+    """Turn the first SIGINT or SIGTERM into a request to stop; the second one has its usual effect."""
     wish = Event()
     before = {number: signal.getsignal(number) for number in _SIGNALS}
 
@@ -40,6 +40,7 @@ def stopping() -> Iterator[Event]:
         for number, handler in before.items():
             signal.signal(number, handler)
 
+    # Restored at once, so that a second Ctrl-C ends a program whose current turn does not end.
     def heard(_number: int, _frame: FrameType | None) -> None:
         wish.set()
         restore()
@@ -55,7 +56,7 @@ def stopping() -> Iterator[Event]:
 def take_turns(
     work: Work, waiting: Sequence[_Turn], seconds: float, stop: Event, advance: _Advance = lambda *_: None
 ) -> Iterator[Outcome]:
-    """Give each task of each workspace a turn while it is due, and again as long as it gets anywhere."""
+    """Give each task of each workspace a turn, and another one as long as it makes progress."""
     deadline = time.monotonic() + seconds
     while waiting:
         moving = []
@@ -66,13 +67,14 @@ def take_turns(
             outcome = _one_turn(work, place, task, min(_TURN_SECONDS, left), advance)
             if outcome is not None:
                 yield outcome
+                # A task that is due but gets nothing done would otherwise be called again for ever.
                 if outcome.report and outcome.report.done:
                     moving.append((place, task))
         waiting = moving
 
 
 def _one_turn(work: Work, place: WorkspaceInfo, task: str, seconds: float, advance: _Advance) -> Outcome | None:
-    """Run a task if it is due; whatever goes wrong is logged and told, and others go on."""
+    """Run a task if it is due; a failure is logged and returned, and the other tasks go on."""
     from everloom.kernel.tasks import Outcome  # noqa: PLC0415  a help page needs no kernel
 
     def step(_place: str, _task: str, count: int, _due: int) -> None:
@@ -80,12 +82,12 @@ def _one_turn(work: Work, place: WorkspaceInfo, task: str, seconds: float, advan
 
     try:
         outcomes = work.run_due([place], seconds=seconds, tasks=[task], progress=step)
-    except Exception as error:  # noqa: BLE001  the worker loop: the next look may find it mended
+    except Exception as error:  # noqa: BLE001  the worker loop: the next turn may succeed
         log_failure(f"{place.name} {task}", error)
         return Outcome(place.name, task, "failed", error=str(error) or type(error).__name__)
     return outcomes[0] if outcomes else None
 
 
 def log_failure(where: str, error: Exception) -> None:
-    """Log what went wrong; with a traceback if nobody foresaw it."""
+    """Log a failure, with a traceback if it was unexpected."""
     log.error("%s: %s", where, error, exc_info=None if isinstance(error, EverloomError) else error)

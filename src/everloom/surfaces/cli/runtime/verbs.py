@@ -1,7 +1,7 @@
-"""How a verb becomes a command: what must be given is an argument, what may be given an option; the answer is rendered.
+"""Makes commands from verbs: positional parameters become arguments, the others options, and the result is rendered.
 
-Reads the declarations of the faculties and adds nothing to them. What people write otherwise than programs do (words
-without quotes, lists with commas, a dash for stdin) is put in order here; the rest is read as JSON is.
+Reads the declarations of the faculties and adds nothing to them. Owns what people write differently from programs
+(words without quotes, lists with commas, a dash for standard input); everything else is read like JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from everloom.wiring.faculties import Faculty
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-# Prose: the words of the last argument need no quotes, and a dash stands for what comes from stdin.
+# Prose: the words of the last argument need no quotes, and a dash stands for standard input.
 _PROSE = frozenset({"TEXT", "CONTENT", "MESSAGE", "QUERY", "WORDS", "QUESTION_OR_SUBJECT", "DESCRIPTION"})
 _TYPES: dict[Any, click.ParamType[Any]] = {int: click.INT, float: click.FLOAT}
 
@@ -33,7 +33,7 @@ _TYPES: dict[Any, click.ParamType[Any]] = {int: click.INT, float: click.FLOAT}
 def group_of(faculty: Faculty, lists: Mapping[str, str] | None = None) -> Group:
     """Make the group of a faculty, with a command for each of its verbs.
 
-    `lists` names verbs that answer a list, and under which name a program finds it.
+    `lists` maps verbs that return a list to the name of the field that holds it in JSON.
     """
     group = Group(faculty.name, help=faculty.summary)
     inner = {name: Group(name, help=line) for name, line in faculty.groups.items()}
@@ -47,7 +47,7 @@ def group_of(faculty: Faculty, lists: Mapping[str, str] | None = None) -> Group:
 
 
 def command_of(faculty: Faculty, verb: Verb, *, name: str | None = None, listed_as: str | None = None) -> Command:
-    """Make the command of one verb; `name` is its name where that is not the verb's, for `listed_as` see above."""
+    """Make the command of one verb; `name` replaces the verb's own, `listed_as` is the field of a list in JSON."""
 
     def run(invocation: Invocation, /, **given: Any) -> Answer:
         answer = call(invocation, faculty, verb, given)
@@ -57,8 +57,9 @@ def command_of(faculty: Faculty, verb: Verb, *, name: str | None = None, listed_
 
 
 class _VerbCommand(Command):
-    """The command of a verb; what it takes is read when somebody asks: its group's page lists forty of them."""
+    """The command of a verb."""
 
+    # Read from the signature on first use: a group's help page lists forty commands and needs the parameters of none.
     _params: list[click.Parameter]
 
     def __init__(self, faculty: Faculty, verb: Verb, name: str, run: Callable[..., Answer]) -> None:
@@ -67,7 +68,7 @@ class _VerbCommand(Command):
 
     @property
     def params(self) -> list[click.Parameter]:
-        """Give the verb's own arguments and options, then those of every command."""
+        """Return the verb's own arguments and options, then those of every command."""
         if (declared := vars(self).get("_declared")) is not None:
             faculty, verb = declared
             options = [_option(each) for each in (*verb.parameters, *faculty.selectors) if not _is_argument(each)]
@@ -80,11 +81,11 @@ class _VerbCommand(Command):
 
 
 def call(invocation: Invocation, faculty: Faculty, verb: Verb, given: Mapping[str, Any]) -> Answer:
-    """Call one verb with what a person gave, leaving its defaults to it, and render what it answers."""
+    """Call one verb with what a person gave, and render its result."""
     from everloom.wiring.arguments import Arguments
 
     known = {each.name: each for each in (*verb.parameters, *faculty.selectors)}
-    # What was not given is left to the verb; a list that it must have is then an empty one.
+    # What was not given is left to the verb's defaults; a required list that was not given is empty.
     written = {
         name: _plain(value, known[name])
         for name, value in given.items()
@@ -98,8 +99,8 @@ def call(invocation: Invocation, faculty: Faculty, verb: Verb, given: Mapping[st
 
 
 def rendered(faculty: Faculty, value: object, zone: ZoneInfo) -> Sequence[str | Table]:
-    """Write an answer for a person, as the faculty's own module of `render` has it."""
-    # Rendering stands above the runtime and is reached by name.
+    """Write a result for a person with the renderers of its faculty."""
+    # By name: `render` is above `runtime`, which may not import it, and loads the types of a whole faculty.
     room = "everloom.surfaces.cli.render"
     renderers = import_module(f"{room}.{faculty.name}").RENDERERS
     parts: Sequence[str | Table] = import_module(f"{room}.parts").render(renderers, value, zone)
@@ -111,13 +112,13 @@ def _is_argument(each: Parameter) -> bool:
 
 
 def _arguments(verb: Verb) -> Iterator[click.Argument]:
-    """Declare what is given by its place; a list comes last, wherever it stands in the signature."""
+    """Declare the positional arguments; a list comes last, wherever it is in the signature."""
     wanted = sorted(filter(_is_argument, verb.parameters), key=lambda each: each.list_kind is not None)
     for each in wanted:
         metavar = each.says.metavar or (None if _choices(each.type) else each.name.upper())
         is_many = each.list_kind is not None and not _is_file(each)
         has_words = each is wanted[-1] and _is_prose(each)
-        # A list in brackets may be empty: so are all tags taken from a subject.
+        # A metavar in brackets marks a required list that may be empty: that is how a subject loses all its tags.
         is_needed = each.is_required and not (metavar or "").startswith("[")
         if metavar is not None:
             metavar = metavar if each.is_required else f"[{metavar}]"
@@ -132,7 +133,7 @@ def _arguments(verb: Verb) -> Iterator[click.Argument]:
 
 
 def _option(each: Parameter) -> click.Option:
-    """Declare what may be given by name."""
+    """Declare an option."""
     flag = each.says.flag or f"--{each.name.replace('_', '-')}"
     is_needed = each.is_required and not (each.says.metavar or "").startswith("[")
     extra: dict[str, Any] = {"help": _help(each), "required": is_needed, "metavar": each.says.metavar}
@@ -149,7 +150,7 @@ def _option(each: Parameter) -> click.Option:
 
 
 def _switch(flag: str, each: Parameter) -> click.Option:
-    """Declare a yes or no; one that may be left open, or is written with a slash, is a pair of switches."""
+    """Declare a boolean; one without a default, or with a slash in its flag, becomes a pair of switches."""
     if each.default is None and "/" not in flag:
         flag = f"{flag}/--no-{flag.removeprefix('--')}"
     return click.Option([flag, each.name], is_flag=True, default=each.default, help=_help(each))
@@ -160,14 +161,14 @@ def _help(each: Parameter) -> str:
     repeated = "; may be repeated" if each.list_kind is not None and str not in each.kinds else ""
     if not text:
         return ""
-    # A name such as heartbeat_token keeps its own letters, and so does the first of several values.
+    # An identifier such as heartbeat_token keeps its case, and so does the first of several values.
     first = text.split()[0]
     begin = text[:1] if "_" in first or first.endswith(",") else text[:1].upper()
     return f"{begin}{text[1:]}{repeated}{'' if text.endswith('…') else '.'}"
 
 
 def _choices(kind: Any) -> tuple[str, ...]:
-    """List the values that a parameter may have, if they can be counted."""
+    """List the values that a parameter may have; empty if it may have any."""
     members = get_args(kind) if get_origin(kind) is Literal else ()
     return tuple(str(each) for each in members) or next(
         (get_args(each) for each in get_args(kind) if get_origin(each) is Literal), ()
@@ -175,7 +176,7 @@ def _choices(kind: Any) -> tuple[str, ...]:
 
 
 def _click_type(each: Parameter) -> click.ParamType[Any]:
-    """Say how click reads one value; what it does not know is text."""
+    """Choose click's type for one value; anything else is read as text."""
     if choices := _choices(each.type):
         return click.Choice(choices, case_sensitive=False)
     if str in each.kinds:
@@ -196,7 +197,7 @@ def _is_file(each: Parameter) -> bool:
 
 
 def _plain(value: Any, each: Parameter) -> Any:
-    """Put what a person wrote into the form that a program would have written."""
+    """Convert what a person wrote to what a program would have written."""
     if _is_prose(each):
         text = value if isinstance(value, str) else " ".join(value)
         return sys.stdin.read() if text == "-" else text
@@ -208,7 +209,7 @@ def _plain(value: Any, each: Parameter) -> Any:
 
 
 def _parts(value: Any, of: Any) -> list[Any]:
-    """Read one entry of a list: several, where it holds commas and cannot be text; an object, where one is wanted."""
+    """Read one entry of a list: several values if it holds commas and is not free text, or an object in JSON."""
     if isinstance(value, str) and get_origin(of) is Literal:
         # Upper and lower case are one, as for a single choice; what is unknown is refused where the list is read.
         known = {choice.casefold(): choice for choice in get_args(of)}
@@ -222,7 +223,7 @@ def _json_list(text: bytes, each: Parameter | None) -> list[Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Rejected("that is not JSON", hint="write a list of objects") from error
+        raise Rejected("the input is not JSON", hint="write a list of objects: [{…}, …]") from error
     if not isinstance(found, list):
-        raise Rejected(f"that is not a JSON list of {each.name if each else 'objects'}", hint="write [{…}, …]")
+        raise Rejected(f"the input is not a JSON list of {each.name if each else 'objects'}", hint="write [{…}, …]")
     return found

@@ -1,4 +1,4 @@
-"""From nothing to a memory that works: settings, workspaces, AI clients, a sample, and a doctor for all of it.
+"""Setting up: settings, workspaces, AI clients, sample data, shell completion, and a check of all of it.
 
 Refuses to know what is remembered.
 """

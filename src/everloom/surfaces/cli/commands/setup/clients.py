@@ -1,6 +1,6 @@
-"""The configuration of AI clients: which file each reads, and how this server is entered there without losing anything.
+"""The configuration of AI clients: which file each reads, and how this server is added to it without losing anything.
 
-Deciding is pure: `_entered` makes the new text of a file from its old one. Refuses to touch a file that it cannot read.
+Deciding is pure: `_entered` makes the new text of a file from its old one. Never touches a file that it cannot read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAME = "everloom"
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One kind of client: where its file is below a home, and under which key servers are listed there."""
+    """One kind of client: where its file is below the home directory, and under which key it lists servers."""
 
     title: str
     path: Callable[[Path, str], Path]
@@ -36,7 +36,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """What was, or would be, entered: `text` is the part that is ours, `state` what became of the file."""
+    """The entry for a client: `text` is our part of its file, `state` is what happened to the file."""
 
     client: str
     path: Path
@@ -46,7 +46,7 @@ class ClientConfig:
 
 
 def _application_data(home: Path, platform: str) -> Path:
-    """Say where a desktop application keeps its files."""
+    """Return the directory where desktop applications keep their files."""
     if platform == "darwin":
         return home / "Library" / "Application Support"
     if platform == "win32":
@@ -81,11 +81,12 @@ def configure(
     command: Sequence[str] | None = None,
     platform: str = sys.platform,
 ) -> ClientConfig:
-    """Print, or enter into the client's file, how it starts this server; a file that is changed is copied first."""
+    """Make the entry with which a client starts this server, and write it if asked; a changed file is copied first."""
     if client not in CLIENTS:
         raise Rejected(f"there is no client {client!r}", hint=f"use one of {', '.join(CLIENTS)}")
     kind = CLIENTS[client]
     words = [*(command or own_command()), "mcp", *arguments]
+    # Resolved: people keep such files under version control, and replacing a link would cut it off from there.
     path = kind.path(home or Path.home(), platform).resolve()
     snippet = _fresh(kind, words)
     if not write:
@@ -99,7 +100,7 @@ def configure(
 
 
 def connect(client: str, *, write: bool, arguments: Sequence[str]) -> Answer:
-    """Answer `everloom init --client`: what to enter where, or that it was entered."""
+    """Answer `everloom init --client`: what to add to which file, or that it was added."""
     done = configure(client, write=write, arguments=arguments)
     title = CLIENTS[client].title
     if done.state == "printed":
@@ -113,14 +114,14 @@ def connect(client: str, *, write: bool, arguments: Sequence[str]) -> Answer:
 
 
 def _entry(kind: Client, words: Sequence[str]) -> dict[str, Any]:
-    """Write what a client needs to start the server."""
+    """Make the entry with which a client starts the server."""
     return {**({"type": "stdio"} if kind.says_type else {}), "command": words[0], "args": list(words[1:])}
 
 
 def _fresh(kind: Client, words: Sequence[str]) -> str:
-    """Write the part of a client's file that is ours."""
+    """Write our part of a client's file."""
     if kind.is_toml:
-        # JSON's strings and lists of strings are TOML's too.
+        # Strings and lists of strings are written alike in JSON and TOML.
         lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in _entry(kind, words).items()]
         return "\n".join([f"[{kind.key}.{_NAME}]", *lines, ""])
     return json.dumps({kind.key: {_NAME: _entry(kind, words)}}, indent=2, ensure_ascii=False) + "\n"
@@ -142,7 +143,7 @@ def _entered_json(kind: Client, old: str, words: Sequence[str], path: Path) -> s
     servers = tree.setdefault(kind.key, {}) if isinstance(tree, dict) else None
     if not isinstance(servers, dict):
         raise _unreadable(path, kind, words, f"{kind.key} is not an object")
-    # What a person added to the entry, such as an environment, stays.
+    # Whatever a person has added to the entry, such as environment variables, is kept.
     known = servers.get(_NAME)
     wanted = {**(known if isinstance(known, dict) else {}), **_entry(kind, words)}
     if known == wanted:
@@ -152,12 +153,13 @@ def _entered_json(kind: Client, old: str, words: Sequence[str], path: Path) -> s
 
 
 def _entered_toml(kind: Client, old: str, words: Sequence[str], path: Path) -> str:
-    """Append this server's section to a TOML file, unless there is one: a person may have shaped it."""
+    """Append this server's section to a TOML file, unless there is one, which a person may have edited."""
     try:
         servers = tomllib.loads(old).get(kind.key, {})
         if _NAME in servers:
             return old
         new = f"{old.rstrip()}\n\n{_fresh(kind, words)}"
+        # Appending is only safe if the file still parses: its last table may be one that cannot be followed by ours.
         tomllib.loads(new)
     except (tomllib.TOMLDecodeError, TypeError) as error:
         raise _unreadable(path, kind, words, str(error)) from error
@@ -165,12 +167,12 @@ def _entered_toml(kind: Client, old: str, words: Sequence[str], path: Path) -> s
 
 
 def _unreadable(path: Path, kind: Client, words: Sequence[str], why: str) -> Rejected:
-    """Leave a file alone that holds something else than expected, and say what to enter by hand."""
+    """Report a file with unexpected content, and what to add to it by hand."""
     return Rejected(f"{path} was not changed: {why}", hint=f"add this by hand:\n{_fresh(kind, words)}")
 
 
 def _read(path: Path) -> str | None:
-    """Read a file that may not be there."""
+    """Read a file; None if it does not exist."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -180,7 +182,7 @@ def _read(path: Path) -> str | None:
 
 
 def _replace(path: Path, text: str) -> Path | None:
-    """Put a new text in a file's place, whole or not at all; say where the old one was copied to."""
+    """Replace a file atomically; returns the path of the copy of the old one."""
     backup = None
     if path.exists():
         backup = path.with_name(f"{path.name}.{datetime.now(UTC):%Y%m%dT%H%M%S%f}.bak")

@@ -1,4 +1,4 @@
-"""`everloom completion`: what a shell needs to complete commands."""
+"""`everloom completion`: the script that makes a shell complete commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`everloom config`: what is set, by whom, and how to set it."""
+"""`everloom config`: show all settings and where they came from, and change them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def config(context: click.Context) -> Answer | None:
 
 
 def _without_secret(origin: Origin) -> dict[str, object]:
-    """Write a setting as it may be seen by whoever looks over a shoulder."""
+    """Describe a setting without the password that a URL may contain."""
     from everloom.store import redact  # noqa: PLC0415  loads the store
 
     value = redact(origin.value) if isinstance(origin.value, str) and "://" in origin.value else origin.value
@@ -54,6 +54,7 @@ def set_value(invocation: Invocation, name: str, value: str) -> Answer:
 
     file = invocation.file
     checked = _understood(name, value)
+    # For its errors only: a file that cannot be read, or that holds secrets, is not edited.
     from_file(file, must_exist=False)
     before = file.read_text(encoding="utf-8") if file.exists() else template({})
     write_whole(file, edited(before, name, checked))
@@ -61,13 +62,13 @@ def set_value(invocation: Invocation, name: str, value: str) -> Answer:
 
 
 def _understood(name: str, text: str) -> object:
-    """Read a value as its setting takes it; secrets are refused."""
+    """Parse a value as its setting requires; secrets are refused."""
     from everloom.settings import validated  # noqa: PLC0415  loads pydantic
     from everloom.store import redact  # noqa: PLC0415
 
     section, _, key = name.partition(".")
     if section == "secrets" or (name == "store.url" and redact(text) != text):
-        raise Rejected("a secret does not belong in a file", hint="set it in the environment instead")
+        raise Rejected("secrets do not belong in a file", hint="set it in the environment instead")
     settings = validated({name: text}, {name: "the command line"})
     value: object = getattr(getattr(settings, section), key)
     return value

@@ -1,6 +1,6 @@
-"""`everloom doctor`: check every part that memory rests on, and tell how to mend what is broken.
+"""`everloom doctor`: check every part that the memory depends on, and say how to fix what does not work.
 
-Changes nothing: a store that does not exist is not made, and one that waits for a migration is not opened.
+Changes nothing: a store that does not exist is not created, and one that needs a migration is not opened.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from everloom.loom import Loom
 
 _State = Literal["ok", "warn", "fail"]
+# SQLite needs room for its journal and, when it is compacted or backed up, for a whole second copy.
 _LITTLE_ROOM = 1_000_000_000
 _NO_ROOM = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding: how it is with a part, and what to do if it is not well."""
+    """The result of one check, and how to fix the problem, if there is one."""
 
     name: str
     state: _State
@@ -51,13 +52,17 @@ def doctor(invocation: Invocation, ask_llm: bool) -> Answer:
     rows = [(check.state, check.name, check.message) for check in checks]
     mends = [(f"{check.name}:", check.mend) for check in checks if check.state != "ok" and check.mend]
     failed = [check.name for check in checks if check.state == "fail"]
-    failure = EverloomError(f"problems found: {', '.join(failed)}", hint="see above how to fix it") if failed else None
+    failure = (
+        EverloomError(f"problems found: {', '.join(failed)}", hint="how to fix them is printed above")
+        if failed
+        else None
+    )
     advice: list[str | Table] = ["\nHow to fix it:", Table(mends)] if mends else []
     return Answer({"healthy": not failed, "checks": checks}, [Table(rows), *advice], failure)
 
 
 def _examine(invocation: Invocation, ask_llm: bool) -> Iterator[Check]:
-    """Check part after part, each as far as those before it allow."""
+    """Run the checks in order; each needs those before it."""
     yield _check_python()
     yield _check_sqlite()
     try:
@@ -85,7 +90,7 @@ def _examine(invocation: Invocation, ask_llm: bool) -> Iterator[Check]:
 
 
 def _guarded(part: Callable[[Loom], Iterable[Check]], loom: Loom) -> Iterator[Check]:
-    """Make a finding of an error, so that the other checks are made too."""
+    """Turn an error into a failed check, so that the other checks still run."""
     try:
         yield from part(loom)
     except EverloomError as error:
@@ -101,7 +106,7 @@ def _check_python() -> Check:
 
 
 def _check_sqlite() -> Check:
-    """Check the SQLite that Python brings."""
+    """Check the version of SQLite that Python uses."""
     from everloom.store.sqlite.opening import OLDEST  # noqa: PLC0415  loads the store
 
     is_fit = sqlite3.sqlite_version_info >= OLDEST
@@ -110,7 +115,7 @@ def _check_sqlite() -> Check:
 
 
 def _check_store(loom: Loom) -> Iterator[Check]:
-    """Check that the store is whole."""
+    """Check the integrity of the store."""
     health = loom.store.health()
     size = f"{health.bytes_used / 1e6:,.1f} MB"
     yield Check("store", "ok", f"{loom.store.address} ({health.engine} {health.version}, {size})")
@@ -124,7 +129,7 @@ def _check_store(loom: Loom) -> Iterator[Check]:
 
 
 def _check_room(loom: Loom) -> Iterator[Check]:
-    """Check that the disk has room; a server's disk cannot be seen from here."""
+    """Check the free disk space; that of a database server cannot be seen from here."""
     if loom.store.engine != "sqlite":
         return
     free = shutil.disk_usage(Path(loom.store.address).parent).free
@@ -133,7 +138,7 @@ def _check_room(loom: Loom) -> Iterator[Check]:
 
 
 def _check_embedders(loom: Loom) -> Iterator[Check]:
-    """Have each embedder embed a word; one that is down is bad news only if no other answers."""
+    """Let each embedder embed a word; it only fails if none of them works."""
     from everloom.models.embed import EmbeddingTask  # noqa: PLC0415  loads numpy
 
     chain = loom.embedding.chain
@@ -154,12 +159,12 @@ def _check_embedders(loom: Loom) -> Iterator[Check]:
 
 
 def _check_coverage(loom: Loom) -> Iterator[Check]:
-    """Count in each workspace what has vectors, waits for them, or was refused."""
+    """Count the documents of each workspace that have vectors, are waiting for them, or were refused."""
     for place in loom.workspaces.list():
         found = loom.embedding.coverage(place.id)
         message = f"{found.embedded:,} embedded, {found.waiting:,} waiting, {found.refused:,} refused"
         mend = (
-            f"`everloom embed -w '{place.name}'` makes them"
+            f"`everloom embed -w '{place.name}'` computes them"
             if found.waiting
             else "shorten the texts, or change the model"
         )
@@ -167,7 +172,7 @@ def _check_coverage(loom: Loom) -> Iterator[Check]:
 
 
 def _check_jobs(loom: Loom) -> Iterator[Check]:
-    """Find background work that failed lately."""
+    """Check for background work that failed recently."""
     failed = [job for place in loom.workspaces.list() for job in loom.work.jobs(place) if job.failures]
     if not failed:
         yield Check("jobs", "ok", "nothing failed recently")
@@ -179,14 +184,14 @@ def _check_jobs(loom: Loom) -> Iterator[Check]:
 
 
 def _check_llm(loom: Loom) -> Iterator[Check]:
-    """Say which language models are configured."""
+    """Report which language models are configured."""
     known = loom.settings.llm
     named = ", ".join(f"{role}: {model}" for role, model in (("large", known.large), ("small", known.small)) if model)
-    yield Check("llm", "ok", named or "none is configured; search works without one")
+    yield Check("llm", "ok", named or "none configured; search works without one")
 
 
 def _check_answers(loom: Loom) -> Iterator[Check]:
-    """Have each language model say a word."""
+    """Let each language model answer a short request."""
     from everloom.models.ask import AskMessage, AskRequest  # noqa: PLC0415  loads pydantic
 
     roles = loom.llms(loom.workspace().info)

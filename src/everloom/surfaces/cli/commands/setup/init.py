@@ -1,4 +1,4 @@
-"""`everloom init`: from nothing to a memory that works."""
+"""`everloom init`: write the settings file and create the store and the workspace."""
 
 from __future__ import annotations
 
@@ -71,20 +71,21 @@ def init(
         **({"sample": made} if made else {}),
     }
     rows = [
-        ("settings", f"{path} ({'written' if is_new else 'kept as it is; --force overwrites it'})"),
+        ("settings", f"{path} ({'written' if is_new else 'unchanged; --force overwrites it'})"),
         ("store", f"{address} ({health.engine}, schema {health.schema_version})"),
         ("workspace", f"{workspace.name} ({workspace.info.time_zone})"),
     ]
     if made:
-        state = "made" if made.made else "kept as it is"
+        state = "created" if made.made else "unchanged"
         rows.append(("sample", f"{made.observations} observations, {made.understandings} understandings ({state})"))
     remark = [_PASSWORD_REMARK] if url and is_new and chosen["store.url"] != url else []
     return Answer(result, [Table(rows), *remark, "\nNext:", Table([*(_TRY if made else ()), *_NEXT])])
 
 
 def _arguments_of(invocation: Invocation) -> list[str]:
-    """Write the flags that a client must repeat to reach the same memory; a password stays in the environment."""
+    """Return the flags with which a client reaches the same memory, without any password."""
     flags = {
+        # Absolute: a client starts the server in a directory of its own.
         "--config": invocation.config and str(Path(invocation.config).absolute()),
         "--store": invocation.store and _without_password(invocation.store),
         "--workspace": invocation.workspace,
@@ -92,11 +93,11 @@ def _arguments_of(invocation: Invocation) -> list[str]:
     return [word for flag, value in flags.items() if value for word in (flag, value)]
 
 
-_PASSWORD_REMARK = "The password was not written: keep it in ~/.pgpass, PGPASSWORD or EVERLOOM_STORE_URL."
+_PASSWORD_REMARK = "The password was not written: put it into ~/.pgpass, PGPASSWORD or EVERLOOM_STORE_URL."
 
 
 def _without_password(url: str) -> str:
-    """Take the password out of a URL: a file is no place for it."""
+    """Remove the password from a URL, because a settings file is no place for it."""
     parts = urlsplit(url)
     if parts.password is None:
         return url

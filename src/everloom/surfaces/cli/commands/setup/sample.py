@@ -1,6 +1,6 @@
-"""`everloom init --sample`: a workspace to play with, clearly marked, made once.
+"""`everloom init --sample`: create a workspace of invented memories to try things on.
 
-The past is written as it would have been: under a clock that stands where each session took place.
+Writes the past as it would have been written: under a clock that is set to the time of each session.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _NAME = "sample"
 DESCRIPTION = (
     "Sample: invented people and an old boat, to try everloom on; `everloom workspace remove sample` removes it."
 )
-# What the understandings of the sample have read.
+# Sessions that the sample's understandings cover. The later ones wait, so that `consolidate` has something to do.
 _CONSOLIDATED = 2
 _STEP = timedelta(minutes=4)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What was made, or was there."""
+    """What the sample workspace contains, and whether it was created now."""
 
     workspace: str
     made: bool
@@ -40,7 +40,7 @@ class Sample:
 
 
 def make_sample(settings: Settings, now: datetime | None = None) -> Sample:
-    """Make the sample workspace, unless it is there; one that was left half made is completed."""
+    """Create the sample workspace, unless it exists; an incomplete one is completed."""
     from everloom.loom import open_loom  # noqa: PLC0415  loads numpy
 
     data = tomllib.loads(
@@ -51,6 +51,7 @@ def make_sample(settings: Settings, now: datetime | None = None) -> Sample:
     clock = ManualClock(start)
     with open_loom(settings=settings, clock=clock) as loom:
         known = loom.workspaces.create(_NAME, description=DESCRIPTION, if_missing=True)
+        # The description marks a workspace as ours; one of the same name that a person made must not be written to.
         if known.description != DESCRIPTION:
             raise Conflict(
                 f"you already have a workspace called {_NAME!r}", hint="rename it: `everloom workspace change`"
@@ -70,7 +71,7 @@ def make_sample(settings: Settings, now: datetime | None = None) -> Sample:
 
 
 def _live_through(loom: Loom, clock: ManualClock, session: dict[str, Any]) -> None:
-    """Let one session observe what it observed, a few minutes apart."""
+    """Record the observations of one session, a few minutes apart."""
     mind = loom.workspace(_NAME, session=session["label"], model_tier="large").semantic
     for names, text, kind in session["observations"]:
         clock.advance(_STEP)
@@ -80,7 +81,8 @@ def _live_through(loom: Loom, clock: ManualClock, session: dict[str, Any]) -> No
 
 
 def _consolidate(mind: Semantic, data: dict[str, Any]) -> None:
-    """Write what was understood of the first sessions."""
+    """Write the understandings of the first sessions."""
+    # The keys make a repeated run continue where a killed one stopped, instead of writing everything twice.
     begun = mind.begin_consolidation(idempotency_key="sample begin")
     read = {text for session in data["sessions"][:_CONSOLIDATED] for _, text, _ in session["observations"]}
     for each in data["understandings"]:

@@ -1,6 +1,6 @@
-"""The settings file as text: written with a comment for every setting, changed in place without losing any.
+"""The settings file as text: written with a comment for every setting, and edited without losing any of them.
 
-Refuses to know what a setting means; a change that cannot be made safely is refused, not tried.
+Refuses to know what a setting means. An edit that cannot be made safely is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HEAD = """\
 
 
 def template(chosen: Mapping[str, object]) -> str:
-    """Write a settings file in which only what was chosen is set; names are dotted."""
+    """Write a settings file that sets only the chosen values, by dotted name; the others are comments."""
     defaults = Settings()
     sections = [
         "\n".join(_section_lines(name, getattr(defaults, name), chosen))
@@ -37,7 +37,7 @@ def template(chosen: Mapping[str, object]) -> str:
 
 
 def _section_lines(name: str, section: Section, chosen: Mapping[str, object]) -> Iterator[str]:
-    """Write one section: what each setting means, and its value."""
+    """Write one section: the meaning and the value of each setting."""
     yield f"# {section.__doc__}"
     yield f"[{name}]"
     for key, field in type(section).model_fields.items():
@@ -52,32 +52,33 @@ def _section_lines(name: str, section: Section, chosen: Mapping[str, object]) ->
 
 
 def _literal(value: object) -> str:
-    """Write a value as TOML does, which for these kinds is as JSON does."""
+    """Write a value as TOML, which for these types is the same as JSON."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def edited(text: str, name: str, value: object) -> str:
-    """Set one dotted name in a settings file; every other line stays as it is."""
+    """Set one dotted name in a settings file; every other line stays unchanged."""
     changed = _with_line(text.splitlines(), name, _literal(value))
     wanted = {**_parsed(text), name: list(value) if isinstance(value, tuple) else value}
+    # Editing by lines is a guess (a multi-line value, a table in one line); reading the result back proves it right.
     try:
         is_safe = _parsed(changed) == wanted
     except tomllib.TOMLDecodeError:
         is_safe = False
     if not is_safe:
         raise Rejected(
-            f"cannot set {name} without touching other lines", hint="edit the file by hand: `everloom config path`"
+            f"cannot set {name} without changing other lines", hint="edit the file by hand: `everloom config path`"
         )
     return changed
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """Read the dotted names of a settings file."""
+    """Parse a settings file into dotted names."""
     return dotted(tomllib.loads(text))
 
 
 def _with_line(lines: list[str], name: str, value: str) -> str:
-    """Put `key = value` where the section has it, has it as a comment, or begins."""
+    """Write `key = value` in place of the old value, of its commented default, or at the start of the section."""
     section, key = name.split(".", 1)
     header = re.compile(rf"\s*\[{section}\]\s*(#.*)?$")
     start = next((number for number, line in enumerate(lines) if header.match(line)), None)
@@ -97,7 +98,9 @@ def _with_line(lines: list[str], name: str, value: str) -> str:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Put a text in the place of a file, whole or not at all."""
+    """Replace a file atomically."""
+    # A link stays a link: its target is replaced. The new text is on disk before the old file goes, so that a crash
+    # leaves one of the two; the mode is copied because temporary files are private.
     target = path.resolve()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -110,5 +113,5 @@ def write_whole(path: Path, text: str) -> None:
         os.replace(partial.name, target)
     except OSError as error:
         raise EverloomError(
-            f"cannot write {path}: {error.strerror}", hint="make its folder writable by this user"
+            f"cannot write {path}: {error.strerror}", hint="make its directory writable for this user"
         ) from error

@@ -1,4 +1,4 @@
-"""`everloom workspace`: the units of isolation, by name."""
+"""`everloom workspace`: list, create, change and remove workspaces."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def list_all(invocation: Invocation) -> Answer:
     with invocation.open() as loom:
         infos = loom.workspaces.list()
     rows = [(info.name, info.time_zone, shown(info.created_at, info.zone), info.description) for info in infos]
-    return Answer({"workspaces": infos}, [Table(rows, ("name", "time zone", "made", "description"))])
+    return Answer({"workspaces": infos}, [Table(rows, ("name", "time zone", "created", "description"))])
 
 
 @workspace.command
@@ -51,7 +51,7 @@ def show(invocation: Invocation, name: str | None) -> Answer:
         ("name", info.name),
         ("description", info.description),
         ("time zone", info.time_zone),
-        ("made", shown(info.created_at, info.zone)),
+        ("created", shown(info.created_at, info.zone)),
         ("documents", documents),
         ("with vectors", f"{coverage.embedded:,} by {coverage.model}"),
         ("waiting for vectors", coverage.waiting),
@@ -89,13 +89,13 @@ def remove(invocation: Invocation, name: str, yes: bool) -> Answer:
 
 
 def _confirm(name: str) -> None:
-    """Have a person type the name of what will be gone."""
+    """Make a person type the name of the workspace that will be deleted."""
     if not is_attended():
         raise Rejected(f"removing {name!r} needs confirmation", hint="add --yes, or run it in a terminal")
     if click.prompt(f"Everything in {name!r} will be deleted. Type its name to confirm", err=True) != name:
-        raise Rejected("the names differ", hint="nothing was removed")
+        raise Rejected("the names differ; nothing was removed", hint="type the name exactly, or use --yes")
 
 
 def is_attended() -> bool:
-    """Say whether somebody is there to be asked."""
+    """Return whether a person is there to be asked."""
     return sys.stdin.isatty()
