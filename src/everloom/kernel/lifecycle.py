@@ -1,4 +1,4 @@
-"""How memories fade and recover: the formulas of both faculties, side by side, as pure functions.
+"""How memories fade and recover: the formulas for scenes and for graph memories, side by side, as pure functions.
 
 Scenes age by patrols and graph memories by days; the two clocks are independent. Accesses are counted in `journal.py`.
 """
