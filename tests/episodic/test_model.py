@@ -191,7 +191,7 @@ def test_a_scene_that_changed_while_the_model_thought_is_left_alone(
     monkeypatch.setitem(task.STEPS, "consolidate", meanwhile)
     patrol(being)
     assert being.show(second).status == "active"
-    assert any("changed meanwhile" in remark for remark in step(being, "consolidate").remarks)
+    assert any("changed in the meantime" in remark for remark in step(being, "consolidate").remarks)
 
 
 @pytest.mark.promise("episodic.3", "episodic.7")
@@ -286,7 +286,7 @@ def test_a_model_names_the_clusters_and_cannot_empty_one(
     assert clusters["Business"].active == 6
     remarks = "\n".join(step(being, "split").remarks)
     assert "ignored 1 ids" in remarks
-    assert "2 is the least" in remarks
+    assert "it takes 2" in remarks
     assert_clusters_agree(loom, "james", store_url)
 
 

@@ -300,7 +300,7 @@ def test_a_scene_that_could_not_be_embedded_is_embedded_by_the_next_patrol(
     monkeypatch.setattr(loom.embedding, "inline", lambda _: None)
     monkeypatch.setattr(loom.embedding, "make", lambda _: None)
     (item,) = remember(being, "The billing service was released by the team again")
-    assert any("could not be asked" in remark for remark in step(being, "take_in").remarks)
+    assert any("was not available" in remark for remark in step(being, "take_in").remarks)
     with loom.store.read(loom.workspace("james").info.id) as unit:
         assert loom.embedding.held(unit, [item]) == {}
     assert being.show(item).status == "active"

@@ -1,6 +1,6 @@
 """A Being: one workspace's operation, with the policy, the soul, the party and the model that are bound to it.
 
-Holds values and hands them out. What it needs of other faculties it knows only as ports, which the loom binds.
+Contains values only. Refuses to know other faculties except as ports, which the loom binds.
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from everloom.models.ask import Thinker
 
 
 class SoulKeeper(Protocol):
-    """Whoever keeps the one soul of a workspace, as prose, with its history."""
+    """The port to a workspace's only soul, which is prose with a history."""
 
     def read(self) -> str:
-        """Read the prose; empty before there is any."""
+        """Read the prose; it is empty before the first write."""
         ...
 
     def supersede(self, prose: str, *, instead_of: str, reason: str) -> None:
-        """Write the soul anew; the old one stays in its history. Conflict when it is no longer what was read."""
+        """Replace the soul and keep the old one in its history; Conflict if it is no longer `instead_of`."""
         ...
 
 
 class Party(Protocol):
-    """The other Beings of the same owner."""
+    """The port to the other Beings of the same owner."""
 
     def deliver(self, to: str, sender: str, text: str, key: str) -> None:
-        """Bring a message to the Being called `to`; the same key delivers once. NotFound when there is none."""
+        """Deliver a message to the Being called `to`, once for each key; NotFound if there is no such Being."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodicPolicy:
-    """What can be set: when a patrol begins and who runs it, and thresholds that overrule the embedder's."""
+    """The settings: when a patrol begins and who runs it, and thresholds that override the embedder's."""
 
     patrol_at: int = 10
     patrol_hours: float = 24.0
     starts_here: bool = True
     recall_threshold: float | None = None
     cluster_threshold: float | None = None
-    # Kinds of documents that are the conversation itself; whoever composes knows them.
+    # The kinds of documents that are the conversation itself. They belong to other faculties, so the wiring sets them.
     history_kinds: tuple[str, ...] = ("exchange", "message", "turn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Being:
-    """One whose memory this is."""
+    """The one whose memory this is."""
 
     op: Operation
     soul: SoulKeeper

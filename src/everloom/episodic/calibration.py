@@ -1,10 +1,10 @@
-"""The thresholds of an embedder: which are in use, and how they are found on real text.
+"""The thresholds of an embedder: which are in use, and how to find them from real text.
 
-Both thresholds answer a yes-or-no question, so both are put where right and wrong are told apart best: where the share
-of right ones that pass, less the share of wrong ones that pass, is largest (Youden's J).
-Recall asks "does this memory hold anything that the cue touches?": the best similarity of a cue in the memory that it
-is about, against its best similarity in one of another source. A cluster asks "does this text belong to the nearest
-group?": texts whose nearest group of neighbours is their own, against texts whose nearest group is another source's.
+Both thresholds answer a yes-or-no question, so each is set where it separates right from wrong best: where the share of
+right ones that pass, minus the share of wrong ones that pass, is largest (Youden's J).
+Recall asks "does this memory contain anything about the cue?": it compares the best similarity of a cue in the memory
+that it is about with its best similarity in a memory from another source. A cluster asks "does this text belong to the
+nearest group?": it compares texts whose nearest group is their own with texts whose nearest group is another source's.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from everloom.errors import ProviderBusy, Rejected
 from everloom.kernel.embedding import Embedding
 from everloom.store import Unit
 
-# What an embedder gets that nobody has calibrated: the contract's numbers.
+# The contract's numbers, for embedders that nobody has calibrated.
 _SEED_RECALL, _SEED_CLUSTER = 0.35, 0.45
-# Fewer texts tell more of themselves than of the embedder; more only take time.
+# Fewer texts say more about themselves than about the embedder; more only take time.
 _LEAST = 40
 _MOST = 5_000
-# Texts in a group that stands for a cluster: between the two that are folded and the ten that are split.
+# The size of a group that represents a cluster: between two, which are folded, and ten, which are split.
 _GROUP = 6
-# Texts in a memory that is asked. What is nearest by chance grows with it: 0.31, 0.33 and 0.40 are best for the static
-# embedder with 25, 100 and 500 texts. A Being that patrols daily holds some hundreds of living scenes, few on a topic.
+# The size of the memory that a cue is compared with. The best similarity by chance grows with it: 0.31, 0.33 and 0.40
+# are best for the static embedder with 25, 100 and 500 texts. A Being that patrols daily has some hundreds of living
+# scenes, few of them on one topic.
 _MEMORY = 100
 _STEP = 0.01
-# Below this the two kinds cannot be told apart, and no number is better than another.
+# Below this, right and wrong cannot be separated, and no threshold is better than another.
 _WORTH_KEEPING = 0.1
-# Differences below this come from the sample.
+# Smaller differences are noise of the sample.
 _ABOUT_AS_WELL = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """The cosines from which a scene is recalled and joins a cluster, and who says so."""
+    """The cosines above which a scene is recalled or joins a cluster, and where they come from."""
 
     recall: float
     cluster: float
@@ -54,8 +55,8 @@ class Thresholds:
 def thresholds_of(being: Being, unit: Unit, model: str | None = None) -> Thresholds:
     """Find a model's thresholds; without a name, the preferred embedder's.
 
-    A setting overrules what calibration found on this machine's text, which overrules what is shipped, which overrules
-    what the embedder says of itself. Each embedder has its own, for cosines of two models are not comparable.
+    A setting overrides what calibration found, which overrides what is shipped, which overrides the embedder's own
+    traits. Each embedder has its own thresholds, because cosines of two models are not comparable.
     """
     name = model or being.op.embedding.preferred
     row = unit.one("episodic.calibration_get", model=name)
@@ -101,7 +102,7 @@ class CalibrationText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
-    """A threshold, what share of right and of wrong ones pass it, and how many of each were compared."""
+    """A threshold, the shares of right and of wrong ones that pass it, and how many of each were compared."""
 
     threshold: float
     right: float
@@ -111,13 +112,13 @@ class Balance:
 
     @property
     def worth(self) -> float:
-        """Say how well it tells them apart: 1 is perfect, 0 is a coin."""
+        """How well it separates right from wrong: 1 is perfect, 0 is a coin toss."""
         return self.right - self.wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """What `calibrate` answers: the thresholds in use before and after, the evidence, and how recall would behave."""
+    """The result of `calibrate`: the thresholds before and after, and the measurements behind them."""
 
     model: str
     passages: int
@@ -130,15 +131,16 @@ class Calibrated:
 
 
 def calibrate(being: Being, texts: Sequence[CalibrationText] | None, *, keep: bool) -> Calibrated:
-    """Measure the preferred embedder on real text and keep what was found for its name."""
+    """Measure the preferred embedder on real text, and store the thresholds under its name."""
     known = list(texts if texts is not None else _read_memory(being))[:_MOST]
     if len(known) < _LEAST or len({each.source for each in known}) < 2:
-        hint = f"give a file, or remember more first: {_LEAST} texts of two sources are the least"
+        hint = f"give a file, or remember more first: it takes at least {_LEAST} texts from two sources"
         raise Rejected(f"{len(known)} texts are too few to calibrate on", hint=hint)
     embedding = being.op.embedding
     rows, sources = _embed_texts(embedding, [each.text for each in known]), [each.source for each in known]
     if texts is None:
-        # A workspace is one source. These cues are about many things, so that most of them touch nothing in it.
+        # A workspace is one source, so there is no other to compare with. Instead, the cues are about many everyday
+        # things, most of which the workspace says nothing about.
         everyday = _data("everyday.txt").splitlines()
         cues, pairs = len(everyday), _compare_memory(rows, _embed_cues(embedding, everyday))
     else:
@@ -169,7 +171,7 @@ def calibrate(being: Being, texts: Sequence[CalibrationText] | None, *, keep: bo
 
 
 def _keep(being: Being, found: Calibrated) -> None:
-    """Keep the thresholds under the model's name."""
+    """Store the thresholds under the model's name."""
     after = found.after
     chosen: dict[str, str | float] = {"model": found.model, "recall": after.recall, "cluster": after.cluster}
     with being.op.write("calibrate") as tx:
@@ -178,7 +180,8 @@ def _keep(being: Being, found: Calibrated) -> None:
 
 
 def _read_memory(being: Being) -> list[CalibrationText]:
-    """Take what the workspace remembers; texts that came one after the other are of one source."""
+    """Read what the workspace remembers; neighbouring texts count as one source."""
+    # Two groups for each source, so that a text whose nearest group is the neighbouring one does not count as wrong.
     with being.op.read() as unit:
         rows = unit.all("episodic.sample", limit=_MOST)
     texts = [row["text"] for row in reversed(rows)]
@@ -186,7 +189,7 @@ def _read_memory(being: Being) -> list[CalibrationText]:
 
 
 def _embed_texts(embedding: Embedding, texts: Sequence[str]) -> Floats:
-    """Make the vectors of texts."""
+    """Embed texts."""
     made = embedding.make(list(texts))
     if made is None:
         raise ProviderBusy(f"{embedding.preferred} cannot be asked now", hint="`everloom doctor` checks it")
@@ -194,7 +197,7 @@ def _embed_texts(embedding: Embedding, texts: Sequence[str]) -> Floats:
 
 
 def _embed_cues(embedding: Embedding, cues: Sequence[str]) -> Floats:
-    """Make the vectors of cues."""
+    """Embed cues."""
     probes = [embedding.probe(cue) for cue in cues]
     rows = [probe.general for probe in probes if probe is not None and probe.model == embedding.preferred]
     if len(rows) < len(probes):
@@ -203,7 +206,7 @@ def _embed_cues(embedding: Embedding, cues: Sequence[str]) -> Floats:
 
 
 def _compare_memory(rows: Floats, strange: Floats) -> tuple[Floats, Floats]:
-    """Compare each text with the nearest other one, and cues about anything with the text that is nearest to them."""
+    """Compare each text with its nearest neighbour, and each unrelated cue with the text nearest to it."""
     right = [np.delete(rows @ row, number).max() for number, row in enumerate(rows)]
     return np.array(right, np.float32), (strange @ rows.T).max(axis=1)
 
@@ -211,22 +214,24 @@ def _compare_memory(rows: Floats, strange: Floats) -> tuple[Floats, Floats]:
 def _compare_sources(
     asked: Floats, answering: Sequence[int], rows: Floats, sources: Sequence[str]
 ) -> tuple[Floats, Floats]:
-    """Compare each cue with what is nearest to it in the memory it is about, and in one of the next source."""
+    """Compare each cue with the nearest text of the memory it is about, and of a memory from another source."""
     memories = _cut_up(sources, _MEMORY)
     home = {number: place for place, members in enumerate(memories) for number in members}
     names = [sources[members[0]] for members in memories]
     right, wrong = [], []
     for number, cue in zip(answering or range(len(rows)), asked, strict=True):
+        # Without cues every text is its own cue, and would find itself.
         here = [each for each in memories[home[number]] if answering or each != number]
         strange = [place for place, name in enumerate(names) if name != sources[number]]
         if here:
             right.append((rows[here] @ cue).max())
+        # One other memory and not all of them: the best of many would be compared with the best of one.
         wrong.append((rows[memories[strange[number % len(strange)]]] @ cue).max())
     return np.array(right, np.float32), np.array(wrong, np.float32)
 
 
 def _nearest_groups(rows: Floats, sources: Sequence[str]) -> tuple[Floats, Floats]:
-    """Compare each text with the nearest group of texts: is it the one that it was taken from, or another source's?"""
+    """Compare each text with the nearest group of texts: its own group, or one from another source."""
     groups = [run for run in _cut_up(sources, _GROUP) if len(run) == _GROUP]
     sums = np.stack([rows[members].sum(axis=0) for members in groups])
     names = np.array([sources[members[0]] for members in groups])
@@ -237,6 +242,7 @@ def _nearest_groups(rows: Floats, sources: Sequence[str]) -> tuple[Floats, Float
         others = names != names[number]
         for place in members:
             near = means @ rows[place]
+            # Its own group without the text itself, which would pull the mean towards it.
             own = float(unit_rows(sums[number] - rows[place]) @ rows[place])
             best = float(near[others].max(initial=-1.0))
             (right if own > best else wrong).append(max(own, best))
@@ -244,7 +250,7 @@ def _nearest_groups(rows: Floats, sources: Sequence[str]) -> tuple[Floats, Float
 
 
 def _cut_up(sources: Sequence[str], size: int) -> list[list[int]]:
-    """Cut the texts of each source into runs of neighbours."""
+    """Divide the texts of each source into runs of neighbours."""
     by_source: dict[str, list[int]] = {}
     for place, source in enumerate(sources):
         by_source.setdefault(source, []).append(place)
@@ -252,9 +258,10 @@ def _cut_up(sources: Sequence[str], size: int) -> list[list[int]]:
 
 
 def balance(right: Floats, wrong: Floats) -> Balance:
-    """Find the threshold that tells right from wrong best; of those that do it about as well, the lowest.
+    """Find the threshold that separates right from wrong best; among those that do it about as well, the lowest.
 
-    Recall brings back three scenes at most, and a cluster is the nearest one: a miss costs more than a faint memory.
+    Recall returns three scenes at most, and a scene joins only the nearest cluster, so a miss costs more than a weak
+    match.
     """
     if not len(right) or not len(wrong):
         return Balance(threshold=1.0, right=0.0, wrong=0.0, right_count=len(right), wrong_count=len(wrong))

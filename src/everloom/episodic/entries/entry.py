@@ -1,6 +1,6 @@
-"""What a Being keeps under a key: preferences, knowledge, relationships, tools, map, diary, rules, messages.
+"""Entries under a key: preferences, knowledge, relationships, tools, map, diary, rules, messages.
 
-Every entry is also a document, so that search finds it. Which verbs a target has is decided in `updating.py`.
+Every entry is also a document, so that search finds it. Which actions a target has is decided in `updating.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from everloom.kernel.search import Document
 from everloom.store import Row, Unit, value_from
 from everloom.store.contract import Value
 
-# The kind of document that an entry of each target is.
+# The kind of document for the entries of each target.
 KINDS = {
     "preferences": "preference",
     "knowledge": "knowledge",
@@ -33,7 +33,7 @@ _DIARY_DAYS = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryEntry:
-    """One thing under a key; `detail` holds what only some targets have. Soul fields have no id."""
+    """One entry; `detail` contains what only some targets have. Parts of the soul have no id."""
 
     target: str
     key: str
@@ -57,9 +57,9 @@ def entries_of(unit: Unit, target: str, from_key: str = "") -> tuple[MemoryEntry
 
 
 def put_entry(tx: Transaction, entry: MemoryEntry) -> MemoryEntry:
-    """Write an entry and its document, in place of the one under the same key.
+    """Write an entry and its document, replacing the one under the same key.
 
-    The document is prepared here, inside the transaction: only an embedder that takes no time is asked at once.
+    The document is prepared here, inside the transaction: `prepare` calls an embedder only if it is fast.
     """
     unit, index = tx.unit, tx.op.index
     known = find_entry(unit, entry.target, entry.key)
@@ -81,29 +81,29 @@ def put_entry(tx: Transaction, entry: MemoryEntry) -> MemoryEntry:
 
 
 def drop_entry(tx: Transaction, entry: MemoryEntry) -> None:
-    """Erase an entry and its document."""
+    """Delete an entry and its document."""
     if entry.id is not None:
         tx.unit.run("episodic.entry_drop", id=entry.id)
         tx.op.index.remove(tx.unit, [entry.id])
 
 
 def join_texts(before: str, more: str) -> str:
-    """Add a text to another after a blank line."""
+    """Append a text to another after a blank line."""
     return f"{before}\n\n{more}" if before else more
 
 
 def diary_key(op: Operation, at: datetime) -> str:
-    """Write the day of an instant, where the Being lives, as the key of its diary page."""
+    """Write the local day of an instant as the key of its diary page."""
     return op.local(at).date().isoformat()
 
 
 def recent_diary(unit: Unit, op: Operation) -> tuple[MemoryEntry, ...]:
-    """Read the diary of the last days."""
+    """Read the diary of the last week."""
     return entries_of(unit, "diary", diary_key(op, op.now - timedelta(days=_DIARY_DAYS - 1)))
 
 
 def write_diary(tx: Transaction, key: str, text: str) -> MemoryEntry:
-    """Add to a day's diary page; what is written there already stays."""
+    """Append to a day's diary page."""
     known = find_entry(tx.unit, "diary", key)
     content = join_texts("" if known is None else known.content, text)
     return put_entry(tx, MemoryEntry(target="diary", key=key, title=key, content=content))
@@ -114,7 +114,8 @@ def _entry_from(row: Row) -> MemoryEntry:
 
 
 def _document(entry: MemoryEntry, now: datetime) -> Document:
-    """Write what search sees of an entry."""
+    """Make an entry's search document."""
+    # A default key is the beginning of the content: as a title it would count the same words twice.
     title = entry.title or entry.key
     return Document(
         kind=KINDS[entry.target],

@@ -1,6 +1,6 @@
 """Notes: scenes that wait for a patrol, things to do, things for some day.
 
-A scene that cannot be read is kept, marked, and read again once somebody has mended it.
+A scene that cannot be read is stored and marked, and read again once somebody has corrected it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from everloom.kernel.texts import LONGEST_TEXT, UNSTORABLE, checked
 from everloom.store import Row, Unit, value_from
 
 _PARSE_FAILED = "[PARSE_FAILED]"
-# They all go into a prompt; older ones come first, for they have waited longest.
+# All of them go into a prompt, so there must be a limit; the oldest come first, because they have waited longest.
 _MOST_OPEN = 200
 
 _NoteType = Literal["scene", "note", "someday"]
@@ -30,7 +30,7 @@ _NoteType = Literal["scene", "note", "someday"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeingNote:
-    """Something noted down; `problem` says why a scene could not be read."""
+    """A note; `problem` is the reason why a scene could not be read."""
 
     id: int
     type: _NoteType
@@ -40,13 +40,13 @@ class BeingNote:
 
     @property
     def text(self) -> str:
-        """Write it as the Being sees it."""
+        """The text as the Being sees it."""
         return f"{_PARSE_FAILED} {self.content}" if self.problem else self.content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedScene:
-    """A scene that could not be read: where it stood in the request, under which id it is kept, and why."""
+    """A scene that could not be read: its position in the request, the id of its note, and the reason."""
 
     index: int
     id: int
@@ -55,7 +55,7 @@ class RejectedScene:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotesWritten:
-    """What one call wrote, as its receipt keeps it: the same for ever, whatever became of the notes since."""
+    """What one call wrote, as its receipt stores it; it does not change with the notes."""
 
     scene_ids: tuple[int, ...]
     note_ids: tuple[int, ...]
@@ -66,7 +66,7 @@ class NotesWritten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotesUpdated(NotesWritten):
-    """What `update_notes` answers. `patrol` says what became of the patrol, if it was time for one."""
+    """The result of `update_notes`; `patrol` is the outcome of the patrol, if it was time for one."""
 
     message: str
     open_notes: tuple[BeingNote, ...]
@@ -76,7 +76,7 @@ class NotesUpdated(NotesWritten):
 
 @dataclass(frozen=True, slots=True)
 class NotesRequest:
-    """What `update_notes` was asked."""
+    """The arguments of `update_notes`."""
 
     action: str
     scenes: Sequence[object]
@@ -87,27 +87,28 @@ class NotesRequest:
 
 @dataclass(frozen=True, slots=True)
 class SceneNote:
-    """A scene on its way into a note: the text that is kept, and what reading it gave."""
+    """A scene to be written as a note: the text to store, and the result of parsing it."""
 
     content: str
     read: ParsedScene | UnreadableScene
 
     @property
     def problem(self) -> str | None:
-        """Say what is wrong with the scene; None when nothing is."""
+        """What is wrong with the scene; None when nothing is."""
         return self.read.reason if isinstance(self.read, UnreadableScene) else None
 
 
 def write_down(scene: object, today: date) -> SceneNote:
-    """Write a scene as text that can be kept, whatever it is; nothing is lost but what no store can hold."""
+    """Convert a scene of any form to text that can be stored; only unstorable characters and overlong text are lost."""
     read = parse_scene(scene, today)
     content = UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", _as_text(scene)).removeprefix(_PARSE_FAILED).strip()
     if len(content) > LONGEST_TEXT:
+        # Written out again, a scene has only the known fields, cut to their bounds; cutting its JSON would break it.
         if isinstance(read, ParsedScene):
             return SceneNote(json.dumps(read.content.as_json(), ensure_ascii=False), read)
         reason = f"{read.reason} (it was cut: {len(content):,} characters)"
         return SceneNote(content[:LONGEST_TEXT], UnreadableScene(reason))
-    # What is kept is what will be read again.
+    # Parsed again from the stored text, because that is what the patrol will parse.
     return SceneNote(content or "(empty)", parse_scene(content, today))
 
 
@@ -121,7 +122,7 @@ def _as_text(scene: object) -> str:
 
 
 def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesUpdated:
-    """Keep scenes and notes, in place of earlier ones if asked to."""
+    """Store scenes and notes, in place of earlier ones if requested."""
     if request.action not in ("append", "update"):
         raise Rejected(f"there is no action {request.action!r}", hint="use append or update")
     op = being.op
@@ -131,7 +132,7 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
 
     def write(tx: Transaction) -> NotesWritten:
         deleted = _drop_scenes(tx.unit, request.scene_ids) if request.action == "update" else []
-        # A scene's note is registered and no document: it becomes findable when a patrol makes a scene of it.
+        # The note of a scene is registered but is not a document: it can be found once a patrol has made it a scene.
         scene_ids = register(tx.unit, ["note"] * len(scenes), tx.at)
         for item, scene in zip(scene_ids, scenes, strict=True):
             add_note(tx, item, "scene", scene.content, scene.problem)
@@ -143,7 +144,7 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
         tx.event(scenes=list(scene_ids), notes=list(note_ids), deleted=deleted)
         return _sum_up(list(zip(scene_ids, scenes, strict=True)), note_ids, deleted)
 
-    # Scenes are compared as they are kept, for they may be anything.
+    # Scenes are compared as they are stored, because they may have any form.
     asked = {
         "action": request.action,
         "scenes": [each.content for each in scenes],
@@ -157,17 +158,17 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
 
 
 def _as_list(given: Any) -> list[object]:
-    """Take one scene or one note alone as a list of one."""
+    """Wrap a single scene or note in a list."""
     return [given] if isinstance(given, str | Mapping) else list(given)
 
 
 def _short(value: object) -> str:
-    """Write a small value; anything else is refused where it is used."""
+    """Write a simple value as text; anything else is rejected where it is used."""
     return str(value) if isinstance(value, int | str) else type(value).__name__
 
 
 def _sum_up(scenes: Sequence[tuple[int, SceneNote]], note_ids: Sequence[int], deleted: Sequence[int]) -> NotesWritten:
-    """Tell which scenes were kept well, which were not and why, and what was mended."""
+    """Report which scenes could be read, which could not and why, and what was repaired."""
     parsed = [(item, scene.read) for item, scene in scenes if isinstance(scene.read, ParsedScene)]
     return NotesWritten(
         scene_ids=tuple(item for item, _ in parsed),
@@ -183,9 +184,9 @@ def _sum_up(scenes: Sequence[tuple[int, SceneNote]], note_ids: Sequence[int], de
 
 
 def _answer(unit: Unit, written: NotesWritten) -> NotesUpdated:
-    """Join what was written with what is open now."""
-    kept = f"{len(written.scene_ids)} scenes and {len(written.note_ids)} notes kept"
-    trouble = f"; {len(written.rejected)} scenes could not be read and are kept for repair" if written.rejected else ""
+    """Combine what was written with what is open now."""
+    kept = f"{len(written.scene_ids)} scenes and {len(written.note_ids)} notes stored"
+    trouble = f"; {len(written.rejected)} scenes could not be read and wait for correction" if written.rejected else ""
     return NotesUpdated(
         **{each.name: getattr(written, each.name) for each in fields(written)},
         message=f"ok: {kept}{trouble}",
@@ -199,12 +200,12 @@ def _parse_note(note: object) -> tuple[_NoteType, str]:
     given = note if isinstance(note, Mapping) else {"content": note}
     kind = given.get("type", "note")
     if kind not in ("note", "someday"):
-        raise Rejected(f"there is no type of note {kind!r}", hint="use note or someday")
+        raise Rejected(f"there is no note type {kind!r}", hint="use note or someday")
     return kind, checked(given.get("content"), "the note")
 
 
 def note_document(content: str, now: datetime) -> Document:
-    """Write what search sees of a note."""
+    """Make a note's search document."""
     return Document(kind="note", text=content, happened_at=now)
 
 
@@ -217,21 +218,23 @@ def add_note(tx: Transaction, item: int, kind: _NoteType, content: str, problem:
 def change_note(
     tx: Transaction, note: BeingNote, content: str, *, kind: _NoteType | None = None, problem: str | None = None
 ) -> None:
-    """Write one note anew."""
+    """Replace the content of one note."""
     values = {"kind": kind or note.type, "content": content, "problem": problem, "at": to_micros(tx.at)}
     tx.unit.run("episodic.note_change", id=note.id, **values)
 
 
 def _change_type(tx: Transaction, change: Mapping[str, Any]) -> None:
-    """Make a note one for some day, or the other way round."""
+    """Change the type of a note between note and someday."""
     note, kind = find_note(tx.unit, change.get("id")), change.get("type")
     if kind not in ("note", "someday") or note.type == "scene":
-        raise Rejected(f"note {note.id} cannot become {kind!r}", hint="only note and someday can be exchanged")
+        raise Rejected(
+            f"note {note.id} cannot become {kind!r}", hint="only note and someday can be changed into each other"
+        )
     change_note(tx, note, note.content, kind=kind)
 
 
 def _drop_scenes(unit: Unit, ids: Iterable[int]) -> list[int]:
-    """Take back scenes that still wait; ids of anything else are left alone."""
+    """Delete scenes that are still waiting; other ids are left alone."""
     rows = unit.all("episodic.note_get", ids=list(ids))
     waiting = [row["id"] for row in rows if row["kind"] == "scene" and row["patrol_id"] is None]
     unit.run("episodic.note_drop", ids=waiting)
@@ -251,12 +254,12 @@ def find_note(unit: Unit, key: object) -> BeingNote:
 
 
 def open_notes(unit: Unit) -> tuple[BeingNote, ...]:
-    """List what is noted and not taken in by a patrol."""
+    """List the notes that no patrol has taken in."""
     return tuple(_note_from(row) for row in unit.all("episodic.note_open", limit=_MOST_OPEN))
 
 
 def pending(unit: Unit) -> int:
-    """Count the scene notes that wait for a patrol."""
+    """Count the scene notes that are waiting for a patrol."""
     (row,) = unit.all("episodic.note_pending")
     return int(row["count"])
 

@@ -1,6 +1,6 @@
-"""`update_memory`: ten targets, each read, added to, changed and deleted by the same four actions.
+"""`update_memory`: ten targets with the same four actions: get, append, update, delete.
 
-Changing and deleting need a key, and the answer shows what was there before and what is there now.
+Updating and deleting need a key, and the result shows the entry before and after.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ ACTIONS: tuple[Action, ...] = get_args(Action)
 
 _RULE = re.compile(r"\[(?P<category>[^\]]+)\]\s*(?P<title>[^:]+):\s*(?P<body>.+)", re.DOTALL)
 _SWITCHES = {"enabled": True, "disabled": False}
-# A preference without a key is known by how it begins, and so is any other entry, a little longer.
+# Without a key, an entry gets the beginning of its content as its key: this many characters of a preference, and a
+# little more of any other entry.
 _PREFERENCE_KEY, _OTHER_KEY = 50, 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRequest:
-    """What `update_memory` was asked."""
+    """The arguments of `update_memory`."""
 
     target: Target
     action: Action
@@ -60,26 +61,26 @@ class MemoryRequest:
 
     @property
     def text(self) -> str:
-        """Take the content that an action needs."""
+        """The content, which the action needs."""
         return checked(self.content, "the content")
 
     @property
     def named(self) -> str:
-        """Take the key that an action needs."""
+        """The key, which the action needs."""
         if self.key is None or not self.key.strip():
-            hint = f"get {self.target} first: it shows the keys"
+            hint = f"use action get on {self.target} to see the keys"
             raise Rejected(f"{self.action} on {self.target} needs a key", hint=hint)
         return checked_name(self.key, "the key")
 
     @property
     def place(self) -> Mapping[str, object]:
-        """Take where it is, as a detail of an entry."""
+        """The location, as a detail of an entry."""
         return {} if self.location is None else {"location": self.location}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUpdated:
-    """What `update_memory` answers: what was read, or what was there before and what is there now."""
+    """The result of `update_memory`: the entries that were read, or the entry before and after."""
 
     target: Target
     action: Action
@@ -92,14 +93,14 @@ class MemoryUpdated:
 def update_memory(being: Being, request: MemoryRequest) -> MemoryUpdated:
     """Read or change one of the ten targets."""
     if request.target not in TARGETS:
-        raise Rejected(f"there is no target {request.target!r}", hint=f"say one of {', '.join(TARGETS)}")
+        raise Rejected(f"there is no target {request.target!r}", hint=f"choose from {', '.join(TARGETS)}")
     if request.action not in ACTIONS:
-        raise Rejected(f"there is no action {request.action!r}", hint=f"say one of {', '.join(ACTIONS)}")
+        raise Rejected(f"there is no action {request.action!r}", hint=f"choose from {', '.join(ACTIONS)}")
     return _SPECIAL.get(request.target, _update_entries)(being, request)
 
 
 def _show_change(request: MemoryRequest, before: MemoryEntry | None, after: MemoryEntry | None) -> MemoryUpdated:
-    """Say what was there before and what is there now."""
+    """Make the result of a change."""
     key = next((each.key for each in (after, before) if each), "")
     verb = {"append": "added", "update": "updated", "delete": "deleted"}[request.action]
     message = f"ok: {verb} {request.target} {key!r}"
@@ -107,7 +108,7 @@ def _show_change(request: MemoryRequest, before: MemoryEntry | None, after: Memo
 
 
 def _show_entries(request: MemoryRequest, entries: tuple[MemoryEntry, ...]) -> MemoryUpdated:
-    """Show what was read."""
+    """Make the result of a get."""
     count = f"{len(entries)} of {request.target}"
     return MemoryUpdated(target=request.target, action=request.action, message=count, entries=entries)
 
@@ -117,7 +118,7 @@ def _event(tx: Transaction, request: MemoryRequest, key: str | int) -> None:
 
 
 def _update_entries(being: Being, request: MemoryRequest) -> MemoryUpdated:
-    """Serve every target that is kept under keys."""
+    """Handle the targets that are stored under keys."""
     if request.action == "get":
         with being.op.read() as unit:
             return _show_entries(request, _read_entries(unit, being, request))
@@ -130,7 +131,7 @@ def _update_entries(being: Being, request: MemoryRequest) -> MemoryUpdated:
 
 
 def _read_entries(unit: Unit, being: Being, request: MemoryRequest) -> tuple[MemoryEntry, ...]:
-    """Read one entry, or all of a target; of the diary, the last days."""
+    """Read one entry, or all entries of a target; of the diary, the last week."""
     if request.key is not None:
         return (_existing(unit, request.target, request.named),)
     if request.target == "diary":
@@ -139,11 +140,11 @@ def _read_entries(unit: Unit, being: Being, request: MemoryRequest) -> tuple[Mem
 
 
 def _change_entry(tx: Transaction, being: Being, request: MemoryRequest) -> tuple[MemoryEntry | None, MemoryEntry]:
-    """Carry out an action on one entry; for a deletion the second is what was deleted."""
+    """Carry out an action, and return the entry before and after; after a deletion, the deleted one again."""
     if request.action == "append":
         entry = _new_entry(being, request)
         before = find_entry(tx.unit, request.target, entry.key)
-        # These grow; the others are replaced.
+        # These accumulate; for the other targets, a new text under the same key replaces the old one.
         if before is not None and request.target in ("knowledge", "relationship", "diary"):
             content = join_texts(before.content, entry.content)
             entry = replace(entry, content=content, detail={**before.detail, **entry.detail})
@@ -156,7 +157,7 @@ def _change_entry(tx: Transaction, being: Being, request: MemoryRequest) -> tupl
 
 
 def _new_entry(being: Being, request: MemoryRequest) -> MemoryEntry:
-    """Read the entry that is to be added; each target has its own default key."""
+    """Make the entry to be added; each target has its own default key."""
     text, target = request.text, request.target
     if target == "partner_rules":
         return _parse_rule(text)
@@ -171,7 +172,7 @@ def _new_entry(being: Being, request: MemoryRequest) -> MemoryEntry:
 
 
 def _parse_rule(text: str) -> MemoryEntry:
-    """Read a rule from "[category] title: body"."""
+    """Parse a rule from "[category] title: body"."""
     parts = _RULE.fullmatch(text.strip())
     if parts is None:
         raise Rejected("this is not a rule", hint="write it as [category] title: body")
@@ -181,7 +182,7 @@ def _parse_rule(text: str) -> MemoryEntry:
 
 
 def _edit_entry(before: MemoryEntry, request: MemoryRequest) -> MemoryEntry:
-    """Write an entry anew under its key; a rule can also be enabled and disabled."""
+    """Replace the content of an entry; a rule can also be enabled or disabled."""
     text = request.text
     if before.target == "partner_rules":
         if text.strip() in _SWITCHES:
@@ -193,18 +194,19 @@ def _edit_entry(before: MemoryEntry, request: MemoryRequest) -> MemoryEntry:
 
 
 def _existing(unit: Unit, target: str, key: str) -> MemoryEntry:
-    """Find an entry that must be there."""
+    """Find an entry that must exist."""
     entry = find_entry(unit, target, key)
     if entry is None:
-        keys = ", ".join(repr(each.key) for each in entries_of(unit, target)[:10]) or "there are none yet"
-        raise NotFound(f"nothing in {target} has the key {key!r}", hint=f"the keys: {keys}")
+        keys = ", ".join(repr(each.key) for each in entries_of(unit, target)[:10])
+        hint = f"its keys are {keys}" if keys else "it has no entries yet"
+        raise NotFound(f"nothing in {target} has the key {key!r}", hint=hint)
     return entry
 
 
 def update_relation(
     being: Being, entity_name: str, relation_type: str, content: str | None, action: str
 ) -> MemoryEntry:
-    """Write down who somebody or something is, or forget it."""
+    """Record who somebody or something is, or forget it."""
     key = checked_name(entity_name, "the entity's name")
     if action not in ("upsert", "delete"):
         raise Rejected(f"there is no action {action!r}", hint="use upsert or delete")
@@ -213,7 +215,7 @@ def update_relation(
         tx.event(entity=key, action=action)
         if action == "delete":
             if known is None:
-                raise NotFound(f"no relationship with {key!r} is kept", hint="update_memory lists them")
+                raise NotFound(f"there is no relationship with {key!r}", hint="update_memory lists relationships")
             drop_entry(tx, known)
             return known
         text = checked(content, "the content") if content is not None else "" if known is None else known.content
@@ -222,7 +224,7 @@ def update_relation(
 
 
 def _update_soul(being: Being, request: MemoryRequest) -> MemoryUpdated:
-    """Read the parts of the one soul, or write one of them anew into its prose."""
+    """Read the parts of the soul, or replace one of them in its prose."""
     prose = being.soul.read()
     parts = soul.parts_of(prose)
     if request.action == "get":
@@ -234,8 +236,8 @@ def _update_soul(being: Being, request: MemoryRequest) -> MemoryUpdated:
     if request.action != "update":
         raise Rejected(f"{request.action} does not exist for souls", hint=f"update one of {', '.join(soul.PARTS)}")
     name = _part_name(request.named)
-    # Prose and event are two transactions, for the soul belongs to another faculty; the edit itself is kept there, with
-    # its history. If somebody else wrote the soul since it was read, this is refused and nothing happens.
+    # Prose and event are two transactions, because the soul belongs to another faculty, which also keeps its history.
+    # If somebody else has written the soul since it was read, the first raises a Conflict and nothing happens.
     being.soul.supersede(soul.with_part(prose, name, request.text), instead_of=prose, reason=f"{name} was edited")
     with being.op.write("update_memory") as tx:
         _event(tx, request, name)
@@ -247,7 +249,7 @@ def _soul_part(name: str, parts: Mapping[str, str]) -> MemoryEntry:
 
 
 def _part_name(key: str) -> str:
-    """Accept the name of a part of the soul."""
+    """Check the name of a part of the soul."""
     name = key.strip().lower().replace(" ", "_")
     if name not in soul.PARTS:
         raise NotFound(f"the soul has no part {key!r}", hint=f"its parts are {', '.join(soul.PARTS)}")
@@ -255,7 +257,7 @@ def _part_name(key: str) -> str:
 
 
 def _update_open_notes(being: Being, request: MemoryRequest) -> MemoryUpdated:
-    """Read, add, mend and delete notes; a scene that could not be read is read again after its edit."""
+    """Read, add, correct and delete notes; a scene that could not be read is parsed again after its edit."""
     op = being.op
     if request.action == "get":
         with op.read() as unit:
@@ -275,13 +277,14 @@ def _update_open_notes(being: Being, request: MemoryRequest) -> MemoryUpdated:
             _edit_note(tx, before, request.text)
             return _show_change(request, _note_entry(before), _note_entry(find_note(tx.unit, before.id)))
         tx.unit.run("episodic.note_drop", ids=[before.id])
+        # The note of a scene has no document until a patrol takes it in.
         if before.type != "scene":
             op.index.remove(tx.unit, [before.id])
         return _show_change(request, _note_entry(before), None)
 
 
 def _edit_note(tx: Transaction, before: BeingNote, text: str) -> None:
-    """Write a note anew; only what is no scene is a document yet."""
+    """Replace the content of a note, and its document if it has one."""
     if before.type == "scene":
         written = write_down(text, tx.op.today)
         change_note(tx, before, written.content, problem=written.problem)
@@ -291,7 +294,7 @@ def _edit_note(tx: Transaction, before: BeingNote, text: str) -> None:
 
 
 def _note_entry(note: BeingNote) -> MemoryEntry:
-    """Show a note like every other target."""
+    """Show a note in the form of an entry."""
     return MemoryEntry(
         target="notes",
         key=str(note.id),
@@ -304,7 +307,7 @@ def _note_entry(note: BeingNote) -> MemoryEntry:
 
 
 def _update_messages(being: Being, request: MemoryRequest) -> MemoryUpdated:
-    """Read messages of other Beings, send one, and edit or delete one's own copy."""
+    """Read messages from other Beings, send one, and edit or delete one's own copy."""
     if request.action != "append":
         return _update_entries(being, request)
     op, to = being.op, request.to or request.key
@@ -313,7 +316,8 @@ def _update_messages(being: Being, request: MemoryRequest) -> MemoryUpdated:
     with op.write("update_memory") as tx:
         sent = _message(tx, request.text, sender=op.workspace.name, to=to, is_sent=True)
     # First there, then here: a message that is shown as sent has arrived. Two workspaces are never written in one
-    # transaction, so a crash between the two loses only the sender's copy; the key lets a retry arrive once.
+    # transaction, so a crash between the two loses only the sender's copy. The key makes repeated deliveries of this
+    # message arrive once; a caller who calls again sends another message.
     being.party.deliver(to, op.workspace.name, sent.content, f"party {op.workspace.id} {sent.key}")
     with op.write("update_memory") as tx:
         after = put_entry(tx, sent)
@@ -322,7 +326,7 @@ def _update_messages(being: Being, request: MemoryRequest) -> MemoryUpdated:
 
 
 def receive(being: Being, sender: str, text: str, key: str) -> None:
-    """Keep a message that another Being sent; the same key is kept once."""
+    """Store a message that another Being sent, once for each key."""
 
     def write(tx: Transaction) -> str:
         entry = _message(tx, checked(text, "the message"), sender=sender, to=tx.op.workspace.name, is_sent=False)
@@ -334,7 +338,7 @@ def receive(being: Being, sender: str, text: str, key: str) -> None:
 
 
 def _message(tx: Transaction, text: str, *, sender: str, to: str, is_sent: bool) -> MemoryEntry:
-    """Write a message as an entry; its key names the other Being."""
+    """Make the entry of a message; its key begins with the other Being's name."""
     other, title = (to, f"to {to}") if is_sent else (sender, f"from {sender}")
     detail = {"from": sender, "to": to, "is_sent": is_sent}
     key = f"{other}:{tx.unit.ids(1)[0]}"

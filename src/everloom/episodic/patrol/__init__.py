@@ -1,7 +1,7 @@
-"""The patrol: what turns notes into scenes, ages them, lets them fade or come back, and keeps clusters in order.
+"""The patrol: turns notes into scenes, ages them, lets them fade or come back, and keeps clusters in order.
 
-Each step reads and asks first, then changes everything it has to in one transaction that also says it is done. Refuses
-to know when people call: `task` says what is due.
+Each step first reads and asks models, then makes all its changes in one transaction, which also records it as done.
+Refuses to know who calls it; `task` decides what is due.
 """
 
 from everloom.episodic.patrol.steps import PatrolReport

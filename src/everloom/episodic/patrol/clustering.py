@@ -1,7 +1,7 @@
-"""Steps ❻ and ❼: clusters that have grown too large give birth to sub-clusters, and small ones are folded.
+"""Steps ❻ and ❼: clusters that have grown too large are split into sub-clusters, and small ones are folded.
 
-A model names the topics of a split; without one the vectors are cut, and the most central action is the name. However
-it is decided, both sides of every split keep at least two scenes. A root splits too, for that is how sub-clusters
+A model names the topics of a split; without a model the vectors decide, and the most central action becomes the name.
+Either way, both sides of a split keep at least two scenes. A root is split, too, because that is how sub-clusters
 begin; it is never folded.
 """
 
@@ -23,21 +23,21 @@ from everloom.kernel.operation import Transaction
 from everloom.models.ask import Question
 from everloom.store import Unit
 
-# The contract splits a cluster with more than ten active scenes, and leaves two on both sides.
+# The contract splits a cluster with more than ten active scenes, and leaves at least two on both sides.
 _TOO_MANY = 10
 _LEAST = 2
-# Larger than what ❼ would fold again at once.
+# Larger than what step ❼ of the same patrol would fold again.
 _LEAST_BY_VECTORS = 3
-# The newest scenes of a crowded cluster; the others have their turn in later patrols.
+# How many of the newest scenes of a crowded cluster are considered; the others have their turn in later patrols.
 _AT_ONCE = 2_000
 _MOST_SHOWN = 60
 _IN_A_DIGEST = 3
 _LONGEST_TEXT = 500
 # The contract folds a sub-cluster with two active scenes or fewer.
 _SMALL = 2
-# A sibling with more would be crowded at once, and split again.
+# A sibling with more scenes than this would be crowded after a fold, and split again by the next patrol.
 _ROOMY = 8
-# Small clusters compared with all others at once.
+# How many small clusters are compared with all others at once.
 _BLOCK = 256
 
 
@@ -50,14 +50,14 @@ class ProposedPart(BaseModel):
 
 
 class SplitAnswer(BaseModel):
-    """The topics that a cluster should be split into; what belongs to none stays."""
+    """The topics that a cluster should be split into; scenes that belong to none stay."""
 
     parts: list[ProposedPart] = []
 
 
 @dataclass(frozen=True, slots=True)
 class _SubCluster:
-    """Scenes that leave a cluster together; the name is the first member's action when there is none."""
+    """Scenes that leave a cluster together; without a name, it gets the first member's action."""
 
     members: tuple[int, ...]
     name: str = ""
@@ -65,7 +65,7 @@ class _SubCluster:
 
 
 def split(run: PatrolRun) -> Change:
-    """❻ Let crowded clusters give birth."""
+    """❻ Split crowded clusters."""
     splits: list[tuple[Cluster, Sequence[_SubCluster]]] = []
     remarks: list[str] = []
     with run.op.read() as unit:
@@ -86,7 +86,7 @@ def split(run: PatrolRun) -> Change:
 def _plan_by_vectors(cluster: Cluster, vectors: Mapping[int, Floats], threshold: float) -> Sequence[_SubCluster]:
     """Decide which groups leave a cluster, from their vectors alone. Touches nothing.
 
-    A root lets go what holds together; of a sub-cluster, all but the largest part leaves. At least one part does.
+    Coherent groups leave a root; of a sub-cluster, all parts but the largest leave. At least one part always leaves.
     """
     ids, rows = stack_vectors(vectors)
     parts = leaves(rows, _TOO_MANY, _LEAST_BY_VECTORS) if len(ids) >= 2 * _LEAST_BY_VECTORS else []
@@ -104,14 +104,14 @@ def _plan_by_vectors(cluster: Cluster, vectors: Mapping[int, Floats], threshold:
 def plan_by_model(
     cluster: Cluster, ids: Sequence[int], answer: SplitAnswer, remarks: list[str]
 ) -> Sequence[_SubCluster]:
-    """Decide what of a model's answer to believe, and remark on the rest. Touches nothing else."""
+    """Decide which parts of a model's answer to accept, and add a remark on the rest. Touches nothing else."""
     free, groups = set(ids), []
     for part in answer.parts:
         members = [item for item in dict.fromkeys(part.node_ids) if item in free]
         if ignored := len(set(part.node_ids)) - len(members):
-            remarks.append(f"ignored {ignored} ids in a part of cluster {cluster.id}: not there, or in another part")
+            remarks.append(f"ignored {ignored} ids in a part of cluster {cluster.id}: unknown, or in another part")
         if len(members) < _LEAST:
-            remarks.append(f"ignored a part of cluster {cluster.id} with {len(members)} scenes: {_LEAST} is the least")
+            remarks.append(f"ignored a part of cluster {cluster.id} with {len(members)} scenes: it takes {_LEAST}")
             continue
         free -= set(members)
         groups.append(_SubCluster(tuple(members), _one_line(part.name), _one_line(part.digest)))
@@ -126,7 +126,7 @@ def _one_line(text: str) -> str:
 
 
 def _keep_back(groups: Sequence[_SubCluster], active: int) -> tuple[_SubCluster, ...]:
-    """Keep back the last groups until enough scenes remain in the cluster."""
+    """Drop the last groups until enough scenes remain in the cluster."""
     kept = list(groups)
     while kept and active - sum(len(group.members) for group in kept) < _LEAST:
         kept.pop()
@@ -134,7 +134,7 @@ def _keep_back(groups: Sequence[_SubCluster], active: int) -> tuple[_SubCluster,
 
 
 def _ask(run: PatrolRun, cluster: Cluster, remarks: list[str]) -> Sequence[_SubCluster] | None:
-    """Ask the model for topics; None when it fails, so that the vectors decide."""
+    """Ask the model for topics; None when it fails, and the vectors decide."""
     with run.op.read() as unit:
         ids = _active_in(unit, cluster.id)[-_MOST_SHOWN:]
         nodes = nodes_of(unit, ids).values()
@@ -155,7 +155,8 @@ def _ask(run: PatrolRun, cluster: Cluster, remarks: list[str]) -> Sequence[_SubC
 
 
 def _cut(run: PatrolRun, cluster: Cluster) -> Sequence[_SubCluster]:
-    """Let the vectors decide."""
+    """Split by vectors."""
+    # Sorted by id, so that equal similarities are ordered alike in every run and on both engines.
     with run.op.read() as unit:
         vectors = run.op.embedding.held(unit, _active_in(unit, cluster.id)[-_AT_ONCE:])
         threshold = thresholds_of(run.being, unit).cluster
@@ -169,7 +170,8 @@ def _active_in(unit: Unit, cluster_id: int) -> list[int]:
 
 
 def _write_splits(tx: Transaction, splits: Iterable[tuple[Cluster, Sequence[_SubCluster]]]) -> tuple[int, int]:
-    """Make the new clusters and move what is still active and still there; both sides keep at least two."""
+    """Create the new clusters and move their scenes; both sides keep at least two."""
+    # Checked again, because scenes may have been recalled, merged or pinned while the model was asked.
     born = moved = 0
     touched: set[int] = set()
     for cluster, groups in splits:
@@ -186,7 +188,8 @@ def _write_splits(tx: Transaction, splits: Iterable[tuple[Cluster, Sequence[_Sub
 
 
 def _give_birth(tx: Transaction, cluster: Cluster, group: _SubCluster, members: Sequence[int]) -> int:
-    """Make one sub-cluster and move its scenes; they have the same root as before."""
+    """Create one sub-cluster and move its scenes to it."""
+    # Sub-clusters are siblings under their root and never nested: ❼ could not fold a cluster that has children.
     central = nodes_of(tx.unit, members[:_IN_A_DIGEST])
     actions = [central[item].scene.action for item in members[:_IN_A_DIGEST]]
     parent = cluster.id if cluster.is_root else cluster.parent_id
@@ -197,7 +200,7 @@ def _give_birth(tx: Transaction, cluster: Cluster, group: _SubCluster, members: 
 
 
 def gather(run: PatrolRun) -> Change:
-    """❼ Fold sub-clusters that have become too small into a sibling that is near, else into their root."""
+    """❼ Fold sub-clusters that have become too small into a similar sibling, or else into their root."""
 
     def change(tx: Transaction) -> StepOutcome:
         unit, embedding = tx.unit, tx.op.embedding
@@ -206,6 +209,7 @@ def gather(run: PatrolRun) -> Change:
         moves = {cluster: into for cluster, into in folds.items() if into is not None}
         for cluster, into in moves.items():
             unit.run("episodic.move_all", cluster=cluster, into=into)
+        # Dropped only after all moves: a scene's cluster must exist at any time.
         unit.run("episodic.cluster_drop", ids=list(folds))
         refresh(unit, embedding, set(moves.values()) - folds.keys())
         return StepOutcome(counts={"folded": len(moves), "empty": len(folds) - len(moves)})
@@ -216,15 +220,15 @@ def gather(run: PatrolRun) -> Change:
 def _plan_folds(
     clusters: Sequence[Cluster], places: Sequence[int], rows: Floats, threshold: float
 ) -> dict[int, int | None]:
-    """Decide which clusters end and where their scenes go, None for those that have none. Touches nothing."""
+    """Decide which clusters to drop and where their scenes go (None if there are none). Touches nothing."""
     parents = {cluster.parent_id for cluster in clusters if not cluster.is_root}
-    # One that is itself a parent stays: its children would lose their place.
+    # A cluster that is itself a parent stays: its children would lose their place.
     small = [each for each in clusters if not each.is_root and each.active <= _SMALL and each.id not in parents]
     crowd = {cluster.id: cluster.active for cluster in clusters}
     near = _siblings(small, clusters, places, rows, threshold)
     folds: dict[int, int | None] = {}
     for cluster in small:
-        # A cluster that took another one in meanwhile is no longer small.
+        # A cluster that has taken in another one in this loop is no longer small.
         if crowd[cluster.id] > _SMALL:
             continue
         into = None
@@ -239,7 +243,7 @@ def _plan_folds(
 def _siblings(
     small: Sequence[Cluster], clusters: Sequence[Cluster], places: Sequence[int], rows: Floats, threshold: float
 ) -> dict[int, list[int]]:
-    """List for each small cluster the siblings that are near enough, nearest first."""
+    """List the siblings of each small cluster that are similar enough, most similar first."""
     parent = {cluster.id: cluster.parent_id for cluster in clusters}
     position = {place: number for number, place in enumerate(places)}
     asking = [cluster for cluster in small if cluster.id in position and cluster.nodes]

@@ -1,7 +1,7 @@
-"""Step ❹: a model says which scenes are one and which dying ones may go; without a model the dying fade by themselves.
+"""Step ❹: a model decides which scenes to merge and which dying ones to drop; without a model, dying scenes just fade.
 
-What the model answers is untrusted: it is checked against the scenes it was shown, and again against the scenes as they
-are when the step is written.
+The model's answer is untrusted: it is checked against the scenes it was shown, and again against the scenes as they are
+when the step is written.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from everloom.kernel.search import Prepared
 from everloom.models.ask import Question
 from everloom.store import Row
 
-# What a model still reads with care; the contract shows a cluster whole, and clusters are split long before.
+# As many as a model still reads with care. The contract shows whole clusters, and they are split long before this size.
 _MOST_SHOWN = 60
 
 
 class ProposedMerge(BaseModel):
-    """Scenes that are one: the survivor takes in the others."""
+    """Scenes to merge: the survivor absorbs the others."""
 
     survivor_id: int
     absorbed_ids: list[int]
@@ -36,7 +36,7 @@ class ProposedMerge(BaseModel):
 
 
 class ConsolidationAnswer(BaseModel):
-    """What to merge in a cluster, and which dying scenes to let go."""
+    """The scenes of a cluster to merge, and the dying ones to drop."""
 
     merges: list[ProposedMerge] = []
     make_dead: list[int] = []
@@ -44,7 +44,7 @@ class ConsolidationAnswer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """Scenes that become one."""
+    """A merge that was checked, with the merged content."""
 
     survivor: Node
     absorbed: tuple[Node, ...]
@@ -52,13 +52,13 @@ class _Merge:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """Name all of them."""
+        """All scenes of the merge."""
         return (self.survivor, *self.absorbed)
 
 
 @dataclass(slots=True)
 class _Plan:
-    """What to do in all clusters, what was ignored, and which scenes the model was shown."""
+    """The changes in all clusters, remarks on what was ignored, and the scenes that the model was shown."""
 
     merges: list[_Merge] = field(default_factory=list)
     dead: list[Node] = field(default_factory=list)
@@ -66,8 +66,9 @@ class _Plan:
     shown: list[int] = field(default_factory=list)
 
     def add(self, nodes: Mapping[int, Node], answer: ConsolidationAnswer) -> None:
-        """Decide what of a model's answer on one cluster to believe. Touches nothing else."""
+        """Add what can be accepted of a model's answer on one cluster. Touches nothing else."""
         self.shown += nodes
+        # A scene takes part in one merge at most: a second one would be based on a text that the first replaces.
         spent: set[int] = set()
         for proposed in answer.merges:
             merge = self._check_merge(proposed, nodes, spent)
@@ -82,7 +83,7 @@ class _Plan:
                 self.remarks.append(f"ignored make_dead {item}: {reason or 'it is not dying'}")
 
     def _check_merge(self, proposed: ProposedMerge, nodes: Mapping[int, Node], spent: set[int]) -> _Merge | None:
-        """Check one merge; ids that cannot be meant are ignored and reported."""
+        """Check one merge; unusable ids are ignored and reported."""
         survivor = proposed.survivor_id
         if reason := _why_not(survivor, nodes, spent):
             self.remarks.append(f"ignored a merge into {survivor}: {reason}")
@@ -103,7 +104,7 @@ class _Plan:
 
 
 def _why_not(item: int, nodes: Mapping[int, Node], spent: set[int]) -> str | None:
-    """Say why an id cannot be used; None when it can."""
+    """Find the reason why an id cannot be used; None when it can."""
     node = nodes.get(item)
     if node is None:
         return "no scene of this cluster has that id"
@@ -115,9 +116,10 @@ def _why_not(item: int, nodes: Mapping[int, Node], spent: set[int]) -> str | Non
 
 
 def consolidate(run: PatrolRun) -> Change:
-    """❹ Merge what is one, and let go what is spent."""
+    """❹ Merge scenes that belong together, and let dying ones fade."""
     if run.thinker is None:
-        # The dying fade that nobody recalled, and nothing is fresh any more.
+        # Nothing stays fresh: without a model, scenes would wait for ever for a merge that never comes, and one that is
+        # configured later would be shown the whole past at once.
         return lambda tx: StepOutcome(
             counts={"faded": _fade(tx, run), "settled": tx.unit.run("episodic.unfresh_all")},
             skipped=f"{NO_MODEL}: nothing was merged",
@@ -132,7 +134,7 @@ def _fade(tx: Transaction, run: PatrolRun) -> int:
 
 
 def _ask(run: PatrolRun) -> _Plan:
-    """Show the model every cluster in which something is fresh or dying."""
+    """Show the model every cluster with a fresh or dying scene."""
     plan = _Plan()
     with run.op.read() as unit:
         restless = [row["id"] for row in unit.all("episodic.restless")]
@@ -141,13 +143,14 @@ def _ask(run: PatrolRun) -> _Plan:
             living[row["cluster_id"]].append(row)
         groups = {cluster: nodes_of(unit, _worth_showing(rows)) for cluster, rows in living.items()}
     for cluster, nodes in groups.items():
+        # A single scene has nothing to be merged with: it counts as shown, or it would stay fresh for ever.
         if len(nodes) < 2:
             plan.shown += nodes
             continue
         try:
             plan.add(nodes, run.ask(_question(nodes.values()), ConsolidationAnswer))
-        # One bad answer spoils one cluster; a model that cannot be asked spoils all the rest, and their scenes stay
-        # fresh, so that the next patrol shows them.
+        # A malformed answer affects one cluster; a model that cannot be asked affects all remaining ones. Their scenes
+        # stay fresh, so that the next patrol shows them.
         except MalformedReply as error:
             plan.remarks.append(f"cluster {cluster}: {error.message}")
         except ProviderError as error:
@@ -157,13 +160,13 @@ def _ask(run: PatrolRun) -> _Plan:
 
 
 def _worth_showing(living: Iterable[Row]) -> list[int]:
-    """Choose the scenes of a cluster that the model sees: fresh and dying first, then the important ones."""
+    """Choose the scenes of a cluster to show the model: fresh and dying ones first, then the most important."""
     ranked = sorted(living, key=lambda row: (not row["fresh"], row["status"] != "dying", -row["importance"], row["id"]))
     return [row["id"] for row in ranked[:_MOST_SHOWN]]
 
 
 def _question(nodes: Iterable[Node]) -> Question:
-    """Ask which scenes of a cluster are one, and which dying ones may go; feelings are shown, too."""
+    """Make the question which scenes of a cluster to merge and which dying ones to drop."""
     return Question(
         purpose="episodic.consolidate",
         task=(
@@ -187,13 +190,13 @@ def _question(nodes: Iterable[Node]) -> Question:
 
 
 def _write(tx: Transaction, run: PatrolRun, plan: _Plan, ready: Prepared) -> StepOutcome:
-    """Write what still holds: a scene that was changed while the model thought is left alone."""
+    """Write the changes, except those to scenes that were changed while the model was thinking."""
     involved = [node for merge in plan.merges for node in merge.nodes] + plan.dead
     now = nodes_of(tx.unit, [node.id for node in involved])
     remarks, done = list(plan.remarks), []
     for place, merge in enumerate(plan.merges):
         if any(_is_changed(node, now.get(node.id)) for node in merge.nodes):
-            remarks.append(f"left the merge into {merge.survivor.id}: its scenes changed meanwhile")
+            remarks.append(f"skipped the merge into {merge.survivor.id}: its scenes changed in the meantime")
         else:
             _unite(tx, merge, tx.op.index.complete(ready, {place: ready.documents[place]}))
             done.append(merge)
@@ -210,16 +213,17 @@ def _write(tx: Transaction, run: PatrolRun, plan: _Plan, ready: Prepared) -> Ste
 
 
 def _is_changed(then: Node, now: Node | None) -> bool:
-    """Say whether a scene is not what it was when the plan was made; being recalled meanwhile changes nothing here."""
+    """Check whether a scene has changed since the plan was made; being recalled does not count."""
+    # Exactly what the model was shown and what the checks looked at; counts and times change with every recall.
     decided_by = attrgetter("content", "status", "pinned", "cluster_id")
     return now is None or decided_by(then) != decided_by(now)
 
 
 def _unite(tx: Transaction, merge: _Merge, ready: Prepared) -> None:
-    """Let a survivor take in the others: text, words, vector, importance, sources."""
+    """Merge scenes into the survivor: text, words, vector, importance, sources."""
     survivor, unit = merge.survivor.id, tx.unit
     unit.run("episodic.scene_rewrite", id=survivor, **scene_columns(merge.content))
-    # Revised without vectors first, which forgets the old ones; then the new ones are entered as all that it needs.
+    # First revised without vectors, which drops the old ones; then the new ones are added as complete.
     tx.op.index.revise(unit, survivor, Prepared(ready.documents, ready.words, None), tx.at)
     if ready.made is not None:
         tx.op.embedding.make_whole(unit, [survivor], ready.made, tx.at)

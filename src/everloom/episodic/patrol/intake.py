@@ -1,6 +1,6 @@
-"""Step ❶: notes that waited become scenes with vectors, each in the nearest cluster or in a root.
+"""Step ❶: waiting notes become scenes with vectors, each in the nearest cluster or in a root.
 
-Also embeds scenes that an earlier patrol could not embed, and finds them a cluster then.
+Also embeds scenes that an earlier patrol could not embed, and finds clusters for them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from everloom.kernel.search import Prepared
 from everloom.models.ask import Question
 from everloom.store import Row
 
-# Bounds of what one patrol holds in memory; what is beyond them waits for the next.
+# Bounds on what one patrol holds in memory; the rest waits for the next one.
 _MOST_NOTES = 20_000
 _MOST_LATE = 2_000
-# Actions in one question: a model that loses count spoils only these.
+# How many actions one question contains: a model that loses count spoils only these.
 _ASKED_AT_ONCE = 50
-# What the roots are about, in the words that such scenes use: for embedders when there is no model to ask.
+# The topics of the roots in words that such scenes use, for comparing vectors when there is no model to ask.
 _BUSINESS = "work project meeting customer deadline code release budget contract office decision"
 _PRIVATE = "family friend home feeling love health hobby dinner holiday birthday child"
 
@@ -45,7 +45,7 @@ class ClassifyAnswer(BaseModel):
 
 @dataclass(slots=True, kw_only=True)
 class _Intake:
-    """What step ❶ is about to do, filled in while it reads and asks."""
+    """The changes of step ❶, collected while it reads and asks."""
 
     scenes: Sequence[tuple[Row, ParsedScene]]
     unreadable: Sequence[tuple[Row, UnreadableScene]]
@@ -59,19 +59,19 @@ class _Intake:
 
 
 def parse_note(op: Operation, note: Row) -> ParsedScene | UnreadableScene:
-    """Read a note as a scene; one without a date is of the day on which it was noted."""
+    """Parse a note as a scene; without a date it gets the day on which it was written."""
     return parse_scene(note["content"], op.local(from_micros(note["created_at"])).date())
 
 
 def take_in(run: PatrolRun) -> Change:
-    """❶ Make scenes of the notes that were there when the patrol began."""
+    """❶ Turn the notes that existed when the patrol began into scenes."""
     intake = _gather(run)
     intake.private = _private(run, intake)
     return lambda tx: _write(tx, run, intake)
 
 
 def _gather(run: PatrolRun) -> _Intake:
-    """Read what waits, make its vectors, and find the clusters it belongs to."""
+    """Read the waiting notes, embed them, and find their clusters."""
     op, embedding = run.op, run.op.embedding
     with op.read() as unit:
         notes = unit.all("episodic.note_waiting", before=run.id, limit=_MOST_NOTES)
@@ -89,23 +89,24 @@ def _gather(run: PatrolRun) -> _Intake:
         late_made=run.embed([row["text"] for row in late]),
     )
     made = ((intake.prepared.made, [note for note, _ in scenes]), (intake.late_made, late))
+    # Only vectors of the preferred model are compared with the clusters' means, which are its own.
     for vectors, rows in made:
         if vectors is not None and vectors.model == embedding.preferred:
             intake.vectors.update(zip((row["id"] for row in rows), vectors.rows["general"], strict=True))
     intake.homes = best_matches(intake.vectors, clusters, means, threshold)
     if scenes and intake.prepared.made is None:
-        intake.remarks.append("the embedder could not be asked: the next patrol embeds these scenes")
+        intake.remarks.append("the embedder was not available: the next patrol embeds these scenes")
     return intake
 
 
 def _private(run: PatrolRun, intake: _Intake) -> set[int]:
-    """Decide which scenes without a cluster are private: ask the model, else compare with the words of the roots."""
+    """Decide which scenes without a cluster are private: ask the model, or compare them with the words of the roots."""
     homeless = {note["id"]: read.content.scene.action for note, read in intake.scenes if note["id"] not in intake.homes}
     if run.thinker is not None:
         try:
             return _ask_for_private(run, homeless)
         except ProviderError as error:
-            intake.remarks.append(f"the model could not tell Business from Private: {error.message}")
+            intake.remarks.append(f"the model could not be asked to tell Business from Private: {error.message}")
     vectors = {each: intake.vectors[each] for each in homeless if each in intake.vectors}
     made = run.op.embedding.make([_BUSINESS, _PRIVATE]) if vectors else None
     if made is None:
@@ -116,6 +117,7 @@ def _private(run: PatrolRun, intake: _Intake) -> set[int]:
 
 def _ask_for_private(run: PatrolRun, actions: Mapping[int, str]) -> set[int]:
     """Ask the model in batches; numbers that it invents are ignored."""
+    # Numbers from 0 and not ids: a model copies small numbers with fewer mistakes, and others are known to be invented.
     ids = list(actions)
     private: set[int] = set()
     for start in range(0, len(ids), _ASKED_AT_ONCE):
@@ -132,9 +134,9 @@ def _ask_for_private(run: PatrolRun, actions: Mapping[int, str]) -> set[int]:
 
 
 def _write(tx: Transaction, run: PatrolRun, intake: _Intake) -> StepOutcome:
-    """Write scenes, mark notes, move late scenes, and bring the clusters' vectors up to date.
+    """Write scenes, mark notes, move scenes that were embedded late, and update the clusters' vectors.
 
-    A note that was edited or taken back since it was read is left to the next patrol.
+    A note that was edited or deleted since it was read is left to the next patrol.
     """
     unit, embedding = tx.unit, tx.op.embedding
     roots = roots_of(unit, tx.at)
@@ -148,7 +150,7 @@ def _write(tx: Transaction, run: PatrolRun, intake: _Intake) -> StepOutcome:
             failed += unit.run("episodic.note_problem", id=note["id"], problem=read.reason)
             remarks.append(f"note {note['id']}: {read.reason}")
     touched |= _write_late(tx, intake, roots)
-    # After a change of embedder every cluster's mean is of the old model, and vectors of two models are not comparable.
+    # After a change of embedder, every cluster's mean still comes from the old model and cannot be compared.
     touched |= {row["id"] for row in unit.all("episodic.cluster_outdated", model=embedding.preferred_id(unit))}
     refresh(unit, embedding, touched)
     remarks += [f"note {note['id']}: {remark}" for note, read in scenes.values() for remark in read.remarks]
@@ -158,14 +160,14 @@ def _write(tx: Transaction, run: PatrolRun, intake: _Intake) -> StepOutcome:
 
 
 def _is_same(note: Row, now: Row | None) -> bool:
-    """Say whether a note is still as it was read, and still waits."""
+    """Check that a note is unchanged since it was read, and still waiting."""
     return now is not None and now["content"] == note["content"] and now["patrol_id"] is None
 
 
 def _write_scenes(
     tx: Transaction, run: PatrolRun, intake: _Intake, scenes: Mapping[int, tuple[Row, ParsedScene]], roots: Roots
 ) -> set[int]:
-    """Write the new scenes, each with the note that it comes from; say which clusters they joined."""
+    """Write the new scenes with the notes they come from, and return the clusters they joined."""
     documents = {place: intake.prepared.documents[place] for place in scenes}
     ids = add_documents(tx, tx.op.index.complete(intake.prepared, documents))
     placed, pairs = [], []
@@ -180,12 +182,12 @@ def _write_scenes(
 
 
 def _write_late(tx: Transaction, intake: _Intake, roots: Roots) -> set[int]:
-    """Write vectors of scenes that waited for them; one that sits in a root moves to the cluster it is near."""
+    """Write the vectors of scenes that had none, and move those that are still in a root to their nearest cluster."""
     made = intake.late_made
     if made is None:
         return set()
     texts = tx.op.index.texts(tx.unit, [row["id"] for row in intake.late])
-    # A scene may have been merged since its text was read: its new text has, or waits for, a vector of its own.
+    # A scene may have been merged since its text was read: this vector would then belong to a text that is gone.
     same = [place for place, row in enumerate(intake.late) if texts.get(row["id"]) == row["text"]]
     rows = [intake.late[place] for place in same]
     chosen = Made(made.model, {"general": made.rows["general"][np.array(same, int)]})

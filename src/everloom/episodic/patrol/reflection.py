@@ -1,6 +1,6 @@
-"""What only a model can add: how fresh scenes felt (between ❶ and ❷), and, last, the diary and think_md.
+"""What only a model can add: how fresh scenes felt (between ❶ and ❷) and, at the end, the diary and think_md.
 
-The diary reads exactly the scenes that this patrol took in, as they were told, whatever became of them since.
+The diary is based on exactly the scenes that this patrol took in, as they were told, whatever has become of them since.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from everloom.kernel.operation import Transaction
 from everloom.kernel.texts import LONGEST_TEXT
 from everloom.models.ask import Passage, Question
 
-# Scenes whose emotions one patrol asks for, and how many in one question; the rest has its turn next time.
+# For how many scenes one patrol asks the emotions, and how many one question contains; the rest has its turn next time.
 _MOST_FELT = 200
 _FELT_AT_ONCE = 25
-# A diary of three to five lines needs no more; the contract's seven thoughts.
+# A diary of three to five lines needs no more scenes; seven thoughts are the contract's maximum.
 _MOST_SCENES = 100
 _MOST_THOUGHTS = 7
 
 
 class ProposedFeeling(BaseModel):
-    """How one scene felt, each from -1 to 1."""
+    """How one scene felt, each number from -1 to 1."""
 
     id: int
     valence: float
@@ -70,7 +70,7 @@ def feel(run: PatrolRun) -> Change:
 
 
 def _ask_for_feelings(run: PatrolRun, nodes: Sequence[Node]) -> tuple[dict[int, Emotion], list[str]]:
-    """Ask in batches and keep what was asked for; a model that fails leaves the rest for the next patrol."""
+    """Ask in batches and accept only what was asked for; if the model fails, the rest is left for the next patrol."""
     found: dict[int, Emotion] = {}
     remarks: list[str] = []
     for start in range(0, len(nodes), _FELT_AT_ONCE):
@@ -100,7 +100,8 @@ def _ask_for_feelings(run: PatrolRun, nodes: Sequence[Node]) -> tuple[dict[int, 
 
 
 def reflect(run: PatrolRun) -> Change:
-    """Write the diary and what to think of next time."""
+    """Write the diary and the thoughts for the next session."""
+    # From the notes and not from the scenes: ❹ may have merged or rewritten those by now.
     if run.thinker is None:
         return lambda _: StepOutcome(skipped=NO_MODEL)
     with run.op.read() as unit:
@@ -121,14 +122,15 @@ def reflect(run: PatrolRun) -> Change:
     try:
         answer = run.ask(question, ReflectionAnswer)
     except ProviderError as error:
-        # The error is bound to this block only.
+        # Formatted here, because Python unbinds `error` at the end of the block, before the lambda runs.
         reason = f"the model could not be asked: {error.message}"
         return lambda _: StepOutcome(skipped=reason)
     return lambda tx: _write(tx, run, answer, len(scenes))
 
 
 def _write(tx: Transaction, run: PatrolRun, answer: ReflectionAnswer, scenes: int) -> StepOutcome:
-    """Write the diary page of the day on which the patrol began, and the thoughts in place of the last ones."""
+    """Write the diary page of the day on which the patrol began, and replace the previous thoughts."""
+    # The day it began: a patrol that runs past midnight or is resumed tomorrow is still about today.
     diary = clean_text(answer.diary, LONGEST_TEXT)
     cut = (" ".join(clean_text(each, LONGEST_TEXT).split()).lstrip("-* ") for each in answer.think_md[:_MOST_THOUGHTS])
     thoughts = [f"- {line}" for line in cut if line]

@@ -1,7 +1,7 @@
-"""What a step of a patrol is, what it reports, and the three steps that are one statement each.
+"""The form of a patrol's steps and reports, and the three steps that are a single statement.
 
-A step reads and asks first, outside of any transaction, and returns how to change what it decided: that runs inside the
-one transaction which also records the step as done.
+A step first reads and asks models, outside any transaction, and returns a function that makes its changes: this runs
+inside the transaction that also records the step as done.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from everloom.models.ask import Passage, Question, ShapeT, Thinker
 from everloom.store import Row
 
 NO_MODEL = "no LLM configured"
-# A report is read by people; a model that invents a thousand ids is told of by fifty.
+# Reports are read by people: of a model that invents a thousand ids, fifty remarks are enough.
 _MOST_REMARKS = 50
-# Texts that an embedder is given at once.
+# How many texts an embedder gets at once.
 _AT_ONCE = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """What a step did: counts by name, what it left out and why, what it ignored or could not do."""
+    """What a step did: counts by name, the reason if it skipped something, remarks on what it ignored."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     skipped: str | None = None
     remarks: tuple[str, ...] = ()
 
     def as_text(self) -> str:
-        """Write it for its row."""
+        """Write it as JSON, for its row."""
         left = len(self.remarks) - _MOST_REMARKS
         remarks = [*self.remarks[:_MOST_REMARKS], *([f"… and {left} more"] if left > 0 else [])]
         whole = {"counts": dict(self.counts), "skipped": self.skipped, "remarks": remarks}
@@ -56,7 +56,7 @@ class StepReport(StepOutcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatrolReport:
-    """One patrol: its steps so far; `ended_at` is None while it is not through."""
+    """One patrol with its steps so far; `ended_at` is None until it is finished."""
 
     id: int
     number: int
@@ -66,13 +66,13 @@ class PatrolReport:
     steps: tuple[StepReport, ...]
 
     def count(self, name: str) -> int:
-        """Add up a count over the steps."""
+        """Sum a count over the steps."""
         return sum(step.counts.get(name, 0) for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatrolRun:
-    """One patrol while it runs: what it writes is fenced by the lease that it holds."""
+    """One patrol while it runs; its writes are fenced by its lease."""
 
     being: Being
     op: Operation
@@ -82,13 +82,14 @@ class PatrolRun:
     thinker: Thinker | None
 
     def ask(self, question: Question, shape: type[ShapeT]) -> ShapeT:
-        """Ask the model; a step that has none asks nothing."""
+        """Ask the model; a step must not call this without one."""
         if self.thinker is None:
             raise TypeError("asked without a model")
         return self.thinker.answer(question, shape)
 
     def embed(self, texts: Sequence[str]) -> Made | None:
-        """Make vectors with the preferred model, however slow it is; None when it cannot be asked."""
+        """Embed texts with the preferred model, however slow it is; None when it is not available."""
+        # All or nothing: of a batch that is half embedded, nobody would know which half.
         parts = []
         for start in range(0, len(texts), _AT_ONCE):
             made = self.op.embedding.make(texts[start : start + _AT_ONCE])
@@ -98,7 +99,7 @@ class PatrolRun:
         return Made(self.op.embedding.preferred, {"general": np.concatenate(parts)}) if parts else None
 
     def prepare(self, documents: Sequence[Document]) -> Prepared:
-        """Read the words of documents and make their vectors, by the preferred model if it can be asked."""
+        """Prepare the words and vectors of documents, with the preferred model if it is available."""
         ready = self.op.index.prepare(documents)
         if ready.made is not None and ready.made.model == self.op.embedding.preferred:
             return ready
@@ -113,32 +114,32 @@ Step = Callable[[PatrolRun], Change]
 def age(_run: PatrolRun) -> Change:
     """❷ Count this patrol for every active scene that is not pinned.
 
-    Not idempotent by itself: only the step's row, written in the same transaction, keeps a scene from ageing twice.
+    Not idempotent by itself: only the step's row, written in the same transaction, prevents scenes from ageing twice.
     """
     return lambda tx: StepOutcome(counts={"aged": tx.unit.run("episodic.age")})
 
 
 def flag_dying(run: PatrolRun) -> Change:
-    """❸ Find the scenes whose strength is spent."""
+    """❸ Mark the scenes whose strength is used up as dying."""
     return lambda tx: _count_changed(tx, "dying", tx.unit.all("episodic.flag_dying", number=run.number))
 
 
 def revive(_run: PatrolRun) -> Change:
-    """❺ Bring back the faded scenes that were called often enough; absorbed ones live on in another scene."""
+    """❺ Bring back the faded scenes that were recalled often enough; absorbed ones live on in another scene."""
     return lambda tx: _count_changed(tx, "revived", tx.unit.all("episodic.revive"))
 
 
 def _count_changed(tx: Transaction, name: str, rows: Sequence[Row]) -> StepOutcome:
-    """Count scenes whose status changed; their clusters' means are of active scenes only."""
+    """Count scenes whose status changed, and update the means of their clusters, which include only active scenes."""
     refresh(tx.unit, tx.op.embedding, [row["cluster_id"] for row in rows])
     return StepOutcome(counts={name: len(rows)})
 
 
 def passage_of(rows: Iterable[object]) -> tuple[Passage, ...]:
-    """Write what a model reads, one JSON value a line."""
+    """Make a passage with one JSON value per line."""
     return (Passage("\n".join(json.dumps(row, ensure_ascii=False) for row in rows)),)
 
 
 def clean_text(text: str, most: int) -> str:
-    """Make a model's text one that can be kept."""
+    """Remove from a model's text what cannot be stored, and cut it."""
     return UNSTORABLE.sub("", text).strip()[:most]

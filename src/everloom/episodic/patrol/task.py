@@ -1,9 +1,9 @@
-"""The patrol as a task: what is due, who may run it, and going on where a killed one stopped.
+"""The patrol as a task: what is due, who may run it, and resuming a patrol that was killed.
 
-A patrol's row is written first, and its id is the mark up to which notes count: what is written meanwhile waits for the
-next. Then each step changes all that it has to in one transaction, fenced by the lease, which also writes the step's
-own row. So a step is either done and recorded, or never happened: a patrol that was killed anywhere goes on with the
-first step that has no row, and nothing is aged twice.
+A patrol's row is written first, and its id marks up to where notes count: later ones wait for the next patrol. Then
+each step makes all its changes in one transaction, fenced by the lease, which also writes the step's own row. So a step
+is either done and recorded, or never happened: a patrol that was killed anywhere continues with the first step that has
+no row, and nothing ages twice.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from everloom.store.contract import FOREVER
 _TASK = "patrol"
 _PATROL_SECONDS = 3600.0
 
-# In this order; ❶ to ❼ are the contract's.
+# In this order; ❶ to ❼ are the contract's. `feel` comes before ❹, which clears the mark of fresh scenes; `reflect`
+# comes last, because nothing depends on it.
 STEPS: dict[str, Step] = {
     "take_in": take_in,
     "feel": feel,
@@ -51,7 +52,7 @@ STEPS: dict[str, Step] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patrolled:
-    """What `trigger_patrol` answers: how it went, and the report as far as it came."""
+    """The result of `trigger_patrol`: how it went, and the report so far."""
 
     status: Literal["done", "already_running", "failed", "unfinished"]
     scenes_created: int = 0
@@ -68,7 +69,7 @@ class Patrol:
         self._being = being
 
     def due(self, workspace: WorkspaceInfo) -> int:
-        """Count what a patrol would do: the steps left of an open one, or the notes that wait if it is time for one."""
+        """Count the remaining steps of an open patrol, or the waiting notes if it is time for a new one."""
         being = self._being(workspace)
         with being.op.read() as unit:
             is_open = unit.one("episodic.patrol_open")
@@ -77,11 +78,11 @@ class Patrol:
             return 0 if _why_now(unit, being) is None else max(1, pending(unit))
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
-        """Begin a patrol or go on with an open one, step by step, until it is through or time is up."""
+        """Begin a patrol or continue an open one, step by step, until it is finished or time is up."""
         with lease.kept_alive():
             run, left = _begin(self._being(workspace), lease)
             for ran, name in enumerate(left):
-                # At least one step a run, or a patrol that never gets time would never end.
+                # At least one step in each run, or a patrol that never gets enough time would never end.
                 if ran and not lease.has_time():
                     return Report(ran, {"patrol": run.id, "is_through": False})
                 _run_step(run, name)
@@ -90,33 +91,34 @@ class Patrol:
 
 
 def _why_now(unit: Unit, being: Being) -> Literal["pending", "schedule"] | None:
-    """Decide whether a patrol is to begin by itself."""
+    """Decide whether a patrol should begin by itself, and why."""
     waiting, policy = pending(unit), being.policy
     if waiting >= policy.patrol_at:
         return "pending"
     if not policy.patrol_hours:
         return None
     last = unit.all("episodic.patrol_recent", limit=1)
-    # Before the first patrol, time is counted from the first note.
+    # Before the first patrol, the hours are counted from the first note.
     first = unit.all("episodic.note_waiting", before=FOREVER, limit=1)
     since = last[0]["began_at"] if last else first[0]["created_at"] if first else None
     if since is None or being.op.now - from_micros(since) < timedelta(hours=policy.patrol_hours):
         return None
+    # A memory that is all dead and waits for nothing has nothing left to age.
     alive = any(row["status"] != "dead" for row in unit.all("episodic.census"))
     return "schedule" if waiting or alive else None
 
 
 def _begin(being: Being, lease: Lease) -> tuple[PatrolRun, list[str]]:
-    """Find the open patrol, or begin one; and the steps that are left of it."""
+    """Find the open patrol or begin one, and list its remaining steps."""
     op = being.op.under(lease)
     with op.write(_TASK) as tx:
         unit = tx.unit
-        # At most one patrol is open, whoever began it: a killed one is found here and goes on under its old number.
+        # At most one patrol is open, whoever began it: a killed one is found here and continues under its old number.
         row = unit.one("episodic.patrol_open")
         if row is None:
             roots_of(unit, tx.at)
             reason = _why_now(unit, being) or "asked"
-            # Ids grow with time: a note that was there already has a smaller one.
+            # Ids grow in commit order: every note that exists already has a smaller one.
             (fresh,) = register(unit, _TASK, tx.at)
             unit.run("episodic.patrol_add", id=fresh, reason=reason, at=to_micros(tx.at))
             (row,) = unit.all("episodic.patrol_open")
@@ -126,11 +128,11 @@ def _begin(being: Being, lease: Lease) -> tuple[PatrolRun, list[str]]:
 
 
 def _run_step(run: PatrolRun, name: str) -> None:
-    """Read and ask, then change everything in one transaction that also says the step is done."""
+    """Read and ask, then make all changes in one transaction that also records the step as done."""
     names = list(STEPS)
     began = time.perf_counter()
-    # Models and embedders are asked here, with no transaction open: they may take minutes. What they answer is checked
-    # again inside the transaction, against what is there by then.
+    # Models and embedders are asked here, with no transaction open, because they may take minutes. Their answers are
+    # checked again inside the transaction, against the state at that time.
     change = STEPS[name](run)
     with run.op.write(_TASK) as tx:
         outcome = change(tx)
@@ -143,14 +145,14 @@ def _run_step(run: PatrolRun, name: str) -> None:
             milliseconds=round((time.perf_counter() - began) * 1000),
             report=outcome.as_text(),
         )
-        # The end is written with the last step: there is no moment at which all steps are done and the patrol is open.
+        # The end is written with the last step, so that no crash can leave a patrol open whose steps are all done.
         if name == names[-1]:
             tx.unit.run("episodic.patrol_end", id=run.id, at=to_micros(tx.at))
             tx.event(id=run.id, number=run.number)
 
 
 def run_patrol(being: Being, work: Work, *, is_asked: bool, progress: Progress = lambda _: None) -> Patrolled:
-    """Run a patrol now, or go on with one that was interrupted; one that somebody asks for does not rest."""
+    """Run a patrol now, or continue an interrupted one; on request, even if it failed recently."""
     (task,) = (each for each in work.tasks if each.name == _TASK)
     if is_asked:
         work.retry_now(being.op.workspace, _TASK)
@@ -159,7 +161,7 @@ def run_patrol(being: Being, work: Work, *, is_asked: bool, progress: Progress =
     if outcome.state == "busy":
         return Patrolled(status="already_running", report=report)
     if outcome.state in ("failed", "resting"):
-        error = outcome.error or "it failed lately and rests: trigger_patrol tries again at once"
+        error = outcome.error or "it failed recently and is resting: trigger_patrol tries again at once"
         return Patrolled(status="failed", report=report, error=error)
     is_through = report is not None and report.ended_at is not None
     created = 0 if report is None else report.count("taken_in")
@@ -167,7 +169,7 @@ def run_patrol(being: Being, work: Work, *, is_asked: bool, progress: Progress =
 
 
 def patrol_if_many_wait(being: Being, work: Work, kept: NotesUpdated) -> NotesUpdated:
-    """Begin a patrol when enough scenes wait, or leave it to the worker."""
+    """Run a patrol if enough scenes are waiting, or leave it to the worker."""
     if kept.pending_scenes < being.policy.patrol_at:
         return kept
     if not being.policy.starts_here:
@@ -191,7 +193,7 @@ def patrol_report(being: Being, limit: int) -> tuple[PatrolReport, ...]:
 
 
 def census(being: Being) -> dict[str, int]:
-    """Count scenes by how they are: active, dying, faded, absorbed; and clusters, and notes that wait."""
+    """Count scenes by state (active, dying, faded, absorbed), clusters, and waiting notes."""
     with being.op.read() as unit:
         counts = {(row["death"] or row["status"]): row["count"] for row in unit.all("episodic.census")}
         states = {state: counts.get(state, 0) for state in ("active", "dying", "faded", "absorbed")}

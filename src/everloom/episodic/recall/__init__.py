@@ -1,6 +1,6 @@
-"""Bringing scenes back: in fragments, by cluster, on purpose, and as the context that a conversation begins with.
+"""Recalling scenes: in fragments, by cluster, by search, and as the context that a conversation begins with.
 
-Refuses to know how scenes came to be; the one search finds them.
+Refuses to know how scenes are made, and leaves finding them to the kernel's search.
 """
 
 from everloom.episodic.recall.context import ContextBlocks, get_context

@@ -1,4 +1,4 @@
-"""`get_context`: what a conversation begins with, in three blocks by how often they change.
+"""`get_context`: the context that a conversation begins with, in three blocks by how often they change.
 
 1-A is the stable persona, 1-B a snapshot of what is going on, 2-B the scenes that were activated last.
 """
@@ -25,13 +25,13 @@ _CACHE_GUIDANCE = {
     "recent_nodes": "block 2-B: changes every turn; send last, do not cache",
 }
 _REPAIR = (
-    "These notes could not be read as scenes. Mend each with update_memory (target notes, action update, key its id):"
+    "These notes could not be read as scenes. Correct each with update_memory (target notes, action update, key: id):"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextMetadata:
-    """What helps a client to cache: marks that change with the blocks, and since when the snapshot reads as it does."""
+    """Help for caching: marks that change with the blocks, and the time since which the snapshot is unchanged."""
 
     being_id: int
     soul_name: str
@@ -44,7 +44,7 @@ class ContextMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextBlocks:
-    """What `get_context` answers."""
+    """The result of `get_context`."""
 
     system_prompt: str
     snapshot: str
@@ -53,7 +53,7 @@ class ContextBlocks:
 
 
 def get_context(being: Being) -> ContextBlocks:
-    """Assemble the three blocks, and remember the snapshot that the session was given."""
+    """Assemble the three blocks, and store the snapshot that the session was given."""
     op, prose, now = being.op, being.soul.read(), being.op.now
     label = op.session or ""
     with op.read() as unit:
@@ -61,7 +61,7 @@ def get_context(being: Being) -> ContextBlocks:
         snapshot = "\n\n".join(_snapshot(unit, being))
         recent = _recent_nodes(unit)
         kept = unit.one("episodic.snapshot_get", label=label)
-    # Written only when it changed: a conversation that asks every turn leaves the store alone.
+    # Written only when it changed, so that a conversation that asks in every turn does not write in every turn.
     since = now
     if kept is not None and kept["content"] == snapshot:
         since = from_micros(kept["changed_at"])
@@ -81,12 +81,12 @@ def get_context(being: Being) -> ContextBlocks:
 
 
 def _mark(text: str) -> str:
-    """Make a short mark that changes with a text."""
+    """Compute a short mark that changes with a text."""
     return blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def _system_prompt(unit: Unit, prose: str) -> Iterator[str]:
-    """Write block 1-A, part by part."""
+    """Write block 1-A, section by section."""
     being = unit.one("episodic.being_get")
     yield from _section("Soul", [prose])
     yield from _section("What I told myself", [being["think_md"] if being is not None else ""])
@@ -104,11 +104,11 @@ def _system_prompt(unit: Unit, prose: str) -> Iterator[str]:
 
 
 def _snapshot(unit: Unit, being: Being) -> Iterator[str]:
-    """Write block 1-B, part by part."""
+    """Write block 1-B, section by section."""
     notes = open_notes(unit)
     yield from _section("Notes", (f"- [{note.id}] {note.content}" for note in notes if note.type == "note"))
     mend = [f"- [{note.id}] {note.text[:500]} (problem: {note.problem})" for note in notes if note.problem]
-    yield from _section("To be mended", [_REPAIR, *mend] if mend else [])
+    yield from _section("To be corrected", [_REPAIR, *mend] if mend else [])
     yield from _section("Knowledge", map(_entry_line, entries_of(unit, "knowledge")))
     received = [entry for entry in entries_of(unit, "party_message") if not entry.detail.get("is_sent")]
     yield from _section("Messages", (f"- from {each.detail.get('from')}: {each.content}" for each in received))
@@ -116,14 +116,14 @@ def _snapshot(unit: Unit, being: Being) -> Iterator[str]:
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
-    """Write a section; one without anything in it is left out."""
+    """Write a section; an empty one is left out."""
     kept = [line for line in lines if line]
     if kept:
         yield "\n".join([f"# {title}", *kept])
 
 
 def _entry_line(entry: MemoryEntry) -> str:
-    """Write an entry on a line; its key is left out where the content says it."""
+    """Write an entry on a line, without its key where the content begins with it."""
     facts = [str(entry.detail[name]) for name in ("relation_type", "location") if entry.detail.get(name)]
     about = f" ({', '.join(facts)})" if facts else ""
     key = "" if entry.content.startswith(entry.key) else f"{entry.key}{about}: "

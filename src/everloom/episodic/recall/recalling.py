@@ -1,6 +1,6 @@
-"""Bringing scenes back: in fragments, by what a message touches, by a feeling, or by cluster.
+"""Recalling scenes: in fragments by a message or a feeling, or by cluster.
 
-Whatever is brought back grows stronger: once a call, in one statement.
+Whatever is recalled grows stronger: once per call, in one statement.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from everloom.store import Unit
 _SCENES = Scope(kinds=frozenset({KIND}))
 # The contract recalls three scenes.
 _RECALLED = 3
-# With a feeling, so many scenes over the threshold are compared with it.
+# How many scenes above the threshold are compared with a feeling.
 _COMPARED = 24
 _LONGEST_ANSWER = 4_000
-# How far down a cluster a query is looked for.
+# How many scenes of a cluster a query is matched with.
 _DEEPEST = 10_000
 _TAG = re.compile(r"<(?=/?memory-recall)")
 _OPENING, _CLOSING = "<memory-recall>", "</memory-recall>"
@@ -39,7 +39,7 @@ _OPENING, _CLOSING = "<memory-recall>", "</memory-recall>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """What `recall` answers: `text` is empty when nothing was touched, and `reason` says why."""
+    """The result of `recall`; when nothing was recalled, `text` is empty and `reason` says why."""
 
     text: str
     fragments: tuple[str, ...]
@@ -49,7 +49,7 @@ class Recall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterMemory:
-    """What `recall_memory` answers: the clusters, or one cluster with its scenes; `text` says it in words."""
+    """The result of `recall_memory`: the clusters, or one cluster with its scenes; `text` is the same for people."""
 
     text: str
     clusters: tuple[Cluster, ...] = ()
@@ -57,17 +57,17 @@ class ClusterMemory:
 
 
 def recall(being: Being, message: str, felt: object = None) -> Recall:
-    """Bring back fragments of the scenes that a message or a feeling touches."""
+    """Recall fragments of the scenes that a message or a feeling brings up."""
     feeling = _parse_feeling(felt)
     if not message.strip() and feeling is None:
-        raise Rejected("there is nothing to recall by", hint="give a message, a feeling, or both")
+        raise Rejected("there is neither a message nor a feeling", hint="give a message, a feeling, or both")
     ids = _find_alike(being, feeling) if feeling and not message.strip() else _find_touched(being, message, feeling)
     if ids is None:
-        return Recall(text="", fragments=(), node_ids=(), reason="no embedder can answer now: go on without it")
+        return Recall(text="", fragments=(), node_ids=(), reason="no embedder is available: continue without recall")
     with being.op.read() as unit:
         nodes = nodes_of(unit, ids)
     if not nodes:
-        return Recall(text="", fragments=(), node_ids=(), reason="no scene is near enough")
+        return Recall(text="", fragments=(), node_ids=(), reason="no scene is similar enough")
     reactivate(being, ids)
     fragments = mix_fragments(
         (text for item in ids for text in (nodes[item].scene.action, nodes[item].feeling)), being.chance
@@ -76,7 +76,7 @@ def recall(being: Being, message: str, felt: object = None) -> Recall:
 
 
 def _parse_feeling(given: object) -> Emotion | None:
-    """Read a feeling that somebody asks for."""
+    """Parse the feeling to recall by."""
     if given is None or isinstance(given, Emotion):
         return given
     found = emotion_of(_numbers_in(given) if isinstance(given, str) else given, [])
@@ -88,39 +88,39 @@ def _parse_feeling(given: object) -> Emotion | None:
 
 
 def _numbers_in(text: str) -> dict[str, str]:
-    """Read numbers that are written as text, `0.5,-0.2,0,0,0,0.9` or `valence=0.8,trust=0.5`."""
+    """Parse numbers written as `0.5,-0.2,0,0,0,0.9` or `valence=0.8,trust=0.5`."""
     parts = (part.strip() for part in text.split(",") if part.strip())
     pairs = (part.split("=", 1) if "=" in part else (axis, part) for axis, part in zip(AXES, parts, strict=False))
     return {name.strip(): number for name, number in pairs}
 
 
 def _find_alike(being: Being, feeling: Emotion) -> list[int]:
-    """Find the living scenes that felt most alike."""
+    """Find the living scenes with the most similar emotion."""
     with being.op.read() as unit:
         rows = unit.all("episodic.felt_nearest", limit=_RECALLED, **feeling.as_dict())
     return [row["id"] for row in rows]
 
 
 def _find_touched(being: Being, message: str, feeling: Emotion | None) -> list[int] | None:
-    """Find the living scenes over the threshold; with a feeling, most alike first. None without any embedder."""
+    """Find the living scenes above the threshold, with a feeling the most alike first; None without an embedder."""
     wanted = _RECALLED if feeling is None else _COMPARED
     found = near_scenes(being, message, limit=wanted, where=_living)
-    # Words alone would be no ground: no threshold can be asked of them, and a wrong memory is worse than none.
+    # No fallback to words: they have no threshold, and a wrong memory is worse than none.
     if not found.is_answered:
         return None
     ids = list(found.similar)
     if feeling is not None:
         with being.op.read() as unit:
             emotions = {item: node.emotion for item, node in nodes_of(unit, ids).items()}
-        # A scene whose emotion nobody knows is farthest.
+        # A scene without a known emotion comes last.
         ids.sort(key=lambda item: emotion.distance(feeling) if (emotion := emotions[item]) else float("inf"))
     return ids[:_RECALLED]
 
 
 def near_scenes(being: Being, cue: str, **how: Any) -> Nearest:
-    """Find scenes by their cosines, as the contract does; `how` is what `Finder.nearest` takes.
+    """Find scenes by cosine, as the contract does; `how` are further arguments of `Finder.nearest`.
 
-    Only those count that are over the threshold of the embedder that answers.
+    Only scenes above the threshold of the embedder that answers are returned.
     """
 
     def threshold(unit: Unit, model: str) -> float:
@@ -134,7 +134,8 @@ def _living(unit: Unit, ids: Sequence[int]) -> AbstractSet[int]:
 
 
 def mix_fragments(texts: Iterable[str], chance: random.Random) -> tuple[str, ...]:
-    """Mix actions and feelings so that the borders between scenes blur; none of them may close the tag."""
+    """Shuffle actions and feelings so that the borders between scenes blur."""
+    # The text of a scene must not be able to close the tag and go on as an instruction.
     mixed = [harmless for text in texts if (harmless := _TAG.sub("‹", text))]
     # The contract's Fisher-Yates: every order is equally likely.
     chance.shuffle(mixed)
@@ -142,11 +143,11 @@ def mix_fragments(texts: Iterable[str], chance: random.Random) -> tuple[str, ...
 
 
 def reactivate(being: Being, ids: Sequence[int]) -> None:
-    """Count that scenes came back: +1 to the living, +2 to the dead; a dying one is active again."""
+    """Count that scenes were recalled: +1 for living ones, +2 for dead ones; a dying one becomes active again."""
     if not ids:
         return
     with being.op.write("recall") as tx:
-        # Read before the update: a scene that was dying joins its cluster's mean again.
+        # Read before the update, which changes the status: a scene that was dying becomes part of its cluster's mean.
         rows = tx.unit.all("episodic.status_of", ids=list(ids))
         tx.unit.run("episodic.reactivate", ids=sorted(set(ids)), at=to_micros(tx.at))
         refresh(tx.unit, being.op.embedding, [row["cluster_id"] for row in rows if row["status"] == "dying"])
@@ -156,7 +157,7 @@ def reactivate(being: Being, ids: Sequence[int]) -> None:
 def recall_memory(
     being: Being, cluster_id: int | None, limit: int, query: str | None, *, no_nodes: bool = False
 ) -> ClusterMemory:
-    """List the clusters, or bring back one cluster's scenes."""
+    """List the clusters, or recall one cluster's scenes."""
     checked_limit(limit, 100, "scenes")
     if cluster_id is None:
         return _list_clusters(being, query)
@@ -169,7 +170,7 @@ def recall_memory(
 
 
 def _nodes_in(unit: Unit, cluster_id: int, limit: int, query: str | None) -> list[Node]:
-    """Choose the scenes of a cluster by importance, then by last activation; with a query, those that hold it."""
+    """Choose the scenes of a cluster by importance, then by last activation; with a query, only those that match."""
     depth = limit if query is None else _DEEPEST
     ids = [row["id"] for row in unit.all("episodic.node_in_cluster", cluster=cluster_id, limit=depth)]
     nodes = nodes_of(unit, ids)
@@ -180,7 +181,7 @@ def _nodes_in(unit: Unit, cluster_id: int, limit: int, query: str | None) -> lis
 
 
 def _list_clusters(being: Being, query: str | None) -> ClusterMemory:
-    """List the clusters that hold anything, roots first; with a query, the nearest first."""
+    """List the roots and all clusters with scenes; with a query, the most similar first."""
     embedding = being.op.embedding
     cue = embedding.probe(query) if query and query.strip() else None
     with being.op.read() as unit:

@@ -1,4 +1,4 @@
-"""`search_memory` and `search_history`: looking on purpose, by meaning and by literal words, the dead included."""
+"""`search_memory` and `search_history`: deliberate search by meaning and by literal words, dead scenes included."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _MOST_HITS = 30
 _MOST_HISTORY = 50
 _MOST_TERMS = 20
 _LONGEST_QUERY = 2_000
-# How many scenes that hold a term are looked at, newest first.
+# How many scenes that contain a term are considered, newest first.
 _MOST_HOLDING = 500
-# A literal match of every term weighs as much as this much similarity.
+# A literal match of every term counts as much as this cosine.
 _LITERAL = 0.5
 
 SearchMode = Literal["or", "and"]
@@ -32,7 +32,7 @@ SearchMode = Literal["or", "and"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundScene:
-    """A scene that a query touched: the fields that hold its words, and its similarity where vectors were compared."""
+    """A hit: the scene, the fields that contain words of the query, and the cosine if vectors were compared."""
 
     node: Node
     matched: tuple[str, ...]
@@ -40,7 +40,7 @@ class FoundScene:
 
     @property
     def line(self) -> str:
-        """Write it as the contract does."""
+        """The hit on a line, as the contract writes it."""
         matched = f" [matched: {', '.join(self.matched)}]" if self.matched else ""
         themes = f" (themes: {', '.join(self.node.themes)})" if self.node.themes else ""
         return f"- [{self.node.id}]{self.node.state}{matched} {self.node.text}{themes}"
@@ -48,7 +48,7 @@ class FoundScene:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundScenes:
-    """What `search_memory` answers."""
+    """The result of `search_memory`."""
 
     text: str
     hits: tuple[FoundScene, ...]
@@ -57,7 +57,7 @@ class FoundScenes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaidMessage:
-    """A piece of a conversation."""
+    """A message of a conversation."""
 
     id: int
     kind: str
@@ -66,14 +66,14 @@ class SaidMessage:
 
 
 def search_memory(being: Being, query: str, mode: SearchMode, limit: int) -> FoundScenes:
-    """Find scenes by meaning and by literal words; a scene counts once a call."""
+    """Find scenes by meaning and by literal words; each hit counts as recalled once."""
     if mode not in ("or", "and"):
-        raise Rejected(f"there is no mode {mode!r}", hint="use 'or' or 'and'")
+        raise Rejected(f"there is no search mode {mode!r}", hint="use 'or' or 'and'")
     checked_limit(limit, _MOST_HITS)
     terms = list(dict.fromkeys(checked(query, "the query", _LONGEST_QUERY).split()))[:_MOST_TERMS]
     with being.op.read() as unit:
         held = _find_literally(unit, terms, mode)
-    # With `and`, words decide and vectors only rank what holds them all.
+    # With `and`, words decide, and vectors only rank the scenes that contain them all.
     how: Mapping[str, Any] = {"limit": limit} if mode == "or" else {"limit": _MOST_HOLDING, "among": held}
     found = near_scenes(being, query, **how)
     with being.op.read() as unit:
@@ -85,24 +85,25 @@ def search_memory(being: Being, query: str, mode: SearchMode, limit: int) -> Fou
 
 
 def _find_literally(unit: Unit, terms: Sequence[str], mode: SearchMode) -> list[int]:
-    """Find the scenes that hold the terms literally, whatever their case."""
+    """Find the scenes that contain the terms literally, ignoring case."""
     if mode == "or":
         found = (unit.all("episodic.holding", pattern=_pattern(term), limit=_MOST_HOLDING) for term in terms)
         return [row["id"] for rows in found for row in rows]
-    # The longest term is held by the fewest scenes; the others are looked for in what it finds.
+    # The longest term usually occurs in the fewest scenes; the others are matched only in those. Without a limit, or a
+    # scene with all terms could be cut off by newer ones with the longest alone.
     longest, *others = sorted(terms, key=len, reverse=True)
     rows = unit.all("episodic.holding", pattern=_pattern(longest), limit=FOREVER)
     return [row["id"] for row in rows if all(fold_text(term) in row["haystack"] for term in others)]
 
 
 def _pattern(term: str) -> str:
-    """Write a term as a pattern in which nothing is a wildcard."""
+    """Write a term as a LIKE pattern without wildcards of its own."""
     literal = fold_text(term).replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{literal}%"
 
 
 def _rank(nodes: Mapping[int, Node], terms: Sequence[str], similar: Mapping[int, float]) -> list[FoundScene]:
-    """Order what was found by either way: similarity and literal matches add up; ties go to the newer."""
+    """Rank hits by the sum of similarity and literal matches; ties go to the newer one."""
     scores, hits = {}, {}
     for item, node in nodes.items():
         texts = {name: fold_text(text) for name, text in node.content.texts.items()}
@@ -116,7 +117,7 @@ def _rank(nodes: Mapping[int, Node], terms: Sequence[str], similar: Mapping[int,
 def search_history(
     being: Being, query: str | None, begin: datetime | None, end: datetime | None, limit: int
 ) -> tuple[SaidMessage, ...]:
-    """Find pieces of conversations by what they say and when they were said."""
+    """Find messages by their text and time."""
     checked_limit(limit, _MOST_HISTORY, "messages")
     kinds = being.policy.history_kinds
     if query is not None and query.strip():

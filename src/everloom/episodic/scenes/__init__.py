@@ -1,6 +1,6 @@
-"""Scenes: what one is, how it is read, kept, merged and pinned, and the clusters that scenes belong to.
+"""Scenes: what a scene is, how it is parsed, stored, merged and pinned, and the clusters that scenes belong to.
 
-Refuses to know patrols, recall and entries: they stand on this room.
+Refuses to know patrols, recall and entries, which build on this room.
 """
 
 from everloom.episodic.scenes.clusters import Cluster

@@ -1,6 +1,6 @@
-"""Clusters of a Being: the two roots, births and ends, and mean vectors that follow every change.
+"""Clusters of a Being: the two roots, creating and listing clusters, and keeping their mean vectors up to date.
 
-Works inside a unit of work that somebody else began. Which scenes belong together is decided elsewhere.
+Works inside the caller's unit of work. Refuses to decide which scenes belong together.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _ROOTS = {
     "Business": "Work: projects, tasks, decisions, tools, customers.",
     "Private": "Life: people, feelings, home, pastimes, health.",
 }
-# A name without a model is a whole action; this much of it still fits on a line of a list.
+# Without a model, a name is a whole action; this much of it fits on a line of a list.
 _LONGEST_NAME = 80
-# Vectors held in memory at once while they are added up: 20 MB of 256 numbers each.
+# Vectors in memory at once while they are added up: 20 MB at 256 floats each.
 _PAGE = 20_000
 
 
@@ -50,7 +50,7 @@ class Cluster:
 
 
 def roots_of(unit: Unit, at: datetime) -> Roots:
-    """Find the two roots, making them on first use."""
+    """Find the two roots, creating them on first use."""
     row = unit.one("episodic.being_get")
     if row is None:
         # A root is its own parent, so that every cluster has one.
@@ -63,20 +63,20 @@ def roots_of(unit: Unit, at: datetime) -> Roots:
 
 
 def add_cluster(unit: Unit, parent_id: int, name: str, digest: str, at: datetime) -> int:
-    """Make a sub-cluster."""
+    """Create a sub-cluster."""
     (fresh,) = register(unit, "cluster", at)
     unit.run("episodic.cluster_add", id=fresh, parent=parent_id, is_root=0, name=short(name), digest=digest)
     return fresh
 
 
 def short(name: str) -> str:
-    """Cut a name that is a whole sentence."""
+    """Shorten a name that is a whole sentence."""
     line = " ".join(name.split())
     return line if len(line) <= _LONGEST_NAME else line[: _LONGEST_NAME - 1].rstrip() + "…"
 
 
 def clusters_of(unit: Unit) -> list[Cluster]:
-    """List every cluster with how many scenes it holds."""
+    """List every cluster with the number of its scenes."""
     return [value_from(Cluster, row) for row in unit.all("episodic.cluster_counts")]
 
 
@@ -84,14 +84,14 @@ def find_cluster(unit: Unit, cluster_id: int) -> Cluster:
     """Find one cluster."""
     found = next((each for each in clusters_of(unit) if each.id == cluster_id), None)
     if found is None:
-        raise NotFound(f"no cluster has the id {cluster_id}", hint="recall_memory without a cluster lists them")
+        raise NotFound(f"no cluster has the id {cluster_id}", hint="recall_memory without a cluster_id lists them")
     return found
 
 
 def refresh(unit: Unit, embedding: Embedding, cluster_ids: Iterable[int]) -> None:
-    """Make the vectors of clusters anew from their active scenes.
+    """Recompute the vectors of clusters from their active scenes.
 
-    From all of them, never by adding and taking away: what a killed patrol or another process changed cannot be missed.
+    From all of them, never by adding and subtracting: a change by a killed patrol or another process cannot be missed.
     """
     wanted = sorted(set(cluster_ids))
     if not wanted:
@@ -118,13 +118,13 @@ def _sum_vectors(unit: Unit, embedding: Embedding, homes: dict[int, int]) -> dic
         for item, vector in embedding.held(unit, ids[start : start + _PAGE]).items():
             home = homes[item]
             sums[home] = sums[home] + vector if home in sums else vector
-    # Vectors may cancel out, or all be of empty texts: such a cluster has no direction, and nothing is near to it.
+    # Vectors may cancel out, or all belong to empty texts: such a cluster has no direction, and nothing is near it.
     return {home: vector for home, vector in sums.items() if vector.any()}
 
 
 def cluster_vectors(unit: Unit, embedding: Embedding) -> tuple[list[int], Floats]:
     """Read the vectors of all sub-clusters: ids and rows."""
-    # Not the roots: they hold what belongs nowhere yet, so their means say nothing.
+    # Without the roots: they contain what belongs nowhere yet, so their means are meaningless.
     rows = unit.all("episodic.cluster_vectors", model=embedding.preferred_id(unit))
     ids = [row["id"] for row in rows]
     return ids, unpack_vectors([row["vector"] for row in rows]) if ids else np.empty((0, 0), np.float32)

@@ -1,4 +1,4 @@
-"""What a caller may do to scenes by hand: show one, merge several, pin and unpin.
+"""Manual operations on scenes: show one, merge several, pin and unpin.
 
 A patrol does the rest. Nothing is ever overwritten: merged scenes stay, absorbed.
 """
@@ -24,7 +24,7 @@ _MOST_MERGED = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedNodes:
-    """What `merge_nodes` answers: the new scene, and those that live on in it."""
+    """The result of `merge_nodes`: the new scene, and the ids of those that it absorbed."""
 
     node: Node
     absorbed_ids: tuple[int, ...]
@@ -39,7 +39,7 @@ def show_node(being: Being, node_id: int) -> Node:
 def merge_nodes(
     being: Being, node_ids: Sequence[int], summary: str, feeling: str | None, key: str | None
 ) -> MergedNodes:
-    """Make one scene of several; the originals stay, absorbed."""
+    """Merge several scenes into a new one; the originals stay, absorbed."""
     ids = list(dict.fromkeys(node_ids))
     if not 2 <= len(ids) <= _MOST_MERGED:
         raise Rejected(f"cannot merge {len(ids)} scenes", hint=f"name 2 to {_MOST_MERGED} different ones")
@@ -50,14 +50,14 @@ def merge_nodes(
         nodes = _existing(unit, ids)
     first, *others = (nodes[item].content for item in ids)
     whole = merge_contents(first, others, action, felt)
-    # Embedded before the transaction, for a model may be slow. Whether the scenes may be merged is asked inside it: a
-    # repeated call finds them absorbed by the first, and must get its answer instead of an error.
+    # Embedded before the transaction, because a model may be slow. Whether the scenes may be merged is checked inside
+    # it: a repeated call finds them absorbed by the first one, and must get that result instead of an error.
     ready = op.index.prepare([scene_document(whole, op.now)])
     made = ready.made or op.embedding.make([ready.documents[0].situated])
 
     def write(tx: Transaction) -> int:
         if _mergeable(tx.unit, ids) != nodes:
-            raise Conflict("one of the scenes changed at the same moment", hint="read them again, then try once more")
+            raise Conflict("one of the scenes has just been changed", hint="read them again, then try once more")
         document = replace(ready.documents[0], session_id=tx.session_id)
         (fresh,) = add_documents(tx, Prepared((document,), ready.words, made))
         add_nodes(tx.unit, [(fresh, whole, nodes[ids[0]].cluster_id)], tx.at, patrol_id=None, fresh=False)
@@ -72,7 +72,7 @@ def merge_nodes(
 
 
 def pin_node(being: Being, node_id: int, *, pinned: bool) -> Node:
-    """Hold a scene against ageing and dying, or let it go; one that was on its way out is active again."""
+    """Pin a scene so that it neither ages nor dies, or unpin it; pinning a dying or faded scene makes it active."""
     with being.op.write("pin_node" if pinned else "unpin_node") as tx:
         unit = tx.unit
         node = _existing(unit, [node_id])[node_id]
@@ -86,15 +86,15 @@ def pin_node(being: Being, node_id: int, *, pinned: bool) -> Node:
 
 
 def _existing(unit: Unit, ids: Sequence[int]) -> dict[int, Node]:
-    """Read scenes that must be there."""
+    """Read scenes that must exist."""
     nodes = nodes_of(unit, ids)
     if missing := [item for item in ids if item not in nodes]:
-        raise NotFound(f"no scene has the id {missing[0]}", hint="search_memory prints the ids of scenes")
+        raise NotFound(f"no scene has the id {missing[0]}", hint="search_memory shows the ids of scenes")
     return nodes
 
 
 def _mergeable(unit: Unit, ids: Sequence[int]) -> dict[int, Node]:
-    """Read scenes that may be merged; refuse the rest by name."""
+    """Read scenes that must be neither pinned nor absorbed."""
     nodes = _existing(unit, ids)
     for node in nodes.values():
         if node.pinned:

@@ -1,4 +1,4 @@
-"""Vectors of scenes and clusters: means, nearness, cutting a group in two. Pure and repeatable."""
+"""Vectors of scenes and clusters: means, nearest matches, splitting a group. Pure and deterministic."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
 
-# 2-means has settled long before; the bound is for groups that swing for ever.
+# 2-means converges long before; the bound is for groups that oscillate.
 _ROUNDS = 12
-# Vectors compared at once: a block of similarities stays within the processor's cache.
+# Vectors compared at once: a block of similarities fits into the processor's cache.
 _BLOCK = 256
 
 
 def unit_rows(rows: Floats) -> Floats:
-    """Scale each row to length one; a row of zeros stays one."""
+    """Scale each row to length one; a row of zeros stays as it is."""
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     scaled: Floats = (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
     return scaled
 
 
 def mean_of(rows: Floats) -> Floats:
-    """Take the mean direction of some vectors."""
+    """Compute the mean direction of some vectors."""
     mean: Floats = unit_rows(rows.mean(axis=0, dtype=np.float64).astype(np.float32))
     return mean
 
 
 def pack_vector(vector: Floats) -> bytes:
-    """Write a vector as a cluster's row keeps it."""
+    """Write a vector as a cluster's row stores it."""
     return vector.astype("<f4").tobytes()
 
 
@@ -39,7 +39,7 @@ def unpack_vectors(blobs: Sequence[bytes]) -> Floats:
 
 
 def best_matches(vectors: Mapping[int, Floats], places: Sequence[int], rows: Floats, over: float) -> dict[int, int]:
-    """Find for each vector the place that is nearest, if it is nearer than `over`; the first of equals."""
+    """Find the nearest place for each vector whose cosine is above `over`; the first of equals."""
     found: dict[int, int] = {}
     ids, asked = stack_vectors(vectors)
     for start in range(0, len(ids) if len(places) else 0, _BLOCK):
@@ -52,22 +52,23 @@ def best_matches(vectors: Mapping[int, Floats], places: Sequence[int], rows: Flo
 
 
 def by_centrality(ids: Sequence[int], rows: Floats) -> list[int]:
-    """Order a group from its centre outward."""
+    """Order a group from its centre outwards."""
     near = rows @ mean_of(rows)
     return [ids[place] for place in np.argsort(-near, kind="stable")]
 
 
 def coherence(rows: Floats) -> float:
-    """Say how near a group's members are to their mean, on average."""
+    """Compute the average cosine of a group's members with their mean."""
     return float((rows @ mean_of(rows)).mean())
 
 
 def halves(rows: Floats, least: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] | None:
-    """Cut a group in two by 2-means, each half at least `least`; None when it is too small for that."""
+    """Split a group in two by 2-means, with at least `least` members each; None when it is too small."""
     count = len(rows)
     if count < 2 * least:
         return None
-    # The member that is farthest from the middle, and the one farthest from that.
+    # Start from the member farthest from the mean and the one farthest from that. Random starts would be as good, but a
+    # patrol that is repeated after a crash must split in the same way.
     first = int(np.argmin(rows @ mean_of(rows)))
     centres = rows[[first, int(np.argmin(rows @ rows[first]))]]
     leaning = rows @ (centres[0] - centres[1])
@@ -81,15 +82,15 @@ def halves(rows: Floats, least: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[
             leaning = moved
             break
         leaning = moved
-    # Cut where the sides part, but never so that a side falls below the least: then the nearest of the other side
-    # join it. Stable, so that a patrol that is run again after a crash cuts the same way.
+    # Split where the sides part, but never so that one falls below the minimum: then the nearest of the other side join
+    # it. The sort is stable for the same reason.
     order = np.argsort(-leaning, kind="stable")
     cut = min(max(int((leaning > 0).sum()), least), count - least)
     return np.sort(order[:cut]), np.sort(order[cut:])
 
 
 def leaves(rows: Floats, most: int, least: int) -> list[npt.NDArray[np.intp]]:
-    """Cut a group in halves until none is larger than `most`."""
+    """Split a group in halves until none is larger than `most`."""
     waiting, done = [np.arange(len(rows))], []
     while waiting:
         group = waiting.pop()
@@ -102,7 +103,7 @@ def leaves(rows: Floats, most: int, least: int) -> list[npt.NDArray[np.intp]]:
 
 
 def stack_vectors(vectors: Mapping[int, Floats]) -> tuple[list[int], Floats]:
-    """Write vectors by id as ids and rows."""
+    """Convert vectors by id into ids and rows."""
     ids = list(vectors)
     if not ids:
         return [], np.empty((0, 0), np.float32)

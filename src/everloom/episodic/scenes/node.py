@@ -1,6 +1,6 @@
-"""A scene node: a scene with its place and its life, as rows keep it and as verbs show it.
+"""A scene node: a scene with its cluster and its life, as rows store it and as verbs show it.
 
-Reads and writes rows inside a unit of work that somebody else began. Decides nothing.
+Reads and writes rows inside the caller's unit of work. Decides nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KIND = "scene"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A scene node with every field of the contract; its vector is kept by the kernel."""
+    """A scene node with every field of the contract; the kernel stores its vector."""
 
     id: int
     scene: Scene
@@ -57,32 +57,32 @@ class Node:
 
     @property
     def strength(self) -> float:
-        """Say how much of its importance is left: the contract's eff_imp."""
+        """How much of its importance is left: the contract's eff_imp."""
         return strength_after_patrols(self.importance, self.session_count, self.reactivation_count)
 
     @property
     def text(self) -> str:
-        """Write it for people."""
+        """The scene as text for people."""
         return scene_text(self.scene, self.feeling)
 
     @property
     def line(self) -> str:
-        """Write it as an item of a list, with its id and what is not usual about it."""
+        """The scene as an item of a list, with its id and its state unless it is active."""
         return f"- [{self.id}]{self.state} {self.text}"
 
     @property
     def state(self) -> str:
-        """Say that it is dying or dead."""
+        """Its state as a tag, if it is dying or dead."""
         return "" if self.status == "active" else f" [{self.status}]"
 
     @property
     def content(self) -> SceneContent:
-        """Take what was told of it, without its life."""
+        """What was told about it, without its life."""
         return SceneContent(**{each.name: getattr(self, each.name) for each in fields(SceneContent)})
 
 
 def scene_document(content: SceneContent, at: datetime, session_id: int | None = None) -> Document:
-    """Write what search sees of a scene: its text becomes the vector, the rest is found by words."""
+    """Make a scene's search document: its text becomes the vector, the rest is found by words."""
     scene, day = content.scene, content.scene.day
     surroundings = [scene.setting, *scene.dialogue, *scene.sensory]
     surroundings += [text for each in scene.when for text in (each.action, each.feeling)]
@@ -91,15 +91,15 @@ def scene_document(content: SceneContent, at: datetime, session_id: int | None =
         text=embed_text(scene, content.feeling),
         details=" ".join(text for text in surroundings if text),
         labels=(*content.themes, *scene.actors),
-        # Noon, whatever the zone: the day is right nearly everywhere. A day to come counts from now, or search would
-        # take it for the newest of all.
+        # Noon in UTC is the same day in nearly every time zone. A day in the future counts as now, or search would rank
+        # it as the newest of all.
         happened_at=at if day is None else min(datetime(day.year, day.month, day.day, 12, tzinfo=UTC), at),
         session_id=session_id,
     )
 
 
 def scene_columns(content: SceneContent) -> dict[str, Value]:
-    """Write the texts and the emotion of a scene as the values of its row."""
+    """Convert the texts and the emotion of a scene into the values of its row."""
     return {
         "action": content.scene.action,
         "feeling": content.feeling,
@@ -111,12 +111,14 @@ def scene_columns(content: SceneContent) -> dict[str, Value]:
 
 
 def emotion_columns(emotion: Emotion | None) -> dict[str, Value]:
-    """Write an emotion as the values of its columns."""
+    """Convert an emotion into the values of its columns."""
     return {axis: None if emotion is None else getattr(emotion, axis) for axis in AXES}
 
 
 def add_documents(tx: Transaction, prepared: Prepared) -> Sequence[int]:
-    """Enter the documents of new scenes, whole: a patrol makes vectors even with an embedder that is slow."""
+    """Add the documents of new scenes, complete with their vectors."""
+    # In two parts: the index leaves the vectors of a slow embedder to the worker, but a patrol has already waited for
+    # them and needs them to place its scenes.
     ids = tx.op.index.add(tx.unit, Prepared(prepared.documents, prepared.words, None), tx.at)
     if prepared.made is not None and ids:
         tx.op.embedding.make_whole(tx.unit, ids, prepared.made, tx.at)
@@ -126,7 +128,7 @@ def add_documents(tx: Transaction, prepared: Prepared) -> Sequence[int]:
 def add_nodes(
     unit: Unit, nodes: Sequence[tuple[int, SceneContent, int]], at: datetime, *, patrol_id: int | None, fresh: bool
 ) -> None:
-    """Write scene nodes whose documents are there already: id, content, cluster."""
+    """Write scene nodes, given as (id, content, cluster), whose documents exist already."""
     micros = to_micros(at)
     unit.many(
         "episodic.scene_add",
@@ -149,7 +151,7 @@ def add_nodes(
 
 
 def absorb(tx: Transaction, survivor: int, ids: Iterable[int]) -> None:
-    """Let scenes live on in another: they stay as its sources, and search prefers the one that says what they say."""
+    """Mark scenes as absorbed by another: they stay as its sources, and search ranks them below it."""
     absorbed = list(ids)
     tx.unit.many("episodic.absorb", ({"id": item, "into": survivor} for item in absorbed))
     tx.unit.many("kernel.source_add", ({"item": survivor, "source": item} for item in absorbed))

@@ -1,6 +1,6 @@
-"""Reading what somebody wrote down as a scene: what is beyond repair is refused with a reason, the rest mended.
+"""Parsing what somebody wrote as a scene: what can be repaired is repaired, the rest is rejected with a reason.
 
-Pure. Everything that was mended is said; what was refused is kept by whoever called, never here.
+Pure. Every repair is reported. Refuses to store anything: the caller keeps what was rejected.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from typing import Any
 from everloom.episodic.scenes.scene import AXES, DEFAULT_IMPORTANCE, LONGEST, MOST, Emotion, Scene, SceneContent, When
 from everloom.kernel.texts import UNSTORABLE
 
-# What looks like a date must be one: a scene on a wrong day would be found there for ever. A label such as Day7 stays.
+# What looks like a date must be one: a scene on a wrong day would be found there forever. A label such as Day7 stays.
 _LOOKS_LIKE_A_DATE = re.compile(r"(\d{4}-\d{1,2}-\d{1,2})(?:[T ].*)?\Z")
 _LONGEST_DATE = 64
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableScene:
-    """What cannot be a scene, and why."""
+    """The reason why something is not a scene."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedScene:
-    """A scene that could be read, and what was mended."""
+    """A scene that could be read, and what was repaired."""
 
     content: SceneContent
     remarks: tuple[str, ...] = ()
 
 
 def parse_scene(written: object, today: date) -> ParsedScene | UnreadableScene:
-    """Read a scene from JSON text or from an object; one without a date is of today."""
+    """Read a scene from JSON text or an object; a scene without a date gets today's."""
     found = _object_in(written)
     if isinstance(found, UnreadableScene):
         return found
     repairs: list[str] = []
     action = _text_of(found.get("action"), "action", repairs)
     if not action:
-        return UnreadableScene("it has no action: say in a sentence what happened")
+        return UnreadableScene("it has no action: describe in a sentence what happened")
     when = _timeline(found.get("when"), today, repairs)
     if isinstance(when, UnreadableScene):
         return when
@@ -67,27 +67,27 @@ def parse_scene(written: object, today: date) -> ParsedScene | UnreadableScene:
 
 
 def _object_in(content: object) -> Mapping[str, Any] | UnreadableScene:
-    """Find the object in what was written."""
+    """Parse the text, or accept an object as it is."""
     if isinstance(content, str):
         try:
             content = json.loads(content)
         except ValueError as error:
             return UnreadableScene(f"it is not JSON: {error}")
-        # Nobody nests a scene so deeply; it is an attack on the parser, and must not end the patrol.
+        # No scene is nested so deeply; it is an attack on the parser, and must not end the patrol.
         except RecursionError:
             return UnreadableScene("it is not JSON: nested too deeply")
     if not isinstance(content, Mapping):
-        return UnreadableScene(f"it is no object but {type(content).__name__}")
+        return UnreadableScene(f"it is not an object but of type {type(content).__name__}")
     return content
 
 
 def _text_of(value: object, name: str, repairs: list[str]) -> str:
-    """Read one text, on however many lines; what cannot be stored or is too long is cut."""
+    """Read one text of any number of lines; replace what cannot be stored, and cut what is too long."""
     if value is None:
         return ""
     if not isinstance(value, str):
         if isinstance(value, bool | dict | list) or (isinstance(value, float) and not math.isfinite(value)):
-            repairs.append(f"{name} is no text and was left out")
+            repairs.append(f"{name} is not text and was left out")
             return ""
         value = str(value)
     clean = UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value).strip()
@@ -98,12 +98,12 @@ def _text_of(value: object, name: str, repairs: list[str]) -> str:
 
 
 def _texts_of(value: object, name: str, kind: str, repairs: list[str]) -> tuple[str, ...]:
-    """Read a list of texts without repetition; a single text is a list of one."""
+    """Read a list of texts without duplicates; a single text is a list of one."""
     listed = [value] if isinstance(value, str) else value
     if listed is None:
         return ()
     if not isinstance(listed, Sequence) or isinstance(listed, bytes):
-        repairs.append(f"{name} is no list and was left out")
+        repairs.append(f"{name} is not a list and was left out")
         return ()
     if len(listed) > MOST[name]:
         repairs.append(f"of {len(listed):,} {name} the first {MOST[name]} were kept")
@@ -112,13 +112,13 @@ def _texts_of(value: object, name: str, kind: str, repairs: list[str]) -> tuple[
 
 
 def _timeline(value: object, today: date, repairs: list[str]) -> tuple[When, ...] | UnreadableScene:
-    """Read the timeline in either form. What looks like a date must be one; other labels, such as Day7, are kept."""
+    """Read the timeline in either form: dates, or objects with a date."""
     listed = [value] if isinstance(value, str | Mapping) else value
     if not listed:
         repairs.append(f"it had no date and was given today's, {today}")
         return (When(today.isoformat()),)
     if not isinstance(listed, Sequence) or isinstance(listed, bytes):
-        return UnreadableScene("when is no list of dates: write 2026-11-15")
+        return UnreadableScene("when is not a list of dates: write 2026-11-15")
     if len(listed) > MOST["when"]:
         repairs.append(f"of {len(listed):,} dates the first {MOST['when']} were kept")
     found: dict[When, None] = {}
@@ -141,17 +141,17 @@ def _moment(entry: object, repairs: list[str]) -> When | UnreadableScene:
         try:
             label = date(*map(int, shape[1].split("-"))).isoformat()
         except ValueError:
-            return UnreadableScene(f"{label!r} is no day of the calendar: write 2026-11-15")
+            return UnreadableScene(f"{label!r} is not a calendar date: write 2026-11-15")
     return When(label, _text_of(parts.get("action"), "line", repairs), _text_of(parts.get("feeling"), "line", repairs))
 
 
 def _importance_of(value: object, repairs: list[str]) -> float:
-    """Read an importance from 0 to 1; what lies outside is clamped, what is no number becomes the middle."""
+    """Read an importance from 0 to 1; clamp what lies outside, and use the default for what is not a number."""
     if value is None:
         return DEFAULT_IMPORTANCE
     number = _number_of(value)
     if number is None:
-        repairs.append(f"importance was no number and became {DEFAULT_IMPORTANCE}")
+        repairs.append(f"importance was not a number and became {DEFAULT_IMPORTANCE}")
         return DEFAULT_IMPORTANCE
     clamped = min(max(number, 0.0), 1.0)
     if clamped != number:
@@ -160,8 +160,8 @@ def _importance_of(value: object, repairs: list[str]) -> float:
 
 
 def _number_of(value: object) -> float | None:
-    """Read a finite number, also from text."""
-    # True is 1 in Python, but whoever wrote it meant no number.
+    """Read a finite number, or text that is one."""
+    # True is 1 in Python, but nobody who writes it means a number.
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -172,16 +172,16 @@ def _number_of(value: object) -> float | None:
 
 
 def emotion_of(value: object, repairs: list[str]) -> Emotion | None:
-    """Read a VADSNT vector: six numbers in a list, or by name or initial; what is not named is 0."""
+    """Read a VADSNT vector: six numbers in a list, or by name or initial; missing axes are 0."""
     if value is None:
         return None
     given = _by_axis(value)
     if given is None:
-        repairs.append("emotion was no VADSNT vector and was left out")
+        repairs.append("emotion was not a VADSNT vector and was left out")
         return None
     numbers = [_number_of(given.get(axis, 0.0)) for axis in AXES]
     if any(number is None for number in numbers):
-        repairs.append("emotion held something that is no number and was left out")
+        repairs.append("emotion contained something that is not a number and was left out")
         return None
     clamped = [min(max(number, -1.0), 1.0) for number in numbers if number is not None]
     if clamped != numbers:
@@ -190,7 +190,8 @@ def emotion_of(value: object, repairs: list[str]) -> Emotion | None:
 
 
 def _by_axis(value: object) -> dict[str, object] | None:
-    """Find the six numbers by axis, whatever form they are written in; None when nothing is an axis."""
+    """Find the numbers by axis, in whatever form they are written; None when there is no axis."""
+    # The six axes have six different initials, so that an initial is never ambiguous.
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return dict(zip(AXES, value, strict=True)) if len(value) == len(AXES) else None
     if not isinstance(value, Mapping):

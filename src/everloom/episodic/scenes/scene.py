@@ -1,7 +1,6 @@
-"""What a scene is: who did what, when and where, what was said and sensed, how it felt; how long it lives; how several
-become one. Pure.
+"""Scenes as values: who did what, when and where, what was said and sensed, how it felt; lifespan and merging. Pure.
 
-Values and how they are written. Reading what somebody wrote down is `parser.py`.
+Owns the values and how they are written as text. Parsing what somebody wrote is in `parser.py`.
 """
 
 from __future__ import annotations
@@ -19,27 +18,27 @@ from everloom.kernel.lifecycle import DYING, PATROLS_TO_FADE, strength_after_pat
 
 DEFAULT_IMPORTANCE = 0.5
 AXES = ("valence", "arousal", "dominance", "safety", "novelty", "trust")
-# How long a text of a scene may be, and how many a list holds: far beyond any scene that somebody told on purpose.
+# The maximum length of a scene's texts and lists: far beyond any scene that somebody describes on purpose.
 LONGEST = {"action": 4_000, "feeling": 4_000, "setting": 2_000, "label": 200, "line": 2_000}
 MOST = {"actors": 50, "themes": 20, "when": 200, "dialogue": 50, "sensory": 50}
-# A dying scene that nobody recalls fades after so many more patrols.
+# After this many more patrols, a dying scene that nobody recalls fades.
 GRACE = 3
-# What consolidation adds to the importance of a survivor, by the contract.
+# The contract adds this to the importance of a scene that absorbs others in a consolidation.
 _STRENGTHENED = 0.05
-# A scene without any importance is dying however often it is recalled.
+# A scene without any importance is dying, however often it is recalled: no difference of the two counts is lower.
 _NEVER_ALIVE = -(2**31)
 
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """One entry of a scene's timeline: a date, and what happened and was felt then where that is known."""
+    """One entry of a scene's timeline: a date and, if known, what happened and was felt then."""
 
     date: str
     action: str = ""
     feeling: str = ""
 
     def as_json(self) -> str | dict[str, str]:
-        """Write it in the contract's two forms: a date, or an object."""
+        """Convert it to one of the contract's two forms: a date, or an object."""
         if not self.action and not self.feeling:
             return self.date
         return {name: text for name, text in asdict(self).items() if text}
@@ -49,7 +48,7 @@ class When:
 
     @property
     def day(self) -> dt.date | None:
-        """Read the date; None for a label such as Day7."""
+        """The date; None for a label such as Day7."""
         try:
             return dt.date.fromisoformat(self.date)
         except ValueError:
@@ -58,7 +57,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Emotion:
-    """How something felt in six numbers from -1 to 1: the VADSNT vector."""
+    """How something felt, as six numbers from -1 to 1: the VADSNT vector."""
 
     valence: float
     arousal: float
@@ -68,11 +67,11 @@ class Emotion:
     trust: float
 
     def as_dict(self) -> dict[str, float]:
-        """Write it by name."""
+        """Convert it to numbers by name."""
         return asdict(self)
 
     def distance(self, other: Emotion) -> float:
-        """Say how far another emotion is: 0 for the same."""
+        """Compute the distance to another emotion: 0 for the same."""
         return math.dist(tuple(self.as_dict().values()), tuple(other.as_dict().values()))
 
 
@@ -88,18 +87,18 @@ class Scene:
     sensory: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Write the scene as the contract's object."""
+        """Convert the scene to the contract's object."""
         return {**asdict(self), "when": [each.as_json() for each in self.when]}
 
     @property
     def day(self) -> dt.date | None:
-        """Find the latest day of the timeline."""
+        """The latest day of the timeline."""
         return max((day for each in self.when if (day := each.day) is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SceneContent:
-    """All that somebody told of a scene: what happened, with its feeling, themes, importance and emotion."""
+    """Everything that was told about a scene: what happened, with its feeling, themes, importance and emotion."""
 
     scene: Scene
     feeling: str = ""
@@ -108,14 +107,14 @@ class SceneContent:
     emotion: Emotion | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Write it as the contract's object, which can be parsed again."""
+        """Convert it to the contract's object, which can be parsed again."""
         emotion = None if self.emotion is None else self.emotion.as_dict()
         own = {"feeling": self.feeling, "themes": list(self.themes), "importance": self.importance, "emotion": emotion}
         return {**self.scene.as_json(), **own}
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """List every text by the name of the field that holds it, for literal search."""
+        """Every text by the name of its field, for literal search."""
         scene = self.scene
         return {
             "action": scene.action,
@@ -128,12 +127,13 @@ class SceneContent:
 
     @property
     def haystack(self) -> str:
-        """Write all texts as one that is folded for literal search."""
+        """All texts as one, folded for literal search."""
+        # Stored folded, because SQLite's LIKE ignores case only for ASCII letters and PostgreSQL's not at all.
         return fold_text("\n".join(text for text in self.texts.values() if text))
 
 
 def fold_text(text: str) -> str:
-    """Fold a text so that case and composition do not matter when it is looked for."""
+    """Fold a text so that case and Unicode composition do not matter in a search."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
@@ -146,14 +146,15 @@ def scene_text(scene: Scene, feeling: str) -> str:
 
 
 def embed_text(scene: Scene, feeling: str) -> str:
-    """Write when, action and feeling as the text that becomes the vector; only the dates of the timeline count."""
+    """Write the text that is embedded: dates, action and feeling."""
+    # Only the dates of the timeline, or a scene that was merged often would be embedded mostly by its past actions.
     dates = dict.fromkeys(each.date for each in scene.when)
     when = f"[{', '.join(dates)}] " if dates else ""
     return f"{when}{scene.action}{f' / {feeling}' if feeling else ''}"
 
 
 def body_text(scene: Scene) -> str:
-    """Write what a scene holds beside its action, for its row."""
+    """Write the fields of a scene other than its action as JSON, for its row."""
     body = {name: value for name, value in scene.as_json().items() if name != "action"}
     return json.dumps(body, ensure_ascii=False)
 
@@ -169,7 +170,7 @@ def scene_from(action: str, body: str) -> Scene:
 def lifespan(importance: float) -> int:
     """Count the patrols, less reactivations, after which a scene is dying: 90, 70, 54 for 1.0, 0.5, 0.3.
 
-    The decay formula, turned into a whole number once, so that both engines compare integers and agree to the patrol.
+    The decay formula is converted to a whole number once, so that both engines compare integers and agree exactly.
     """
     if importance <= 0:
         return _NEVER_ALIVE
@@ -188,9 +189,9 @@ def strengthen(importance: float) -> float:
 
 
 def merge_contents(survivor: SceneContent, absorbed: Sequence[SceneContent], action: str, feeling: str) -> SceneContent:
-    """Write the scene that stands for all of them; nothing that was felt or said is lost from its history.
+    """Combine several scenes into one; its timeline keeps what happened and was felt in each.
 
-    The timeline is made of what the scenes say, never of a model's words: what happened is not for a model to write.
+    The timeline is made from the scenes, never from a model's words: a model must not rewrite what happened.
     """
     everyone = [survivor, *absorbed]
     scenes = [each.scene for each in everyone]
@@ -213,7 +214,7 @@ def merge_contents(survivor: SceneContent, absorbed: Sequence[SceneContent], act
 
 
 def _join_timelines(contents: Iterable[SceneContent]) -> tuple[When, ...]:
-    """Join timelines in order of their dates; a bare date gets the action and the feeling that belonged to it."""
+    """Combine timelines in order of their dates; a bare date gets the action and the feeling of its scene."""
     entries = dict.fromkeys(
         entry if entry.action else When(entry.date, each.scene.action, each.feeling)
         for each in contents
@@ -223,12 +224,12 @@ def _join_timelines(contents: Iterable[SceneContent]) -> tuple[When, ...]:
 
 
 def _join_lists(lists: Iterable[Sequence[str]], most: int) -> tuple[str, ...]:
-    """Join lists without repetition."""
+    """Combine lists without duplicates."""
     return tuple(dict.fromkeys(chain.from_iterable(lists)))[:most]
 
 
 def _blend(emotions: Iterable[Emotion | None]) -> Emotion | None:
-    """Take the mean of the emotions that are known."""
+    """Compute the mean of the known emotions."""
     known = [emotion for emotion in emotions if emotion is not None]
     if not known:
         return None
