@@ -12,6 +12,7 @@ class EverloomError(Exception):
     """Any error that everloom reports on purpose; `hint` says what to do next."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
+        # Message and hint are kept apart, because each surface shows them in its own way.
         super().__init__(message)
         self.message = message
         self.hint = hint

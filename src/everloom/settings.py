@@ -48,6 +48,7 @@ _Parted = Annotated[tuple[str, ...], BeforeValidator(_parted)]
 class Section(BaseModel):
     """A group of settings; an unknown name in it is an error, so that a typing mistake does not pass silently."""
 
+    # Frozen, because one object is shared by all threads of a process and by every workspace.
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -82,6 +83,7 @@ class EmbedSettings(Section):
 class LlmSettings(Section):
     """The language models."""
 
+    # None by default: no language model is called, and no money spent, unless somebody chooses one.
     large: str | None = Field(default=None, description="anthropic:MODEL, openai:MODEL, ollama:MODEL or scripted:FILE")
     small: str | None = Field(default=None, description="a cheaper model for routine work; llm.large if empty")
     dollars: float | None = Field(default=None, ge=0, description="the most dollars that one process may spend")
@@ -170,6 +172,7 @@ class TelegramSettings(Section):
     chats: Annotated[tuple[int, ...], BeforeValidator(_parted)] = Field(
         default=(), description="ids of the chats that are answered; all others are ignored"
     )
+    # Can be changed for a self-hosted bot API server, and for tests.
     base: str = Field(default="https://api.telegram.org", description="address of Telegram's bot API")
 
 
@@ -289,6 +292,7 @@ def from_environment(env: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in known_names():
         section, key = name.split(".", 1)
+        # Keys have the names that the providers' own tools read, so that one variable serves all programs.
         variable = key.upper() if section == "secrets" else f"{PREFIX}{section}_{key}".upper()
         # An empty variable counts as unset: that is how shells and container files take one back.
         if env.get(variable):

@@ -96,6 +96,7 @@ class Book:
         self._reading += system.seconds
         for question in conversation.questions:
             start = time.perf_counter()
+            # Only asking is timed; a lazy ranking is made complete within it.
             ranked = list(system.ask(question.text))[:DEPTH]
             self._asking += time.perf_counter() - start
             self._questions += 1
@@ -121,6 +122,7 @@ def measures(ranked: Sequence[str], evidence: frozenset[str]) -> dict[str, float
     found = {f"recall@{depth}": len(evidence & set(ranked[:depth])) / len(evidence) for depth in (5, 10, 20)}
     first = next((1 / rank for rank, turn in enumerate(ranked, 1) if turn in evidence), 0.0)
     gain = sum(1 / math.log2(rank + 1) for rank, turn in enumerate(ranked[:10], 1) if turn in evidence)
+    # The best possible ranking has all evidence on top; with more than ten turns of evidence only ten can count.
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(evidence), 10) + 1))
     return {**found, "mrr": first, "ndcg@10": gain / ideal}
 

@@ -28,8 +28,10 @@ from everloom.models.embed import EmbeddingTask
 from everloom.models.static.embed import StaticEmbedder
 from everloom.settings import Settings
 
+# As large as an import in practice: one transaction and one call of the embedder each.
 _BATCH = 1000
 LIMIT = 10
+# Enough for a stable median; every write waits for the disk.
 _WRITES = 200
 
 
@@ -76,6 +78,7 @@ def measure(url: str, items: int, queries: int, progress: Callable[[int], None])
 
 def questions(items: int, count: int) -> list[SampleMemory]:
     """Choose questions about texts from the whole range."""
+    # A fixed seed: two runs, and two versions of the program, are asked the same questions.
     chosen = set(Random(11).sample(range(items), min(count, items)))
     return [memory for place, memory in enumerate(memories(items)) if place in chosen]
 
@@ -153,6 +156,7 @@ def _clocked(work: Callable[[], object]) -> float:
 
 def _baselines(items: int, asked: Sequence[SampleMemory]) -> list[_Timing]:
     """Ask plain keywords and plain vectors the same questions."""
+    # Generated again instead of kept from the import, so that they do not count towards its memory.
     texts = [memory.text for memory in memories(items)]
     words = sqlite3.connect(":memory:")
     words.execute("CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'porter unicode61')")

@@ -101,7 +101,7 @@ def run(place: Workspace, **settings: Any) -> Gateway:
 def test_it_says_at_the_start_that_an_empty_list_lets_nobody_in(here: Workspace, stub: TelegramStub) -> None:
     gate = run(here, telegram={"base": stub.url}, secrets={"telegram_bot_token": TOKEN})
     try:
-        assert any("nobody is let in" in notice for notice in gate.start().notices)
+        assert any("nobody is answered" in notice for notice in gate.start().notices)
     finally:
         stub.stopped.set()
         gate.close()

@@ -66,7 +66,7 @@ def test_an_unknown_chat_is_refused_and_logged_without_content(
     assert line.channel.fetch(1) == 0
     assert (line.texts(), stub.sent, stub.typed) == ([], [], [])
     assert [record.getMessage() for record in caplog.records].count(
-        f"telegram: chat {STRANGER} is not on the list telegram.chats and was refused"
+        f"telegram: chat {STRANGER} is not listed in telegram.chats and is ignored"
     ) == 1
     assert "let me in" not in caplog.text
     # Refused for good: it does not come again.
@@ -226,7 +226,7 @@ def test_a_second_poller_is_named_and_waits_long(here: Workspace, stub: Telegram
     assert ended.wait(PATIENCE), "it did not stop"
     (error,) = caught
     assert isinstance(error, Conflict)
-    assert "another process polls" in str(error)
+    assert "another process is polling" in str(error)
     assert pause_after(error, 1) >= 30
 
 

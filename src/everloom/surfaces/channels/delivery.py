@@ -1,6 +1,6 @@
-"""Carrying replies out: what is noted before a message leaves, and what after, whatever happens in between.
+"""Delivers replies: what is recorded before and after a message is sent, whatever happens in between.
 
-Knows no channel: it is given a way to send. A message that may have arrived is never sent again by itself.
+Knows no channel: it is given a function that sends. A message that may have arrived is never resent automatically.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+# Pauses double from one second; twelve attempts span almost half an hour, after which a person has to decide.
 _LONGEST_PAUSE = timedelta(minutes=10)
 _MOST_ATTEMPTS = 12
 
 
 class Undelivered(EverloomError):
-    """A message surely did not arrive; `is_final` when trying again cannot help."""
+    """A message certainly did not arrive; `is_final` if retrying cannot help."""
 
     def __init__(self, message: str, *, retry_after: float | None = None, is_final: bool = False) -> None:
         super().__init__(message)
@@ -32,11 +33,11 @@ class Undelivered(EverloomError):
 
 
 class Unsure(EverloomError):
-    """Nobody can tell whether a message arrived."""
+    """It is unknown whether a message arrived."""
 
 
 class Outbox:
-    """The replies that wait for one channel, and the way to send one."""
+    """The replies waiting to be sent on one channel."""
 
     def __init__(
         self, conversation: Conversation, channel: str, send: Callable[[StreamMessage], None], clock: Clock
@@ -47,7 +48,7 @@ class Outbox:
         self._clock = clock
 
     def clear(self) -> int:
-        """Send what waits, oldest first; stops at one that has to wait, so that nothing overtakes it. Says how many."""
+        """Send waiting replies, oldest first, up to one that must wait, so that none overtakes it. Returns how many."""
         done = 0
         for message in self._conversation.outbox(self._channel):
             if not self._deliver(message):
@@ -56,7 +57,8 @@ class Outbox:
         return done
 
     def _deliver(self, message: StreamMessage) -> bool:
-        # Noted before it leaves: whoever dies in between must not send it a second time.
+        # Recorded before it is sent: if this process dies in between, the next one must not send it again. A message
+        # that is lost can be asked for; one that arrives twice cannot be taken back.
         self._conversation.sending(message.id)
         try:
             self._send(message)

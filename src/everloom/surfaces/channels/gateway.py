@@ -1,7 +1,7 @@
-"""One process for a workspace's conversation: one queue of turns, every channel, and the work that follows from turns.
+"""One process for a workspace's conversation: one queue of turns, every channel, and the tasks that follow from turns.
 
-What waits is in the store: stopping it, in whatever way, loses nothing, and it goes on where it was. Each part runs in
-a thread of its own; one that fails is logged and tried again without the others noticing.
+Everything that waits is in the store: stopping the process in any way loses nothing, and it resumes where it was. Each
+part runs in a thread of its own; one that fails is logged and restarted without affecting the others.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+# Replies of this process are sent at once; the pause bounds the delay of those that another process wrote.
 _GLANCE = 0.5
 _TASK_SECONDS = 5.0
-# Work that has no end of its own is looked at so often.
 _TASKS_EVERY = 5.0
-# A turn that is nearly done may finish; beyond that it is given up, and its messages wait.
+# On shutdown a turn that is nearly done may finish; after that it is abandoned, and answered by the next run.
 _PATIENCE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayPlan:
-    """What the gateway shall run beside Telegram; without a listener there is no HTTP channel."""
+    """What the gateway runs besides Telegram; without a listener there is no HTTP channel."""
 
     listener: socket.socket | None = None
     address: Address | None = None
@@ -49,14 +49,14 @@ class GatewayPlan:
 
 @dataclass(slots=True)
 class RunningParts:
-    """The parts that run, for people and programs to read."""
+    """The channels that are running, and notices about them."""
 
     channels: dict[str, str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
 
 
 class Gateway:
-    """All channels of one workspace around one queue."""
+    """All channels of one workspace, with one queue of turns."""
 
     def __init__(self, loom: Loom, place: Workspace, plan: GatewayPlan, stop: Event) -> None:
         self._loom = loom
@@ -74,13 +74,15 @@ class Gateway:
         self.running = RunningParts()
 
     def start(self) -> RunningParts:
-        """Start every part that is configured; a mistake in a setting is raised before anything runs."""
+        """Start every configured part; a wrong setting raises an error before anything runs."""
         self._prepare_http()
         self._prepare_telegram()
-        # Before anything is sent: what the last run was sending may have arrived, and is not sent again.
+        # Before anything is sent: what the last run was sending when it ended may have arrived, and is not sent again.
         recovered = self._conversation.recover(*self.running.channels)
         if recovered:
-            self.running.notices.append(f"{recovered} messages were being sent when the last run ended; see the log")
+            self.running.notices.append(
+                f"{recovered} messages may not have arrived when the last run ended; `everloom mind log` lists them"
+            )
         self._add("turns", lambda: self._queue.run(self._stop))
         self._add("replies", self._deliver)
         if self._plan.with_tasks:
@@ -90,18 +92,20 @@ class Gateway:
         return self.running
 
     def wait(self) -> None:
-        """Run until told to stop, then let every part come to its end."""
+        """Run until stopped, then let every part finish."""
         while not self._stop.wait(1.0):
             pass
         self.close()
 
     def close(self) -> None:
-        """Stop every part; a poll that waits for Telegram is left behind, it holds nothing."""
+        """Stop every part."""
         self._stop.set()
         self._queue.wake()
         self._replies.set()
         if self._server is not None:
             self._server.should_exit = True
+        # A poll may wait for Telegram for most of a minute and cannot be woken. It is left behind: it has stored
+        # nothing yet, and Telegram sends again what was not confirmed.
         deadline = time.monotonic() + _PATIENCE
         for thread in self._threads:
             if thread.is_alive():
@@ -118,24 +122,24 @@ class Gateway:
             try:
                 run()
             except Exception:
-                # A part that dies silently would leave people without an answer.
-                log.exception("%s failed; it is started again", name)
+                # A part that dies silently would leave people without an answer, and nobody would know why.
+                log.exception("%s failed and will be restarted", name)
             if self._stop.wait(1.0):
                 return
 
     def _deliver(self) -> None:
-        """Carry replies out as they come."""
+        """Send replies as they appear."""
         while not self._stop.is_set():
             for outbox in self._outboxes:
                 try:
                     outbox.clear()
                 except EverloomError as error:
-                    log.warning("replies wait: %s", error)
+                    log.warning("replies could not be sent: %s", error)
             self._replies.wait(_GLANCE)
             self._replies.clear()
 
     def _run_tasks(self) -> None:
-        """Do what follows from turns, and what is due by the clock."""
+        """Run tasks that follow from turns, and those that are due by the clock."""
         while not self._stop.is_set():
             for outcome in self._loom.work.run_due([self._place.info], seconds=_TASK_SECONDS):
                 if outcome.state == "failed":
@@ -148,7 +152,9 @@ class Gateway:
         if secret is None:
             return
         if not known.chats:
-            self.running.notices.append("telegram.chats is empty: nobody is let in; write the ids of your chats there")
+            self.running.notices.append(
+                "telegram.chats is empty, so nobody is answered: add the ids of your chats to it"
+            )
         self._bot = Bot(secret.get_secret_value(), known.base)
         telegram = Telegram(self._bot, self._conversation, known.chats, stop=self._stop, wake=self._queue.wake)
         self.running.channels["telegram"] = _name_of(telegram)
@@ -159,11 +165,11 @@ class Gateway:
     def _prepare_http(self) -> None:
         known, secret = self._loom.settings.gateway, self._loom.settings.secrets.everloom_webhook_secret
         if known.callback is not None and secret is None:
-            hint = "set EVERLOOM_WEBHOOK_SECRET, with which what is posted there is signed"
+            hint = "set EVERLOOM_WEBHOOK_SECRET; it signs what is posted there"
             raise Rejected("gateway.callback is set without a secret", hint=hint)
         if self._plan.listener is None or self._plan.address is None:
             return
-        from everloom.surfaces.channels import http  # noqa: PLC0415  needs the packages of the web
+        from everloom.surfaces.channels import http  # noqa: PLC0415  needs the web packages
 
         if known.callback is not None and secret is not None:
             self._callback = http.Callback(known.callback, secret.get_secret_value(), self._place.name)
@@ -180,7 +186,7 @@ class Gateway:
 
 
 def _name_of(telegram: Telegram) -> str:
-    """Ask Telegram who the bot is; a wrong token ends the start, a Telegram that is away does not."""
+    """Ask Telegram for the bot's name; a wrong token is an error, an unreachable Telegram is not."""
     try:
         return telegram.greet()
     except (Forbidden, Rejected):

@@ -1,6 +1,6 @@
-"""The channel for programs: messages in by POST, replies out by GET, or posted to an address of theirs.
+"""The channel for programs: they send messages by POST and fetch replies by GET, or have them posted to a callback.
 
-`/messages` is behind the gate like every route of the web; `/webhook` takes a signature instead of a token.
+`/messages` is behind the gate, like every route; `/webhook` accepts a signature instead of a token.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ _MOST_BYTES = 2**20
 _LONGEST_WAIT = 60.0
 _LOOK_EVERY = 0.1
 _MOST_REPLIES = 200
+# The log is read backwards for replies of this channel; the bound keeps a request for everything from reading years.
 _PAGE, _MOST_PAGES = 500, 10
 _CALLBACK_SECONDS = 20.0
 
 
 class _HandedIn(BaseModel):
-    """A message as a program hands it in; the same `key` twice is one message."""
+    """A message from a program; the same `key` twice is one message."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -57,17 +58,17 @@ class _HandedIn(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class HttpChannel:
-    """One conversation over HTTP: whose it is, and the secret of who may sign."""
+    """One workspace's conversation over HTTP; `secret` verifies signed messages."""
 
     conversation: Conversation
     workspace: str
     secret: str | None = None
     wake: Callable[[], None] = lambda: None
-    # Whoever is called back fetches nothing.
+    # With a callback, replies are marked as delivered by the outbox, and not when somebody reads them here.
     has_callback: bool = False
 
     def make_server(self, host: str, tokens: Tokens, names: tuple[str, ...] = ()) -> uvicorn.Server:
-        """Make the server of the channel; beyond this machine it needs a token. It answers to `names` too."""
+        """Make the server of the channel; it requires a token unless it listens on this machine only."""
         rules = rules_for(host, names)
         if rules.needs_token:
             require_token(tokens, host, self.workspace)
@@ -91,22 +92,22 @@ class HttpChannel:
         return await _guard(request, self._post_signed)
 
     async def _post(self, request: Request) -> JSONResponse:
-        """Take a message from whoever passed the gate."""
+        """Take a message from a caller that passed the gate."""
         self._check_pass(request, writes=True)
         return await self._take(await request.body(), None)
 
     async def _post_signed(self, request: Request) -> JSONResponse:
-        """Take a message from whoever knows the secret."""
+        """Take a message from a caller that knows the secret."""
         if self.secret is None:
-            raise RefusedRequest(403, "there is no webhook here; set EVERLOOM_WEBHOOK_SECRET to open one")
+            raise RefusedRequest(403, "there is no webhook here; set EVERLOOM_WEBHOOK_SECRET to enable it")
         body, header = await request.body(), request.headers.get(HEADER)
         if not is_signed(self.secret, body, header, int(time.time())):
             raise RefusedRequest(401, f"the signature is missing, wrong or too old; send {HEADER}: t=SECONDS,v1=HEX")
-        # Sent once more within the window it is the same message.
+        # The signature serves as the key: a captured request that is replayed within the window is the same message.
         return await self._take(body, header)
 
     async def _take(self, body: bytes, usual_key: str | None) -> JSONResponse:
-        """Store a message, and wait for its reply if that is wanted."""
+        """Store a message, and wait for its reply if asked to."""
         try:
             handed = _HandedIn.model_validate_json(body)
         except ValidationError as error:
@@ -124,17 +125,18 @@ class HttpChannel:
         return JSONResponse(answer, 200 if reply else 202)
 
     async def _get(self, request: Request) -> JSONResponse:
-        """Give the replies of this channel that are newer than one that is known."""
+        """Return the replies of this channel after a given id."""
         only_reads = self._check_pass(request, writes=False)
         after, wait = _number_in(request, "after", 2**63 - 1), _number_in(request, "wait", int(_LONGEST_WAIT))
         address = request.query_params.get("address")
         found = await _wait_for(lambda: self._replies(after, address), wait) or []
+        # A token that may only read must not mark replies as delivered: another client is still waiting for them.
         if not (self.has_callback or only_reads):
             await run_sync(self.conversation.fetched, found)
         return JSONResponse({"messages": [_write_reply(each) for each in found]})
 
     def _check_pass(self, request: Request, *, writes: bool) -> bool:
-        """Refuse a token of another workspace, or one that may only read; says whether it only reads."""
+        """Refuse a token for another workspace, or a read-only one for a write; returns whether it is read-only."""
         found: Token | None = request.scope.get(PASS_KEY)
         if found is None:
             return False
@@ -145,7 +147,7 @@ class HttpChannel:
         return found.read_only
 
     def _replies(self, after: int, address: str | None) -> list[StreamMessage]:
-        """List the replies of this channel after one, oldest first; of what is far back only the newest."""
+        """List the replies of this channel after an id, oldest first; very old ones may be left out."""
         found: list[StreamMessage] = []
         before = None
         for _ in range(_MOST_PAGES):
@@ -159,7 +161,7 @@ class HttpChannel:
 
 
 async def _guard(request: Request, act: Callable[[Request], Awaitable[JSONResponse]]) -> JSONResponse:
-    """Carry a request out; whatever is wrong with it becomes its answer."""
+    """Handle a request; any error becomes its response."""
     try:
         return await act(request)
     except RefusedRequest as refused:
@@ -171,12 +173,12 @@ async def _guard(request: Request, act: Callable[[Request], Awaitable[JSONRespon
 def _number_in(request: Request, name: str, most: int) -> int:
     text = request.query_params.get(name, "0")
     if not (text.isascii() and text.isdecimal() and int(text) <= most):
-        raise RefusedRequest(422, f"{name} is a number from 0 to {most}")
+        raise RefusedRequest(422, f"{name} must be a number from 0 to {most}")
     return int(text)
 
 
 async def _wait_for(look: Callable[[], Any], seconds: float) -> Any:
-    """Look until something is found or the time is up."""
+    """Poll until something is found or the time is up."""
     deadline = time.monotonic() + seconds
     while True:
         found = await run_sync(look)
@@ -190,7 +192,7 @@ def _write_reply(message: StreamMessage) -> dict[str, Any]:
 
 
 class Callback:
-    """An address of the other program to which replies are posted, signed; the id tells it what it already has."""
+    """The address to which replies are posted, signed; their ids let the receiver ignore repetitions."""
 
     def __init__(self, url: str, secret: str, workspace: str) -> None:
         import httpx2  # noqa: PLC0415  slow to import
@@ -212,9 +214,10 @@ class Callback:
         except (httpx2.RequestError, httpx2.InvalidURL) as error:
             raise Undelivered(f"gateway.callback does not answer ({type(error).__name__})") from None
         if status >= 300:
+            # A redirect is final too: following it would send the signed reply to an address that nobody configured.
             is_final = 300 <= status < 500 and status not in {408, 425, 429}
             raise Undelivered(f"gateway.callback answered {status}", is_final=is_final)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._client.close()

@@ -1,4 +1,4 @@
-"""Signatures of messages between programs: HMAC-SHA256 over the time and the body. Pure.
+"""Signs and verifies messages between programs: HMAC-SHA256 over the time and the body. Pure.
 
 A signature is `t=SECONDS,v1=HEX`; the signed text is the seconds, a full stop and the body as it was sent.
 """
@@ -10,7 +10,7 @@ import hmac
 import re
 
 HEADER = "X-Everloom-Signature"
-# How far two clocks may differ, and how long a captured message could be sent again.
+# How far two clocks may differ, and for how long a captured message could be replayed.
 WINDOW_SECONDS = 300
 _FORM = re.compile(r"t=(\d{1,12}),v1=([0-9a-f]{64})")
 
@@ -21,15 +21,16 @@ def signature(secret: str, body: bytes, at: int) -> str:
 
 
 def _digest(secret: str, body: bytes, at: int) -> str:
-    """Compute what only who knows the secret can."""
+    """Compute the HMAC of a time and a body."""
     return hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
 
 
 def is_signed(secret: str, body: bytes, header: str | None, now: int) -> bool:
-    """Say whether a body was signed with the secret, and lately."""
+    """Return whether a body was signed with the secret, and recently."""
     found = _FORM.fullmatch(header or "")
     if found is None:
         return False
     at = int(found[1])
+    # In constant time, so that the duration does not tell how much of a guess was right.
     is_right = hmac.compare_digest(_digest(secret, body, at), found[2])
     return is_right and abs(now - at) <= WINDOW_SECONDS

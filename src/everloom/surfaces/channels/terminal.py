@@ -1,6 +1,6 @@
-"""The terminal as a channel: lines that become a message, a turn that streams, replies that arrived meanwhile.
+"""The terminal as a channel: reads messages, streams replies, and collects messages that arrived in the meantime.
 
-Reads and writes through what it is given, so a pipe, a test and a person are alike. Knows no commands.
+Reads and writes through the functions it is given, so that a pipe, a test and a person are alike. Knows no commands.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CHANNEL = "terminal"
 _FENCE = '"""'
 _MORE = "\\"
 _LOOK_EVERY = 0.2
-# How long a reply that another process writes is waited for.
+# How long to wait for a reply that another process is writing.
 _LONGEST_WAIT = 600.0
 
 _Read = Callable[[str], str]
@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 def read_message(read: _Read, prompt: str, more: str) -> str | None:
     r"""Read one message: a line, lines that each end with a backslash, or a block between two lines of triple quotes.
 
-    None at the end of the input; what was begun before it counts as a message.
+    None at the end of the input; an unfinished block before it counts as a message.
     """
     lines: list[str] = []
     is_fenced = False
@@ -52,9 +52,9 @@ def read_message(read: _Read, prompt: str, more: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """How a message fared: its reply, and the exchange if it was held here; or why there is none yet.
+    """The result of a message: its reply, and the exchange if it took place here; or why there is none yet.
 
-    `has_begun` says that words of a reply were said, also of one that broke off.
+    `has_begun` is true if part of a reply was printed, even if it broke off.
     """
 
     message: StreamMessage
@@ -72,11 +72,11 @@ class Terminal:
         self._say = say
 
     def tell(self, text: str, key: str | None = None) -> StreamMessage:
-        """Hand a message in; it is kept before anything else happens."""
+        """Store a message, before anything else happens."""
         return self._conversation.receive(text, channel=CHANNEL, key=key, is_whole=True)
 
     def hear(self, message: StreamMessage, seconds: float = _LONGEST_WAIT) -> Heard:
-        """Have a message answered here, or wait for whoever has the turn; words are said as they arrive."""
+        """Answer a message here, or wait for the process that holds the turn; text is printed as it arrives."""
         deadline, exchange = time.monotonic() + seconds, None
         spoken: list[str] = []
 
@@ -90,7 +90,7 @@ class Terminal:
             except EverloomError as error:
                 return Heard(message, error=error, has_begun=any(spoken))
             if reply := self._conversation.reply_to(message.id):
-                # Another process has answered, or the model did not stream: nothing of the reply was seen yet.
+                # Another process has answered, or the model did not stream: nothing of the reply was printed yet.
                 if not any(spoken):
                     self._say(reply.text)
                 self._conversation.fetched([reply])
@@ -98,20 +98,20 @@ class Terminal:
             if failure := self._failure(message):
                 return Heard(message, error=failure)
             if time.monotonic() >= deadline:
-                hint = "the message is kept and will be answered"
+                hint = "the message is stored and will be answered"
                 return Heard(message, error=EverloomError("no reply has come yet", hint=hint))
             time.sleep(_LOOK_EVERY)
 
     def _failure(self, message: StreamMessage) -> EverloomError | None:
-        """Say why a message was not answered, once somebody has tried."""
+        """Return why a message was not answered, if another attempt has failed since it was read."""
         waiting = {each.id: each for each in self._conversation.waiting()}
         now = waiting.get(message.id)
         if now is None or now.attempts <= message.attempts:
             return None
-        return EverloomError(now.last_error or "the turn failed", hint="the message is kept")
+        return EverloomError(now.last_error or "the turn failed", hint="the message is stored")
 
     def arrived(self) -> list[StreamMessage]:
-        """Take the messages that came to the terminal without being asked for."""
+        """Take the messages that the agent sent to the terminal on its own initiative."""
         found = self._conversation.outbox(CHANNEL)
         self._conversation.fetched(found)
         return found

@@ -1,6 +1,6 @@
-"""How an operation's answer, or its error, is written for a model: minified JSON, and texts that say what to do next.
+"""Writes results and errors for a model: minified JSON, and texts that say what to do next.
 
-Refuses to know what an answer means.
+Refuses to know what a result means.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from everloom.kernel.encode import as_data
 
 # A score's fifth digit tells a model nothing, and every digit is a token.
 _SCORE_DIGITS = 4
-# What to do about an error that carries no hint of its own.
+# What to do about an error without a hint of its own: a model that is not told will often repeat the same call.
 _NEXT = {
     "not_found": "look for it by another name or id",
-    "conflict": "read what is there now, then decide anew",
+    "conflict": "read the current state, then decide again",
     "rejected": "change the arguments; the same call will fail again",
     "forbidden": "go on without it, or ask the person who set this up",
 }
 _RETRY = "try again in a moment"
-_GIVE_UP = "go on without it; `everloom doctor` tells what is wrong"
+_GIVE_UP = "go on without it; `everloom doctor` shows what is wrong"
 INTERNAL = "internal error, nothing was written. Next: go on without it; the server's log has the traceback"
-UNANSWERED = "internal error: no answer could be written. Next: read what is there before you write it again"
+UNANSWERED = "internal error: no answer could be written. Next: read the current state before you write again"
 
 
 def answered(value: object) -> CallToolResult:
-    """Write an operation's answer as structured content and as the same JSON in text."""
+    """Write a result as structured content and as the same JSON in text."""
+    # Both, because clients differ in which of the two they show to the model.
     data = as_data(value, _SCORE_DIGITS)
     whole = data if isinstance(data, dict) else {"result": data}
     return CallToolResult(content=[TextContent(type="text", text=_minified(whole))], structured_content=whole)
@@ -45,7 +46,7 @@ def _minified(data: object) -> str:
 
 
 def explained(error: EverloomError) -> str:
-    """Say what happened and what to do next, under the error's code; a conflict shows what is there now."""
+    """Write an error: its code, what happened, and what to do next; a conflict shows the current state."""
     meaning = meaning_of(error)
     parts = [f"{meaning.mcp_code}: {error.message}."]
     if isinstance(error, Conflict) and error.current is not None:

@@ -1,7 +1,7 @@
-"""MCP over HTTP: which routes there are, and how the process starts and ends.
+"""MCP over HTTP: the routes, and how the process starts and ends.
 
-`/health` says that the process is up, `/ready` that it can work; both without a token. `/mcp` takes POST only: nothing
-is ever sent unasked, and no state hangs on a connection.
+`/health` reports that the process is up, `/ready` that it can work; neither needs a token. `/mcp` accepts POST only:
+nothing is ever sent unasked, and no state is kept for a connection.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules) -> ASGIApp:
     """Make the app of one process; it opens its memory when it starts and closes it when it ends."""
     server = LoomServer(opening, process, toolset)
-    # The gate has checked Host, Origin and size for every route.
+    # The SDK's own check is off: the gate has checked Host and Origin for every route, by rules that can be configured.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     server.streamable_http_app(stateless_http=True, transport_security=security, max_request_body_size=rules.most_bytes)
 
@@ -60,7 +60,8 @@ def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules) ->
 
 
 def _readiness(opening: LazyLoom) -> JSONResponse:
-    """Say whether store and embedder answer; the log has what is in the way."""
+    """Report whether the store and the embedder work; the log says why not."""
+    # Each probe starts the next attempt, so that a server whose database came up late becomes ready by itself.
     if not opening.is_warm:
         opening.warm_after(0)
         return JSONResponse({"status": "starting"}, 503)

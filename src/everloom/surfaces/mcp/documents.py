@@ -1,6 +1,6 @@
-"""The memory as documents that a person can attach to a conversation: resources, in Markdown.
+"""The memory as resources: Markdown documents that a person can attach to a conversation.
 
-Reading one belongs to no session: nothing counts as seen.
+Reading one belongs to no session, so nothing is marked as seen.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 
 def offer_documents(server: MCPServer[Any], workspace: Callable[[], Workspace], faculties: Set[str]) -> None:
-    """Offer what these faculties have to read, and the prompts; `workspace` finds the one of whoever reads."""
+    """Offer the resources and prompts of these faculties; `workspace` returns that of the current reader."""
 
     def orientation() -> str:
         return _written_orientation(workspace().semantic.orient())
 
     def subject(name: str) -> str:
         taken = workspace()
+        # By its name only: `recall` alone would take an unknown name for a question, and answer with something else.
         (known,) = taken.semantic.get_subjects([name])
         return _written_subject(cast("SubjectRecall", taken.semantic.recall(known.name)), taken)
 
@@ -38,23 +39,23 @@ def offer_documents(server: MCPServer[Any], workspace: Callable[[], Workspace], 
     if "semantic" in faculties:
         told = "Soul, protocol and orientation of the workspace."
         offer("memory://orientation", title="Orientation", description=told)(orientation)
-        told = "What is understood of a subject, and its latest observations."
+        told = "What is understood about a subject, and its latest observations."
         offer("memory://subject/{name}", title="Subject", description=told)(subject)
         add_prompts(server)
     if "graph" in faculties:
-        told = "The memories that are most alive, on one page."
+        told = "The most active memories, on one page."
         offer("memory://core", title="Memory core", description=told)(core)
 
 
 def _written_orientation(found: Orientation) -> str:
-    """Write who you are, how you work and where you are, in this order."""
+    """Write the soul, the protocol and the orientation, in this order."""
     texts = (found.soul.content, found.protocol.content, found.orientation.content)
     titled = zip(("Soul", "Protocol", "Orientation"), texts, strict=True)
     return "\n\n".join(f"# {title}\n\n{text.strip()}" for title, text in titled) + "\n"
 
 
 def _written_subject(found: SubjectRecall, workspace: Workspace) -> str:
-    """Write what is known of a subject."""
+    """Write what is known about a subject."""
     parts = [f"# {found.subject.name}", found.subject.summary or ""]
     if found.single_subject_understanding is not None:
         parts += ["## Understanding", found.single_subject_understanding.content.strip()]

@@ -1,4 +1,4 @@
-"""Whose call this is: which conversation, which workspace, and whether it may write. Pure.
+"""Identifies the caller: its conversation, its workspace, and whether it may write. Pure.
 
 Reads neither the environment nor a request: both arrive as values.
 """
@@ -20,7 +20,7 @@ _SESSION_HEADER = "x-memory-session-id"
 _WORKSPACE_HEADER = "x-memory-workspace"
 _READONLY_HEADER = "x-memory-readonly"
 
-# What clients put into a call's `_meta`, by the client that does.
+# The key in a call's `_meta` under which each client sends the id of its conversation.
 _META_KEYS = {
     "VS Code": "vscode.conversationId",
     "Codex": "threadId",
@@ -36,7 +36,7 @@ _NO = frozenset({"", "0", "false", "no", "off"})
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What a server process was told when it started. `environ` is given over stdio only: elsewhere it is nobody's."""
+    """The options of a server process. `environ` is given over stdio only, where it is the client's environment."""
 
     label: str
     default_workspace: str
@@ -47,7 +47,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class CallClues:
-    """What one call carries; header names are in lower case."""
+    """What a call carries that identifies its caller; header names are in lower case."""
 
     argument: str | None = None
     meta: Mapping[str, object] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class CallClues:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: a conversation in a workspace, and whether it may only read; None is nobody's conversation."""
+    """A caller: a conversation in a workspace, and whether it may only read; `session` None means no conversation."""
 
     session: str | None
     workspace: str
@@ -65,12 +65,14 @@ class Caller:
 
 
 def caller_of(clues: CallClues, process: Process) -> Caller:
-    """Tell from all clues who calls."""
+    """Identify the caller from all clues."""
     return Caller(conversation_of(clues, process), workspace_of(clues, process), is_read_only(clues, process))
 
 
 def conversation_of(clues: CallClues, process: Process) -> str:
-    """Find the conversation's id: the first clue that names one wins, and without any the process is one."""
+    """Find the conversation's id by the first clue that has one; without any, the whole process is one conversation."""
+    # From the most deliberate to the vaguest: what the model wrote, what its client sends by itself, who started the
+    # process, a header of the configuration, the token. Any of them but the argument may be unusable, and is skipped.
     if clues.argument is not None:
         return clues.argument
     found = [clues.meta.get(key) for key in _META_KEYS.values()]
@@ -82,12 +84,12 @@ def conversation_of(clues: CallClues, process: Process) -> str:
 
 
 def _is_label(label: object) -> TypeGuard[str]:
-    """Say whether something that a client sends by itself can serve as a session's label."""
+    """Return whether a value that a client sent can serve as a session label."""
     return isinstance(label, str) and 0 < len(label) <= LONGEST_NAME and label.isprintable() and bool(name_key(label))
 
 
 def workspace_of(clues: CallClues, process: Process) -> str:
-    """Find the workspace; a flag or a token that names one allows no other."""
+    """Find the workspace; if a flag or a token names one, no other is allowed."""
     asked = unquote(clues.headers.get(_WORKSPACE_HEADER, "")).strip() or None
     bounds = {"this server": process.workspace, "this token": None if clues.token is None else clues.token.workspace}
     for who, bound in bounds.items():
@@ -101,17 +103,17 @@ def workspace_of(clues: CallClues, process: Process) -> str:
 
 
 def is_read_only(clues: CallClues, process: Process) -> bool:
-    """Say whether anything forbids this call to write."""
+    """Return whether anything forbids this call to write."""
     asked = clues.headers.get(_READONLY_HEADER, "").strip().lower() not in _NO
     return process.read_only or asked or (clues.token is not None and clues.token.read_only)
 
 
 def refuse_write(name: str, clues: CallClues, process: Process) -> Forbidden:
-    """Say why a write is refused, and what would allow it."""
+    """Explain why a write is refused, and what would allow it."""
     if process.read_only:
         return Forbidden(f"{name} writes, and this server is read-only", hint="start it without --read-only")
     if clues.token is not None and clues.token.read_only:
-        hint = "`everloom token create` makes one that may write"
+        hint = "`everloom token create` creates one that may write"
         return Forbidden(f"{name} writes, and the token {clues.token.name!r} may only read", hint=hint)
     hint = f"remove its {_READONLY_HEADER} header"
     return Forbidden(f"{name} writes, and this client asked to be read-only", hint=hint)

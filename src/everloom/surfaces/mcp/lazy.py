@@ -1,7 +1,7 @@
-"""The loom of a server process: opened when it is first needed, or ahead of need in a thread.
+"""The loom of a server process: opened on first use, or in advance in a thread.
 
-An answer to `tools/list` waits neither for the store nor for the embedder. Opening that fails is tried again by the
-next call. Refuses to know which store it is.
+A response to `tools/list` waits neither for the store nor for the embedder. If opening fails, the next call tries
+again. Refuses to know which store it is.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class LazyLoom:
         self.is_warm = False
 
     def take(self) -> Loom:
-        """Give the open loom, opening it if nobody did yet."""
+        """Return the loom, opening it on first use."""
         with self._lock:
             if self._closed:
-                raise StoreBusy("the server is shutting down", hint="try again when it is back")
+                raise StoreBusy("the server is shutting down", hint="try again once it has restarted")
             if self._loom is None:
                 self._loom = self._open_it()
             return self._loom
 
     def warm_after(self, seconds: float) -> None:
-        """Open the loom and load its embedder in a thread, a moment from now, unless that was done or is being done."""
+        """Open the loom and load its embedder in a thread after a delay, unless that is done or under way."""
         if self._timer is None and not self.is_warm:
             self._timer = Timer(seconds, self._warm)
             self._timer.daemon = True
@@ -50,20 +50,20 @@ class LazyLoom:
         try:
             self.check()
             if self.take().embedding.probe("ready") is None:
-                raise ProviderBusy("no embedder answers: searches use words only", hint="`everloom doctor` says why")
+                raise ProviderBusy("no embedder works; searches use keywords only", hint="`everloom doctor` shows why")
             self.is_warm = True
         except EverloomError as error:
-            # Whoever calls next tries again and is told; here is nobody to tell.
+            # Nobody waits for this thread; the next call tries again and reports the error to its caller.
             log.warning("not ready: %s", error)
         finally:
             self._timer = None
 
     def check(self) -> None:
-        """See that the store answers and has the right schema; raise what is in the way."""
+        """Check that the store works and has the right schema; raises an error if not."""
         self.take().workspaces.list()
 
     def close(self) -> None:
-        """Let go of the store; nobody can open it again."""
+        """Close the store for good."""
         with self._lock:
             self._closed = True
             if self._timer is not None:

@@ -1,6 +1,6 @@
-"""The prompts: how an agent consolidates what it remembers, and how it reflects on a conversation before it ends.
+"""The prompts: how an agent consolidates its memory, and how it reflects on a conversation before it ends.
 
-Texts only. They name tools; whether a client offers them depends on its toolset.
+Texts only. They name tools; whether a client has those depends on its toolset.
 """
 
 from __future__ import annotations
@@ -54,6 +54,6 @@ def add_prompts(server: MCPServer[Any]) -> None:
     def consolidate(focus: str = "") -> str:
         return CONSOLIDATE + (f"\nBegin with: {focus}\n" if focus.strip() else "")
 
-    @server.prompt(title="Reflect", description="Keep what this conversation taught, before it ends.")
+    @server.prompt(title="Reflect", description="Remember what matters in this conversation, before it ends.")
     def reflect() -> str:
         return REFLECT

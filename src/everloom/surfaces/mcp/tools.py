@@ -1,6 +1,7 @@
-"""The tools: verbs of the faculties as a client sees them, in the toolsets that it may ask for.
+"""The tools: verbs of the faculties as a client sees them, in the toolsets that it can choose.
 
-A tool's name, texts, schema and hints are read from the verb; nothing is listed here. Refuses to know any faculty.
+A tool's name, texts, schema and annotations are read from the verb; no tool is listed here. Refuses to know what a tool
+does.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ _TOOLSETS = {
     "mind": ("mind",),
     _EVERYTHING: tuple(FACULTIES),
 }
-# Where two faculties use one name (recall, search_memory), this one's tool is told apart by its faculty's name.
+# Where two faculties have a tool of the same name (recall, search_memory), this one's gets its faculty as a prefix.
 _YIELDING = "episodic"
 # Where a client may put a key that makes a write safe to repeat; models do not see it.
 _KEY_META = "everloom/idempotency-key"
 _KEY = "idempotency_key"
-# A caller may name its conversation, unless the verb has that argument for something else.
+# A caller may name its conversation, unless the verb uses that argument for something else.
 _SESSION = Parameter("session_id", str | None, Says(), None, is_positional=False)
 
 
@@ -51,12 +52,12 @@ class VerbTool:
 
     @cached_property
     def names_session(self) -> bool:
-        """Say whether `session_id` names the caller's conversation here."""
+        """Return whether `session_id` names the caller's conversation here."""
         return all(each.name != _SESSION.name for each in self.verb.parameters)
 
     @cached_property
     def arguments(self) -> Arguments:
-        """Read what a client may give."""
+        """Return the arguments that a client may give."""
         session = (_SESSION,) if self.names_session else ()
         return Arguments(self.name, (*self.verb.parameters, *self.faculty.selectors, *session))
 
@@ -71,7 +72,7 @@ class VerbTool:
         )
 
     def session_in(self, given: Mapping[str, Any]) -> str | None:
-        """Find the conversation that a caller names."""
+        """Return the conversation that a caller names, if it does."""
         named = given.get(_SESSION.name) if self.names_session else None
         if named is not None and not isinstance(named, str):
             raise Rejected(f"{_SESSION.name}: Input should be a valid string", hint="leave it out, or write a label")
@@ -90,17 +91,18 @@ class VerbTool:
 
 
 def _watched(workspace: Workspace, chosen: Mapping[str, Any]) -> object:
-    """Open a graph, and follow its files from now on: a server runs for long."""
+    """Open a graph, and watch its files from now on."""
     return workspace.loom.watched(workspace.graphs.open(chosen.get("graph")))
 
 
+# A command opens a graph for a moment and follows its files once; a server lives long enough for people to change them.
 _OFFERED = {**FACULTIES, "graph": replace(FACULTIES["graph"], open=_watched)}
 
 
 def tools_of(toolset: str) -> list[VerbTool]:
     """List the tools of a toolset, in the order in which clients see them."""
     if toolset not in _TOOLSETS:
-        raise Rejected(f"there is no toolset {toolset!r}", hint=f"say one of {', '.join(_TOOLSETS)}")
+        raise Rejected(f"there is no toolset {toolset!r}", hint=f"use one of {', '.join(_TOOLSETS)}")
     offered = [
         (faculty, verb)
         for faculty in map(_OFFERED.__getitem__, _TOOLSETS[toolset])
@@ -116,7 +118,7 @@ def tools_of(toolset: str) -> list[VerbTool]:
 
 
 def _annotations(effect: Effect) -> ToolAnnotations:
-    """Say it in the protocol's words; what is left out has the meaning that the protocol gives it."""
+    """Describe an effect as the protocol's annotations; those left out have the protocol's defaults."""
     if not effect.writes:
         return ToolAnnotations(read_only_hint=True, open_world_hint=False)
     repeats = True if effect.repeats else None

@@ -1,7 +1,7 @@
-"""Who is let in: by address, by rate, and what a token allows. Pure: headers and times arrive as values.
+"""Decides which requests are admitted, by host, origin and rate. Pure: headers and times arrive as values.
 
-A page of another site can make a browser send requests here under a name that its owner points at this machine (DNS
-rebinding). It cannot choose the Host header, so names that are not ours are refused; an address cannot be rebound.
+A web page of another site can make a browser send requests here under a name that its owner points at this machine (DNS
+rebinding). It cannot choose the Host header, so unknown names are refused; a numeric address cannot be rebound.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]/@?#\s]+)(?::(\d{1,5}))?")
-# Callers that are remembered at once; beyond that the one that was quiet longest is forgotten, and starts afresh.
+# A bound on memory: beyond it the caller that was quiet longest is forgotten, and starts again with a full bucket.
 MOST_CALLERS = 10_000
-# Where the gate leaves the accepted token in a request's scope.
+# The key under which the gate stores the accepted token in a request's scope.
 PASS_KEY = "everloom.pass"
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the gate checks: names and origins that are welcome, whether a token is needed, and every limit."""
+    """What the gate checks: allowed names and origins, whether a token is required, and every limit."""
 
     hosts: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
@@ -36,12 +36,12 @@ class Rules:
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether a name or an address means this machine and nothing else."""
+    """Return whether a name or an address means this machine and nothing else."""
     return host.lower() == "localhost" or (_is_address(host) and ip_address(bare(host)).is_loopback)
 
 
 def _is_address(host: str) -> bool:
-    """Say whether a host is written in numbers."""
+    """Return whether a host is a numeric address."""
     try:
         ip_address(bare(host))
     except ValueError:
@@ -50,12 +50,12 @@ def _is_address(host: str) -> bool:
 
 
 def bare(host: str) -> str:
-    """Take the brackets off an IPv6 address."""
+    """Remove the brackets of an IPv6 address."""
     return host.removeprefix("[").removesuffix("]")
 
 
 def is_welcome_host(header: str | None, rules: Rules) -> bool:
-    """Say whether a Host header names this server."""
+    """Return whether a Host header names this server."""
     found = _HOST.fullmatch(header or "")
     if found is None:
         return False
@@ -64,7 +64,7 @@ def is_welcome_host(header: str | None, rules: Rules) -> bool:
 
 
 def is_welcome_origin(origin: str | None, host: str, rules: Rules) -> bool:
-    """Say whether an Origin header names this server's own page or an allowed one; only browsers send any."""
+    """Return whether an Origin header names this server or an allowed origin; only browsers send one."""
     if origin is None:
         return True
     scheme, _, place = origin.lower().partition("://")
@@ -72,7 +72,7 @@ def is_welcome_origin(origin: str | None, host: str, rules: Rules) -> bool:
 
 
 class CallerBudget:
-    """How much each caller may still ask for: a bucket that fills at a steady rate and holds a burst."""
+    """A rate limit for each caller: a bucket that fills at a steady rate and holds a burst."""
 
     def __init__(self, per_second: float, burst: float) -> None:
         self._per_second = per_second
@@ -80,7 +80,7 @@ class CallerBudget:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def spend(self, caller: str, now: float, cost: float = 1.0) -> float:
-        """Take `cost` from a caller's bucket; more than 0 is how many seconds to wait instead."""
+        """Take `cost` from a caller's bucket; if it has too little, returns how many seconds to wait, else 0."""
         left, at = self._left.pop(caller, (self._burst, now))
         left = min(self._burst, left + (now - at) * self._per_second)
         allowed = left >= cost

@@ -1,6 +1,6 @@
-"""The gate before every route: Host and Origin, rate, token, size and time of a request.
+"""The gate in front of every route: checks Host and Origin, rate, token, size and duration of a request.
 
-Plain ASGI, so that nothing behind it is reached by a request that was refused. Leaves the accepted token in the scope.
+Plain ASGI, so that a refused request reaches nothing behind it. Stores the accepted token in the request's scope.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from everloom.surfaces.web.admission import PASS_KEY, CallerBudget, Rules, is_we
 
 log = logging.getLogger(__name__)
 
-# They tell nothing but that the process is there, and whoever asks them has no token.
+# They reveal nothing but that the process runs, and load balancers that call them have no token.
 OPEN_PATHS = frozenset({"/health", "/ready"})
 _BEARER = "bearer "
 
@@ -32,7 +32,7 @@ Verify = Callable[[str], Token | None]
 
 
 class RefusedRequest(Exception):
-    """A request that goes no further."""
+    """A request that is refused, with its response."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class RefusedRequest(Exception):
 
 
 class Gate:
-    """An app behind the gate; `verify` looks a token's secret up."""
+    """An app behind the gate; `verify` looks up a token by its secret."""
 
     def __init__(self, app: ASGIApp, rules: Rules, verify: Verify, *, open_paths: frozenset[str] = OPEN_PATHS) -> None:
         self._app = app
@@ -51,12 +51,12 @@ class Gate:
         self._budget = CallerBudget(rules.calls_per_second, rules.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer why not."""
+        """Pass a request on, or answer why it is refused."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            # A WebSocket has no place here; sending nothing else makes the server refuse the handshake.
+            # WebSockets are not served; closing before accepting makes the server refuse the handshake.
             await send({"type": "websocket.close", "code": 1008})
             return
         try:
@@ -65,7 +65,7 @@ class Gate:
             await refused.response(scope, receive, send)
             return
         except EverloomError as error:
-            log.warning("a request could not be judged: %s", error)
+            log.warning("a token could not be checked: %s", error)
             response = JSONResponse({"error": "the store does not answer"}, meaning_of(error).http_status)
             await response(scope, receive, send)
             return
@@ -80,9 +80,9 @@ class Gate:
             )
         if not is_welcome_origin(headers.get("origin"), host, self._rules):
             raise RefusedRequest(
-                403, "this page may not call this server; `everloom serve --allow-origin URL` allows it"
+                403, "this web page may not call this server; `everloom serve --allow-origin URL` allows it"
             )
-        # Proxies are not believed: whoever can set a header could pretend to be anybody.
+        # X-Forwarded-For is ignored: whoever can set a header could pretend to be anybody, and escape the rate limit.
         address = scope["client"][0] if scope.get("client") else "unknown"
         token = await self._token(headers.get("authorization"), scope["path"], address)
         self._spend(address if token is None else f"token {token.name}")
@@ -92,14 +92,14 @@ class Gate:
     async def _token(self, authorization: str | None, path: str, address: str) -> Token | None:
         if authorization is None:
             if self._rules.needs_token and path not in self._open_paths:
-                message = "a bearer token is needed; `everloom token create` makes one"
+                message = "a bearer token is required; `everloom token create` creates one"
                 raise RefusedRequest(401, message, www_authenticate="Bearer")
             return None
         found = None
         if authorization.lower().startswith(_BEARER):
             found = await run_sync(self._verify, authorization[len(_BEARER) :].strip())
         if found is None:
-            # Counted apart: a client with an old token keeps nobody else at its address out.
+            # In a bucket of its own: a client with an old token must not lock out others at its address.
             self._spend(f"wrong {address}", self._rules.wrong_token_cost)
             challenge = 'Bearer error="invalid_token"'
             raise RefusedRequest(
@@ -112,6 +112,8 @@ class Gate:
         if wait > 0:
             raise RefusedRequest(429, "too many requests", retry_after=str(ceil(wait)))
 
+    # The whole body is read here, before the app runs: this limits size and time for every route alike, and a slow
+    # sender occupies no thread of the app.
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         most = self._rules.most_bytes
         declared = headers.get("content-length", "0")
@@ -131,6 +133,7 @@ class Gate:
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
 
+        # Once a response has begun, a second one would corrupt it; the connection is then simply cut.
         async def watched(message: Message) -> None:
             nonlocal started
             started = True
@@ -144,7 +147,7 @@ class Gate:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Give a body that was already read once more, then whatever comes."""
+    """Replay a body that was already read, then pass on what follows."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def read() -> Message:
@@ -157,5 +160,5 @@ async def _health(_request: Request) -> JSONResponse:
     return JSONResponse({"status": "up"})
 
 
-# Says that the process is up.
+# Needs neither the store nor a token, so that it answers even if everything else is broken.
 HEALTH = Route("/health", _health, methods=["GET"])

@@ -1,6 +1,6 @@
-"""Serving: the address, the rules that follow from it, and a server that stops when it is told to.
+"""Runs a server: its address, the rules that follow from it, and an orderly stop.
 
-Refuses to listen beyond this machine while nobody has a token.
+Refuses to listen beyond this machine as long as there is no token.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Address:
 
     @property
     def url(self) -> str:
-        """Write the address as others on this machine, or in this network, reach it."""
+        """Return the URL at which clients on this machine or in this network reach it."""
         name = socket.gethostname() if self.host in _WILDCARDS else self.host
         return f"http://[{name}]:{self.port}" if ":" in name else f"http://{name}:{self.port}"
 
 
 def rules_for(host: str, hosts: tuple[str, ...] = (), origins: tuple[str, ...] = ()) -> Rules:
-    """Decide what the gate checks on an address: beyond this machine, a token is needed."""
+    """Decide what the gate checks on an address: beyond this machine, a token is required."""
     local = is_loopback(host)
     names = {name.lower() for name in hosts} | ({socket.gethostname().lower(), host.lower()} if not local else set())
     return Rules(
@@ -51,14 +51,14 @@ def rules_for(host: str, hosts: tuple[str, ...] = (), origins: tuple[str, ...] =
 
 
 def require_token(tokens: Tokens, host: str, workspace: str = "WORKSPACE") -> None:
-    """Refuse to be reachable for others while there is no token to tell them apart."""
+    """Refuse to be reachable from other machines as long as there is no token."""
     if not tokens.has_valid():
-        hint = f"make one with `everloom token create NAME --workspace {workspace}`, or listen on 127.0.0.1"
+        hint = f"create one with `everloom token create NAME --workspace {workspace}`, or listen on 127.0.0.1"
         raise Forbidden(f"{host} can be reached from other machines, and there is no token yet", hint=hint)
 
 
 def bind(host: str, port: int) -> tuple[socket.socket, Address]:
-    """Take a port, or say who is in the way; port 0 takes any that is free."""
+    """Bind a port, or report why it cannot be bound; port 0 takes any free one."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
             bare(host) or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -69,7 +69,7 @@ def bind(host: str, port: int) -> tuple[socket.socket, Address]:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(place)
-        # Whoever connects before the app has started waits instead of being turned away.
+        # Clients that connect before the app has started wait instead of being refused.
         listener.listen(_MOST_CONNECTIONS)
     except OSError as error:
         listener.close()
@@ -78,7 +78,7 @@ def bind(host: str, port: int) -> tuple[socket.socket, Address]:
 
 
 def _unbound(error: OSError, host: str, port: int) -> EverloomError:
-    """Name the reason why a port could not be taken."""
+    """Report why a port could not be bound."""
     if error.errno == errno.EADDRINUSE:
         return Conflict(
             f"port {port} of {host} is in use", hint="stop the program that listens there, or choose another --port"
@@ -89,7 +89,9 @@ def _unbound(error: OSError, host: str, port: int) -> EverloomError:
 
 
 def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"]) -> uvicorn.Server:
-    """Make a server that says nothing of itself, is bounded, and lets its requests finish."""
+    """Make a server with bounded connections that lets requests finish when it stops."""
+    # No access log, because it would hold what people ask; no forwarded headers and no Server header, because the first
+    # can be forged and the second only helps attackers.
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -104,13 +106,14 @@ def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"]) -> uvicorn.Serv
 
 
 def serve(app: ASGIApp, listener: socket.socket, announce: Callable[[], None]) -> None:
-    """Serve until SIGTERM or an interrupt; requests that are being answered are finished first."""
+    """Serve until SIGTERM or SIGINT; requests in progress are finished first."""
     server = make_server(app, lifespan="on")
 
     def stop(_number: int, _frame: object) -> None:
         server.should_exit = True
 
-    # For a signal that comes before uvicorn listens to signals; and when it is done it raises the signal once more.
+    # For a signal that arrives before uvicorn has installed its handlers. Uvicorn also raises the signal again when it
+    # is done, which would end the program before it has closed its store.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     announce()

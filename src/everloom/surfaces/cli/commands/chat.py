@@ -37,6 +37,7 @@ def chat(invocation: Invocation, text: str | None) -> Answer:
     Each line is a message. To write several lines, end each with a backslash, or put them between two lines of triple
     quotes. /help lists more commands; Ctrl-C abandons a reply, Ctrl-D leaves. Piped text is sent as one message.
     """
+    # A pipe is one message as a whole: a pasted letter must not become a turn for each of its lines.
     is_piped = text is None and not sys.stdin.isatty()
     if invocation.as_json and text is None and not is_piped:
         raise Rejected(
@@ -63,6 +64,7 @@ def _require_model(settings: Settings) -> None:
     model = settings.llm.large or settings.llm.small
     if model is None:
         raise EverloomError(_NO_MODEL, hint=_HOW)
+    # Looks for the key only and calls nobody: a wrong key is found by the first message, which is stored by then.
     kind, known = model.partition(":")[0], access(settings)
     try:
         if kind in ("anthropic", "openai"):

@@ -62,6 +62,7 @@ def _read_scenes(file: Path | None) -> list[object]:
     """Read scenes from a file: a JSON list, or one scene per line. A line that is not JSON is passed on as it is."""
     if file is None:
         return []
+    # Wrong bytes are replaced, not refused: the other scenes of the file are stored, and a broken one is reported.
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8", errors="replace")
     except OSError as error:

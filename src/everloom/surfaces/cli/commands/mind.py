@@ -99,6 +99,7 @@ def edit(invocation: Invocation, name: str, editor: str | None) -> Answer:
     with invocation.enter() as workspace:
         kept = workspace.mind.notes
         before = kept.version(name)
+        # None if the editor was left without saving, which is how people abandon an edit.
         text = click.edit(before.body if before else "", editor=editor, extension=".md")
         if text is None or (before is not None and text == before.body):
             return Answer({"name": name, "version": before.number if before else 0}, ["nothing has changed"])

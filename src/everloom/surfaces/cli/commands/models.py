@@ -42,6 +42,7 @@ def embed(invocation: Invocation, everywhere: bool, retry: bool, seconds: float)
             # Each workspace has many turns; the last one overwrites the others and tells how it ended.
             outcomes = {outcome.workspace: outcome for outcome in steps}
         after = [loom.embedding.coverage(place.id) for place in places]
+    # Only now, with the store closed and the leases given back: the exit code still says that it was interrupted.
     if stop.is_set():
         raise KeyboardInterrupt
     result, rows = [], []
@@ -100,6 +101,7 @@ def _read_passages(file: Path) -> list[CalibrationText]:
     """Read conversations in LoCoMo's format, or the paragraphs of a text file, which count as one source."""
     from everloom.episodic.calibration import CalibrationText  # noqa: PLC0415  loads numpy
 
+    # A wrong byte in a text does not change what thresholds it suggests.
     text = file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".json":
         try:

@@ -32,6 +32,7 @@ def search(invocation: Invocation, /, cue: tuple[str, ...], limit: int, explain:
     with invocation.enter() as workspace:
         zone = workspace.info.zone
         findings = workspace.find(" ".join(cue), limit=limit, within=_scope_of(zone, **within))
+    # On stderr, so that it neither breaks JSON nor ends up in a pipe; programs find it in the result.
     if findings.degraded:
         click.echo(f"Warning: {findings.degraded}", err=True)
     return Answer(_findings_result(findings), [*_findings_lines(findings, zone, explain)])

@@ -56,6 +56,7 @@ def _prepared(
 @click.option("--read-only", is_flag=True, help="Reject every tool that writes.")
 def mcp(invocation: Invocation, tools: str, directory: str | None, read_only: bool) -> None:
     """Serve the memory to the AI client that starts this command (MCP over stdio)."""
+    # As if graph.directory had been set, so that the default graph of this process is the one in that directory.
     invocation.graph = directory
     from everloom.surfaces.mcp.server import LoomServer  # noqa: PLC0415  the SDK takes a second to load
 

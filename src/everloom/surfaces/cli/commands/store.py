@@ -92,6 +92,7 @@ def backup(invocation: Invocation, target: Path) -> Answer:
     """Copy the store to a new file."""
     settings, _ = invocation.settings()
     found = schema_of(settings.store.url)
+    # Opening would create an empty store, and the backup would look like a success.
     if not found.exists:
         raise NotFound(
             f"there is no store at {found.address}", hint="`everloom config` shows which store is configured"
@@ -111,6 +112,7 @@ def restore(invocation: Invocation, source: Path, force: bool) -> Answer:
     from everloom.clock import SystemClock  # noqa: PLC0415  loads the store
     from everloom.store import redact, transfer  # noqa: PLC0415
 
+    # The store is not opened as usual: that would create or migrate what is about to be replaced.
     url = invocation.settings()[0].store.url
     report = transfer.restore(source, url, SystemClock(), force=force)
     lines = [f"{source} → {redact(url)}: {report.rows:,} rows in {', '.join(report.workspaces) or 'no workspace'}"]

@@ -60,6 +60,7 @@ class TerminalChat:
         self._terminal = Terminal(self._mind.conversation, say)
         self._turns = 0
         self._prompt = "› " if can_draw(sys.stdout.encoding) else "> "
+        # Two threads print: the prompt's own and the one that shows what arrives.
         self._screen = Lock()
         self._is_asking = False
         self._commands: dict[str, Callable[[str], None]] = {
@@ -84,6 +85,7 @@ class TerminalChat:
                 self._loop()
             finally:
                 stop.set()
+                # A task that is running may finish its step; the loom must not be closed under it.
                 beside.join(timeout=10)
         return self._turns
 

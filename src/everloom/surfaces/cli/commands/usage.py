@@ -25,6 +25,7 @@ _FIGURES = (
     *("calls", "failures", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
     *("prompt_tokens", "cached_share", "dollars", "unpriced"),
 )
+# A bound on what is read into memory; the log itself has none.
 _MOST_TURNS = 10_000
 # More bars than this fill the screen; the table has all rows.
 _MOST_BARS = 60

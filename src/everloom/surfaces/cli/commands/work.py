@@ -37,6 +37,7 @@ def jobs(context: click.Context, everywhere: bool) -> Answer | None:
     """Show background work: what is due, what is running, what failed."""
     if context.invoked_subcommand is not None:
         return None
+    # The group itself answers when no subcommand is given, because `everloom jobs` is what people type first.
     invocation: Invocation = context.obj
     with invocation.open() as loom:
         places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
@@ -94,6 +95,7 @@ log = logging.getLogger(__name__)
 @click.option("--tasks", "--task", "names", multiple=True, metavar="TASK", help="Only this task; may be repeated.")
 def worker(invocation: Invocation, once: bool, every: float, seconds: float, names: tuple[str, ...]) -> Answer:
     """Run the background work of every workspace until stopped."""
+    # A worker has no other output: what it does must be visible without --verbose.
     log.setLevel(logging.INFO)
     counts: Counter[str] = Counter()
     with invocation.open() as loom, stopping() as stop:
@@ -212,6 +214,7 @@ def _slept(
         outcomes = []
         for outcome in take_turns(loom.work, turns, seconds, stop, step):
             outcomes.append(outcome)
+            # Nothing more will come from this task, so its share of the bar is filled.
             if outcome.state != "done" or not (outcome.report and outcome.report.done):
                 step(outcome.workspace, outcome.task, ahead[outcome.workspace, outcome.task])
         advance(ahead.total() if not stop.is_set() else 0)

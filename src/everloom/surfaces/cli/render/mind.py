@@ -37,6 +37,7 @@ def _array(value: ArrayView, _zone: ZoneInfo) -> Iterator[Part]:
     yield from (f"{turn['role']}: {_block(block)}" for turn in value.turns for block in turn["blocks"])
 
 
+# Long texts are cut: the array is shown to see its shape, and `everloom mind log` has every word.
 def _block(block: Mapping[str, Any]) -> str:
     match block["kind"]:
         case "tooluse":

@@ -12,6 +12,7 @@ from everloom.surfaces.cli.runtime.output import width
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _FULL = "█"
+# On a very narrow terminal the bars wrap; without any columns they would all look alike.
 _LEAST_ROOM = 4
 
 

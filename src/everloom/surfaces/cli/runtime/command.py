@@ -138,5 +138,6 @@ def set_up_log(*, verbose: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log = logging.getLogger("everloom")
+    # Replaced, not added: several commands may run in one process (tests do), and each has its own stderr.
     log.handlers[:] = [handler]
     log.setLevel(logging.DEBUG if verbose else logging.WARNING)

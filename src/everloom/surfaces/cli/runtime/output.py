@@ -144,6 +144,7 @@ def _cell(value: object) -> str:
     return shortened(printable(str(value)))
 
 
+# `len` counts characters; combining marks take no column, and East Asian wide characters take two.
 def width(text: str) -> int:
     """Count the columns that a text takes on a terminal."""
     return sum(
@@ -154,6 +155,7 @@ def width(text: str) -> int:
 @contextmanager
 def progress(total: int, label: str) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on stderr, if that is a terminal."""
+    # Never on stdout, and never into a file: a bar is made of carriage returns.
     if not (total and sys.stderr.isatty()):
         yield lambda _: None
         return

@@ -90,6 +90,7 @@ class _Root(Group):
             code = super().main(arguments, *rest, **{**extra, "obj": invocation, "standalone_mode": False})
             sys.exit(code if isinstance(code, int) else 0)
         except click.Abort:
+            # 128 + SIGINT, as shells report a program that Ctrl-C ended.
             sys.exit(130)
         except click.ClickException as error:
             # Parsing may have failed before it reached --json, and a program that asked for JSON must get it for errors

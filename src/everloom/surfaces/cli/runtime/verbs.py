@@ -139,6 +139,7 @@ def _option(each: Parameter) -> click.Option:
     extra: dict[str, Any] = {"help": _help(each), "required": is_needed, "metavar": each.says.metavar}
     if each.type is bool or bool in each.kinds:
         return _switch(flag, each)
+    # A choice that is named like its flag, such as --delete, is a switch that sets it.
     if flag.removeprefix("--") in _choices(each.type):
         return click.Option([flag, each.name], flag_value=flag.removeprefix("--"), help=_help(each))
     of = each.list_kind
@@ -185,6 +186,7 @@ def _click_type(each: Parameter) -> click.ParamType[Any]:
     if of in _TYPES and each.says.least is not None:
         bounded: Any = click.IntRange if of is int else click.FloatRange
         return cast("click.ParamType[Any]", bounded(each.says.least, each.says.most))
+    # A default of 0 means "from the beginning", which is no id; such a parameter is a plain number.
     return ItemId if of is int and each.says.metavar == "ID" and each.default != 0 else _TYPES.get(of, click.STRING)
 
 

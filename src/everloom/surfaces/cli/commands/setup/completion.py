@@ -17,6 +17,7 @@ _SHELLS = ("bash", "zsh", "fish")
 def completion(_invocation: Invocation, shell: str) -> Answer:
     """Print the completion script for a shell."""
     kind = get_completion_class(shell)
+    # Cannot happen while click knows the shells listed above; the error is for whoever adds one.
     if kind is None:
         raise LookupError(f"click does not know {shell}")
     script = kind(click.get_current_context().find_root().command, {}, "everloom", "_EVERLOOM_COMPLETE").source()

@@ -72,6 +72,7 @@ def _examine(invocation: Invocation, ask_llm: bool) -> Iterator[Check]:
         return
     file = invocation.file
     yield Check("settings", "ok", str(file) if file.exists() else f"the defaults; {file} does not exist")
+    # Before the store is opened, because opening creates and migrates it, and a check must change nothing.
     try:
         schema = schema_of(settings.store.url)
         if schema.steps:
@@ -146,6 +147,7 @@ def _check_embedders(loom: Loom) -> Iterator[Check]:
     for traits in chain.links:
         name = f"embedder {traits.name}"
         started = time.perf_counter()
+        # Each link by itself: the chain as a whole would hide that its first choice is down.
         try:
             vectors = chain.link(traits.name).embed(["memory"], EmbeddingTask.QUERY)
         except EverloomError as error:

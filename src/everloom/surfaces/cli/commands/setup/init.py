@@ -53,11 +53,13 @@ def init(
     is_new = force or not path.exists()
     if is_new:
         write_whole(path, text)
+    # Read back from the file just written: a value that cannot be read is found now and not by the next command.
     settings, _ = load(path, invocation.flags)
     with invocation.open(settings) as loom:
         workspace = loom.workspace()
         health = loom.store.health()
         address = loom.store.address
+    # In a loom of its own, under a clock of its own, after this one has been closed.
     made = None
     if sample:
         from everloom.surfaces.cli.commands.setup.sample import make_sample  # noqa: PLC0415  loads numpy

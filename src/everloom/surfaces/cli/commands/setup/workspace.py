@@ -90,6 +90,7 @@ def remove(invocation: Invocation, name: str, yes: bool) -> Answer:
 
 def _confirm(name: str) -> None:
     """Make a person type the name of the workspace that will be deleted."""
+    # A script cannot answer a question, and waiting for one would hang it.
     if not is_attended():
         raise Rejected(f"removing {name!r} needs confirmation", hint="add --yes, or run it in a terminal")
     if click.prompt(f"Everything in {name!r} will be deleted. Type its name to confirm", err=True) != name:
