@@ -193,7 +193,7 @@ def test_the_note_tools_do_what_they_say_and_their_errors_teach(book: Notebook) 
     assert all(len(each.tool.description) < 250 and each.tool.schema["type"] == "object" for each in tools)
     assert use(tools, "write_note", name="boat.md", body="The mast is cracked.") == "boat.md was written (version 1)."
     assert use(tools, "read_note", name="boat.md") == "The mast is cracked.\n"
-    assert use(tools, "append_note", name="boat.md", text="It was mended.") == "boat.md is written (version 2)."
+    assert use(tools, "append_note", name="boat.md", text="It was mended.") == "boat.md was written (version 2)."
     assert "daily/" in use(tools, "append_note", text="James mended the mast.")
     assert "boat.md" in use(tools, "read_note").split("\n")
     assert '"mood":"calm"' in use(tools, "update_status", updates={"mood": "calm"})
@@ -214,4 +214,4 @@ def test_the_note_tools_do_what_they_say_and_their_errors_teach(book: Notebook) 
             use(tools, name, **given_)
     assert use(tools, "read_note", name="none.md").startswith("There is no note none.md")
     assert book.file("boat.md") == "The mast is cracked.\nIt was mended.\n"
-    assert use(tools, "write_note", name="boat.md", body="Cut.", replace=True) == "boat.md is written (version 3)."
+    assert use(tools, "write_note", name="boat.md", body="Cut.", replace=True) == "boat.md was written (version 3)."
