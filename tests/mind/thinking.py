@@ -27,9 +27,9 @@ ONCE = RetryPolicy(attempts=1, connect=PATIENCE, timeout=PATIENCE, deadline=PATI
 INSTANTS = st.timedeltas(timedelta(), timedelta(days=5 * 365)).map(lambda span: datetime(2025, 1, 1, tzinfo=UTC) + span)
 ASKED = {
     "facts": "lasting facts",
-    "heartbeat": "wonder whether to say something first",
+    "heartbeat": "decide whether to say something first",
     "self_awareness": "look back at the last week",
-    "hand_off": "about to fade",
+    "hand_off": "about to be reduced",
 }
 QUIET: dict[str, Any] = {
     "facts": {"operations": []},
