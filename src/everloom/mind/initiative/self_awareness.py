@@ -136,7 +136,7 @@ class SelfAwareness:
         )
 
     def _week(self, night: Night) -> list[SpokenLine]:
-        """Read the messages of the seven days before a pass, oldest first."""
+        """Read the messages from a week before a pass until now, oldest first."""
         start = min(night.moment, self._op.now) - _WEEK
         found: list[SpokenLine] = []
         before = FOREVER
