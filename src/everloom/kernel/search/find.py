@@ -22,7 +22,7 @@ from everloom.kernel.search.diversity import Candidate, fold
 from everloom.kernel.search.gather import Gathered, gather, gather_among, grouped
 from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
 from everloom.kernel.search.recipe import DEFAULT, Recipe
-from everloom.kernel.search.score import Asked, Scores, scored
+from everloom.kernel.search.score import FLOOR, Asked, Scores, scored
 from everloom.kernel.search.when import Span, anchor_in, mentions_time, timed
 from everloom.kernel.texts import analyse, checked, checked_limit, spellings
 from everloom.store import Row, Store, Unit
@@ -230,6 +230,8 @@ def _described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
             text=row["text"],
             labels=tuple(json.loads(row["labels"])),
             score=float(scores.score[place]),
+            answers=float(scores.answers[place]),
+            fits=bool(scores.answers[place] >= FLOOR),
             relevance=float(scores.relevance[place]),
             signals=dict(at(scores.signals, place)),
             bias=applied(scores.bias, place),

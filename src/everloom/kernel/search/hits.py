@@ -51,7 +51,8 @@ EVERYTHING = Scope()
 class Hit:
     """A document that matches a cue, and why it ranked where it did.
 
-    `score` is `relevance` times every factor in `bias`; `relevance` comes from the sum of `signals`.
+    `score` is `relevance` times every factor in `bias`; `relevance` comes from the sum of `signals`. `answers` is how
+    likely it is that this text answers the question, whatever the others are; `fits` says that this is enough.
     """
 
     id: int
@@ -60,6 +61,8 @@ class Hit:
     text: str
     labels: tuple[str, ...]
     score: float
+    answers: float
+    fits: bool
     relevance: float
     signals: Mapping[str, float]
     bias: Mapping[str, float]
@@ -108,3 +111,13 @@ class Findings:
     by_vectors: bool
     degraded: str | None = None
     kinds: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def fitting(self) -> tuple[Hit, ...]:
+        """The hits that answer the question well enough."""
+        return tuple(hit for hit in self.hits if hit.fits)
+
+    @property
+    def fits(self) -> bool:
+        """Whether any hit answers the question well enough."""
+        return any(hit.fits for hit in self.hits)

@@ -27,6 +27,7 @@ from everloom.store.contract import FOREVER
 _MICROS_A_DAY = 86_400_000_000
 _UNUSED = Access()
 _NEVER = -FOREVER
+FLOOR = 0.3
 
 
 class Asked(NamedTuple):
@@ -48,6 +49,7 @@ class Scores:
     terms: Sequence[str]
     order: Sequence[int]
     score: Column
+    answers: Column
     relevance: Column
     signals: Mapping[str, Column]
     bias: Mapping[str, Column]
@@ -71,7 +73,19 @@ def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> Scores:
     score = base * math.prod(bias.values())
     ids = np.fromiter((row["item_id"] for row in rows), np.int64, len(rows))
     order = np.lexsort((-ids, -score)).tolist()
-    return Scores(terms, order, score, base, signals, bias, holds, around.counts > 0)
+    return Scores(
+        terms, order, score, _answers(gathered, terms, own, around), base, signals, bias, holds, around.counts > 0
+    )
+
+
+def _answers(gathered: Gathered, terms: Sequence[str], own: Field, around: Field) -> Column:
+    """Judge each candidate by itself: the share of the question's words that it holds, and its cosine."""
+    weights = np.array([gathered.corpus.rarity(term) for term in terms]) + 0.1
+    share = ((own.counts + around.counts) > 0) @ weights / max(float(weights.sum()), 1e-9)
+    near = gathered.nearness
+    cosine = np.array([each.similarity if (each := near.get(row["item_id"])) else 0.0 for row in gathered.rows])
+    likely: Column = 1.0 / (1.0 + np.exp(4.0 - 4.5 * share - 5.0 * cosine))
+    return likely
 
 
 def _measured(gathered: Gathered, terms: Sequence[str], own: Field, around: Field) -> dict[str, Column]:
