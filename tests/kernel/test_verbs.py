@@ -43,6 +43,15 @@ def test_verbs_are_listed_in_their_order_and_nothing_else_is() -> None:
     assert [each.name for each in verbs_of(Shelf)] == ["put", "look"]
 
 
+def test_inherited_verbs_follow_those_of_the_class_itself() -> None:
+    class Drawer(Shelf):
+        @verb("Lock", READS)
+        def lock(self) -> Answer:
+            """Lock the drawer."""
+
+    assert [each.name for each in verbs_of(Drawer)] == ["lock", "put", "look"]
+
+
 def test_a_declaration_says_what_each_surface_needs() -> None:
     put, look = verbs_of(Shelf)
     assert (put.title, put.tool, put.tools, put.effect) == ("Put", "shelf_put", ("shelf",), Effect(repeats=True))

@@ -150,8 +150,10 @@ def verb(
 
 
 def verbs_of(faculty: type) -> tuple[Verb, ...]:
-    """List the verbs of a faculty's class, in order of declaration."""
-    return tuple(getattr(each, _MARK) for each in vars(faculty).values() if hasattr(each, _MARK))
+    """List the verbs of a faculty's class in order of declaration: its own, then those of the classes it inherits."""
+    declared = {name: each for base in reversed(faculty.__mro__) for name, each in vars(base).items()}
+    ordered = dict.fromkeys(name for base in faculty.__mro__ for name in vars(base))
+    return tuple(getattr(declared[name], _MARK) for name in ordered if hasattr(declared[name], _MARK))
 
 
 def _parameter(given: inspect.Parameter, annotated: Any) -> Parameter:

@@ -1,0 +1,37 @@
+"""The parameters that several verbs of semantic memory share, and the toolsets that offer the verbs.
+
+A parameter that means the same thing is described once. Holds no verb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from everloom.kernel.verbs import Says, helps
+from everloom.semantic.arguments import SearchMode
+
+# The toolset for a conversation, and the one that also has what consolidation and upkeep need.
+CORE = ("semantic", "semantic-full")
+FULL = ("semantic-full",)
+
+Subject = Annotated[str, Says(metavar="SUBJECT")]
+Other = Annotated[str, Says(metavar="OTHER")]
+Subjects = Annotated[Sequence[str], Says(metavar="SUBJECT")]
+# Soul, protocol and orientation are about no subject.
+AboutMaybe = Annotated[Sequence[str], helps("what it is about", flag="--about", metavar="[SUBJECT]")]
+About = Annotated[Sequence[str], helps("what it is about", flag="--about", metavar="SUBJECT")]
+Text = Annotated[str, Says(metavar="TEXT")]
+Id = Annotated[int, Says(metavar="ID")]
+Ids = Annotated[Sequence[int], Says(metavar="ID")]
+Sources = Annotated[Sequence[int] | None, helps("observations it is based on", flag="--source", metavar="ID")]
+SeenThrough = Annotated[int | None, Says("the as_of_id of what you read", metavar="ID")]
+Reason = Annotated[str | None, helps("why", flag="--reason")]
+Alias = Annotated[str, Says(metavar="ALIAS")]
+Duplicate = Annotated[str, Says(metavar="DUPLICATE")]
+Tags = Annotated[Sequence[str], Says(metavar="[TAG]")]
+Summary = Annotated[str, Says(metavar="SUMMARY")]
+Limit = Annotated[int, helps("maximum number of results", flag="--limit")]
+Mode = Annotated[SearchMode, helps("what to search by", flag="--mode")]
+Version = Annotated[int | None, Says("the version you read; fails if there is a newer one", metavar="NUMBER")]
+Key = Annotated[str | None, Says("makes the call safe to repeat", metavar="KEY", is_plumbing=True)]

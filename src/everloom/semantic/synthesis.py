@@ -1,0 +1,140 @@
+"""The verbs that turn observations into understandings, and work through what is waiting for that.
+
+Declarations only, for `verbs.Semantic` to inherit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from everloom.kernel.verbs import ADDS, READS, Says, helps, verb
+from everloom.semantic.arguments import WrittenKind
+from everloom.semantic.parameters import (
+    FULL,
+    AboutMaybe,
+    Id,
+    Key,
+    Limit,
+    Reason,
+    SeenThrough,
+    Sources,
+    Subject,
+    Subjects,
+    Summary,
+    Text,
+    Version,
+)
+
+if TYPE_CHECKING:
+    from everloom.kernel.operation import Operation
+    from everloom.semantic import results
+    from everloom.semantic.consolidation import results as consolidated
+
+
+class SynthesisVerbs:
+    """The verbs on understandings and consolidation beyond what a conversation needs."""
+
+    _op: Operation
+
+    @verb(
+        "Set a structural understanding",
+        ADDS,
+        tools=FULL,
+        models="""Write or replace the note on a subject's identity: containment, merges, overlaps. Never what an
+        observation or understanding could say.""",
+    )
+    def set_structural_understanding(
+        self, subject_name: Subject, content: Text, *, expected_version: Version = None, idempotency_key: Key = None
+    ) -> results.StructuralUnderstanding:
+        """Write or replace the note on a subject's identity."""
+        from everloom.semantic.understanding.understandings import set_structural
+
+        return set_structural(self._op, subject_name, content, expected_version, idempotency_key)
+
+    @verb(
+        "Create an understanding",
+        ADDS,
+        tools=FULL,
+        models="""Write what is understood about one subject, or about what several mean to each other. Supersedes
+        the active understanding of the same kind and subjects.""",
+    )
+    def create_understanding(  # noqa: PLR0913  the contract's parameters
+        self,
+        subject_names: AboutMaybe,
+        content: Text,
+        summary: Annotated[str, helps("its summary", flag="--summary")],
+        *,
+        kind: Annotated[
+            WrittenKind | None, helps("the kind, if it does not follow from the number of subjects")
+        ] = None,
+        source_observation_ids: Sources = None,
+        reason: Reason = None,
+        seen_through_id: SeenThrough = None,
+        expected_version: Version = None,
+        idempotency_key: Key = None,
+    ) -> results.CreatedUnderstanding:
+        """Write an understanding of one subject, or of what several have in common.
+
+        It supersedes the active one of the same kind and subjects; `expected_version` 0 means that there is none yet.
+        """
+        from everloom.semantic.understanding.understandings import NewText, create
+
+        read = (seen_through_id, expected_version)
+        given = NewText(content, summary, subject_names, source_observation_ids, reason, *read)
+        return create(self._op, kind, given, idempotency_key)
+
+    @verb("Get understandings", READS, tools=FULL)
+    def get_understandings(self, subject_names: Subjects, *, limit: Limit = 50) -> tuple[results.Understanding, ...]:
+        """Show the active understandings about all of these subjects together, with sources and versions."""
+        from everloom.semantic.understanding.understandings import get_understandings
+
+        return get_understandings(self._op, subject_names, limit)
+
+    @verb("Get an understanding's history", READS, tools=FULL)
+    def get_understanding_history(self, understanding_id: Id) -> tuple[results.Understanding, ...]:
+        """Show an understanding and everything that it supersedes, newest first."""
+        from everloom.semantic.understanding.understandings import get_history
+
+        return get_history(self._op, understanding_id)
+
+    @verb("Get the consolidation report", READS, tools=FULL)
+    def get_consolidation_report(self, *, limit: Limit = 100) -> consolidated.ConsolidationReport:
+        """List what is waiting for consolidation, most valuable first; at most `limit` of each kind."""
+        from everloom.semantic.consolidation.report import consolidation_report
+
+        return consolidation_report(self._op, limit)
+
+    @verb("Get what waits for consolidation", READS, tools=FULL)
+    def get_pending_consolidation(self, *, limit: Limit = 100) -> tuple[consolidated.Pending, ...]:
+        """List subjects and intersections with new observations, in the order to work through them."""
+        from everloom.semantic.consolidation.report import pending
+
+        return pending(self._op, limit)
+
+    @verb("Begin a consolidation", ADDS, tools=FULL)
+    def begin_consolidation(self, *, idempotency_key: Key = None) -> consolidated.BegunConsolidation:
+        """Begin a consolidation; returns the report to work through."""
+        from everloom.semantic.consolidation.report import begin
+
+        return begin(self._op, idempotency_key)
+
+    @verb("Finish a consolidation", ADDS, tools=FULL)
+    def finish_consolidation(
+        self,
+        generation: Annotated[int, Says(metavar="GENERATION")],
+        summary: Summary,
+        reviewed_subject_names: Annotated[
+            Sequence[str], helps("subjects that need no change", flag="--subject", metavar="SUBJECT")
+        ] = (),
+        *,
+        reviewed_intersections: Annotated[
+            Sequence[tuple[str, str]],
+            Says("pairs of subjects that need no change", flag="--pair", metavar="SUBJECT OTHER"),
+        ] = (),
+        idempotency_key: Key = None,
+    ) -> consolidated.FinishedConsolidation:
+        """Finish the consolidation; what you reviewed and left unchanged is no longer waiting."""
+        from everloom.semantic.consolidation.report import finish
+
+        return finish(self._op, generation, summary, (reviewed_subject_names, reviewed_intersections), idempotency_key)
