@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -333,11 +334,17 @@ class Workspace:
             write.event(id=item_id)
 
     def add(self, documents: Sequence[Document], *, operation: str = "add") -> Sequence[int]:
-        """Add documents as they are, without the rules of a faculty: for imports and benchmarks."""
+        """Add documents as they are, without the rules of a faculty: for imports and benchmarks.
+
+        They belong to the session of this workspace unless they name their own: an imported conversation is added
+        session by session, so that search reads each turn together with its neighbours.
+        """
         op = self.op
         prepared = op.index.prepare(documents)
         with op.write(operation) as write:
-            ids = op.index.add(write.unit, prepared, write.at)
+            # After preparing, which may be slow and depends on no session.
+            placed = (each if each.session_id else replace(each, session_id=write.session_id) for each in documents)
+            ids = op.index.add(write.unit, replace(prepared, documents=tuple(placed)), write.at)
             write.event(count=len(ids))
         return ids
 

@@ -48,6 +48,17 @@ def test_every_operation_leaves_an_event(loom: Loom) -> None:
     assert place.show(events[3].id).detail["operation"] == "import"
 
 
+def test_added_documents_belong_to_the_session_that_adds_them(loom: Loom) -> None:
+    monday, tuesday = (loom.workspace("james", session=label) for label in ("monday", "tuesday"))
+    monday.add([note("The tide is high.")])
+    (first,) = monday.search("tide")
+    assert first.session_id == monday.events()[0].session_id
+    tuesday.add([note("Fog came in.", session_id=first.session_id), note("Rain followed.")])
+    (fog,), (rain,) = (tuesday.search(cue, limit=1) for cue in ("fog", "rain"))
+    assert fog.session_id == first.session_id
+    assert rain.session_id not in (None, first.session_id)
+
+
 @pytest.mark.promise("journal.receipts")
 def test_the_same_request_gets_the_same_answer_and_another_is_refused(workspace: Workspace) -> None:
     store, place = workspace.loom.store, workspace.info.id
