@@ -47,10 +47,15 @@ _APOSTROPHE = re.compile("['\u2019]")
 _TAILS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
 _ASCII_WORD = re.compile(r"[a-z]+\Z")
 
+
 # The words of every document are stored with it: after a change to this list, to the stemmer or to the patterns above,
 # questions no longer match older documents until these are indexed again. The last rows are what contractions leave
 # when their ending is cut off ("don't") or when they are written without an apostrophe ("theyre").
-STOP_WORDS = frozenset(
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.casefold().split())
+
+
+STOP_WORDS = _listed(
     """a about above after again against all am an and any are as at be because been before being below between both
     but by can could did do does doing down during each few for from further had has have having he her here
     hers herself him himself his how i if in into is it its itself just me more most my myself no nor not now of
@@ -58,8 +63,73 @@ STOP_WORDS = frozenset(
     theirs them themselves then there these they this those through to too under until up us very was we were
     what when where which while who whom why will with would you your yours yourself yourselves don doesn didn
     isn aren wasn weren hasn haven hadn won wouldn couldn shouldn ain ll ve re im ive id ill youre hes shes
-    theyre weve""".split()
+    theyre weve"""
 )
+
+# The most frequent words of the other languages: they tell which language a text is in.
+_STOP_WORDS_OF = {
+    "en": STOP_WORDS,
+    "de": _listed("""aber alle allem allen aller alles als also am an ander andere anderem anderen anderer
+        anderes auch auf aus bei beim bin bis bist da dabei damit dann das dass daß dein deine deinem deinen
+        deiner dem den denn der des dessen dich die dies diese diesem diesen dieser dieses dir doch dort du
+        durch ein eine einem einen einer eines einige er es etwas euch euer eure für gegen gewesen hab habe
+        haben habt hast hat hatte hatten hattest hier hin hinter ich ihm ihn ihnen ihr ihre ihrem ihren ihrer
+        ihres im in indem ins ist ja jede jedem jeden jeder jedes jene jener jetzt kann kannst kein keine keinem
+        keinen keiner können könnte mal man manche mein meine meinem meinen meiner meines mich mir mit muss
+        musste nach nicht nichts noch nun nur ob oder ohne schon sehr sein seine seinem seinen seiner seines
+        seit selbst sich sie sind so solche soll sollte sondern sonst über um und uns unser unsere unserem
+        unseren unter viel vom von vor war waren warum was weil welche welchem welchen welcher welches wem wen
+        wenn wer werde werden wessen wie wieder wieso will wir wird wirst wo wollen wollte wurde wurden während
+        würde würden zu zum zur zwar zwischen gibt gab heißt"""),
+    "fr": _listed("""à ai aie ainsi alors as au aucun aucune aura aussi autre autres aux avaient avais avait
+        avant avec avez avoir avons c ça car ce ceci cela celle celles celui ces cet cette ceux chez comme
+        comment d dans de déjà depuis des dont du elle elles en encore entre es est et étaient étais était étant
+        été être eu eux fait faut ici il ils j je jusqu jusque l la laquelle le lequel les lesquels leur leurs
+        lui m ma mais me même mes moi moins mon n ne ni nos notre nous on ont ou où par parce pas pendant peu
+        peut plus pour pourquoi près puis qu quand que quel quelle quelles quels quelque qui quoi s sa sans se
+        sera ses seulement si sommes son sont sous suis sur ta te tes toi ton tous tout toute toutes très tu un
+        une vers voici voilà vos votre vous y t quelqu lors lorsque puisque chaque afin donc"""),
+    "es": _listed("""a al algo algún alguna algunas alguno algunos ante antes aquel aquella aquí así aún aunque
+        bajo bien cada casi como cómo con contra cual cuál cuáles cuando cuándo cuanto cuánto cuánta cuántas
+        cuántos de del desde donde dónde dos durante e el él ella ellas ellos en entre era eran eres es esa esas
+        ese eso esos esta está estaba estaban estamos están estar estas este esto estos estoy fue fueron ha
+        había habían han has hasta hay he la las le les lo los me mi mí mientras mis mucho mucha muchas muchos
+        muy nada ni no nos nosotros nuestra nuestras nuestro nuestros o os otra otras otro otros para pero poco
+        por porque pues que qué quien quién quiénes se sea según ser si sí sido sin sobre sois somos son soy su
+        sus también tampoco tan te tiene tienen toda todas todo todos tu tú tus u un una unas uno unos usted
+        ustedes y ya yo"""),
+    "ru": _listed("""а без был была были было быть в вам вами вас ваш ваша ваше ваши весь во вот все всего всех
+        вы где да для до его ее ей ему если есть еще ещё же за здесь и из или им ими их к как какая какие какое
+        какой каком какую когда кого ком кому который которая которое которые кто куда ли либо лишь между меня
+        мне много мной мог мои мой моя моё мое моего моей моем моих моим мою мы на над нам нами нас наш наша
+        наше наши нашего нашей не него нее ней нет ни нибудь них но ну о об один одна однако он она они оно от
+        очень по под почему при про с сам сама свое своего своей свои своих свой свою себе себя со так также
+        такой там те тебе тебя тем теперь то тобой тогда того тоже той только том тот три тут ты твой твоя твои
+        твое твоего твоей у уже чего чем через что чтобы чье чья эта эти это этого этой этом этот эту я сколько
+        зачем какого каких чей"""),
+    "ar": _listed("""في من الى على عن مع هذا هذه ذلك تلك التي الذي الذين هو هي هم هن انا نحن انت انتم كان كانت
+        كانوا يكون تكون ما ماذا متى اين كيف لماذا هل كم اي لا لم لن ليس ليست قد و او ثم لكن ان اذا كل بعض عند
+        عندما بعد قبل بين حتى منذ الا غير به بها له لها لهم لي لك لنا فيه فيها منه منها عليه عليها هنا هناك ايضا
+        كما اما يا فقد وقد كنت كنا"""),
+    "hi": _listed("""का के की को में है हैं से पर और या यह ये वह वे एक इस उस इन उन ने भी ही तो था थी थे हो हूं
+        हुआ हुई हुए होता होती होते कर करके किया क्या कौन कब कहां कैसे क्यों कितना कितनी कितने किस किसे किसने
+        किसका किसकी मैं मैंने मुझे मेरा मेरी मेरे हम हमें हमने हमारा हमारी हमारे आप आपने आपको आपका आपकी आपके तुम
+        तुमने तुम्हें तुम्हारा तुम्हारी तुम्हारे उसका उसकी उसके उसने उसे उनका उनकी उनके उन्हें उन्होंने इसका
+        इसकी इसके जो जब तब तक अब लिए साथ बाद पहले नहीं न मत कि अपना अपनी अपने गया गई गए रहा रही रहे कोई कुछ वाला
+        वाली वाले यहां वहां"""),
+}
+# The languages of one script that have to be told apart, and letters that only some of them use.
+LANGUAGES_IN_LATIN = ("en", "de", "fr", "es")
+_LETTERS_OF = {"de": "äöü", "fr": "àâçèêëîïôœùû", "es": "ñáíóú¿¡"}
+_SCRIPTS = (
+    ("ja", "\u3040-\u30ff"),
+    ("zh", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"),
+    ("ru", "\u0400-\u052f"),
+    ("ar", "\u0600-\u06ff"),
+    ("hi", "\u0900-\u097f"),
+)
+# A language is read off the beginning of a text, where it is as clear as in the whole.
+_BEGINNING = 2_000
 
 _stemmer_turn = Lock()
 
@@ -152,6 +222,42 @@ def analyse(text: str) -> list[str]:
         else:
             found += _read_token(token)
     return found
+
+
+@lru_cache(maxsize=256)
+def language_of(text: str) -> str:
+    """Tell the language of a text: by its script, or by its stop words and letters; empty if nothing tells."""
+    folded = unicodedata.normalize("NFKC", text[:_BEGINNING]).casefold()
+    if not folded.isascii():
+        found = {code: len(_compiled(f"[{letters}]").findall(folded)) for code, letters in _SCRIPTS}
+        # A Japanese text has more Han than kana at times, a Chinese one has no kana.
+        if found["ja"]:
+            found["ja"] += found.pop("zh")
+        code = max(found, key=found.__getitem__)
+        if found[code] * 2 > sum(map(str.isalpha, folded)) - found[code]:
+            return code
+    return _latin(_compiled(_TOKEN).findall(folded))
+
+
+def _latin(tokens: Iterable[str]) -> str:
+    """Tell the Latin languages apart, with English first among equals; empty if nothing tells."""
+    votes = dict.fromkeys(LANGUAGES_IN_LATIN, 0)
+    known = _votes()
+    for token in tokens:
+        for code in known.get(token, ()):
+            votes[code] += 1
+        if not token.isascii():
+            for code, letters in _LETTERS_OF.items():
+                votes[code] += any(letter in token for letter in letters)
+    best = max(votes, key=votes.__getitem__)
+    return best if votes[best] else ""
+
+
+@cache
+def _votes() -> dict[str, tuple[str, ...]]:
+    """Map each stop word to the languages it belongs to."""
+    every = frozenset().union(*(_STOP_WORDS_OF[code] for code in LANGUAGES_IN_LATIN))
+    return {word: tuple(code for code in LANGUAGES_IN_LATIN if word in _STOP_WORDS_OF[code]) for word in every}
 
 
 def spellings(text: str) -> dict[str, str]:

@@ -1,0 +1,114 @@
+"""Languages: which one a text is in, and who speaks, asks and wishes in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from everloom.kernel.search.languages import ADDRESSED, FIRST_PERSON, REQUESTS, WISHES
+from everloom.kernel.texts import language_of
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("What is the name of the cat?", "en"),
+        ("Why did the man die in the war?", "en"),
+        ("Wo arbeitet Anna jetzt?", "de"),
+        ("Où sont mes clés ?", "fr"),
+        ("El mes pasado viajé a Porto", "es"),
+        ("Где живёт Анна?", "ru"),
+        ("猫の名前は何ですか", "ja"),
+        ("猫叫什么名字", "zh"),
+        ("ما اسم القطة؟", "ar"),
+        ("बिल्ली का नाम क्या है", "hi"),
+        ("Porto", ""),
+        ("Where is 東京 on the map of Asia?", "en"),
+    ],
+)
+def test_the_language_of_a_text_is_told_by_its_script_its_stop_words_and_its_letters(text: str, language: str) -> None:
+    assert language_of(text) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("What did I say about my cat?", ["I", "my"]),
+        ("How many states does the US have?", []),
+        ("Wo habe ich meine Schlüssel?", ["ich", "meine"]),
+        ("J’ai perdu mes clés dans la rue", ["J’ai", "mes"]),
+        ("El mes pasado viajé a Porto", ["viajé"]),
+        ("Где я живу и как зовут мою кошку?", ["я", "мою"]),
+        ("私の猫の名前は何ですか", ["私"]),
+        ("我的猫叫什么", ["我"]),
+        ("私人医院在哪里", []),
+        ("ما اسمي وأين أنا؟", ["اسمي", "أنا"]),
+        ("मेरी बिल्ली का नाम क्या है", ["मेरी"]),
+    ],
+)
+def test_the_first_person_is_heard_in_nine_languages(text: str, found: list[str]) -> None:
+    assert FIRST_PERSON.findall(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("What did you recommend for the trip?", ["you"]),
+        ("How heavy is a ton of steel?", []),
+        ("Was hast du mir geraten?", ["du"]),
+        ("Was haben Sie empfohlen?", ["Sie"]),
+        ("Quel est ton conseil ?", ["ton"]),
+        ("¿Qué me recomendaste?", ["recomendaste"]),
+        ("Что ты мне посоветовал?", ["ты"]),
+        ("あなたは何を勧めましたか", ["あなた"]),
+        ("你推荐了什么", ["你"]),
+        ("ما نصيحتك؟", ["نصيحتك"]),
+        ("आपने क्या सलाह दी", ["आपने"]),
+    ],
+)
+def test_the_assistant_is_addressed_in_nine_languages(text: str, found: list[str]) -> None:
+    assert ADDRESSED.findall(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("Can you tell me where Maya lives?", "where Maya lives?"),
+        ("Where can you tell me apart?", "Where can you tell me apart?"),
+        ("Kannst du mir sagen, wo Maya wohnt?", ", wo Maya wohnt?"),
+        ("Peux-tu me rappeler où vit Maya ?", "où vit Maya ?"),
+        ("¿Puedes decirme dónde vive Maya?", "dónde vive Maya?"),
+        ("Можешь мне напомнить, где живёт Майя?", ", где живёт Майя?"),
+        ("マヤはどこに住んでいるか教えてください", "マヤはどこに住んでいる"),
+        ("你能告诉我玛雅住在哪里吗", "玛雅住在哪里吗"),
+        ("هل يمكنك أن تخبرني أين تسكن مايا؟", "أين تسكن مايا؟"),
+        ("क्या आप मुझे बता सकते हैं कि माया कहाँ रहती है?", "माया कहाँ रहती है?"),
+    ],
+)
+def test_the_frame_of_a_request_is_told_from_what_it_asks(text: str, rest: str) -> None:
+    assert REQUESTS.sub(" ", text).strip() == rest
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "From now on answer in two sentences.",
+        "I'd rather have tea.",
+        "Bitte antworte ab jetzt immer kurz.",
+        "Je préfère le thé.",
+        "Prefiero el té al café.",
+        "Пожалуйста, всегда отвечай коротко.",
+        "今後は短く答えてください",
+        "我更喜欢喝茶",
+        "من الآن فصاعدا أجب باختصار",
+        "मैं हमेशा चाय पीता हूँ",
+    ],
+)
+def test_a_standing_wish_is_heard_in_nine_languages(text: str) -> None:
+    assert WISHES.search(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Maya lives in Porto.", "Maya wohnt in Porto.", "Maya vit à Porto.", "マヤは東京に住む"]
+)
+def test_a_plain_statement_is_neither_wish_nor_request(text: str) -> None:
+    assert not any(phrases.search(text) for phrases in (FIRST_PERSON, ADDRESSED, REQUESTS, WISHES))
