@@ -89,7 +89,7 @@ def test_both_forms_of_when_are_written_as_the_seed_does() -> None:
         scene("We met", when=["2026-11-01", {"date": "2026-11-02", "action": "again"}], dialogue=["Hi!"])
     ).content
     assert scene_text(told.scene, "glad") == '2026-11-01, 2026-11-02（again） — We met — "Hi!" — (glad)'
-    assert embed_text(told.scene, "glad") == "[2026-11-01, 2026-11-02] We met / glad"
+    assert embed_text(told.scene, "glad") == "We met / glad"
     assert "object Object" not in embed_text(told.scene, "")
     assert scene_from("We met", body_of(told.scene)) == told.scene
 

@@ -82,10 +82,10 @@ class Node:
 
 
 def scene_document(content: SceneContent, at: datetime, session_id: int | None = None) -> Document:
-    """Make a scene's search document: its text becomes the vector, the rest is found by words."""
+    """Make a scene's search document: its text becomes the vector; the rest, also its dates, is found by words."""
     scene, day = content.scene, content.scene.day
     surroundings = [scene.setting, *scene.dialogue, *scene.sensory]
-    surroundings += [text for each in scene.when for text in (each.action, each.feeling)]
+    surroundings += dict.fromkeys(text for each in scene.when for text in (each.date, each.action, each.feeling))
     return Document(
         kind=KIND,
         text=embed_text(scene, content.feeling),

@@ -146,11 +146,10 @@ def scene_text(scene: Scene, feeling: str) -> str:
 
 
 def embed_text(scene: Scene, feeling: str) -> str:
-    """Write the text that is embedded: dates, action and feeling."""
-    # Only the dates of the timeline, or a scene that was merged often would be embedded mostly by its past actions.
-    dates = dict.fromkeys(each.date for each in scene.when)
-    when = f"[{', '.join(dates)}] " if dates else ""
-    return f"{when}{scene.action}{f' / {feeling}' if feeling else ''}"
+    """Write the text that is embedded: action and feeling."""
+    # No dates: each one draws the vector away from what happened, so that a scene which was merged twelve times was no
+    # longer found by its own words. Dates are found by their words and by the time of the scene.
+    return f"{scene.action}{f' / {feeling}' if feeling else ''}"
 
 
 def body_text(scene: Scene) -> str:
