@@ -1,6 +1,6 @@
 """Recalling scenes: in fragments by a message or a feeling, or by cluster.
 
-Whatever is recalled grows stronger: once per call, in one statement.
+Whatever is recalled grows stronger: once per call, in one statement. What does not fit a message is not recalled.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
 
 from everloom.clock import to_micros
 from everloom.episodic.being import Being
@@ -21,14 +20,14 @@ from everloom.episodic.scenes.parser import emotion_of
 from everloom.episodic.scenes.scene import AXES, Emotion, fold_text
 from everloom.errors import Rejected
 from everloom.kernel.journal import count_access
-from everloom.kernel.search import Nearest, Scope
+from everloom.kernel.search import Hit, Scope
 from everloom.kernel.texts import checked_limit
 from everloom.store import Unit
 
-_SCENES = Scope(kinds=frozenset({KIND}))
+SCENES = Scope(kinds=frozenset({KIND}))
 # The contract recalls three scenes.
 _RECALLED = 3
-# How many scenes above the threshold are compared with a feeling.
+# How many scenes that fit a message are compared with a feeling.
 _COMPARED = 24
 _LONGEST_ANSWER = 4_000
 # How many scenes of a cluster a query is matched with.
@@ -62,12 +61,10 @@ def recall(being: Being, message: str, felt: object = None) -> Recall:
     if not message.strip() and feeling is None:
         raise Rejected("there is neither a message nor a feeling", hint="give a message, a feeling, or both")
     ids = _find_alike(being, feeling) if feeling and not message.strip() else _find_touched(being, message, feeling)
-    if ids is None:
-        return Recall(text="", fragments=(), node_ids=(), reason="no embedder is available: continue without recall")
     with being.op.read() as unit:
         nodes = nodes_of(unit, ids)
     if not nodes:
-        return Recall(text="", fragments=(), node_ids=(), reason="no scene is similar enough")
+        return Recall(text="", fragments=(), node_ids=(), reason="no scene fits")
     reactivate(being, ids)
     fragments = mix_fragments(
         (text for item in ids for text in (nodes[item].scene.action, nodes[item].feeling)), being.chance
@@ -101,32 +98,25 @@ def _find_alike(being: Being, feeling: Emotion) -> list[int]:
     return [row["id"] for row in rows]
 
 
-def _find_touched(being: Being, message: str, feeling: Emotion | None) -> list[int] | None:
-    """Find the living scenes above the threshold, with a feeling the most alike first; None without an embedder."""
+def _find_touched(being: Being, message: str, feeling: Emotion | None) -> list[int]:
+    """Find the living scenes that fit a message, best first; with a feeling, the most alike first."""
     wanted = _RECALLED if feeling is None else _COMPARED
-    found = near_scenes(being, message, limit=wanted, where=_living)
-    # No fallback to words: they have no threshold, and a wrong memory is worse than none.
-    if not found.is_answered:
-        return None
-    ids = list(found.similar)
+    found = being.op.search(message, limit=wanted, within=SCENES, where=_living)
+    with being.op.read() as unit:
+        threshold = thresholds_of(being, unit).recall
+        ids = [hit.id for hit in found.fitting if _is_touched(hit, threshold)]
+        emotions = {} if feeling is None else {item: node.emotion for item, node in nodes_of(unit, ids).items()}
     if feeling is not None:
-        with being.op.read() as unit:
-            emotions = {item: node.emotion for item, node in nodes_of(unit, ids).items()}
         # A scene without a known emotion comes last.
         ids.sort(key=lambda item: emotion.distance(feeling) if (emotion := emotions[item]) else float("inf"))
     return ids[:_RECALLED]
 
 
-def near_scenes(being: Being, cue: str, **how: Any) -> Nearest:
-    """Find scenes by cosine, as the contract does; `how` are further arguments of `Finder.nearest`.
-
-    Only scenes above the threshold of the embedder that answers are returned.
-    """
-
-    def threshold(unit: Unit, model: str) -> float:
-        return thresholds_of(being, unit, model).recall
-
-    return being.op.finder.nearest(being.op.workspace.id, cue, threshold, within=_SCENES, **how)
+def _is_touched(hit: Hit, threshold: float) -> bool:
+    """Check whether a scene that fits shares a word with the message, or else is nearer than the threshold."""
+    # The threshold is the contract's, for vectors; a scene that has the message's own words does not depend on them.
+    shares_words = bool(hit.matched_words or hit.words_around)
+    return shares_words or hit.similarity is None or hit.similarity > threshold
 
 
 def _living(unit: Unit, ids: Sequence[int]) -> AbstractSet[int]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from everloom.clock import from_micros, to_micros
 from everloom.episodic.being import Being
-from everloom.episodic.recall.recalling import near_scenes, reactivate
+from everloom.episodic.recall.recalling import SCENES, reactivate
 from everloom.episodic.scenes.node import Node, nodes_of
 from everloom.episodic.scenes.scene import fold_text
 from everloom.errors import Rejected
-from everloom.kernel.search import Scope
+from everloom.kernel.search import Findings, Hit, Scope
 from everloom.kernel.texts import checked, checked_limit
 from everloom.store import Unit
 from everloom.store.contract import FOREVER
@@ -24,19 +25,27 @@ _MOST_TERMS = 20
 _LONGEST_QUERY = 2_000
 # How many scenes that contain a term are considered, newest first.
 _MOST_HOLDING = 500
-# A literal match of every term counts as much as this cosine.
-_LITERAL = 0.5
+# When nothing fits, so many of the nearest scenes are shown.
+_NEAREST = 3
+_NOTHING, _NOTHING_FITS = "no related memory", "nothing fits well; the nearest:"
 
 SearchMode = Literal["or", "and"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundScene:
-    """A hit: the scene, the fields that contain words of the query, and the cosine if vectors were compared."""
+    """A hit: the scene, the fields that contain words of the query, and the cosine if vectors were compared.
+
+    `answers` is how likely it is that it answers the query, None if only its letters were found; `also` are the scenes
+    that it stands for. Only a hit that `fits` counts as recalled.
+    """
 
     node: Node
     matched: tuple[str, ...]
     similarity: float | None
+    answers: float | None = None
+    fits: bool = True
+    also: tuple[int, ...] = ()
 
     @property
     def line(self) -> str:
@@ -48,52 +57,58 @@ class FoundScene:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundScenes:
-    """The result of `search_memory`."""
+    """The result of `search_memory`; if nothing fits, `hits` are the nearest scenes and `text` says so."""
 
     text: str
     hits: tuple[FoundScene, ...]
     by_vectors: bool
+    fits: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaidMessage:
-    """A message of a conversation."""
+    """A message of a conversation; found by a query, it says whether it fits."""
 
     id: int
     kind: str
     text: str
     happened_at: datetime
+    fits: bool = True
 
 
 def search_memory(being: Being, query: str, mode: SearchMode, limit: int) -> FoundScenes:
-    """Find scenes by meaning and by literal words; each hit counts as recalled once."""
+    """Find scenes by meaning and by literal words; each hit that fits counts as recalled once."""
     if mode not in ("or", "and"):
         raise Rejected(f"there is no search mode {mode!r}", hint="use 'or' or 'and'")
     checked_limit(limit, _MOST_HITS)
     terms = list(dict.fromkeys(checked(query, "the query", _LONGEST_QUERY).split()))[:_MOST_TERMS]
     with being.op.read() as unit:
         held = _find_literally(unit, terms, mode)
-    # With `and`, words decide, and vectors only rank the scenes that contain them all.
-    how: Mapping[str, Any] = {"limit": limit} if mode == "or" else {"limit": _MOST_HOLDING, "among": held}
-    found = near_scenes(being, query, **how)
+    # With `and`, words decide, and the search only ranks the scenes that contain them all.
+    among = None if mode == "or" else sorted(held)
+    found = being.op.search(query, limit=limit, within=SCENES, among=among)
+    fitting = {hit.id for hit in found.fitting} | {item for item, share in held.items() if share == 1.0}
+    chosen = _rank(held, found, fitting)[:limit]
     with being.op.read() as unit:
-        nodes = nodes_of(unit, sorted({*held, *found.similar}))
-    hits = _rank(nodes, terms, found.similar)[:limit]
-    reactivate(being, [hit.node.id for hit in hits])
-    text = "\n".join(hit.line for hit in hits) or "no related memory"
-    return FoundScenes(text=text, hits=tuple(hits), by_vectors=found.by_vectors)
+        nodes = nodes_of(unit, chosen)
+    known = {hit.id: hit for hit in found.hits}
+    hits = [_describe(nodes[item], terms, known.get(item), fits=item in fitting) for item in chosen]
+    reactivate(being, [hit.node.id for hit in hits if hit.fits])
+    lines = [*([] if fitting or not hits else [_NOTHING_FITS]), *(hit.line for hit in hits)]
+    return FoundScenes(
+        text="\n".join(lines) or _NOTHING, hits=tuple(hits), by_vectors=found.by_vectors, fits=bool(fitting)
+    )
 
 
-def _find_literally(unit: Unit, terms: Sequence[str], mode: SearchMode) -> list[int]:
-    """Find the scenes that contain the terms literally, ignoring case."""
-    if mode == "or":
-        found = (unit.all("episodic.holding", pattern=_pattern(term), limit=_MOST_HOLDING) for term in terms)
-        return [row["id"] for rows in found for row in rows]
-    # The longest term usually occurs in the fewest scenes; the others are matched only in those. Without a limit, or a
-    # scene with all terms could be cut off by newer ones with the longest alone.
-    longest, *others = sorted(terms, key=len, reverse=True)
-    rows = unit.all("episodic.holding", pattern=_pattern(longest), limit=FOREVER)
-    return [row["id"] for row in rows if all(fold_text(term) in row["haystack"] for term in others)]
+def _find_literally(unit: Unit, terms: Sequence[str], mode: SearchMode) -> dict[int, float]:
+    """Find the scenes that contain any or all terms literally, ignoring case, each with its share of the terms."""
+    # The longest term usually occurs in the fewest scenes; with `and`, the others are matched only in those. Without a
+    # limit, or a scene with all terms could be cut off by newer ones with the longest alone.
+    wanted, most = (terms, _MOST_HOLDING) if mode == "or" else ([max(terms, key=len)], FOREVER)
+    rows = [row for term in wanted for row in unit.all("episodic.holding", pattern=_pattern(term), limit=most)]
+    folded = [fold_text(term) for term in terms]
+    shares = {row["id"]: sum(term in row["haystack"] for term in folded) / len(folded) for row in rows}
+    return {item: share for item, share in shares.items() if mode == "or" or share == 1.0}
 
 
 def _pattern(term: str) -> str:
@@ -102,16 +117,29 @@ def _pattern(term: str) -> str:
     return f"%{literal}%"
 
 
-def _rank(nodes: Mapping[int, Node], terms: Sequence[str], similar: Mapping[int, float]) -> list[FoundScene]:
-    """Rank hits by the sum of similarity and literal matches; ties go to the newer one."""
-    scores, hits = {}, {}
-    for item, node in nodes.items():
-        texts = {name: fold_text(text) for name, text in node.content.texts.items()}
-        matched = [[name for name, text in texts.items() if fold_text(term) in text] for term in terms]
-        scores[item] = similar.get(item, 0.0) + _LITERAL * sum(map(bool, matched)) / len(terms)
-        names = tuple(dict.fromkeys(name for fields in matched for name in fields))
-        hits[item] = FoundScene(node=node, matched=names, similarity=similar.get(item))
-    return [hits[item] for item in sorted(hits, key=lambda item: (-scores[item], -item))]
+def _rank(held: Mapping[int, float], found: Findings, fitting: AbstractSet[int]) -> list[int]:
+    """Rank scenes: those that fit as the search does, then those with more of the terms, the newest first.
+
+    What merely was nearest is left out if anything fits.
+    """
+    places = {item: place for place, hit in enumerate(found.hits) for item in (hit.id, *hit.also)}
+
+    def rank(item: int) -> tuple[bool, int, float, int]:
+        return item not in fitting, places.get(item, len(places)), -held.get(item, 0.0), -item
+
+    every = sorted({*held, *(hit.id for hit in found.hits)}, key=rank)
+    return [item for item in every if item in fitting or item in held] if fitting else every[:_NEAREST]
+
+
+def _describe(node: Node, terms: Sequence[str], hit: Hit | None, *, fits: bool) -> FoundScene:
+    """Describe a hit, with the fields that contain terms literally."""
+    texts = {name: fold_text(text) for name, text in node.content.texts.items()}
+    matched = dict.fromkeys(name for term in terms for name, text in texts.items() if fold_text(term) in text)
+    if hit is None:
+        return FoundScene(node=node, matched=tuple(matched), similarity=None, fits=fits)
+    return FoundScene(
+        node=node, matched=tuple(matched), similarity=hit.similarity, answers=hit.answers, fits=fits, also=hit.also
+    )
 
 
 def search_history(
@@ -123,7 +151,8 @@ def search_history(
     if query is not None and query.strip():
         scope = Scope(kinds=frozenset(kinds), happened_from=begin, happened_until=end)
         hits = being.op.search(query, limit=limit, within=scope).hits
-        return tuple(SaidMessage(id=hit.id, kind=hit.kind, text=hit.text, happened_at=hit.happened_at) for hit in hits)
+        names = [each.name for each in fields(SaidMessage)]
+        return tuple(SaidMessage(**{name: getattr(hit, name) for name in names}) for hit in hits)
     with being.op.read() as unit:
         rows = unit.all(
             "episodic.history",
