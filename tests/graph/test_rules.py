@@ -179,6 +179,30 @@ def test_get_counts_as_access_and_recall_does_not(graph: Graph) -> None:
     assert graph.get(stored.id).access_count == 2
 
 
+@pytest.mark.promise("graph.answers")
+def test_unrelated_questions_get_no_answers_that_look_right(graph: Graph) -> None:
+    keep(graph, "Redis drops under load", "problem", content="Idle connections are cut after a minute.")
+    keep(graph, "Keepalive", "solution", content="Set socket_keepalive on the Redis client.")
+    keep(graph, "Websocket over polling", "decision", content="Lower latency for the dashboard.")
+    keep(graph, "Backups", "procedure", content="Copy the volume every night, and test the restore on Mondays.")
+    right = graph.recall("Why are idle Redis connections cut?")
+    assert right.note is None
+    assert right.memories[0].title == "Redis drops under load"
+    assert all(each.fits for each in right.memories)
+    for question in (
+        "Who is the prime minister of Japan?",
+        "How long do I boil an egg?",
+        "the plot of Hamlet",
+        "photosynthesis in cacti",
+    ):
+        found = graph.recall(question)
+        assert len(found.memories) <= 3
+        assert not any(each.fits for each in found.memories)
+        assert all((each.answers or 0.0) < (right.memories[0].answers or 0.0) for each in found.memories)
+        listed = graph.search(query=question)
+        assert bool(listed.memories) is (listed.note is not None) is (found.note is not None)
+
+
 @pytest.mark.promise("graph.5-decay")
 def test_the_vault_does_not_fade(loom: Loom, graph: Graph, clock: ManualClock) -> None:
     stored = keep(graph, "For ever", "error", importance=0.1)
@@ -364,7 +388,7 @@ def test_a_failure_to_draw_relations_never_fails_the_store(graph: Graph, monkeyp
     def fail(*_: object, **__: object) -> None:
         raise ProviderBusy("the embedder is down")
 
-    monkeypatch.setattr("everloom.graph.operations.suggestions.recall", fail)
+    monkeypatch.setattr("everloom.graph.operations.suggestions.find_near", fail)
     again = keep(graph, "Another", "fix", connect=True)
     assert again.auto_edge_error == "the embedder is down"
     assert (graph.directory / again.path).exists()

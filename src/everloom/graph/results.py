@@ -80,7 +80,10 @@ class GraphOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryBrief:
-    """A memory in a list of results; `score` and `similarity` are set when a query found it."""
+    """A memory in a list of results; the last four fields are set when a query found it.
+
+    `answers` is how likely it is that the memory answers the query, and `fits` whether that is enough.
+    """
 
     id: str
     item: int
@@ -95,14 +98,20 @@ class MemoryBrief:
     path: str
     score: float | None = None
     similarity: float | None = None
+    answers: float | None = None
+    fits: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The memories that a query found; `degraded` names a part of the search that was not available."""
+    """The memories that a query found; `degraded` names a part of the search that was not available.
+
+    `note` says that nothing fits the query well, and that the memories are only the nearest.
+    """
 
     memories: tuple[MemoryBrief, ...]
     degraded: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

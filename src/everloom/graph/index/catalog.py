@@ -144,6 +144,8 @@ def brief_of(row: Row, text: str, now: datetime, hit: Hit | None = None) -> Memo
         status=vigour(strength).value,
         score=None if hit is None else hit.score,
         similarity=None if hit is None else hit.similarity,
+        answers=None if hit is None else hit.answers,
+        fits=None if hit is None else hit.fits,
     )
 
 

@@ -10,7 +10,7 @@ from itertools import combinations
 
 from everloom.errors import NotFound
 from everloom.graph.index.catalog import OpenGraph
-from everloom.graph.index.recall import list_living, recall
+from everloom.graph.index.recall import find_near, list_living
 from everloom.graph.results import Memory, MemoryBrief, SuggestedTags, TagCount
 
 # The contract considers the five nearest memories, and links at most three.
@@ -48,7 +48,7 @@ class ChosenLink:
 
 def links_for(graph: OpenGraph, memory: Memory) -> list[ChosenLink]:
     """Find memories similar to a new one, and choose its relations."""
-    near = recall(graph, " ".join([memory.title, *memory.tags]), limit=_NEAREST).memories
+    near = find_near(graph, " ".join([memory.title, *memory.tags]), limit=_NEAREST).memories
     return choose_links(memory.type, memory.tags, near, graph.op.embedding.chain.traits.recall_threshold)
 
 
@@ -66,7 +66,7 @@ def tags_for(graph: OpenGraph, identity: str) -> SuggestedTags:
     if own is None:
         raise NotFound(f"{row['title']!r} is archived", hint="read it with get first, which makes it active again")
     text = f"{own.title} {own.preview}"
-    near = recall(graph, text, limit=2 * _NEAREST + 1).memories
+    near = find_near(graph, text, limit=2 * _NEAREST + 1).memories
     votes = [(each.tags, each.similarity or 0.5) for each in near if each.id != own.id]
     common = {each.tag for each in _count_tags([each.tags for each in living])}
     return SuggestedTags(id=own.id, suggested=tuple(suggest_tags(own.tags, text, votes, common)))

@@ -13,7 +13,8 @@ from everloom.surfaces.cli.runtime.output import Table, fields_of, shortened
 
 
 def _brief(value: results.MemoryBrief, _zone: ZoneInfo) -> Iterator[Part]:
-    score = "" if value.score is None else f"  {value.score:.2f}"
+    # Not the score, which only ranks: the nearest of several wrong ones has a high one.
+    score = "" if value.answers is None else f"  {value.answers:.2f}"
     tags = f"  [{', '.join(value.tags)}]" if value.tags else ""
     yield f"{value.id[:8]}{score}  {value.type}  {value.title}{tags}  ({value.status} {value.decay_score:.2f})"
     if value.preview:
@@ -25,8 +26,8 @@ def _recalled(value: results.Recalled, zone: ZoneInfo) -> Iterator[Part]:
         yield from _brief(each, zone)
     if not value.memories:
         yield "nothing found"
-    if value.degraded:
-        yield f"Note: {value.degraded}"
+    for note in filter(None, (value.note, value.degraded)):
+        yield f"Note: {note}"
 
 
 def _memory(value: results.Memory, zone: ZoneInfo) -> Iterator[Part]:
