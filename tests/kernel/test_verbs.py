@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from everloom.kernel.encode import as_data
+import pytest
+
+from everloom.kernel.encode import SAID, as_data
 from everloom.kernel.verbs import ADDS_ONCE, READS, REQUIRED, Effect, Says, verb, verbs_of
 
 if TYPE_CHECKING:
@@ -89,7 +91,11 @@ class Thing:
     score: float
     colour: Colour
     tags: frozenset[str]
-    workspace_activity: tuple[str, ...] = ()
+    best: str | None = field(default=None, metadata=SAID)
+    author: str | None = None
+    others: tuple[str, ...] = ()
+    count: int = 0
+    note: str = ""
     more: dict[int, object] = field(default_factory=dict)
 
 
@@ -100,11 +106,18 @@ def test_a_result_has_one_json_form() -> None:
         "score": 0.123456,
         "colour": "red",
         "tags": ["a", "b"],
-        "workspace_activity": [],
+        "best": None,
+        "count": 0,
+        "note": "",
         "more": {"1": None},
     }
-    # Models pay for every field: one that says something only by being there is left out.
     short = as_data(thing, digits=4)
-    assert "workspace_activity" not in short
     assert (short["at"], short["score"]) == ("2026-01-02T03:04:05+00:00", 0.1235)
     assert as_data([float("inf"), True, b"x"]) == [None, True, "b'x'"]
+
+
+@pytest.mark.promise("trust.9-short-answers")
+def test_nothing_is_written_of_what_is_not_there() -> None:
+    said = as_data(Thing(datetime(2026, 1, 2, tzinfo=UTC), 1.0, Colour.RED, frozenset()))
+    # `best` is declared to be said: that nothing is the best is the answer.
+    assert said.keys() == {"at", "score", "colour", "best", "count", "note"}

@@ -6,20 +6,24 @@ Refuses to know what a result means and who reads it.
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
-# Empty, these fields tell a model nothing and cost tokens; programs always get every field.
-_SPARED = frozenset({"workspace_activity"})
+# The metadata of a field that is written even when it is null or empty, because that is the answer.
+SAID = MappingProxyType({"is_said": True})
 
 
 def as_data(value: object, digits: int | None = None) -> Any:
     """Convert any value of the Python API to JSON types; with `digits`, round numbers to that many decimal places.
 
-    Models pay for each digit, and the fifth digit of a score is of no use to them.
+    A field of a result that is None or empty is left out, unless it is declared with `SAID`: whoever reads takes a
+    field that is not there for null or empty. Mappings are data, and are written whole. Models pay for each digit, and
+    the fifth digit of a score is of no use to them.
     """
     match value:
         case Mapping():
@@ -29,11 +33,21 @@ def as_data(value: object, digits: int | None = None) -> Any:
         case Sequence() if not isinstance(value, str | bytes):
             return [as_data(each, digits) for each in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
-        is_spare = digits is not None
-        return {name: as_data(each, digits) for name, each in fields if each or not (is_spare and name in _SPARED)}
+        fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
+        said = ((field.name, each) for field, each in fields if "is_said" in field.metadata or not _is_empty(each))
+        return {name: as_data(each, digits) for name, each in said}
     dump = getattr(value, "model_dump", None)
     return dump(mode="json") if dump else _scalar(value, digits)
+
+
+def written(value: object, digits: int | None = None) -> str:
+    """Write a value as JSON without spare bytes."""
+    return json.dumps(as_data(value, digits), ensure_ascii=False, separators=(",", ":"))
+
+
+def _is_empty(value: object) -> bool:
+    """Return whether a field tells nothing; zero, False and an empty text do tell something."""
+    return value is None or (isinstance(value, Sequence | Mapping | Set) and not isinstance(value, str) and not value)
 
 
 def _scalar(value: object, digits: int | None) -> str | int | float | None:

@@ -49,7 +49,7 @@ def test_without_a_model_or_a_key_it_says_what_to_set_and_takes_nothing(call: An
     assert ended.code == 1
     assert "ollama" in ended.err
     assert "Traceback" not in ended.err
-    assert call("mind", "log", "--json").result["messages"] == []
+    assert "messages" not in call("mind", "log", "--json").result
 
 
 @pytest.fixture

@@ -311,7 +311,7 @@ def test_migrate_check_changes_nothing(call: Call, tmp_path: Path) -> None:
     assert not (tmp_path / "loom.db").exists()
     migrated = call("migrate", "--json").result
     assert (migrated["migrated"], migrated["version"]) == (True, checked["expected"])
-    assert call("migrate", "--check", "--json").result["steps"] == []
+    assert "steps" not in call("migrate", "--check", "--json").result
 
 
 def test_a_backup_is_restored_elsewhere(calling: Callable[[str], Call], store_url: str, tmp_path: Path) -> None:

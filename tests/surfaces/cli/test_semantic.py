@@ -69,7 +69,9 @@ def test_json_has_the_fields_of_the_answer_as_they_are(call: Call, url: str, tmp
         (call("semantic", "get-consolidation-report", "--json").result, ConsolidationReport),
     ]
     for found, shape in answers:
-        assert set(found) == {field.name for field in dataclasses.fields(shape)}
+        # What is null or empty is left out.
+        assert set(found) <= {field.name for field in dataclasses.fields(shape)}
+        assert not [name for name, value in found.items() if value in (None, [])]
 
 
 def test_a_conflict_a_stranger_and_a_mistake_are_told_apart(call: Call, url: str, tmp_path: Path) -> None:
@@ -194,7 +196,7 @@ def test_the_sample_is_made_once_and_clearly_marked(call: Call) -> None:
     assert "restores the Petrel" in call("orient", "-w", "sample").out
     steps = call("consolidate", "--dry-run", "-w", "sample", "--json").result["steps"]
     assert {each["kind"] for each in steps} == {"session", "subject", "intersection", "orientation"}
-    assert any(each["existing_understanding_id"] for each in steps)
+    assert any(each.get("existing_understanding_id") for each in steps)
     (oldest, *_, newest) = sorted(
         each["started_at"]
         for each in call("semantic", "sessions", "--after", "2000-01-01", "-w", "sample", "--json").result

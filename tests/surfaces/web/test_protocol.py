@@ -115,7 +115,7 @@ async def test_a_conversation_goes_on_after_the_server_was_restarted(tmp_path: P
             (session,) = (await call(client, "sessions"))["result"]
     finally:
         await connection.__aexit__(None, None, None)
-    assert (after["compaction_detected"], after["results"]) == (False, [])
+    assert (after["compaction_detected"], "results" in after) == (False, False)
     assert (again["compaction_detected"], len(again["results"])) == (True, 1)
     assert session["session_id"] == "long"
 

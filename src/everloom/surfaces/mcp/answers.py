@@ -5,12 +5,10 @@ Refuses to know what a result means.
 
 from __future__ import annotations
 
-import json
-
 from mcp.types import CallToolResult, TextContent
 
 from everloom.errors import Conflict, EverloomError, ProviderBusy, meaning_of
-from everloom.kernel.encode import as_data
+from everloom.kernel.encode import as_data, written
 
 # A score's fifth digit tells a model nothing, and every digit is a token.
 _SCORE_DIGITS = 4
@@ -32,7 +30,7 @@ def answered(value: object) -> CallToolResult:
     # Both, because clients differ in which of the two they show to the model.
     data = as_data(value, _SCORE_DIGITS)
     whole = data if isinstance(data, dict) else {"result": data}
-    return CallToolResult(content=[TextContent(type="text", text=_minified(whole))], structured_content=whole)
+    return CallToolResult(content=[TextContent(type="text", text=written(whole))], structured_content=whole)
 
 
 def failed(text: str) -> CallToolResult:
@@ -40,17 +38,12 @@ def failed(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def _minified(data: object) -> str:
-    """Write JSON without spare bytes."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-
-
 def explained(error: EverloomError) -> str:
     """Write an error: its code, what happened, and what to do next; a conflict shows the current state."""
     meaning = meaning_of(error)
     parts = [f"{meaning.mcp_code}: {error.message}."]
     if isinstance(error, Conflict) and error.current is not None:
-        parts.append(f"Current: {_minified(as_data(error.current, _SCORE_DIGITS))}.")
+        parts.append(f"Current: {written(error.current, _SCORE_DIGITS)}.")
     parts.append(f"Next: {error.hint or _NEXT.get(meaning.mcp_code, _RETRY if meaning.retry else _GIVE_UP)}.")
     if isinstance(error, ProviderBusy) and error.retry_after:
         parts.append(f"Retry after {error.retry_after:.0f} s.")
