@@ -146,7 +146,9 @@ def test_documents_do_not_come_to_mind(mind: Semantic) -> None:
     mind.remember(["James"], "James names his boats after stars.")
     brought = mind.bring_to_mind(["naming subjects", "tagging an observation", "who you are"])
     assert [each.content for each in brought.results] == ["James names his boats after stars."]
-    assert mind.search("naming subjects")[0].understanding_kind == "protocol"
+    kinds = [hit.understanding_kind for hit in mind.search("naming subjects", max_tokens=10_000)]
+    assert kinds[0] is None, "they do not crowd out what was observed"
+    assert "protocol" in kinds
 
 
 def test_every_topic_has_its_turn(mind: Semantic) -> None:

@@ -79,7 +79,8 @@ def test_retrieval_answers_in_the_contracts_shapes(mind: Semantic, known: dict[s
     assert wanted <= brought["results"][0].keys()
     asked = fields(mind.recall("who is married?"), "best_answer", "supporting", "provenance")
     assert {"subject_names", "content", "confidence", "kind", "source"} <= asked["best_answer"].keys()
-    assert {"subject_names", "content", "score"} <= asked["supporting"][0].keys()
+    supported = fields(mind.recall("what about James, the married sailor on Sundays?"), "supporting")
+    assert {"subject_names", "content", "score", "answers"} <= supported["supporting"][0].keys()
     assert asked["provenance"]["session_id"] == "monday"
     assert asked["provenance"]["model_tier"] == "large"
     told = fields(

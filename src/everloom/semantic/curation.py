@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, helps, verb
-from everloom.semantic.arguments import NewObservation, NewSubject
+from everloom.semantic.arguments import ANSWER_TOKENS, NewObservation, NewSubject
 from everloom.semantic.parameters import (
+    CORE,
     FULL,
     Alias,
     Duplicate,
@@ -18,6 +19,7 @@ from everloom.semantic.parameters import (
     Ids,
     Key,
     Limit,
+    MaxTokens,
     Mode,
     Subject,
     Subjects,
@@ -152,22 +154,28 @@ class CurationVerbs:
         mode: Mode = "hybrid",
         *,
         limit: Limit = 20,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> tuple[results.SemanticHit, ...]:
         """Search the observations tagged with all of these subjects."""
         from everloom.semantic.recall.retrieval import query_observations
 
-        return query_observations(self._op, subject_names, query, mode, limit)
+        return query_observations(self._op, subject_names, query, mode, limit, max_tokens)
 
     @verb("Search", READS, tools=FULL)
     def search(
-        self, query: Annotated[str, Says(metavar="QUERY")], limit: Limit = 10, mode: Mode = "hybrid"
+        self,
+        query: Annotated[str, Says(metavar="QUERY")],
+        limit: Limit = 10,
+        mode: Mode = "hybrid",
+        *,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> tuple[results.SemanticHit, ...]:
         """Search understandings and observations, best match first; marks nothing as seen."""
         from everloom.semantic.recall.retrieval import search
 
-        return search(self._op, query, limit, mode)
+        return search(self._op, query, limit, mode, max_tokens)
 
-    @verb("Show", READS)
+    @verb("Show", READS, tools=CORE)
     def show(self, id: Id) -> results.Observation | results.Understanding | results.Subject:  # noqa: A002  as above
         """Show one observation, understanding or subject in full."""
         from everloom.semantic.evidence.records import show

@@ -82,7 +82,36 @@ class SubjectHead(BriefSubject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brought:
+class NamedText:
+    """A text that a hit stands for, because it says the same; None where there are too many to repeat."""
+
+    id: int
+    content: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedText:
+    """A statement about the same thing that says something else, and when it was made."""
+
+    id: int
+    content: str
+    observed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Evidence:
+    """What a hit brings along."""
+
+    # How likely it is that it answers what was asked, from 0 to 1: it means the same from question to question.
+    answers: float
+    # What the hit stands for, what held before it did, and what speaks against it.
+    also: tuple[NamedText, ...] = ()
+    earlier: tuple[DatedText, ...] = ()
+    contradicts: tuple[DatedText, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought(_Evidence):
     """One observation or understanding that `bring_to_mind` found."""
 
     id: int
@@ -98,28 +127,33 @@ class Brought:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestAnswer:
-    """The strongest answer to a question; `confidence` is how well it fits, from 0 to 1."""
+    """The strongest answer to a question."""
 
     id: int
     subject_names: tuple[str, ...]
     content: str
-    # How well it fits the question, which says nothing about how sure its writer was.
+    # How likely it is that this text answers the question, which says nothing about how sure its writer was.
     confidence: float
     kind: str | None
     source: Source
     summary: str | None
     linked_observations: tuple[BriefObservation, ...] = ()
+    also: tuple[NamedText, ...] = ()
+    earlier: tuple[DatedText, ...] = ()
+    contradicts: tuple[DatedText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supporting:
-    """A weaker answer to the same question."""
+    """A weaker answer to the same question, or what is nearest to one where nothing answers it."""
 
     id: int
     subject_names: tuple[str, ...]
     content: str
     score: float
+    answers: float
     source: Source
+    also: tuple[NamedText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

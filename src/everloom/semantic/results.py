@@ -5,10 +5,11 @@ Values only. Times are aware and in UTC; a session is identified by its client's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from everloom.kernel.encode import SAID
 from everloom.semantic import parts
 from everloom.semantic.arguments import UnderstandingKind
 
@@ -164,6 +165,9 @@ class SemanticHit:
     # The perspective whose vector was nearest; None when the hit was found by its words.
     matched_perspective: str | None
     score: float
+    # How likely it is that it answers the query, from 0 to 1, and whether that is enough.
+    answers: float
+    fits: bool
     generation: int
     understanding_kind: UnderstandingKind | None
     observation_kind: str | None
@@ -171,29 +175,40 @@ class SemanticHit:
     created_at: datetime
     session_id: str | None
     model_tier: str | None
+    # What the hit stands for, what held before it did, and what speaks against it.
+    also: tuple[parts.NamedText, ...] = ()
+    earlier: tuple[parts.DatedText, ...] = ()
+    contradicts: tuple[parts.DatedText, ...] = ()
+    # On the first hit, for all of them: that none fits, or that some were left off.
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BroughtToMind:
-    """The result of `bring_to_mind`."""
+    """The result of `bring_to_mind`: only what fits the topics."""
 
-    compaction_note: str
+    # On a session's first call and after a compaction; saying it every time would only crowd the answer.
+    compaction_note: str | None
     # Passed back with the next call, it proves that the client's context still holds what it was shown.
     heartbeat_token: int
     compaction_detected: bool
     compaction_reason: parts.CompactionReason | None
     results: tuple[parts.Brought, ...]
+    note: str | None = None
     degraded: str | None = None
     workspace_activity: parts.WorkspaceActivity = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionRecall:
-    """The result of `recall` for a question."""
+    """The result of `recall` for a question; without a best answer, nothing in this memory answers it."""
 
-    best_answer: parts.BestAnswer | None
+    best_answer: parts.BestAnswer | None = field(metadata=SAID)
     supporting: tuple[parts.Supporting, ...]
     provenance: parts.Provenance | None
+    # What comes nearest where nothing answers; it was not used, and is not an answer.
+    nearest: tuple[parts.Supporting, ...] = ()
+    note: str | None = None
     degraded: str | None = None
     workspace_activity: parts.WorkspaceActivity = None
 
@@ -206,6 +221,7 @@ class SubjectRecall:
     single_subject_understanding: parts.SubjectUnderstanding | None
     structural_understanding: parts.StructuralNote | None
     recent_observations: tuple[parts.BriefObservation, ...]
+    note: str | None = None
     workspace_activity: parts.WorkspaceActivity = None
 
 

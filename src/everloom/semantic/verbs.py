@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 from everloom.kernel.verbs import ADDS, ADDS_ONCE, READS, Says, helps, verb
-from everloom.semantic.arguments import NewObservation
+from everloom.semantic.arguments import ANSWER_TOKENS, NewObservation
 from everloom.semantic.curation import CurationVerbs
 from everloom.semantic.parameters import (
     CORE,
@@ -20,6 +20,7 @@ from everloom.semantic.parameters import (
     Id,
     Key,
     Limit,
+    MaxTokens,
     Other,
     Reason,
     SeenThrough,
@@ -73,8 +74,8 @@ class Semantic(CurationVerbs, SynthesisVerbs):
         READS,
         tools=CORE,
         agent=True,
-        models="""Associative recall on one topic or several; call it often. Leaves out what this conversation was
-        already shown. A missing or wrong last_token means that your context was compacted: then anything may come
+        models="""Associative recall on one topic or several; call it often. Brings only what fits and was not shown to
+        this conversation. A missing or wrong last_token means that your context was compacted: then anything may come
         again.""",
     )
     def bring_to_mind(
@@ -83,25 +84,32 @@ class Semantic(CurationVerbs, SynthesisVerbs):
         *,
         last_token: Annotated[int | None, Says("the heartbeat_token of your last call", metavar="TOKEN")] = None,
         include_seen: Annotated[bool, helps("include what was already shown")] = False,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.BroughtToMind:
         """Recall what these topics bring to mind and this session has not seen yet."""
-        from everloom.semantic.recall.retrieval import bring_to_mind
+        from everloom.semantic.recall.retrieval import ClientMemory, bring_to_mind
 
-        return bring_to_mind(self._op, topic_or_context, last_token, include_seen, self._policy.seen_gap)
+        held = ClientMemory(last_token, include_seen, self._policy.seen_gap)
+        return bring_to_mind(self._op, topic_or_context, held, max_tokens)
 
     @verb(
         "Recall",
         READS,
         tools=CORE,
         agent=True,
-        models="""Directed recall. A question: the best answer, what supports it, where it comes from. An exact subject
-        name: its understanding and recent observations.""",
+        models="""Directed recall. A question: the best answer (null if nothing answers it), support and provenance. An
+        exact subject name: its understanding and recent observations.""",
     )
-    def recall(self, question_or_subject_name: Annotated[str, Says(metavar="QUESTION_OR_SUBJECT")]) -> results.Recall:
+    def recall(
+        self,
+        question_or_subject_name: Annotated[str, Says(metavar="QUESTION_OR_SUBJECT")],
+        *,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
+    ) -> results.Recall:
         """Answer a question, or show what is known about a subject."""
         from everloom.semantic.recall.retrieval import recall
 
-        return recall(self._op, question_or_subject_name)
+        return recall(self._op, question_or_subject_name, max_tokens)
 
     @verb("Reset what was seen", READS, tools=CORE)
     def reset_seen(self) -> results.SeenReset:

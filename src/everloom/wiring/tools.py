@@ -5,14 +5,13 @@ Made from the declarations, like the tools of other agents. A result is written 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from everloom.errors import Rejected
-from everloom.kernel.encode import as_data
+from everloom.kernel.encode import written
 from everloom.kernel.verbs import Verb, verbs_of
 from everloom.mind.ports import AgentTool
 from everloom.models.talk import ToolSpec
@@ -29,7 +28,10 @@ _DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class _AgentForm:
-    """How a verb differs for the agent: arguments it does not choose, its description, and the field it is shown."""
+    """How a verb differs for the agent: arguments it does not choose, its description, and the field it is shown.
+
+    If that field is empty, the note of the answer says why.
+    """
 
     fixed: Mapping[str, Any]
     description: str
@@ -69,7 +71,7 @@ def _tool_of(verb: Verb, faculty: object, zone: ZoneInfo) -> AgentTool:
 
     def use(given: Mapping[str, Any]) -> str:
         answer = getattr(faculty, verb.name)(**arguments.read(given, zone), **fixed)
-        return write_answer(getattr(answer, form.shown) if form else answer)
+        return write_answer((getattr(answer, form.shown) or answer.note) if form else answer)
 
     description = form.description if form else verb.description
     return AgentTool(ToolSpec(verb.tool, description, {**arguments.schema, "additionalProperties": False}), use)
@@ -81,5 +83,5 @@ def write_answer(value: object) -> str:
     if (is_dataclass(value) or isinstance(value, list)) and type(value).__str__ is not object.__str__:
         text = str(value)
     else:
-        text = json.dumps(as_data(value, _DIGITS), ensure_ascii=False, separators=(",", ":"))
+        text = written(value, _DIGITS)
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}… (cut; ask for less)"

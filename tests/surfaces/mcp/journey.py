@@ -32,10 +32,11 @@ async def walk_core(client: Client) -> set[str]:
     assert {hit["source"] for hit in brought["results"]} == {"observation"}
     token = brought["heartbeat_token"]
     once_more = await walk("bring_to_mind", topic_or_context="sailing in summer", last_token=token)
-    assert once_more["results"] == []
+    assert "results" not in once_more
     assert (await walk("reset_seen"))["cleared"] >= 1
     answer = await walk("recall", question_or_subject_name="Who is married to Audrey?")
     assert answer["best_answer"]["content"] == "James and Audrey are married."
+    assert (await walk("show", id=first["id"]))["content"] == "James and Audrey are married."
     subject = await walk("recall", question_or_subject_name="james")
     assert subject["subject"]["name"] == "James"
     assert len(subject["recent_observations"]) == 2

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 CORE = (
     "orient bring_to_mind recall reset_seen open_around open_intersection remember update_understanding mark_useful "
-    "mark_questionable sessions what_happened describe_session"
+    "mark_questionable sessions what_happened describe_session show"
 ).split()
 REST = (
     "create_subjects get_subjects set_subject_summary set_subject_tags get_subjects_by_tag add_observations "
@@ -38,7 +38,7 @@ READ_ONLY = {
     *(
         "get_subjects get_subjects_by_tag query_observations get_understandings get_understanding_history search"
     ).split(),
-    *("get_consolidation_report get_pending_consolidation find_similar_subjects get_stats").split(),
+    *("get_consolidation_report get_pending_consolidation find_similar_subjects get_stats show").split(),
 }
 # Bytes of the whole answer to tools/list. Advertising what tools answer would cost 27,000 more.
 MOST_BYTES = {"semantic": 7_000, "semantic-full": 18_000}

@@ -1,26 +1,27 @@
 """Retrieval: associative recall, directed recall and search. Decides what a session is shown; the kernel ranks.
 
-Everything that a session is shown is counted and recorded in one small write after the search.
+What a session is shown and fits is counted and recorded in one small write after the search. What does not fit is shown
+only as the nearest thing, and leaves no trace.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import zip_longest
 from typing import Any, get_args
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
-from everloom.kernel.operation import Operation
-from everloom.kernel.search import DEFAULT, Findings, Hit, Recipe, Scope
+from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.search import DEFAULT, Findings, Recipe, Scope
 from everloom.kernel.texts import checked, checked_list, checked_name, name_key
 from everloom.semantic import arguments
 from everloom.semantic.arguments import SearchMode
 from everloom.semantic.evidence.identity import Region, find, need_ids
-from everloom.semantic.evidence.records import briefs_of, observations_of, understandings_of
+from everloom.semantic.evidence.records import briefs_of, understandings_of
 from everloom.semantic.evidence.subjects import subjects_of
 from everloom.semantic.parts import (
     BestAnswer,
@@ -32,17 +33,24 @@ from everloom.semantic.parts import (
     SubjectUnderstanding,
     Supporting,
 )
+from everloom.semantic.recall.answers import (
+    RecalledHit,
+    affordable,
+    arranged,
+    cost,
+    cut,
+    read_hits,
+    slimmed,
+    without_named,
+)
 from everloom.semantic.results import (
     BroughtToMind,
-    Observation,
     QuestionRecall,
     Recall,
     SemanticHit,
     SubjectRecall,
-    Understanding,
 )
 from everloom.semantic.state import SeenLog, activity, clear_seen, read_seen, reshape, show_items, state_of
-from everloom.store import Unit
 
 _DISPOSABLE = (
     "DISPOSABLE: everything here can be fetched from memory again. Drop this answer first when context is compacted; "
@@ -60,14 +68,20 @@ _PAGE = 8
 _LARGEST_PAGE = 20
 _A_TOPIC = 4
 _SUPPORTING = 5
+_NEAREST = 3
 _RECENT = 10
-_MOST_LINKED = 3
+# Deeper than what is shown: a newer state may use none of the words of the question, and rank low.
+_DEPTH = 20
 _LONGEST_TOPIC = 20_000
 _LARGEST_TOKEN = 2**31 - 1
 # Of more observations than this, only the newest are ranked.
 _MOST_RANKED = 5_000
-
-Record = Observation | Understanding
+# The texts of an answer get this part of its budget each: the first, one of several, and the fields around them.
+_FIRST, _OTHERS = 0.4, 0.15
+_FRAME_TOKENS = 110
+_NOTHING = "nothing in this memory answers that"
+_NOTHING_NEW = "nothing here fits that has not been shown"
+_NOTHING_FITS = "nothing fits well; these are only the nearest"
 
 
 def compaction(log: SeenLog, last_token: int | None, now: datetime, gap: timedelta) -> CompactionReason | None:
@@ -81,27 +95,36 @@ def compaction(log: SeenLog, last_token: int | None, now: datetime, gap: timedel
     return "time_gap" if log.at is not None and now - log.at > gap else None
 
 
+@dataclass(frozen=True, slots=True)
+class ClientMemory:
+    """What a caller says about its own context, and after which pause it is not believed."""
+
+    last_token: int | None
+    include_seen: bool
+    gap: timedelta
+
+
 def bring_to_mind(
-    op: Operation, topic_or_context: str | Sequence[str], last_token: int | None, include_seen: bool, gap: timedelta
+    op: Operation, topic_or_context: str | Sequence[str], held: ClientMemory, max_tokens: int = arguments.ANSWER_TOKENS
 ) -> BroughtToMind:
     """Find what the topics bring to mind and the session has not been shown."""
+    budget = arguments.tokens(max_tokens)
     given = [topic_or_context] if isinstance(topic_or_context, str) else topic_or_context
     accepted = (checked(topic, "the topic", _LONGEST_TOPIC) for topic in checked_list(given, "topics", _MOST_TOPICS))
     topics = list(dict.fromkeys(accepted))
     # Read before the search and written after it: a search may be slow and must not hold a transaction. Two concurrent
     # calls of one session may therefore be shown the same items, which is better than making one of them wait.
     log = read_seen(op)
-    lost = compaction(log, last_token, op.now, gap)
-    seen = frozenset() if include_seen or lost is not None else log.seen
-    hits, degraded = _gather(op, topics, seen | _documents(op))
+    lost = compaction(log, held.last_token, op.now, held.gap)
+    seen = frozenset() if held.include_seen or lost is not None else log.seen
+    leaving_out = seen | _documents(op)
+    found = {topic: op.search(topic, limit=_DEPTH, within=_KNOWN, leaving_out=leaving_out) for topic in topics}
     with op.write("bring_to_mind") as tx:
         if lost is not None:
             clear_seen(tx)
-        results = tuple(
-            reshape(Brought, record, **_shown(record), relevance_score=round(hit.score, 4))
-            for hit, record in _join(tx.unit, hits)
-        )
-        show_items(tx, [item for each in results for item in (each.id, *(one.id for one in each.linked_observations))])
+        chosen = _in_turn([_fitting(tx, topic, each) for topic, each in found.items()])
+        results = affordable([_brought(each, budget) for each in chosen], budget - _FRAME_TOKENS, least=1)
+        show_items(tx, _used(chosen[: len(results)]))
         # Random, so that a client that lost its context cannot guess it, and never 0, which reads as none.
         token = 1 + secrets.randbelow(_LARGEST_TOKEN)
         activity_of_others = activity(tx)
@@ -109,12 +132,13 @@ def bring_to_mind(
             tx.unit.run("semantic.session_brought", session=tx.session.id, token=token, at=to_micros(tx.at))
         tx.event(topics=len(topics), results=[each.id for each in results], compaction=lost)
         return BroughtToMind(
-            compaction_note=_DISPOSABLE,
+            compaction_note=_DISPOSABLE if lost is not None or log.token is None else None,
             heartbeat_token=token,
             compaction_detected=lost is not None,
             compaction_reason=lost,
             results=results,
-            degraded=degraded,
+            note=_left_off(len(chosen) - len(results)) if results else _NOTHING_NEW if seen else _NOTHING,
+            degraded=next((each.degraded for each in found.values() if each.degraded), None),
             workspace_activity=activity_of_others,
         )
 
@@ -125,42 +149,54 @@ def _documents(op: Operation) -> frozenset[int]:
         return frozenset(state_of(unit).document_ids)
 
 
-def _gather(op: Operation, topics: Sequence[str], leaving_out: frozenset[int]) -> tuple[list[Hit], str | None]:
-    """Search for every topic and take hits in turn, so that a strong topic does not starve the others."""
-    page = _PAGE if len(topics) == 1 else min(_LARGEST_PAGE, max(_PAGE, _A_TOPIC * len(topics)))
-    found = [op.search(topic, limit=page, within=_KNOWN, leaving_out=leaving_out) for topic in topics]
+def _fitting(tx: Transaction, topic: str, found: Findings) -> list[RecalledHit]:
+    """Read what fits a topic, the present state first."""
+    joined = without_named(arranged(topic, read_hits(tx.unit, found.hits), tx.op.local()))
+    return [each for each in joined if each.fits]
+
+
+def _in_turn(found: Sequence[Sequence[RecalledHit]]) -> list[RecalledHit]:
+    """Take hits of every topic in turn, so that a strong topic does not starve the others."""
+    page = _PAGE if len(found) == 1 else min(_LARGEST_PAGE, max(_PAGE, _A_TOPIC * len(found)))
     # Round by round, the best of each topic first; a hit for two topics keeps the better score.
-    turns = (hit for turn in zip_longest(*(each.hits for each in found)) for hit in turn if hit is not None)
-    chosen: dict[int, Hit] = {}
-    for hit in turns:
-        if hit.id in chosen:
-            chosen[hit.id] = max(chosen[hit.id], hit, key=lambda each: each.score)
+    turns = (each for turn in zip_longest(*found) for each in turn if each is not None)
+    chosen: dict[int, RecalledHit] = {}
+    for each in turns:
+        if each.id in chosen:
+            chosen[each.id] = max(chosen[each.id], each, key=lambda one: one.hit.score)
         elif len(chosen) < page:
-            chosen[hit.id] = hit
-    ranked = sorted(chosen.values(), key=lambda hit: (-hit.score, -hit.id))
-    return ranked, next((each.degraded for each in found if each.degraded), None)
+            chosen[each.id] = each
+    if len(found) == 1:
+        return list(chosen.values())
+    return sorted(chosen.values(), key=lambda each: (-each.hit.score, -each.id))
 
 
-def _join(unit: Unit, hits: Sequence[Hit]) -> list[tuple[Hit, Record]]:
-    """Read the records of hits, leaving out what was deleted in the meantime."""
-    ids = [hit.id for hit in hits]
-    records: dict[int, Record] = {**observations_of(unit, ids), **understandings_of(unit, ids)}
-    return [(hit, records[hit.id]) for hit in hits if hit.id in records]
+def _brought(each: RecalledHit, budget: int) -> Brought:
+    whole = reshape(
+        Brought,
+        each.record,
+        **each.shown(round(budget * _OTHERS)),
+        relevance_score=round(each.hit.score, 4),
+        answers=round(each.answers, 4),
+    )
+    return slimmed(whole, budget - _FRAME_TOKENS)
 
 
-def _shown(record: Record) -> dict[str, Any]:
-    """Collect a record's source, its summary and, for an understanding, the newest observations linked to it."""
-    if isinstance(record, Observation):
-        return {"source": "observation", "summary": None, "linked_observations": ()}
-    linked = record.linked_observations[-_MOST_LINKED:]
-    return {"source": "understanding", "summary": record.summary, "linked_observations": linked}
+def _used(shown: Sequence[RecalledHit]) -> list[int]:
+    """List what counts as used: what is shown and fits, and the evidence linked to it."""
+    return [item for each in shown if each.fits for item in (each.id, *(linked.id for linked in each.linked))]
 
 
-def recall(op: Operation, question_or_subject_name: str) -> Recall:
+def _left_off(count: int) -> str | None:
+    return f"{count} more fit; ask with a larger max_tokens" if count else None
+
+
+def recall(op: Operation, question_or_subject_name: str, max_tokens: int = arguments.ANSWER_TOKENS) -> Recall:
     """Answer a question, or show what is known about a subject."""
+    budget = arguments.tokens(max_tokens)
     question = checked(question_or_subject_name, "the question or subject name", _LONGEST_TOPIC)
     region = _subject_meant(op, question)
-    return _recall_question(op, question) if region is None else _recall_subject(op, region)
+    return _recall_question(op, question, budget) if region is None else _recall_subject(op, region, budget)
 
 
 def _subject_meant(op: Operation, text: str) -> Region | None:
@@ -174,32 +210,52 @@ def _subject_meant(op: Operation, text: str) -> Region | None:
         return find(unit, [key]).get(key)
 
 
-def _recall_question(op: Operation, question: str) -> QuestionRecall:
-    """Find the best answer and what supports it."""
-    found = op.search(question, limit=1 + _SUPPORTING, within=_KNOWN, leaving_out=_documents(op))
+def _recall_question(op: Operation, question: str, budget: int) -> QuestionRecall:
+    """Find the best answer and what supports it; where nothing fits, say so and show what is nearest."""
+    found = op.search(question, limit=_DEPTH, within=_KNOWN, leaving_out=_documents(op))
     with op.write("recall") as tx:
-        joined = _join(tx.unit, found.hits)
-        best = None
-        # A loop over at most one hit, so that the best answer needs no second way to say "if there is one".
-        for hit, record in joined[:1]:
-            best = reshape(BestAnswer, record, **_shown(record), confidence=round(min(1.0, hit.score), 4))
-        linked = () if best is None else best.linked_observations
-        ids = [hit.id for hit, _ in joined]
-        show_items(tx, [*ids, *(each.id for each in linked)])
-        tx.event(results=ids)
+        joined = without_named(arranged(question, read_hits(tx.unit, found.hits), op.local()))
+        fitting = [each for each in joined if each.fits]
+        best = _best_answer(fitting[0], budget) if fitting else None
+        left = budget - _FRAME_TOKENS - (0 if best is None else cost(best))
+        others = fitting[1 : 1 + _SUPPORTING] if fitting else joined[:_NEAREST]
+        listed = affordable([_supporting(each, budget) for each in others], left, least=0 if fitting else 1)
+        used = fitting[: 1 + len(listed)]
+        show_items(tx, _used(used))
+        tx.event(results=[each.id for each in used])
         return QuestionRecall(
             best_answer=best,
-            supporting=tuple(
-                reshape(Supporting, record, source=_shown(record)["source"], score=round(hit.score, 4))
-                for hit, record in joined[1:]
-            ),
-            provenance=reshape(Provenance, joined[0][1]) if joined else None,
+            supporting=listed if fitting else (),
+            provenance=reshape(Provenance, fitting[0].record) if fitting else None,
+            nearest=() if fitting else listed,
+            note=_left_off(len(others) - len(listed)) if fitting else _unknown(len(listed)),
             degraded=found.degraded,
             workspace_activity=activity(tx),
         )
 
 
-def _recall_subject(op: Operation, known: Region) -> SubjectRecall:
+def _unknown(nearest: int) -> str:
+    return f"{_NOTHING}; the nearest things are listed" if nearest else _NOTHING
+
+
+def _best_answer(each: RecalledHit, budget: int) -> BestAnswer:
+    whole = reshape(BestAnswer, each.record, **each.shown(round(budget * _FIRST)), confidence=round(each.answers, 4))
+    return slimmed(whole, budget - _FRAME_TOKENS)
+
+
+def _supporting(each: RecalledHit, budget: int) -> Supporting:
+    return reshape(
+        Supporting,
+        each.record,
+        content=cut(each.record.content, each.id, round(budget * _OTHERS)),
+        source=each.source,
+        score=round(each.hit.score, 4),
+        answers=round(each.answers, 4),
+        also=each.also,
+    )
+
+
+def _recall_subject(op: Operation, known: Region, budget: int) -> SubjectRecall:
     """Show what is known about a subject."""
     with op.write("recall") as tx:
         unit = tx.unit
@@ -210,35 +266,59 @@ def _recall_subject(op: Operation, known: Region) -> SubjectRecall:
         texts = understandings_of(unit, [item for item in (region.single_id, region.structural_id) if item is not None])
         ids = [row["id"] for row in unit.all("semantic.observation_recent", subject=region.id, limit=_RECENT)]
         single, structural = texts.get(region.single_id or 0), texts.get(region.structural_id or 0)
-        linked = () if single is None else single.linked_observations
-        show_items(tx, list(dict.fromkeys([*texts, *ids, *(each.id for each in linked)])))
-        tx.event(subject=region.name, results=[*texts, *ids])
-        return SubjectRecall(
+        answer = SubjectRecall(
             subject=reshape(SubjectHead, record),
-            single_subject_understanding=None if single is None else reshape(SubjectUnderstanding, single),
-            structural_understanding=None if structural is None else reshape(StructuralNote, structural),
-            recent_observations=briefs_of(unit, ids),
+            single_subject_understanding=None
+            if single is None
+            else reshape(SubjectUnderstanding, single, content=cut(single.content, single.id, round(budget * _FIRST))),
+            structural_understanding=None
+            if structural is None
+            else reshape(
+                StructuralNote, structural, content=cut(structural.content, structural.id, round(budget * _OTHERS))
+            ),
+            recent_observations=(),
+        )
+        recent = [
+            replace(each, content=cut(each.content, each.id, round(budget * _OTHERS))) for each in briefs_of(unit, ids)
+        ]
+        shown = affordable(recent, budget - _FRAME_TOKENS - cost(answer), least=1)
+        linked = () if single is None else single.linked_observations
+        show_items(tx, list(dict.fromkeys([*texts, *(each.id for each in (*shown, *linked))])))
+        tx.event(subject=region.name, results=[*texts, *(each.id for each in shown)])
+        more = len(recent) - len(shown)
+        return replace(
+            answer,
+            recent_observations=shown,
+            note=f"{more} more recent observations; ask with a larger max_tokens" if more else None,
             workspace_activity=activity(tx),
         )
 
 
-def search(op: Operation, query: str, limit: int, mode: SearchMode) -> tuple[SemanticHit, ...]:
+def search(
+    op: Operation, query: str, limit: int, mode: SearchMode, max_tokens: int = arguments.ANSWER_TOKENS
+) -> tuple[SemanticHit, ...]:
     """Search understandings and observations; without vectors, search by words."""
-    return _search(op, query, mode, limit=arguments.limit(limit), within=_KNOWN)
+    budget = arguments.tokens(max_tokens)
+    return _search(op, query, mode, budget, limit=arguments.limit(limit), within=_KNOWN)
 
 
 def query_observations(
-    op: Operation, subject_names: Sequence[str], query: str, mode: SearchMode, limit: int
+    op: Operation,
+    subject_names: Sequence[str],
+    query: str,
+    mode: SearchMode,
+    limit: int,
+    max_tokens: int = arguments.ANSWER_TOKENS,
 ) -> tuple[SemanticHit, ...]:
     """Search the observations that are tagged with all of the subjects."""
-    most = arguments.limit(limit)
+    most, budget = arguments.limit(limit), arguments.tokens(max_tokens)
     with op.read() as unit:
         subjects = need_ids(unit, subject_names)
         rows = unit.all("semantic.observation_tagged_all", subjects=subjects, count=len(subjects), limit=_MOST_RANKED)
-    return _search(op, query, mode, limit=most, among=[row["id"] for row in rows])
+    return _search(op, query, mode, budget, limit=most, among=[row["id"] for row in rows])
 
 
-def _search(op: Operation, query: str, mode: SearchMode, **how: Any) -> tuple[SemanticHit, ...]:
+def _search(op: Operation, query: str, mode: SearchMode, budget: int, **how: Any) -> tuple[SemanticHit, ...]:
     """Search in one mode; `embedding` falls back to words where there are no vectors."""
     if mode not in _RECIPES:
         raise Rejected(f"there is no search mode {mode!r}", hint=f"choose from {', '.join(get_args(SearchMode))}")
@@ -246,21 +326,30 @@ def _search(op: Operation, query: str, mode: SearchMode, **how: Any) -> tuple[Se
     if mode == "embedding" and not found.by_vectors:
         found = op.search(query, recipe=_RECIPES["text"], **how)
     with op.read() as unit:
-        return tuple(_semantic_hit(hit, record) for hit, record in _join(unit, found.hits))
+        joined = arranged(query, read_hits(unit, found.hits), op.local())
+    hits = affordable([_semantic_hit(each, budget) for each in joined], budget - _FRAME_TOKENS, least=1)
+    more = len(joined) - len(hits)
+    said = [] if found.fits else [_NOTHING_FITS]
+    said += [f"{more} more were found; ask with a larger max_tokens"] if more else []
+    return (replace(hits[0], note="; ".join(said) or None), *hits[1:]) if hits else ()
 
 
-def _semantic_hit(hit: Hit, record: Record) -> SemanticHit:
+def _semantic_hit(each: RecalledHit, budget: int) -> SemanticHit:
     """Combine a hit with its record, in the contract's shape."""
-    is_observation = isinstance(record, Observation)
-    return reshape(
+    is_observation, shown = each.source == "observation", each.shown(round(budget * _OTHERS))
+    whole = reshape(
         SemanticHit,
-        record,
-        kind="observation" if is_observation else "understanding",
-        summary=_shown(record)["summary"],
-        matched_content=record.content,
-        matched_perspective=hit.matched_perspective,
-        score=round(hit.score, 4),
-        understanding_kind=None if is_observation else record.kind,
-        observation_kind=record.kind if is_observation else None,
-        observed_at=record.observed_at if isinstance(record, Observation) else record.updated_at,
+        each.record,
+        kind=each.source,
+        summary=shown["summary"],
+        matched_content=shown["content"],
+        matched_perspective=each.hit.matched_perspective,
+        score=round(each.hit.score, 4),
+        answers=round(each.answers, 4),
+        fits=each.fits,
+        understanding_kind=None if is_observation else each.record.kind,
+        observation_kind=each.record.kind if is_observation else None,
+        observed_at=each.at,
+        **each.beside(),
     )
+    return slimmed(whole, budget - _FRAME_TOKENS)

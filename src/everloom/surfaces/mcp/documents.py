@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from everloom.semantic.parts import BriefObservation
     from everloom.semantic.results import Orientation, SubjectRecall
 
+# A document that a person attaches may be longer than an answer.
+_SUBJECT_TOKENS = 20_000
+
 
 def offer_documents(server: MCPServer[Any], workspace: Callable[[], Workspace], faculties: Set[str]) -> None:
     """Offer the resources and prompts of these faculties; `workspace` returns that of the current reader."""
@@ -30,7 +33,9 @@ def offer_documents(server: MCPServer[Any], workspace: Callable[[], Workspace], 
         taken = workspace()
         # By its name only: `recall` alone would take an unknown name for a question, and answer with something else.
         (known,) = taken.semantic.get_subjects([name])
-        return _written_subject(cast("SubjectRecall", taken.semantic.recall(known.name)), taken)
+        return _written_subject(
+            cast("SubjectRecall", taken.semantic.recall(known.name, max_tokens=_SUBJECT_TOKENS)), taken
+        )
 
     def core() -> str:
         return workspace().graph.core(refresh=False).text

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from everloom.kernel.provenance import Reason, Shown
     from everloom.kernel.search import Findings, Hit, Scope
 
+_NOTHING_FITS = "nothing fits well; these are only the nearest"
+
 
 @click.command(cls=Command)
 @click.argument("cue", nargs=-1, required=True)
@@ -54,15 +56,27 @@ def _scope_of(
 
 def _findings_result(findings: Findings) -> dict[str, object]:
     """Write the findings for programs, with explanations as text."""
-    hits = [{**fields_of(hit), "source": hit.source, "explanation": hit.explain()} for hit in findings.hits]
-    told = {"kinds": findings.kinds, "by_vectors": findings.by_vectors, "degraded": findings.degraded}
-    return {"hits": hits, **told}
+    hits = [{**_spare(fields_of(hit)), "source": hit.source, "explanation": _explained(hit)} for hit in findings.hits]
+    told = {"kinds": findings.kinds, "fits": findings.fits, "by_vectors": findings.by_vectors}
+    note = None if findings.fits or not hits else _NOTHING_FITS
+    return {"hits": hits, **told, **_spare({"note": note, "degraded": findings.degraded})}
+
+
+def _spare(fields: dict[str, object]) -> dict[str, object]:
+    """Leave out what is null or empty, as in every other result."""
+    return {name: value for name, value in fields.items() if value not in (None, (), {})}
+
+
+def _explained(hit: Hit) -> list[str]:
+    """Explain why a hit ranked where it did, and how likely it is that it answers the question."""
+    enough = "enough to call it an answer" if hit.fits else "too little to call it an answer"
+    return [f"how likely it is that this answers the question: {hit.answers:.2f}, {enough}", *hit.explain()]
 
 
 def _findings_lines(findings: Findings, zone: ZoneInfo, explain: bool) -> Iterator[str]:
     """Write the findings for people."""
-    if not findings.hits:
-        yield "nothing found"
+    if not findings.fits:
+        yield _NOTHING_FITS if findings.hits else "nothing found"
     for hit in findings.hits:
         yield from _hit_lines(hit, zone, explain)
     if len(findings.kinds) > 1:
@@ -70,12 +84,14 @@ def _findings_lines(findings: Findings, zone: ZoneInfo, explain: bool) -> Iterat
 
 
 def _hit_lines(hit: Hit, zone: ZoneInfo, explain: bool) -> Iterator[str]:
-    """Write one hit: its id, score, kind and time, then its text."""
+    """Write one hit: its id, how likely it answers, its kind and time, then its text and what it stands for."""
     labels = f"  [{', '.join(hit.labels)}]" if hit.labels else ""
-    yield f"{hit.id}  {hit.score:.2f}  {hit.kind}  {shown(hit.happened_at, zone)}{labels}"
+    yield f"{hit.id}  {hit.answers:.2f}  {hit.kind}  {shown(hit.happened_at, zone)}{labels}"
     yield f"    {shortened(f'{hit.title}: {hit.text}' if hit.title else hit.text)}"
+    if hit.also:
+        yield f"    stands for {', '.join(map(str, hit.also))}"
     if explain:
-        yield from (f"    · {reason}" for reason in hit.explain())
+        yield from (f"    · {reason}" for reason in _explained(hit))
 
 
 @click.command(cls=Command)

@@ -13,7 +13,7 @@ from everloom.surfaces.cli.render.parts import Part, Renderer
 from everloom.surfaces.cli.runtime.output import Table, shortened
 
 if TYPE_CHECKING:
-    from everloom.semantic.parts import BriefObservation
+    from everloom.semantic.parts import BestAnswer, BriefObservation, Brought
 
 
 def _names(subject_names: Sequence[str]) -> str:
@@ -32,27 +32,41 @@ def _orientation(value: results.Orientation, _zone: ZoneInfo) -> Iterator[Part]:
     yield from value.notices
 
 
-def _brought(value: results.BroughtToMind, _zone: ZoneInfo) -> Iterator[Part]:
+def _brought(value: results.BroughtToMind, zone: ZoneInfo) -> Iterator[Part]:
     if value.compaction_detected:
         yield f"What was shown before is treated as lost ({value.compaction_reason})."
     for each in value.results:
-        yield f"{each.id}  {each.relevance_score:.2f}  {each.source}{_names(each.subject_names)}"
+        yield f"{each.id}  {each.answers:.2f}  {each.source}{_names(each.subject_names)}"
         yield f"    {shortened(each.summary or each.content or '')}"
-    yield "" if value.results else "nothing new"
+        yield from _beside(each, zone)
+    yield value.note or ""
     yield f"next time, add --last-token {value.heartbeat_token}"
 
 
 def _question(value: results.QuestionRecall, zone: ZoneInfo) -> Iterator[Part]:
     best = value.best_answer
     if best is None:
-        yield "nothing is known about that"
+        yield value.note or "nothing in this memory answers that"
+        yield from (f"  {each.id}  {each.answers:.2f}  {shortened(each.content, 200)}" for each in value.nearest)
         return
     yield best.content
     written = "" if value.provenance is None else f", {shown(value.provenance.created_at, zone)}"
     yield f"    {best.id}  {best.confidence:.2f}  {best.source}{_names(best.subject_names)}{written}"
+    yield from _beside(best, zone)
     if value.supporting:
         yield "\nAlso:"
-    yield from (f"  {each.id}  {each.score:.2f}  {shortened(each.content, 200)}" for each in value.supporting)
+    yield from (f"  {each.id}  {each.answers:.2f}  {shortened(each.content, 200)}" for each in value.supporting)
+    if value.note:
+        yield value.note
+
+
+def _beside(hit: BestAnswer | Brought | results.SemanticHit, zone: ZoneInfo) -> Iterator[str]:
+    """Write what a hit stands for, what held before it, and what speaks against it."""
+    for title, others in (("earlier", hit.earlier), ("but also", hit.contradicts)):
+        for each in others:
+            when = f"{each.observed_at.astimezone(zone):%Y-%m-%d}"
+            yield f"    {title}, {when}: {each.id}  {shortened(each.content, 200)}"
+    yield from (f"    stands for {each.id}  {shortened(each.content or '', 120)}".rstrip() for each in hit.also)
 
 
 def _subject_recall(value: results.SubjectRecall, zone: ZoneInfo) -> Iterator[Part]:
@@ -64,6 +78,8 @@ def _subject_recall(value: results.SubjectRecall, zone: ZoneInfo) -> Iterator[Pa
         yield f"\nStructure: {value.structural_understanding.content}"
     yield "\nObserved:" if value.recent_observations else "nothing has been observed yet"
     yield from _observed(value.recent_observations, zone)
+    if value.note:
+        yield value.note
 
 
 def _observed(values: Sequence[BriefObservation], zone: ZoneInfo) -> Iterator[str]:
@@ -100,8 +116,12 @@ def _kept(value: results.Remembered | results.Added, _zone: ZoneInfo) -> Iterato
 
 
 def _hit(value: results.SemanticHit, zone: ZoneInfo) -> Iterator[Part]:
-    yield f"{value.id}  {value.score:.2f}  {value.kind}  {shown(value.observed_at, zone)}{_names(value.subject_names)}"
+    if value.note:
+        yield value.note
+    at = shown(value.observed_at, zone)
+    yield f"{value.id}  {value.answers:.2f}  {value.kind}  {at}{_names(value.subject_names)}"
     yield f"    {shortened(value.summary or value.matched_content)}"
+    yield from _beside(value, zone)
 
 
 def _understanding(value: results.Understanding, zone: ZoneInfo) -> Iterator[Part]:

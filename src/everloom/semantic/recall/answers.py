@@ -1,0 +1,212 @@
+"""Turning hits into answers: whole records, what a hit stands for, what held before it, all within a budget of tokens.
+
+Reads records inside a unit of work. Refuses to know what is counted as used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from everloom.clock import from_micros
+from everloom.kernel.encode import written
+from everloom.kernel.search import Hit
+from everloom.kernel.search.when import spans_in
+from everloom.models.text import estimate, trimmed
+from everloom.semantic.evidence.records import observations_of, understandings_of
+from everloom.semantic.parts import BestAnswer, BriefObservation, Brought, DatedText, NamedText, Source, Supporting
+from everloom.semantic.recall.present import Statement, present_state
+from everloom.semantic.results import Observation, SemanticHit, Understanding
+from everloom.store import Unit
+
+Record = Observation | Understanding
+T = TypeVar("T")
+PartT = TypeVar("PartT", BestAnswer, Brought, SemanticHit, Supporting)
+
+# What a hit brings along is short: it says that there is more, and its id leads to the whole.
+_ASIDE_TOKENS = 40
+_SHORTEST = 12
+_MOST_NAMED = 5
+_MOST_EARLIER = 5
+_MOST_LINKED = 3
+# An answer shows scores with this many digits, and its cost is that of what is written.
+_DIGITS = 4
+# Written for the session as a whole or for the agent itself, they touch every topic and answer few questions.
+_GENERAL = frozenset({"session", "soul", "protocol", "orientation"})
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledHit:
+    """A hit with its record, and with the statements about the same thing that say something else."""
+
+    hit: Hit
+    record: Record
+    answers: float
+    fits: bool
+    also: tuple[NamedText, ...] = ()
+    earlier: tuple[DatedText, ...] = ()
+    contradicts: tuple[DatedText, ...] = ()
+
+    @property
+    def id(self) -> int:
+        """The id of the item."""
+        return self.hit.id
+
+    @property
+    def source(self) -> Source:
+        """The kind of the item."""
+        return "observation" if isinstance(self.record, Observation) else "understanding"
+
+    @property
+    def at(self) -> datetime:
+        """When it was observed, or last understood."""
+        return self.record.observed_at if isinstance(self.record, Observation) else self.record.updated_at
+
+    @property
+    def linked(self) -> tuple[BriefObservation, ...]:
+        """The newest observations that were linked to an understanding since it was written."""
+        return () if isinstance(self.record, Observation) else self.record.linked_observations[-_MOST_LINKED:]
+
+    def shown(self, tokens: int) -> dict[str, Any]:
+        """Collect what every answer shows of it, the text cut to a budget."""
+        summary = None if isinstance(self.record, Observation) else self.record.summary
+        return {
+            "source": self.source,
+            "summary": summary and cut(summary, self.id, _ASIDE_TOKENS),
+            "content": cut(self.record.content, self.id, tokens),
+            "linked_observations": tuple(
+                replace(each, content=cut(each.content, each.id, _ASIDE_TOKENS)) for each in self.linked
+            ),
+            **self.beside(),
+        }
+
+    def beside(self) -> dict[str, Any]:
+        """Collect what it stands for, what held before it, and what speaks against it."""
+        return {"also": self.also, "earlier": self.earlier, "contradicts": self.contradicts}
+
+
+def read_hits(unit: Unit, hits: Sequence[Hit]) -> list[RecalledHit]:
+    """Read the records of hits and name what each stands for, leaving out what was deleted in the meantime."""
+    also = [item for hit in hits for item in hit.also]
+    ids = [*dict.fromkeys([*(hit.id for hit in hits), *also])]
+    records: dict[int, Record] = {**observations_of(unit, ids), **understandings_of(unit, ids)}
+    return [
+        RecalledHit(hit, records[hit.id], hit.answers, hit.fits, tuple(_named(hit.also, records)))
+        for hit in hits
+        if hit.id in records
+    ]
+
+
+def _named(ids: Sequence[int], records: Mapping[int, Record]) -> Iterable[NamedText]:
+    """Name items with their texts; of many, the last by their ids alone."""
+    for place, item in enumerate(each for each in ids if each in records):
+        text = cut(records[item].content, item, _ASIDE_TOKENS) if place < _MOST_NAMED else None
+        yield NamedText(id=item, content=text)
+
+
+def arranged(question: str, found: Sequence[RecalledHit], now: datetime) -> list[RecalledHit]:
+    """Put what fits first and the present state first among it; what it leaves behind is named inside it.
+
+    `now` is in the workspace's time zone, which decides when a day or a year ends.
+    """
+    ranked = sorted(found, key=lambda each: (not each.fits, _is_general(each)))
+    held = present_state(question, [_statement(each) for each in ranked], _end_of_the_time_asked_for(question, now))
+    if held is None:
+        return ranked
+    by_id = {each.id: each for each in ranked}
+    first = next(each for each in ranked if each.fits)
+    lead = replace(
+        by_id.pop(held.lead),
+        # It leads because it says what became of the statement that answers best, and answers no less than that.
+        answers=max(by_id.get(first.id, first).answers, first.answers),
+        fits=True,
+        earlier=_dated(held.earlier, by_id),
+        contradicts=_dated(held.contradicts, by_id),
+    )
+    return [lead, *by_id.values()]
+
+
+def without_named(found: Sequence[RecalledHit]) -> list[RecalledHit]:
+    """Leave out what is already named inside a hit."""
+    named = {other.id for each in found for other in (*each.earlier, *each.contradicts)}
+    return [each for each in found if each.id not in named]
+
+
+def _is_general(each: RecalledHit) -> bool:
+    return isinstance(each.record, Understanding) and each.record.kind in _GENERAL
+
+
+def _statement(each: RecalledHit) -> Statement:
+    sources = () if isinstance(each.record, Observation) else each.record.source_observation_ids
+    return Statement(
+        id=each.id,
+        text=each.record.content,
+        at=each.at,
+        subjects=frozenset(each.record.subject_names),
+        answers=each.answers,
+        fits=each.fits,
+        sources=frozenset(sources),
+    )
+
+
+def _dated(ids: Sequence[int], by_id: Mapping[int, RecalledHit]) -> tuple[DatedText, ...]:
+    return tuple(
+        DatedText(id=item, content=cut(by_id[item].record.content, item, _ASIDE_TOKENS), observed_at=by_id[item].at)
+        for item in ids[:_MOST_EARLIER]
+    )
+
+
+def _end_of_the_time_asked_for(question: str, now: datetime) -> datetime | None:
+    """Return when the past period that a question mentions ended; None if it mentions none."""
+    ends = [at for span in spans_in(question, now) if (at := from_micros(span.end)) <= now]
+    return max(ends, default=None)
+
+
+def cut(text: str, item: int, tokens: int) -> str:
+    """Cut a text that is longer than it may be, with a mark that says by which id the rest is shown."""
+    # No text has more tokens than characters by much; most are short, and need not be measured.
+    if len(text) <= tokens or estimate(text) <= tokens:
+        return text
+    return f"{trimmed(text, tokens).rstrip()}… [cut; show {item} has all of it]"
+
+
+def cost(value: object) -> int:
+    """Estimate the tokens that a value takes in an answer."""
+    return estimate(written(value, _DIGITS))
+
+
+def _shortest(dated: Sequence[DatedText]) -> tuple[DatedText, ...]:
+    return tuple(replace(each, content=f"{trimmed(each.content, _SHORTEST).rstrip('…')}…") for each in dated[:1])
+
+
+# What a part of an answer does without when it is too long, in this order; ids stay longer than texts.
+_SHEDDING: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("also", lambda named: tuple(replace(each, content=None) for each in named)),
+    ("linked_observations", lambda linked: linked[-1:]),
+    ("contradicts", _shortest),
+    ("earlier", _shortest),
+    ("also", lambda named: named[:_MOST_NAMED]),
+)
+
+
+def slimmed(part: PartT, tokens: int) -> PartT:
+    """Shorten what a part of an answer brings along until it fits into a budget."""
+    for name, shed in _SHEDDING:
+        if cost(part) <= tokens:
+            break
+        if brought := getattr(part, name, ()):
+            part = replace(part, **{name: shed(brought)})
+    return part
+
+
+def affordable(values: Sequence[T], tokens: int, *, least: int = 0) -> tuple[T, ...]:
+    """Take the first values that fit into a budget, and at least so many."""
+    taken: list[T] = []
+    for value in values:
+        tokens -= cost(value)
+        if tokens < 0 and len(taken) >= least:
+            break
+        taken.append(value)
+    return tuple(taken)
