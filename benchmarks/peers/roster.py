@@ -28,7 +28,7 @@ class Peer:
     # The package is this repository; it is installed again when a file of it has changed.
     is_ours: bool = False
     # Texts go in with their date and neighbours in fields of their own, for a memory that has such fields.
-    takes_context: bool = False
+    takes_sessions: bool = False
     # The environment's Python must load extensions into SQLite, which not every build can.
     loads_extensions: bool = False
     variables: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -40,17 +40,17 @@ PEERS = (
         "everloom",
         home="everloom",
         about="Default settings, static embedder, words and vectors; each turn is a document with its speaker and "
-        "date as labels and the surrounding turns as context, as in `everloom bench retrieval`: more than the others "
-        "get.",
+        "date as labels, added session by session, as in `everloom bench retrieval --as conversation`: more than the "
+        "others get.",
         packages=(str(ROOT),),
         is_ours=True,
-        takes_context=True,
+        takes_sessions=True,
     ),
     Peer(
         "everloom, text only",
         "everloom",
         home="everloom",
-        about="The same, but each turn is the one line that the others get (speaker, date, text), without context.",
+        about="The same, but each turn is the one line that the others get (speaker, date, text), without its session.",
         packages=(str(ROOT),),
         is_ours=True,
     ),

@@ -20,8 +20,9 @@ from benchmarks.peers.environment import Environment
 from benchmarks.peers.roster import Peer
 from benchmarks.peers.visit import Visit
 from everloom.bench.conversations import SampleConversation
-from everloom.bench.retrieval import DEPTH, in_context, measures, spoken
+from everloom.bench.measures import ranking_quality, ranks_of
 from everloom.bench.search import LIMIT, questions
+from everloom.bench.systems import DEPTH, document_of, spoken
 from everloom.bench.texts import memories
 
 STARTS = 3
@@ -52,7 +53,7 @@ class Trial:
             took = [self._start(folder, first.name, first.questions[0].text) for _ in range(STARTS)]
             return {"start_s": statistics.median(took)}
 
-        return self._tried(lambda visit: answered(visit, conversations, self._peer.takes_context), restart)
+        return self._tried(lambda visit: answered(visit, conversations, self._peer.takes_sessions), restart)
 
     def with_texts(self, count: int, asked: int) -> Row:
         """Write so many generated texts and ask for some of them."""
@@ -83,15 +84,16 @@ class Trial:
             return time.perf_counter() - dialogue.began
 
 
-def answered(visit: Visit, conversations: Sequence[SampleConversation], takes_context: bool) -> dict[str, float]:
+def answered(visit: Visit, conversations: Sequence[SampleConversation], takes_sessions: bool) -> dict[str, float]:
     """Average how well the questions of conversations are answered."""
     values: dict[str, list[float]] = defaultdict(list)
     for conversation in conversations:
-        visit.write(conversation.name, items(conversation, takes_context))
+        visit.write(conversation.name, items(conversation, takes_sessions))
         with visit.asking():
             for question in conversation.questions:
                 ranked = visit.search(conversation.name, question.text, DEPTH)
-                for measure, value in measures(ranked, question.evidence).items():
+                ranks = ranks_of(ranked, question.evidence)
+                for measure, value in ranking_quality(ranks, len(question.evidence)).items():
                     values[measure].append(value)
     return {name: statistics.fmean(each) for name, each in values.items()}
 
@@ -105,18 +107,18 @@ def found_again(visit: Visit, count: int, asked: int) -> dict[str, float]:
     return {"found": statistics.fmean(found)}
 
 
-def items(conversation: SampleConversation, takes_context: bool) -> list[dict[str, Any]]:
-    """Write the turns as lines, or as documents with their surroundings."""
-    if not takes_context:
+def items(conversation: SampleConversation, takes_sessions: bool) -> list[dict[str, Any]]:
+    """Write the turns as lines, or as documents that know their session."""
+    if not takes_sessions:
         return [{"id": turn.id, "text": spoken(turn)} for turn in conversation.turns]
-    documents = [document for session in conversation.sessions for document in in_context(session)]
     return [
         {
             "id": turn.id,
-            "text": document.text,
-            "context": document.context,
+            "text": (document := document_of(turn)).text,
+            "session": f"session {number}",
             "labels": list(document.labels),
             "at": document.happened_at.isoformat(),
         }
-        for turn, document in zip(conversation.turns, documents, strict=True)
+        for number, session in enumerate(conversation.sessions, 1)
+        for turn in session
     ]

@@ -28,7 +28,8 @@ from benchmarks.peers.roster import MODEL, ROOT, Peer
 from benchmarks.perspectives.server import MODEL as SERVED
 from benchmarks.perspectives.systems import VECTORS_ONLY, Arrangement, Reranker, Shelf
 from everloom.bench.conversations import SampleConversation, read_conversations
-from everloom.bench.retrieval import DEPTH, Book, Timed
+from everloom.bench.retrieval import Book
+from everloom.bench.systems import DEPTH, Reading, Reply
 from everloom.kernel.embedding import DEFAULTS, GENERAL
 from everloom.kernel.search import DEFAULT, Hit
 from everloom.settings import EmbedSettings, ProviderSettings, Settings
@@ -52,14 +53,14 @@ class Tally:
     def take(self, conversation: SampleConversation, shelf: Shelf, ask: Ask, seconds: float) -> None:
         """Ask every question of a conversation."""
 
-        def ranked(question: str) -> list[str]:
+        def ranked(question: str) -> Reply:
             start = time.perf_counter()
             hits = ask(question)[:DEPTH]
             self._milliseconds.append((time.perf_counter() - start) * 1000)
             self._seen.update(hit.matched_perspective or "none" for hit in hits[:10])
-            return [shelf.turns[hit.id] for hit in hits]
+            return Reply([shelf.turns[hit.id] for hit in hits])
 
-        self._book.take(conversation, Timed(ranked, seconds))
+        self._book.take(conversation, Reading(ranked, seconds))
 
     def summary(self) -> dict[str, object]:
         """Average every measure over the questions."""

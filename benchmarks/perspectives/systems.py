@@ -13,13 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from everloom.bench.conversations import SampleConversation
-from everloom.bench.retrieval import MEANS, in_context
+from everloom.bench.conversations import SampleConversation, SampleTurn
+from everloom.bench.retrieval import MEANS
+from everloom.bench.systems import document_of, said
 from everloom.clock import SystemClock
 from everloom.kernel.embedding import DEFAULTS, GENERAL, Embedding, situated
-from everloom.kernel.journal import register
+from everloom.kernel.journal import attend, register
 from everloom.kernel.maintenance import Backfill
-from everloom.kernel.search import DEFAULT, Document, Finder, Hit, Index, Recipe
+from everloom.kernel.search import DEFAULT, Finder, Hit, Index, Recipe
 from everloom.kernel.search.fusion import z_scores
 from everloom.kernel.tasks import Work
 from everloom.kernel.workspaces import Workspaces
@@ -35,6 +36,8 @@ VECTORS_ONLY = replace(
     **{name: value for change in MEANS.values() for name, value in change.items() if name != "vectors"},
 )
 RERANKED = 50
+# Turns before and after that the second model reads with a turn.
+AROUND = 2
 
 
 class Instructed:
@@ -71,7 +74,7 @@ class Arrangement:
 
 
 class Shelf:
-    """A conversation in a store of its own, every turn a document with its neighbours, embedded to the last."""
+    """A conversation in a store of its own, every turn a document of its session, embedded to the last."""
 
     def __init__(self, arrangement: Arrangement, conversation: SampleConversation, folder: Path) -> None:
         clock = SystemClock()
@@ -80,12 +83,15 @@ class Shelf:
         embedding = Embedding(self._store, arrangement.embedders())
         index = Index(embedding)
         self._finder = Finder(self._store, embedding, clock)
-        self.documents = [document for session in conversation.sessions for document in in_context(session)]
-        prepared = index.prepare(self.documents)
+        self.sessions = conversation.sessions
+        self.turns: dict[int, str] = {}
         with self._store.write(self._info.id) as unit:
             choose(unit, arrangement.angles, clock.now())
-            ids = index.add(unit, prepared, clock.now())
-        self.turns = dict(zip(ids, (turn.id for turn in conversation.turns), strict=True))
+            for number, session in enumerate(conversation.sessions, 1):
+                home = attend(unit, f"session {number}", clock.now()).id
+                prepared = index.prepare(replace(document_of(turn), session_id=home) for turn in session)
+                ids = index.add(unit, prepared, clock.now())
+                self.turns |= dict(zip(ids, (turn.id for turn in session), strict=True))
         self._embed(Backfill(self._store, embedding, clock), clock)
 
     def _embed(self, task: Backfill, clock: SystemClock) -> None:
@@ -113,13 +119,10 @@ class Reranker:
     def __init__(self, embedder: Embedder, shelf: Shelf, *, with_context: bool) -> None:
         self._embedder = embedder
         self._shelf = shelf
-        self._with_context = with_context
-        texts = [self._text(document) for document in shelf.documents]
+        reach = AROUND if with_context else 0
+        texts = [text for session in shelf.sessions for text in in_context(session, reach)]
         self._rows: Rows = embedder.embed(texts, EmbeddingTask.DOCUMENT).rows
         self._places = {item: place for place, item in enumerate(shelf.turns)}
-
-    def _text(self, document: Document) -> str:
-        return situated("", document.text, document.context) if self._with_context else document.text
 
     def hits(self, question: str, weight: float) -> list[Hit]:
         """Search, and order the best anew."""
@@ -132,6 +135,16 @@ class Reranker:
         first = z_scores(np.array([stretched(hit.score) for hit in found]))
         order = np.argsort(-(first + weight * z_scores(near.astype(np.float64))), kind="stable")
         return [found[int(place)] for place in order]
+
+
+def in_context(session: Sequence[SampleTurn], reach: int) -> list[str]:
+    """Write each turn with the turns just before and after it, nearest first, as the kernel embeds a context."""
+    texts = []
+    for place, turn in enumerate(session):
+        places = [place + step for far in range(1, reach + 1) for step in (-far, far)]
+        around = " ".join(said(session[each]) for each in places if 0 <= each < len(session))
+        texts.append(situated("", said(turn), around))
+    return texts
 
 
 def stretched(score: float) -> float:

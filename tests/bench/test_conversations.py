@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from everloom.bench.conversations import joined, moment, read_conversations
-from everloom.bench.retrieval import ALONE, MEANS, ablate, evaluate, in_context
 from everloom.errors import Rejected
 
 SAID = [
@@ -41,7 +40,8 @@ def test_turns_have_speakers_and_times_and_questions_their_evidence(tmp_path: Pa
     assert [turn.speaker for turn in talk.turns] == ["Ana", "Ben", "Ana", "Ben", "Ana"]
     assert talk.turns[1].at == datetime(2023, 5, 8, 13, 57, tzinfo=UTC)
     (question,) = talk.questions
-    assert (question.evidence, question.category) == ({"D1:1"}, 4)
+    assert (question.evidence, question.category) == ({"D1:1"}, "single-hop")
+    assert talk.session_of == {f"D1:{at}": 1 for at in range(1, 6)}
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,23 @@ def test_what_has_no_name_no_date_and_no_ids_is_counted(tmp_path: Path) -> None:
     assert [question.evidence for question in first.questions] == [{"D1:1"}]
 
 
-@pytest.mark.parametrize("changes", [{"evidence": ["D9:9"]}, {"evidence": None}, {"category": 5}])
-def test_questions_without_a_known_answer_are_left_out(tmp_path: Path, changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("changes", [{"evidence": ["D9:9"]}, {"evidence": None}])
+def test_questions_whose_evidence_is_not_there_are_left_out(tmp_path: Path, changes: dict[str, Any]) -> None:
+    (talk,) = read(tmp_path, sample(**changes))
+    assert (talk.questions, talk.unanswerable) == ((), ())
+
+
+@pytest.mark.parametrize("changes", [{"category": 5}, {"category": 6, "evidence": [], "ability": "abstention"}])
+def test_what_the_conversation_cannot_answer_is_kept_apart(tmp_path: Path, changes: dict[str, Any]) -> None:
     (talk,) = read(tmp_path, sample(**changes))
     assert talk.questions == ()
+    assert [question.evidence for question in talk.unanswerable] == [frozenset()]
+
+
+def test_a_category_is_called_as_its_data_set_calls_it(tmp_path: Path) -> None:
+    samples = [sample(category=1), sample(category=1, ability="multi_session_reasoning"), sample(category=77)]
+    talks = read(tmp_path, *samples)
+    assert [talk.questions[0].category for talk in talks] == ["multi-hop", "several sessions", "other"]
 
 
 @pytest.mark.parametrize(
@@ -98,19 +111,3 @@ def test_joined_turns_keep_every_word_both_speakers_and_the_evidence(tmp_path: P
     assert [turn.others for turn in long.turns] == [("Ben",), ("Ben",), ()]
     assert [question.evidence for question in long.questions] == [{"D1:1", "D1:3"}]
     assert joined(talk, 1) == talk
-
-
-def test_a_turn_is_told_with_the_nearest_turns_first(tmp_path: Path) -> None:
-    (talk,) = read(tmp_path, sample())
-    documents = in_context(talk.sessions[0])
-    said = [f"{who}: {text}" for who, text in SAID]
-    assert documents[2].context == " ".join([said[1], said[3], said[0], said[4]])
-    assert documents[0].context == f"{said[1]} {said[2]}"
-    assert documents[0].labels == ("Ana", "08 May 2023")
-
-
-def test_every_system_and_every_means_has_a_row(tmp_path: Path) -> None:
-    talks = read(tmp_path, sample())
-    ours, words, _ = evaluate(talks)
-    assert (ours["system"], ours["recall@5"], words["recall@5"]) == ("everloom", 1.0, 1.0)
-    assert [row["system"] for row in ablate(talks)] == ["everloom", *MEANS, ALONE]

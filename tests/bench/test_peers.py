@@ -30,9 +30,9 @@ TALK = SampleConversation(
         ),
     ),
     (
-        SampleQuestion("who is sailing to Ghent?", 4, frozenset({"D1:1"})),
-        SampleQuestion("who said something about bread?", 1, frozenset({"D1:2", "D1:3"})),
-        SampleQuestion("what about the violin?", 4, frozenset({"D1:2"})),
+        SampleQuestion("who is sailing to Ghent?", "single-hop", frozenset({"D1:1"})),
+        SampleQuestion("who said something about bread?", "multi-hop", frozenset({"D1:2", "D1:3"})),
+        SampleQuestion("what about the violin?", "single-hop", frozenset({"D1:2"})),
     ),
 )
 

@@ -26,7 +26,7 @@ TALK = SampleConversation(
             SampleTurn("D1:2", "Audrey", "I bake bread.", AT),
         ),
     ),
-    (SampleQuestion("who is sailing to Ghent?", 4, frozenset({"D1:1"})),),
+    (SampleQuestion("who is sailing to Ghent?", "single-hop", frozenset({"D1:1"})),),
 )
 
 

@@ -1,6 +1,6 @@
 """everloom through its public names, with its default settings: one workspace for each collection.
 
-A text may come with its date and with what was said around it, which have a place of their own in a document.
+A text may come with its date and its session, which have a place of their own in a document.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,12 @@ class Loom:
 
     def add(self, collection: str, items: Sequence[Item]) -> int:
         """Add the texts as documents, embedded and searchable."""
-        ids = self._loom.workspace(collection).add([document(item) for item in items])
-        self._names.update(zip(ids, (item["id"] for item in items), strict=True))
-        return len(ids)
+        # Batches follow the order of the conversation, so that each session comes in one piece or two.
+        for session, part in groupby(items, key=lambda item: item.get("session")):
+            group = list(part)
+            ids = self._loom.workspace(collection, session=session).add([document(item) for item in group])
+            self._names.update(zip(ids, (item["id"] for item in group), strict=True))
+        return len(items)
 
     def search(self, collection: str, query: str, limit: int) -> list[str]:
         """Search as anybody would."""
@@ -42,7 +46,7 @@ def document(item: Item) -> Document:
     """Put each part of a text where it belongs."""
     at = datetime.fromisoformat(item["at"]) if "at" in item else datetime.now(UTC)
     labels = tuple(item.get("labels", ()))
-    return Document(kind="turn", text=item["text"], context=item.get("context", ""), labels=labels, happened_at=at)
+    return Document(kind="turn", text=item["text"], labels=labels, happened_at=at)
 
 
 if __name__ == "__main__":

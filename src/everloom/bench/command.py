@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from everloom.bench.tables import retrieval_tables
 from everloom.surfaces.cli.runtime.command import Command, Group
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, progress
+
+if TYPE_CHECKING:
+    from everloom.bench.systems import DoorName
 
 
 @click.group(cls=Group)
@@ -51,7 +56,15 @@ def search(invocation: Invocation, /, items: int, queries: int) -> Answer:
 
 
 @bench.command(cls=Command)
-@click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--as",
+    "door",
+    type=click.Choice(["observations", "conversation"]),
+    default="observations",
+    show_default=True,
+    help="How the turns are entered: remembered one by one, or imported.",
+)
 @click.option("--ablate", "is_ablated", is_flag=True, help="Instead, leave out one part of the search at a time.")
 @click.option(
     "--join",
@@ -59,15 +72,30 @@ def search(invocation: Invocation, /, items: int, queries: int) -> Answer:
     metavar="N",
     type=click.IntRange(1, 100),
     default=1,
-    help="Join every N consecutive turns into one document.",
+    help="Join every N consecutive turns into one.",
 )
-def retrieval(_invocation: Invocation, path: Path, is_ablated: bool, count: int) -> Answer:
-    """Measure retrieval on conversations in LoCoMo's format, compared with plain keywords and vectors."""
+def retrieval(invocation: Invocation, paths: tuple[Path, ...], door: DoorName, is_ablated: bool, count: int) -> Answer:
+    """Measure retrieval on conversations in the format of LoCoMo or BEAM, compared with plain keywords and vectors.
+
+    Each conversation is also asked what it cannot answer. Uses a temporary SQLite file unless --store names another
+    store.
+    """
     from everloom.bench.conversations import joined, read_conversations  # noqa: PLC0415  loads numpy
     from everloom.bench.retrieval import ablate, evaluate  # noqa: PLC0415
 
-    conversations = [joined(each, count) for each in read_conversations(path)]
-    systems = ablate(conversations) if is_ablated else evaluate(conversations)
-    quality = ("recall@5", "recall@10", "recall@20", "mrr", "ndcg@10")
-    columns = ("system", *quality, "docs_per_second", "queries_per_second")
-    return Answer({"systems": systems}, [Table([[row[name] for name in columns] for row in systems], columns)])
+    results, text = [], list[str | Table]()
+    for path in paths:
+        conversations = [joined(each, count) for each in read_conversations(path)]
+        systems = (ablate if is_ablated else evaluate)(conversations, door, invocation.store)
+        found = {
+            "data": path.stem,
+            "entered_as": door,
+            "conversations": len(conversations),
+            "turns": sum(len(each.turns) for each in conversations),
+            "answerable": sum(len(each.questions) for each in conversations),
+            "not_answerable": sum(len(each.unanswerable) for each in conversations),
+        }
+        results.append({**found, "systems": systems})
+        text += [", ".join(f"{name.replace('_', ' ')} {value}" for name, value in found.items())]
+        text += retrieval_tables(systems, by_category=not is_ablated)
+    return Answer({"data_sets": results}, text)

@@ -1,4 +1,4 @@
-"""Reads data in LoCoMo's format: conversations of dated sessions, and questions answered by known turns.
+"""Reads data in the formats of LoCoMo and BEAM: conversations of dated sessions, and questions answered by known turns.
 
 Knows only the file format. The data is never part of this project: its path is given on the command line.
 """
@@ -20,8 +20,20 @@ _SESSION = re.compile(r"session_(\d+)\Z")
 _SEPARATED = re.compile(r"[^\w:.#-]+")
 # How LoCoMo writes dates, and how other benchmarks do that were converted to its format; ISO 8601 is tried last.
 _WHEN = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%d %B, %Y", "%B %d, %Y")
-# LoCoMo's category of questions that the conversation does not answer: no turn is right, so recall is undefined.
-_ADVERSARIAL = 5
+# The categories are numbers in both formats. BEAM's questions also name the ability that they test.
+_LOCOMO = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+_BEAM = {
+    1: "several sessions",
+    2: "time",
+    3: "preferences",
+    4: "single facts",
+    6: "abstention",
+    7: "changed knowledge",
+    8: "contradictions",
+    9: "order of events",
+}
+# What the conversation does not answer (LoCoMo's fifth, BEAM's sixth): no turn is right, so recall is undefined.
+_UNANSWERABLE = frozenset({5, 6})
 _UNDATED = datetime(2020, 1, 1, tzinfo=UTC)
 
 
@@ -38,35 +50,41 @@ class SampleTurn:
 
 @dataclass(frozen=True, slots=True)
 class SampleQuestion:
-    """A question and the turns that answer it."""
+    """A question and the turns that answer it; none does if the conversation cannot answer it."""
 
     text: str
-    category: int
+    category: str
     evidence: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class SampleConversation:
-    """Turns in order, by session, and the questions about them."""
+    """Turns in order, by session, and the questions about them: those that they answer, and those that they do not."""
 
     name: str
     sessions: tuple[tuple[SampleTurn, ...], ...]
     questions: tuple[SampleQuestion, ...]
+    unanswerable: tuple[SampleQuestion, ...] = ()
 
     @property
     def turns(self) -> list[SampleTurn]:
         """List every turn in order."""
         return [turn for session in self.sessions for turn in session]
 
+    @property
+    def session_of(self) -> dict[str, int]:
+        """Look up the session of each turn, by number."""
+        return {turn.id: number for number, session in enumerate(self.sessions, 1) for turn in session}
+
 
 def read_conversations(path: Path) -> list[SampleConversation]:
-    """Read a file of conversations; questions without a known answer, and adversarial ones, are left out."""
+    """Read a file of conversations; questions whose evidence is missing or unknown are left out."""
     try:
         samples = json.loads(path.read_text(encoding="utf-8"))
         return [conversation(sample, f"conversation {number}") for number, sample in enumerate(samples, 1)]
     except OSError as error:
         raise Rejected(
-            f"cannot read {path}: {error.strerror}", hint="give the path of a file in LoCoMo's format"
+            f"cannot read {path}: {error.strerror}", hint="give the path of a file in LoCoMo's or BEAM's format"
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise Rejected(
@@ -80,7 +98,9 @@ def conversation(sample: Mapping[str, Any], name: str) -> SampleConversation:
     numbers = sorted(int(match[1]) for key in talk if (match := _SESSION.match(key)) and talk[key])
     sessions = tuple(tuple(turns(talk, number)) for number in numbers)
     known = {turn.id for session in sessions for turn in session}
-    return SampleConversation(str(sample.get("sample_id", name)), sessions, tuple(questions(sample["qa"], known)))
+    asked = list(questions(sample["qa"], known))
+    answered, unanswerable = (tuple(each for each in asked if bool(each.evidence) is has) for has in (True, False))
+    return SampleConversation(str(sample.get("sample_id", name)), sessions, answered, unanswerable)
 
 
 def turns(talk: Mapping[str, Any], number: int) -> Iterator[SampleTurn]:
@@ -102,14 +122,18 @@ def moment(text: str) -> datetime:
 
 
 def questions(found: list[Mapping[str, Any]], known: set[str]) -> Iterator[SampleQuestion]:
-    """Read the questions that the conversation answers."""
+    """Read the questions that the conversation answers, and those that are known to have no answer in it."""
     for question in found:
         given = question.get("evidence") or ()
         entries = [given] if isinstance(given, str) else map(str, given)
         # LoCoMo's evidence is inconsistent: an entry is a turn's id, or several in one string.
         evidence = known.intersection(part for entry in entries for part in (entry, *_SEPARATED.split(entry)))
-        category = question.get("category", 0)
-        if evidence and category != _ADVERSARIAL:
+        number = question.get("category", 0)
+        category = (_BEAM if "ability" in question else _LOCOMO).get(number, "other")
+        if number in _UNANSWERABLE:
+            # LoCoMo names the turns that mislead; they are no evidence.
+            yield SampleQuestion(str(question["question"]), category, frozenset())
+        elif evidence:
             yield SampleQuestion(str(question["question"]), category, frozenset(evidence))
 
 
