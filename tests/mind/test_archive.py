@@ -154,3 +154,23 @@ def test_a_short_answer_is_found_by_what_it_answers(world: World) -> None:
     found = world.setup.op.finder.search(world.setup.op.workspace.id, "Which kayak did we book?").hits
     around = {hit.id: hit.signals["context"] for hit in found}
     assert around[answer.id] > 0 > around[other.id]
+
+
+@pytest.mark.promise("mind.sittings")
+def test_exchanges_without_a_long_pause_are_one_sitting_which_is_no_session_of_a_client(world: World) -> None:
+    world.server.reply = lambda _: says("ok")
+    first = world.exchange("We want to paddle on the river at the weekend.")
+    world.later(minutes=50)
+    nod = world.exchange("thanks")
+    world.later(minutes=50)
+    second = world.exchange("The green one, and for two days please.")
+    world.later(minutes=90)
+    third = world.exchange("The tax return is finished, you may file it.")
+    sessions = {row["item_id"]: row["session_id"] for row in world.rows("document")}
+    assert nod.id not in sessions
+    assert sessions[first.id] == sessions[second.id] != sessions[third.id]
+    place = world.loom.workspace(world.setup.op.workspace.name, session="monday")
+    place.semantic.remember(["James"], "James sails.")
+    assert [each.session_id for each in place.semantic.sessions()] == ["monday"]
+    assert str(place.show(first.id).session).startswith("sitting ")
+    assert "sitting" in str(place.show(sessions[first.id]).detail["label"])

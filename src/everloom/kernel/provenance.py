@@ -94,7 +94,7 @@ def _document_fields(unit: Unit, row: Row) -> dict[str, Any]:
 
 def _own_detail(unit: Unit, kind: str, item_id: int) -> dict[str, Any]:
     """Describe the kernel's own kinds, which have no document."""
-    if kind == "session":
+    if kind in ("session", "sitting"):
         (row,) = unit.all("kernel.session_get", id=item_id)
         return {"label": row["label"], "started_at": from_micros(row["started_at"]), "model_tier": row["model_tier"]}
     if kind == "event":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,7 +30,7 @@ from everloom.mind.conversation.compaction import (
 )
 from everloom.mind.conversation.stream import Stream, StreamMessage, add_reply
 from everloom.mind.conversation.turn import Abandoned, Answered, Surroundings, TurnSetting, converse
-from everloom.mind.learning.archive import SpokenLine, document_of, said_before
+from everloom.mind.learning.archive import SpokenLine, document_of, said_before, sitting_of
 from everloom.mind.ports import MindSetup
 from everloom.models.talk import AutoCompaction, CompactionMode, Say, Talker, TextBlock, Turn
 from everloom.store import Unit
@@ -264,8 +265,10 @@ class Conversation(Stream):
     ) -> tuple[Exchange, list[int]]:
         kept = array.keep_exchange(unit, exchange)
         positions = array.append_turns(unit, turns, kept.id, exchange.ended_at)
+        sitting = sitting_of(unit, exchange.began_at, exchange.ended_at)
         if prepared is not None:
-            self._op.index.publish(unit, [kept.id], prepared, exchange.ended_at)
+            index, document = self._op.index, replace(prepared.documents[0], session_id=sitting)
+            index.publish(unit, [kept.id], index.complete(prepared, {0: document}), exchange.ended_at)
         return kept, positions
 
     def _prepare(self, lines: Sequence[SpokenLine], before: int = FOREVER) -> Prepared | None:

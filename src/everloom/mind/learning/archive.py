@@ -1,7 +1,7 @@
 """The archive: builds the search document of an exchange, and searches past exchanges and facts.
 
 An exchange of small talk has no document; a long one is shortened in its document and complete in the log. Searches
-only when asked. Refuses to write: the turn stores documents, and `facts.py` stores facts.
+only when asked. Of writing, it owns only sittings: the turn stores documents, and `facts.py` stores facts.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib import resources
+from secrets import token_hex
 from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
-from everloom.clock import from_micros
+from everloom.clock import from_micros, to_micros
 from everloom.errors import Rejected
+from everloom.kernel.journal import register
 from everloom.kernel.search import Document, Hit, Scope
 from everloom.kernel.texts import checked
 from everloom.mind.ports import Fact, MindSetup
@@ -101,6 +103,23 @@ def lines_of(unit: Unit, exchange_ids: list[int]) -> dict[int, list[SpokenLine]]
 def said_before(unit: Unit, before: int, limit: int) -> list[SpokenLine]:
     """Read the messages of both sides before a given one, newest first."""
     return [line_from(row) for row in unit.all("archive.said_before", before=before, limit=limit)]
+
+
+def sitting_of(unit: Unit, began: datetime, ended: datetime) -> int:
+    """Return the session of the sitting that an exchange belongs to, beginning a new one after a longer pause.
+
+    The search reads the neighbours of a document in its session. A sitting is a session of its own kind, because nobody
+    named it: it is not among the sessions of clients.
+    """
+    row = unit.one("archive.sitting_last")
+    if row is not None and began - from_micros(row["seen_at"]) <= _SITTING:
+        unit.run("kernel.session_touch", id=row["id"], at=to_micros(ended), model_tier=None)
+        return int(row["id"])
+    (fresh,) = register(unit, "sitting", began)
+    # Clients choose the labels of their sessions, and a label is unique: the random part keeps clear of theirs.
+    label = f"sitting {fresh} {token_hex(4)}"
+    unit.run("kernel.session_add", id=fresh, label=label, model_tier=None, at=to_micros(ended))
+    return fresh
 
 
 def line_from(row: Row) -> SpokenLine:

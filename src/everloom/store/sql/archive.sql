@@ -38,6 +38,11 @@ SELECT id, direction, channel, address, text, at, state FROM message
 WHERE workspace_id = :workspace AND id < :before AND state NOT IN ('refused', 'withdrawn', 'undeliverable')
 ORDER BY id DESC LIMIT :limit;
 
+-- name: sitting_last
+-- Find the last sitting of the conversation, and when it was last active.
+SELECT s.id, s.seen_at FROM session AS s JOIN item AS i ON i.workspace_id = s.workspace_id AND i.id = s.id
+WHERE s.workspace_id = :workspace AND i.kind = 'sitting' ORDER BY s.id DESC LIMIT 1;
+
 -- name: written_last
 -- Find where and when a person last wrote.
 SELECT id, channel, address, at FROM message

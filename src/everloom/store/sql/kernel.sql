@@ -78,10 +78,12 @@ UPDATE session SET seen_at = :at, model_tier = COALESCE(:model_tier, model_tier)
 WHERE workspace_id = :workspace AND id = :id;
 
 -- name: session_recent
--- List the recently active sessions, newest first.
-SELECT id, label, model_tier, started_at, seen_at FROM session
-WHERE workspace_id = :workspace AND seen_at >= :seen_from AND started_at >= :started_from AND started_at < :started_until
-ORDER BY seen_at DESC, id DESC LIMIT :limit;
+-- List the recently active sessions of clients, newest first; the sittings of the conversation are of another kind.
+SELECT s.id, s.label, s.model_tier, s.started_at, s.seen_at FROM session AS s
+JOIN item AS i ON i.workspace_id = s.workspace_id AND i.id = s.id AND i.kind = 'session'
+WHERE s.workspace_id = :workspace AND s.seen_at >= :seen_from AND s.started_at >= :started_from
+    AND s.started_at < :started_until
+ORDER BY s.seen_at DESC, s.id DESC LIMIT :limit;
 
 -- name: event_add
 -- Append to the audit trail.
