@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A lasting fact that was learnt from the conversation."""
+    """A lasting fact that was learnt from the conversation; `fits` if it answers what it was searched by."""
 
     id: int
     text: str
     about: tuple[str, ...]
     learnt_at: datetime
+    fits: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,11 +101,13 @@ class ConversationFacts:
         within = Scope(kinds=frozenset({"observation"}))
         found = self._op.search(text[:_LONGEST_CUE], limit=limit, within=within, where=are_facts)
         # `also` are near-duplicates that the search folded into a hit; whether a fact is new depends on them as well.
-        ids = [item for hit in found.hits for item in (hit.id, *hit.also)]
+        fits = {item: hit.fits for hit in found.hits for item in (hit.id, *hit.also)}
         with self._op.read() as unit:
-            known = observations_of(unit, ids)
-        facts = [known[item] for item in ids if item in known and known[item].kind == _FACT]
-        return [Fact(each.id, each.content, each.subject_names, each.created_at) for each in facts[:limit]]
+            known = observations_of(unit, list(fits))
+        facts = [known[item] for item in fits if item in known and known[item].kind == _FACT]
+        return [
+            Fact(each.id, each.content, each.subject_names, each.created_at, fits[each.id]) for each in facts[:limit]
+        ]
 
     def learn(
         self, changes: Sequence[FactChange], *, exchange: int, also: Callable[[Unit], None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib import resources
@@ -39,6 +39,13 @@ CUT = " … (cut; the rest is in the log)"
 _NO_WORD = re.compile(r"[\W_]+")
 _MOST_EXCHANGES = 5
 _MOST_FACTS = 10
+# When nothing fits, so many of the nearest exchanges and facts are shown.
+_NEAREST = 2
+_PLACES: Mapping[SearchType, str] = {
+    "both": "past conversations and facts",
+    "conversations": "past conversations",
+    "facts": "facts",
+}
 _LONGEST_QUERY = 2_000
 _LONGEST_EXCHANGE = 1_200
 _LONGEST_FACT = 500
@@ -72,16 +79,22 @@ class Archive:
         if search_type not in get_args(SearchType):
             known = ", ".join(get_args(SearchType))
             raise Rejected(f"there is no search type {search_type!r}", hint=f"use one of {known}")
-        parts: list[str] = []
+        exchanges: Sequence[Hit] = ()
+        facts: Sequence[Fact] = ()
         if search_type != "facts":
             scope = Scope(kinds=frozenset({_KIND}))
-            parts += map(self._tell_exchange, self._op.search(wanted, limit=_MOST_EXCHANGES, within=scope).hits)
+            exchanges = self._op.search(wanted, limit=_MOST_EXCHANGES, within=scope).hits
         if search_type != "conversations":
-            parts += map(self._tell_fact, self._facts.nearest(wanted, _MOST_FACTS))
-        if not parts:
-            places = {"both": "past conversations and facts", "conversations": "past conversations", "facts": "facts"}
-            return f"Nothing found in {places[search_type]}."
-        return quoted("\n\n".join(parts), "found")
+            facts = self._facts.nearest(wanted, _MOST_FACTS)
+        place = _PLACES[search_type]
+        if parts := self._tell([hit for hit in exchanges if hit.fits], [fact for fact in facts if fact.fits]):
+            return quoted(parts, "found")
+        if nearest := self._tell(exchanges[:_NEAREST], facts[:_NEAREST]):
+            return f"Nothing in {place} fits well. The nearest:\n{quoted(nearest, 'nearest')}"
+        return f"Nothing found in {place}."
+
+    def _tell(self, exchanges: Sequence[Hit], facts: Sequence[Fact]) -> str:
+        return "\n\n".join([*map(self._tell_exchange, exchanges), *map(self._tell_fact, facts)])
 
     def _tell_exchange(self, hit: Hit) -> str:
         text = hit.text if len(hit.text) <= _LONGEST_EXCHANGE else f"{hit.text[:_LONGEST_EXCHANGE].rstrip()} …"
