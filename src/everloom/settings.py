@@ -75,7 +75,8 @@ class EmbedSettings(Section):
 
     models: _Parted = Field(
         default=("static:wordllama-256",),
-        description="embedders in order of preference: static:wordllama-256, ollama:MODEL, openai:MODEL",
+        description="embedders in order of preference: static:wordllama-256, local:minilm-l6, local:use-multilingual, "
+        "fastembed:MODEL, ollama:MODEL, openai:MODEL",
         min_length=1,
     )
 

@@ -74,7 +74,9 @@ _EMBEDDERS = {
     "multilingual-e5": Traits(document_prefix="passage: ", query_prefix="query: ", context=500),
     "e5": Traits(document_prefix="passage: ", query_prefix="query: ", context=500),
     "bge-m3": Traits(context=8_000),
+    "bge-small-en": Traits(query_prefix=_PASSAGES, context=500),
     "all-minilm": Traits(context=250),
+    "paraphrase-multilingual-minilm": Traits(context=120),
 }
 _OPENAI_WINDOWS = {  # tokens, November 2026
     "gpt-4o": 128_000,

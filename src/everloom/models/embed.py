@@ -1,4 +1,4 @@
-"""Turning text into vectors: the embedder protocol, a remote embedder, and a chain that falls back to the next one.
+"""Turning text into vectors: the embedder protocol, several as one, a remote one, and a chain that falls back.
 
 Refuses to know providers and stores. Loads numpy.
 """
@@ -65,8 +65,21 @@ def unit(rows: npt.NDArray[np.floating]) -> Rows:
     return scaled
 
 
+class JoinedEmbedder:
+    """Several embedders as one: their unit rows side by side, so that its cosine is the mean of their cosines."""
+
+    def __init__(self, traits: Traits, *parts: Embedder) -> None:
+        self.traits = traits
+        self._parts = parts
+
+    def embed(self, texts: Sequence[str], task: EmbeddingTask) -> TextVectors:
+        """Make one unit row for each text from the rows of all parts."""
+        rows = np.concatenate([part.embed(texts, task).rows for part in self._parts], axis=1)
+        return TextVectors(self.traits.name, unit(rows))
+
+
 class RemoteEmbedder:
-    """A model on a server: adds prefixes, trims, sends batches. Its first reply fixes the dimension."""
+    """A model of a server or library: adds prefixes, trims, sends batches. Its first reply fixes the dimension."""
 
     def __init__(self, name: str, fetch: _Fetch, *, dim: int | None = None) -> None:
         self._traits = replace(traits_of(name.partition(":")[2]), name=name, dim=dim)

@@ -14,13 +14,13 @@ from threading import Lock
 from everloom.clock import Clock
 from everloom.errors import ProviderError, Rejected
 from everloom.models.ask import LLM, AskMessage, AskRequest, AskWire, Passage, Question, ShapeT
-from everloom.models.embed import Embedder, EmbedderChain
+from everloom.models.embed import Embedder, EmbedderChain, JoinedEmbedder
 from everloom.models.talk import Talker, TalkWire
 from everloom.models.text import DATA_NOTICE, quoted
 from everloom.models.transport import Endpoint, RetryPolicy, Transport
 from everloom.models.usage import DayBudget, Meter, Spent
 
-_EMBEDDERS = ("ollama", "openai", "static")
+_EMBEDDERS = ("fastembed", "local", "ollama", "openai", "static")
 _LANGUAGE_MODELS = ("anthropic", "ollama", "openai", "scripted")
 _OPENAI_BASE = "https://api.openai.com/v1"
 _OLLAMA_BASE = "http://127.0.0.1:11434"
@@ -86,6 +86,12 @@ def _parse(spec: str, kinds: Sequence[str]) -> tuple[str, str]:
 # A provider is imported when it is first named: all of them together would cost every command a tenth of a second.
 def _embedder(kind: str, model: str, access: ProviderAccess) -> Embedder:
     match kind:
+        case "fastembed":
+            from everloom.models.fastembed.embed import fastembed_embedder
+
+            return fastembed_embedder(model)
+        case "local":
+            return _local_embedder(model)
         case "ollama":
             from everloom.models.ollama.embed import ollama_embedder
 
@@ -99,6 +105,21 @@ def _embedder(kind: str, model: str, access: ProviderAccess) -> Embedder:
     if f"static:{model}" != NAME:
         raise Rejected(f"there is no static embedder {model!r}", hint=f"use {NAME}")
     return StaticEmbedder()
+
+
+def _local_embedder(model: str) -> Embedder:
+    match model:
+        case "minilm-l6":
+            from everloom.models.local.minilm import JOINED, MinilmEmbedder
+            from everloom.models.static.embed import StaticEmbedder
+
+            return JoinedEmbedder(JOINED, StaticEmbedder(), MinilmEmbedder())
+        case "use-multilingual":
+            from everloom.models.local.multilingual import MultilingualEmbedder
+
+            return MultilingualEmbedder()
+    hint = "use local:minilm-l6 or local:use-multilingual"
+    raise Rejected(f"there is no local embedder {model!r}", hint=hint)
 
 
 def _wires(kind: str, model: str, access: ProviderAccess) -> tuple[Callable[[], AskWire], Callable[[], TalkWire]]:
