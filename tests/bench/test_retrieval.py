@@ -29,6 +29,7 @@ def talks(tmp_path: Path) -> list[SampleConversation]:
     return read_conversations(file)
 
 
+@pytest.mark.promise("bench.public-doors")
 @pytest.mark.parametrize("door", DOOR_NAMES)
 def test_every_turn_is_entered_in_its_session_with_its_time_and_its_speaker(
     loom: Loom, talks: list[SampleConversation], door: DoorName

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from everloom.bench.tables import retrieval_tables
+from everloom.bench.tables import own_tables, retrieval_tables
+from everloom.errors import EverloomError, NotFound, SchemaMismatch
 from everloom.surfaces.cli.runtime.command import Command, Group
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, progress
 
 if TYPE_CHECKING:
     from everloom.bench.systems import DoorName
+    from everloom.loom import Workspace
 
 
 @click.group(cls=Group)
@@ -99,3 +103,52 @@ def retrieval(invocation: Invocation, paths: tuple[Path, ...], door: DoorName, i
         text += [", ".join(f"{name.replace('_', ' ')} {value}" for name, value in found.items())]
         text += retrieval_tables(systems, by_category=not is_ablated)
     return Answer({"data_sets": results}, text)
+
+
+_SHARE: dict[str, Any] = {"metavar": "SHARE", "type": click.FloatRange(0, 1), "show_default": True}
+
+
+@bench.command(cls=Command)
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--depth",
+    type=click.IntRange(1, 100),
+    default=10,
+    show_default=True,
+    help="How many hits may hold what must be found.",
+)
+@click.option("--found", help="The share of questions for which everything must be found.", **_SHARE, default=1.0)
+@click.option("--answered", help="The share of questions that must not be met with silence.", **_SHARE, default=0.0)
+@click.option("--silent", help="The share of unknown questions that must be met with silence.", **_SHARE, default=1.0)
+def own(invocation: Invocation, path: Path, depth: int, found: float, answered: float, silent: float) -> Answer:
+    """Ask your own questions of your own workspace, and fail unless enough of them are answered. Writes nothing.
+
+    FILE holds one JSON object per question: {"question": "Where does Maya live?", "phrases": ["Porto"]}, with "ids"
+    instead of phrases, or with "unknown": true if the right answer is that nothing is known. Exits with 1 if a share
+    is not reached.
+    """
+    from everloom.bench.own import Demands, ask_own, read_questions, report  # noqa: PLC0415  loads numpy
+
+    questions = read_questions(path)
+    with _existing(invocation) as workspace:
+        answers = ask_own(workspace, questions, depth)
+    summary = report(answers, Demands(found, answered, silent), depth)
+    missed = "; ".join(summary.unmet)
+    failure = EverloomError(missed, hint="the questions above were not answered as demanded") if missed else None
+    return Answer(summary, own_tables(summary), failure)
+
+
+@contextmanager
+def _existing(invocation: Invocation) -> Iterator[Workspace]:
+    """Open the chosen workspace; neither it nor its store is created or migrated."""
+    from everloom.loom import Workspace  # noqa: PLC0415  loads numpy
+    from everloom.surfaces.cli.commands.store import schema_of  # noqa: PLC0415
+
+    settings, _ = invocation.settings()
+    schema = schema_of(settings.store.url)
+    if not schema.exists:
+        raise NotFound(f"{schema.address} does not exist", hint="name the store with --store")
+    if schema.steps:
+        raise SchemaMismatch(f"{schema.address} has an older schema", hint="run `everloom migrate` first")
+    with invocation.open(settings) as loom:
+        yield Workspace(loom, loom.workspaces.get(settings.workspace.name), invocation.session, None)

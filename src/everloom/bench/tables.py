@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from everloom.surfaces.cli.runtime.output import Table
+
+if TYPE_CHECKING:
+    from everloom.bench.own import OwnReport
 
 _QUALITY = ("recall@5", "recall@10", "recall@20", "mrr", "ndcg@10", "session_any@5", "session_all@5")
 _SPEED = ("docs_per_second", "queries_per_second")
@@ -33,6 +36,29 @@ def retrieval_tables(systems: Sequence[Mapping[str, Any]], *, by_category: bool)
     ]
     if doubted:
         yield Table(doubted, _headings("unknown", "system", "questions", *_SEPARATION))
+
+
+def own_tables(report: OwnReport) -> list[str | Table]:
+    """Write the results of a user's own questions: shares, categories, and every question that failed."""
+    lines: list[str | Table] = []
+    for name, count, measured in (
+        ("known", report.known, ("found", "answered")),
+        ("unknown", report.unknown, ("silent",)),
+    ):
+        if count:
+            said = ", ".join(f"{each} {share(getattr(report, each))}" for each in measured)
+            lines.append(f"{count} {name} question{'s' if count > 1 else ''}: {said}")
+    if report.quality:
+        total = {"category": "all", "questions": report.known, "found": report.found, **report.quality}
+        measures = ["found", *report.quality]
+        rows = [(each["category"], each["questions"], *shares(each, measures)) for each in (total, *report.categories)]
+        lines.append(Table(rows, ["category", "questions", *measures]))
+    if (found := report.separation) is not None:
+        lines.append(Table([[share(getattr(found, name)) for name in _SEPARATION]], _headings(*_SEPARATION)))
+    if report.failed:
+        wrong = [(each.asked.question, each.missing or "silence", each.first_text) for each in report.failed]
+        lines.append(Table(wrong, ("not answered as demanded", "missing", "first hit")))
+    return lines
 
 
 def _parts(systems: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:

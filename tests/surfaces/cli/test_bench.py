@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from everloom.loom import Workspace
 from tests.bench.talks import TALKS
+from tests.store.ground import dump
 from tests.surfaces.cli.conftest import Call
 
 
@@ -37,3 +40,34 @@ def test_people_see_tables_of_categories_and_of_what_is_unknown(call: Call, tmp_
     ablated = call("bench", "retrieval", file, "--ablate").out
     assert "without times" in ablated
     assert "about another conversation" not in ablated
+
+
+@pytest.mark.promise("bench.own-questions")
+def test_the_exit_code_says_whether_the_shares_were_reached(
+    workspace: Workspace, store_url: str, tmp_path: Path, calling: Callable[[str], Call]
+) -> None:
+    maya = workspace.semantic.remember(["Maya"], "Maya lives in Porto since the spring.")
+    workspace.semantic.remember(["Ann"], "Ann is in hospital with a broken leg.")
+    call = calling(store_url)
+    place = ("-w", workspace.name)
+    asked = {"question": "Where does Maya live?", "ids": [maya.id]}
+    file = str(write(tmp_path / "own.jsonl", asked, {"question": "Where is Ann?", "phrases": ["in hospital"]}))
+    before = dump(store_url, workspace.info.id)
+    assert call("bench", "own", file, *place, "--json").result["found"] == 1.0
+    write(tmp_path / "own.jsonl", asked, {"question": "Where is Ann?", "phrases": ["on a boat"]})
+    failed = call("bench", "own", file, *place)
+    assert failed.code == 1
+    assert "found 0.500, demanded 1.000" in failed.err
+    assert "on a boat" in failed.out
+    assert call("bench", "own", file, *place, "--found", "0.5").code == 0
+    assert dump(store_url, workspace.info.id) == before
+
+
+def test_neither_a_store_nor_a_workspace_is_created(url: str, tmp_path: Path, calling: Callable[[str], Call]) -> None:
+    file = str(write(tmp_path / "own.jsonl", {"question": "Who?", "phrases": "x"}))
+    call = calling(url)
+    assert call("bench", "own", file, "--json").error["code"] == "not_found"
+    assert not (tmp_path / "loom.db").exists()
+    call("workspace", "create", "other")
+    assert call("bench", "own", file, "--json").error["message"] == "there is no workspace called 'default'"
+    assert call("bench", "own", str(tmp_path / "no.json"), "--json").error["code"] == "rejected"

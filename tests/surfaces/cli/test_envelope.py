@@ -20,6 +20,7 @@ from tests.surfaces.cli.talking import TALKING, talked
 EXAMPLES = {
     "": "",
     "backup": "{folder}/copy.db",
+    "bench own": "{folder}/own.jsonl",
     "bench retrieval": "{folder}/talk.json",
     "bench search": "--items 100 --queries 10",
     "completion": "zsh",
@@ -107,6 +108,7 @@ def example(path: str, call: Call, url: str, tmp_path: Path) -> list[str]:
     call("backup", f"{tmp_path}/kept.db")
     call("token", "create", "old")
     (tmp_path / "talk.json").write_text(json.dumps([TALK]))
+    (tmp_path / "own.jsonl").write_text('{"question": "Who sails?", "phrases": ["James"]}')
     ids: dict[str, object] = dict(known(url, tmp_path)) if path in KNOWING else {}
     ids |= lived(call, tmp_path) if path in BEING else {}
     ids |= woven(call, tmp_path) if path in WEAVING else {}
