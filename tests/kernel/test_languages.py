@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from everloom.kernel.search.languages import ADDRESSED, FIRST_PERSON, REQUESTS, WISHES
-from everloom.kernel.texts import language_of
+from everloom.kernel.texts import analyse, indexed, language_of
 
 
 @pytest.mark.parametrize(
@@ -112,3 +112,57 @@ def test_a_standing_wish_is_heard_in_nine_languages(text: str) -> None:
 )
 def test_a_plain_statement_is_neither_wish_nor_request(text: str) -> None:
     assert not any(phrases.search(text) for phrases in (FIRST_PERSON, ADDRESSED, REQUESTS, WISHES))
+
+
+@pytest.mark.promise("words.languages")
+@pytest.mark.parametrize(
+    ("text", "question", "shared"),
+    [
+        ("Anna arbeitet in einer Bäckerei.", "Wo hat Anna gearbeitet?", 2),
+        ("Peter hat zwei Katzen.", "Wie heißt Peters Katze?", 2),
+        ("Frau Müller wohnt in Kiel.", "Wo wohnte Frau Mueller?", 3),
+        ("Marie travaillait à Lyon.", "Où travaille Marie ?", 2),
+        ("Les chevaux de l’école sont blancs.", "De quelle couleur est le cheval de l'ecole ?", 2),
+        ("Maria trabajó en Lisboa.", "¿Dónde trabaja Maria?", 2),
+        ("Receta: paella valenciana", "¿Dónde está la receta de la paella?", 2),
+        ("Анна купила новую книгу.", "Какие книги купила Анна?", 3),
+        ("Пётр живёт в Киеве.", "Где живет Петр?", 2),
+        ("東京に住んでいます。", "どこに住みましたか", 1),
+        ("私の猫の名前はタマです。", "猫の名前は何ですか", 2),
+        ("我家有一只黑猫", "猫在哪里", 1),
+        ("سيارة أحمد زرقاء", "ما لون السيارة؟", 1),
+        ("تسكن مايا في القاهرة", "أين يسكن احمد؟", 1),
+        ("माया की दो बिल्लियाँ हैं", "माया की बिल्ली का नाम क्या है", 2),
+        ("कमरे में क़लम है", "कलम कहाँ है", 1),
+        ("Zoë's café is closed", "zoe cafe", 2),
+    ],
+)
+def test_a_question_shares_inflected_words_with_the_text_it_asks_for(text: str, question: str, shared: int) -> None:
+    assert len(set(analyse(question)) & set(indexed(text))) == shared
+
+
+@pytest.mark.promise("words.languages")
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Which pet does she have?", "Peter hat einen Termin."),
+        ("Where is the port?", "Maria vive en Porto."),
+        ("¿Dónde vive Mario?", "Maria vive en Lisboa."),
+        ("car", "Il est venu, car il pleut."),
+    ],
+)
+def test_a_stem_of_one_language_is_not_a_word_of_another(question: str, text: str) -> None:
+    assert not {"pet", "port", "maria", "mari", "car"} & set(analyse(question)) & set(indexed(text))
+
+
+@pytest.mark.promise("words.languages")
+@pytest.mark.parametrize("text", ["car", "die hard", "Los Angeles hotel", "war", "sale", "hat size"])
+def test_a_few_english_words_are_not_taken_for_another_language(text: str) -> None:
+    assert len(analyse(text)) == len(text.split())
+    assert analyse(text) == analyse(text, "en")
+
+
+@pytest.mark.promise("words.languages")
+def test_a_text_that_is_surely_english_is_indexed_by_its_english_stems_alone() -> None:
+    text = "Peter said that he would like to see the sailing boats of his brother."
+    assert indexed(text) == analyse(text)

@@ -32,16 +32,20 @@ from everloom.kernel.search.fusion import (
 from everloom.kernel.search.recipe import Bias
 from everloom.kernel.search.score import usage
 from everloom.kernel.texts import (
+    LANGUAGES_IN_LATIN,
     LONGEST_NAME,
     LONGEST_WORD,
     analyse,
     checked,
     checked_name,
     content_hash,
+    indexed,
     name_key,
     spellings,
 )
 
+PLAIN_WORDS = """the of Peter hotel Wo arbeitet und die Katzen où est la école ¿dónde los gatos 猫の名前 где живёт القطة
+    माया""".split()
 FLOATS = st.floats(-1e6, 1e6, allow_nan=False)
 
 
@@ -71,7 +75,7 @@ def test_texts_are_read_as_words(text: str, words: list[str]) -> None:
 @example('a\u2019b\'c "d" \u00a0 e\u2028f\u3000g')
 @example("ǰʼn ŉ İ ﬃ ª ㎏ ½")
 def test_a_word_never_holds_white_space_or_a_quote(text: str) -> None:
-    for word in analyse(text):
+    for word in (*analyse(text), *indexed(text)):
         assert word
         assert len(word) <= LONGEST_WORD
         assert not any(char.isspace() or char in "\"'\u2019" for char in word)
@@ -99,8 +103,14 @@ def test_vowel_points_do_not_matter(pointed: str, plain: str) -> None:
 
 @pytest.mark.promise("words.reading")
 @given(st.text(), st.text())
-def test_words_do_not_depend_on_what_stands_around_them(one: str, other: str) -> None:
-    assert analyse(f"{one}\n{other}") == analyse(one) + analyse(other)
+def test_words_of_one_language_do_not_depend_on_what_stands_around_them(one: str, other: str) -> None:
+    assert analyse(f"{one}\n{other}", "en") == analyse(one, "en") + analyse(other, "en")
+
+
+@pytest.mark.promise("words.reading")
+@given(st.text() | st.lists(st.sampled_from(PLAIN_WORDS)).map(" ".join))
+def test_a_text_is_indexed_by_every_word_that_it_asks_by(text: str) -> None:
+    assert set(analyse(text)) <= set(indexed(text))
 
 
 @pytest.mark.promise("words.reading")
@@ -110,7 +120,8 @@ def test_every_word_of_a_text_has_a_spelling(text: str) -> None:
     spelled = spellings(text)
     assert set(spelled) <= set(analyse(text))
     for word, spelling in spelled.items():
-        assert word in analyse(spelling) or len(spelling) > LONGEST_WORD
+        read = {each for code in LANGUAGES_IN_LATIN for each in analyse(spelling, code)}
+        assert word in read or len(spelling) > LONGEST_WORD
 
 
 @given(st.lists(FLOATS, max_size=50))

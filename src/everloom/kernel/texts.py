@@ -1,7 +1,8 @@
 """Checking texts and names, deciding when two of them are equal, and splitting texts into words. Pure.
 
-The word index and the questions put to it use the same words, on both engines: case-folded, without stop words, English
-words stemmed; scripts without spaces become overlapping pairs of characters. A word never contains white space or a
+The word index and the questions put to it use the same words, on both engines: case-folded, without stop words, reduced
+to their stems; scripts without spaces become overlapping pairs of characters. A question has one word for each of its
+own (`analyse`); a text has every word by which it may be asked for (`indexed`). A word never contains white space or a
 quote, so it can never be read as query syntax.
 """
 
@@ -9,8 +10,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from importlib import import_module
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -29,9 +32,8 @@ _NAME_BREAKS = re.compile(r"[\s_\-]+")
 LONGEST_WORD = 64
 
 # Han, kana, Thai, Lao, Khmer, Myanmar: written without spaces between words.
-_UNSPACED = (
-    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0003ffff"
-)
+_HAN = "\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = f"{_HAN}\u3040-\u30ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 # Vowel points of Hebrew and Arabic. Most writing omits them, so they are ignored here, too.
 _POINTS = (
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
@@ -43,9 +45,24 @@ _LETTER = rf"(?![{_UNSPACED}_])[\w{_SIGNS}]"
 _TOKEN = rf"[{_UNSPACED}]+|(?:{_LETTER})+(?:['\u2019](?:{_LETTER})+)*"
 _POINT = f"[{_POINTS}]"
 _UNSPACED_RUN = rf"[{_UNSPACED}]"
+# A Japanese word changes where its script does: "住んでいます" is the word 住 with its ending.
+_RUNS = rf"([{_HAN}]+)|([\u3041-\u309f]+)|[\u30a0-\u30fa\u30fc-\u30ff]+|[^{_HAN}\u3040-\u30ff]+"
 _APOSTROPHE = re.compile("['\u2019]")
 _TAILS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
-_ASCII_WORD = re.compile(r"[a-z]+\Z")
+# What French and Italian leave before an apostrophe.
+_ELIDED = frozenset({"l", "d", "j", "c", "m", "n", "s", "t", "qu"})
+# Ways of writing that do not tell words apart: ё, the forms of alef, the stroke that widens, the dot of Hindi, digits.
+_SAME = str.maketrans(
+    "ёЁأإآٱىکیँ" + "٠١٢٣٤٥٦٧٨٩०१२३४५६७८९",
+    "еЕاااايكيं" + "01234567890123456789",
+    "\u0640\u093c\u00ad\u200c\u200d",
+)
+_PARTICIPLE = re.compile(r"\Age(\w{4,}t)\Z")
+_THIRD_PERSON = re.compile(r"\w{3}[^\Waeiouy]t\Z")
+_ARABIC_BEGINNING = re.compile(r"\A(?:(?:[وبكف]ال|و?لل|ال)(?=..)|و(?=...))?(?:[يت](?=...))?")
+_ARABIC_ENDING = re.compile(r"(?:(?<=..)(?:ت(?:ها|هم|نا|ي|ه|ك)|ة)|(?<=...)(?:ها|هم|نا|كم|ات|ان|ون|ين|وا|يه|[هيتك]))\Z")
+_UNACCENTED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "œ": "oe", "æ": "ae", "ı": "i"})
+_ACCENT = re.compile("[\u0300-\u036f]")
 
 
 # The words of every document are stored with it: after a change to this list, to the stemmer or to the patterns above,
@@ -66,7 +83,8 @@ STOP_WORDS = _listed(
     theyre weve"""
 )
 
-# The most frequent words of the other languages: they tell which language a text is in.
+# The most frequent words of the other languages tell which language a text is in, and say nothing else in it. In
+# another one they may say something: the German "die" and "war", the French "car" and "son".
 _STOP_WORDS_OF = {
     "en": STOP_WORDS,
     "de": _listed("""aber alle allem allen aller alles als also am an ander andere anderem anderen anderer
@@ -81,14 +99,16 @@ _STOP_WORDS_OF = {
         unseren unter viel vom von vor war waren warum was weil welche welchem welchen welcher welches wem wen
         wenn wer werde werden wessen wie wieder wieso will wir wird wirst wo wollen wollte wurde wurden während
         würde würden zu zum zur zwar zwischen gibt gab heißt"""),
-    "fr": _listed("""à ai aie ainsi alors as au aucun aucune aura aussi autre autres aux avaient avais avait
-        avant avec avez avoir avons c ça car ce ceci cela celle celles celui ces cet cette ceux chez comme
-        comment d dans de déjà depuis des dont du elle elles en encore entre es est et étaient étais était étant
-        été être eu eux fait faut ici il ils j je jusqu jusque l la laquelle le lequel les lesquels leur leurs
-        lui m ma mais me même mes moi moins mon n ne ni nos notre nous on ont ou où par parce pas pendant peu
-        peut plus pour pourquoi près puis qu quand que quel quelle quelles quels quelque qui quoi s sa sans se
-        sera ses seulement si sommes son sont sous suis sur ta te tes toi ton tous tout toute toutes très tu un
-        une vers voici voilà vos votre vous y t quelqu lors lorsque puisque chaque afin donc"""),
+    "fr": _listed(
+        """à ai aie ainsi alors as au aucun aucune aura aussi autre autres aux avaient avais avait avant avec avez
+        avoir avons ça car ce ceci cela celle celles celui ces cet cette ceux chez comme comment dans de
+        déjà depuis des dont du elle elles en encore entre es est et étaient étais était étant été être eu
+        eux fait faut ici il ils je jusqu jusque la laquelle le lequel les lesquels leur leurs lui ma mais
+        me même mes moi moins mon ne ni nos notre nous on ont ou où par parce pas pendant peu peut plus
+        pour pourquoi près puis qu quand que quel quelle quelles quels quelque qui quoi sa sans se sera
+        ses seulement si sommes son sont sous suis sur ta te tes toi ton tous tout toute toutes très tu un
+        une vers voici voilà vos votre vous y quelqu lors lorsque puisque chaque afin donc"""
+    ),
     "es": _listed("""a al algo algún alguna algunas alguno algunos ante antes aquel aquella aquí así aún aunque
         bajo bien cada casi como cómo con contra cual cuál cuáles cuando cuándo cuanto cuánto cuánta cuántas
         cuántos de del desde donde dónde dos durante e el él ella ellas ellos en entre era eran eres es esa esas
@@ -118,18 +138,41 @@ _STOP_WORDS_OF = {
         इसकी इसके जो जब तब तक अब लिए साथ बाद पहले नहीं न मत कि अपना अपनी अपने गया गई गए रहा रही रहे कोई कुछ वाला
         वाली वाले यहां वहां"""),
 }
+# Grammar that is written into the run of a sentence: characters of Chinese, pairs of hiragana.
+_HAN_STOPS = (
+    "为什么|為什麼|什么|什麼|怎么|怎麼|哪里|哪裡|哪儿|多少|我们|你们|他们|她们|"
+    "[我你您他她它的了是在吗嗎呢吧和也就都很谁誰哪这那有们們私僕君何]"
+)
+_HIRAGANA_STOPS = """ですか でした でしょう ですが ますか ました ません ましょう ています ていました ている
+    ていた んでいる んでいた している して した する される された させる できる いる います ある あります あった
+    から まで より こと もの とき ため という ので のに だった なかった ない では には とは ここ そこ どこ どこに
+    だれ いつ なぜ なに どの どう どれ どんな いくつ いくら どちら わたし あなた くれ ください について それ これ
+    あれ その この もう たか みま みました きました りました いました"""
 # The languages of one script that have to be told apart, and letters that only some of them use.
 LANGUAGES_IN_LATIN = ("en", "de", "fr", "es")
-_LETTERS_OF = {"de": "äöü", "fr": "àâçèêëîïôœùû", "es": "ñáíóú¿¡"}
+_LETTERS_OF = {"de": "äöü", "fr": "àâçèêëîïôœùû", "es": "ñáíóú"}
 _SCRIPTS = (
     ("ja", "\u3040-\u30ff"),
-    ("zh", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"),
+    ("zh", _HAN),
     ("ru", "\u0400-\u052f"),
     ("ar", "\u0600-\u06ff"),
     ("hi", "\u0900-\u097f"),
 )
+_CAPITAL_IS_NAME = ("fr", "es")
+# Ends the stems of the other Latin languages: the German stem of "Peter" is not the English word "pet".
+_FOREIGN = "\u00b7"
+_STEMMERS = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "ru": "russian", "hi": "hindi"}
 # A language is read off the beginning of a text, where it is as clear as in the whole.
 _BEGINNING = 2_000
+# By so many votes English leads in a text that is surely English.
+_SURE = 4
+# Stop words of one language that are words or parts of names in another, and so say less about it.
+_WEAK = _listed(
+    """die war man hat mal gab bin hin des car son plus ton tous ses pour tout fait ma mes sin era dos bajo bien para
+    el la las los de un con comment pendant sobre y e o u a"""
+)
+_CONTRACTIONS = """it's i'm i've i'll i'd you're you've you'll he's she's they're we're we've that's there's what's
+    who's let's don't didn't doesn't isn't aren't wasn't weren't can't couldn't won't wouldn't haven't hasn't"""
 
 _stemmer_turn = Lock()
 
@@ -212,84 +255,193 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def analyse(text: str) -> list[str]:
-    """Split a text into its words, in order."""
-    found: list[str] = []
-    unspaced = _compiled(_UNSPACED_RUN)
-    for token in _compiled(_TOKEN).findall(unicodedata.normalize("NFKC", text).casefold()):
-        if unspaced.match(token):
-            found += [token[i : i + 2] for i in range(max(1, len(token) - 1))]
-        else:
-            found += _read_token(token)
-    return found
+def analyse(text: str, language: str = "") -> list[str]:
+    """Split a question into its words, in order: one for each, in its own language unless another one is given."""
+    return [word for _, words in _asked(text, language) for word in words]
+
+
+def indexed(text: str) -> list[str]:
+    """Split a text into all the words by which a question may ask for it, in order.
+
+    The language of a short text or question is a guess. So every word of a text that is not surely English gets its
+    stem in each of the Latin languages: whichever one the question is taken for, it asks by one of them.
+    """
+    tokens = _tokens(text)
+    votes = _votes(tokens)
+    spoken = _leading(votes) or "en"
+    others = max(votes[code] for code in LANGUAGES_IN_LATIN if code != "en")
+    languages = ("en",) if votes["en"] >= others + _SURE else LANGUAGES_IN_LATIN
+    return [word for token in tokens for word in _read(token, languages, spoken, singly=True)]
 
 
 @lru_cache(maxsize=256)
 def language_of(text: str) -> str:
     """Tell the language of a text: by its script, or by its stop words and letters; empty if nothing tells."""
-    folded = unicodedata.normalize("NFKC", text[:_BEGINNING]).casefold()
-    if not folded.isascii():
-        found = {code: len(_compiled(f"[{letters}]").findall(folded)) for code, letters in _SCRIPTS}
-        # A Japanese text has more Han than kana at times, a Chinese one has no kana.
+    beginning = unicodedata.normalize("NFKC", text[:_BEGINNING])
+    if not beginning.isascii():
+        found = {code: len(_compiled(f"[{letters}]").findall(beginning)) for code, letters in _SCRIPTS}
+        # A Japanese text may have more Han than kana; a Chinese one has no kana.
         if found["ja"]:
             found["ja"] += found.pop("zh")
         code = max(found, key=found.__getitem__)
-        if found[code] * 2 > sum(map(str.isalpha, folded)) - found[code]:
+        if found[code] * 2 > sum(map(str.isalpha, beginning)) - found[code]:
             return code
-    return _latin(_compiled(_TOKEN).findall(folded))
-
-
-def _latin(tokens: Iterable[str]) -> str:
-    """Tell the Latin languages apart, with English first among equals; empty if nothing tells."""
-    votes = dict.fromkeys(LANGUAGES_IN_LATIN, 0)
-    known = _votes()
-    for token in tokens:
-        for code in known.get(token, ()):
-            votes[code] += 1
-        if not token.isascii():
-            for code, letters in _LETTERS_OF.items():
-                votes[code] += any(letter in token for letter in letters)
-    best = max(votes, key=votes.__getitem__)
-    return best if votes[best] else ""
-
-
-@cache
-def _votes() -> dict[str, tuple[str, ...]]:
-    """Map each stop word to the languages it belongs to."""
-    every = frozenset().union(*(_STOP_WORDS_OF[code] for code in LANGUAGES_IN_LATIN))
-    return {word: tuple(code for code in LANGUAGES_IN_LATIN if word in _STOP_WORDS_OF[code]) for word in every}
+    return _leading(_votes(_tokens(beginning)))
 
 
 def spellings(text: str) -> dict[str, str]:
     """Map each word of a text to its first spelling in the text."""
     found: dict[str, str] = {}
-    for token in _compiled(_TOKEN).findall(unicodedata.normalize("NFKC", text)):
-        for word in analyse(token):
+    for token, words in _asked(text):
+        for word in words:
             found.setdefault(word, word if _compiled(_UNSPACED_RUN).match(token) else token)
     return found
 
 
-@lru_cache(maxsize=100_000)
-def _read_token(token: str) -> tuple[str, ...]:
-    """Reduce a token to its words: a possessive or contraction loses its ending, and a stop word yields nothing."""
-    head = _APOSTROPHE.split(_compiled(_POINT).sub("", token))
-    kept = head[:-1] if len(head) > 1 and head[-1] in _TAILS else head
-    return tuple(word for part in kept if (word := stem(part[:LONGEST_WORD])))
+def _asked(text: str, language: str = "") -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield each token of a question with its words."""
+    tokens = _tokens(text)
+    spoken = language or _leading(_votes(tokens)) or "en"
+    for place, token in enumerate(tokens):
+        # A capital inside a French or Spanish sentence marks a name, and a name has no endings: Maria is not Mario.
+        is_name = place and spoken in _CAPITAL_IS_NAME and token[0].isupper()
+        yield token, _read(token, ("en",) if is_name else (spoken,), spoken)
 
 
-def stem(word: str) -> str:
-    """Reduce a word to its stem, and a stop word to an empty string."""
-    if word in STOP_WORDS:
-        return ""
-    if not _ASCII_WORD.match(word):
-        return word
-    # The stemmer stores the word it works on in itself, so threads must take turns.
-    with _stemmer_turn:
-        return str(_stemmer().stemWord(word))
+def _tokens(text: str) -> list[str]:
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_SAME)
+    return _compiled(_TOKEN).findall(plain)
+
+
+def _votes(tokens: Sequence[str]) -> dict[str, int]:
+    """Count what speaks for each Latin language: its stop words and its letters."""
+    votes = dict.fromkeys(LANGUAGES_IN_LATIN, 0)
+    for voter, count in Counter(map(_voters().get, tokens[:_BEGINNING])).items():
+        for code in voter or ():
+            votes[code] += count
+    for token in tokens:
+        if not token.isascii():
+            for code, letters in _LETTERS_OF.items():
+                votes[code] += 2 * any(letter in token for letter in letters)
+    return votes
+
+
+def _leading(votes: Mapping[str, int]) -> str:
+    """Choose the language with most votes, English first among equals; empty if none has two."""
+    best = max(votes, key=votes.__getitem__)
+    return best if votes[best] > 1 else ""
 
 
 @cache
-def _stemmer() -> Any:
-    from snowballstemmer.english_stemmer import EnglishStemmer  # noqa: PLC0415  checking a name needs no stems
+def _voters() -> dict[str, tuple[str, ...]]:
+    """Map each stop word, written small or with a capital, to its languages: twice, if no other uses the word."""
+    known: dict[str, tuple[str, ...]] = {}
+    for code in LANGUAGES_IN_LATIN:
+        for word in _STOP_WORDS_OF[code]:
+            known[word] = (*known.get(word, ()), code)
+    weak = _WEAK.union(word for word, codes in known.items() if len(codes) > 1)
+    known |= {word: codes * 2 for word, codes in known.items() if word not in weak}
+    for word in _CONTRACTIONS.split():
+        known[word] = known[word.replace("'", "\u2019")] = ("en", "en")
+    return known | {word.capitalize(): codes for word, codes in known.items()}
 
-    return EnglishStemmer()
+
+@cache
+def _stop_words(language: str) -> frozenset[str]:
+    """Return the words without meaning in a language, English ones always, and those of every other script."""
+    codes = {"en", "ru", "ar", "hi", language} & _STOP_WORDS_OF.keys()
+    return frozenset(word.translate(_SAME) for code in codes for word in _STOP_WORDS_OF[code])
+
+
+def _read(token: str, languages: tuple[str, ...], spoken: str, *, singly: bool = False) -> Sequence[str]:
+    if _compiled(_UNSPACED_RUN).match(token):
+        return list(_pairs(token, singly))
+    return _read_token(token, languages, spoken)
+
+
+def _pairs(run: str, singly: bool) -> Iterator[str]:
+    """Cut a run without spaces into overlapping pairs; `singly` adds the characters of Han, which are words, too."""
+    for match in _compiled(_RUNS).finditer(run):
+        if match[1]:
+            for part in _compiled(_HAN_STOPS).split(match[1]):
+                yield from _overlapping(part)
+                if singly and len(part) > 1:
+                    yield from part
+        elif match[2]:
+            yield from (pair for pair in _overlapping(match[2]) if len(pair) > 1 and pair not in _hiragana_stops())
+        else:
+            yield from _overlapping(match[0])
+
+
+def _overlapping(part: str) -> list[str]:
+    return [part[at : at + 2] for at in range(max(1, len(part) - 1))] if part else []
+
+
+@cache
+def _hiragana_stops() -> frozenset[str]:
+    return frozenset(pair for word in _HIRAGANA_STOPS.split() for pair in _overlapping(word))
+
+
+@lru_cache(maxsize=100_000)
+def _read_token(token: str, languages: tuple[str, ...], spoken: str) -> tuple[str, ...]:
+    """Reduce a token to its words: a possessive or contraction loses its ending, and a stop word yields nothing."""
+    parts = _APOSTROPHE.split(_compiled(_POINT).sub("", token.casefold()))
+    if len(parts) > 1:
+        parts = [part for part in parts[:-1] if part not in _ELIDED] + [
+            part for part in parts[-1:] if part not in _TAILS
+        ]
+    stops = _stop_words(spoken)
+    kept = [part[:LONGEST_WORD] for part in parts if part and part not in stops]
+    return tuple(dict.fromkeys(stem(part, code)[:LONGEST_WORD] for part in kept for code in languages))
+
+
+def stem(word: str, language: str = "en") -> str:
+    """Reduce a word to its stem: in a Latin language the one that is given, otherwise that of its script."""
+    first = word[0]
+    if first < "\u0250" or "\u1e00" <= first < "\u1f00":
+        return _latin_stem(word, language)
+    if "\u0400" <= first < "\u0530":
+        return _snowball(word, "ru")
+    if "\u0900" <= first < "\u0980":
+        # The stemmer takes every vowel off a short word: of the name माया it leaves one letter.
+        return root if len(root := _snowball(word, "hi")) > 1 else word
+    return _arabic_stem(word) if "\u0600" <= first < "\u0700" else word
+
+
+def _latin_stem(word: str, language: str) -> str:
+    """Stem a word and drop its accents. In English they go first: its stemmer does not know them."""
+    if not word.isalpha():
+        return unaccented(word)
+    if language == "en":
+        return _snowball(unaccented(word), "en")
+    root = unaccented(_german_stem(word) if language == "de" else _snowball(word, language))
+    return root + _FOREIGN
+
+
+def unaccented(word: str) -> str:
+    """Write a word of Latin letters without its accents."""
+    return word if word.isascii() else _ACCENT.sub("", unicodedata.normalize("NFD", word.translate(_UNACCENTED)))
+
+
+def _german_stem(word: str) -> str:
+    """Stem a German word; a participle and the third person become the same as the infinitive."""
+    root = _snowball(_PARTICIPLE.sub(r"\1", word), "de")
+    return root[:-1] if _THIRD_PERSON.search(root) else root
+
+
+def _arabic_stem(word: str) -> str:
+    """Strip an Arabic word of its article, of words written together with it, and of its most frequent endings."""
+    return _ARABIC_ENDING.sub("", _ARABIC_BEGINNING.sub("", word))
+
+
+def _snowball(word: str, language: str) -> str:
+    # The stemmer stores the word it works on in itself, so threads must take turns.
+    with _stemmer_turn:
+        return str(_stemmer(language).stemWord(word))
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    # Loaded on first use: checking a name needs no stems.
+    name = _STEMMERS[language]
+    return getattr(import_module(f"snowballstemmer.{name}_stemmer"), f"{name.capitalize()}Stemmer")()

@@ -19,7 +19,7 @@ from everloom.graph.index.catalog import OpenGraph, attached_to, describe, edge_
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, checked_relation, checked_share
 from everloom.graph.results import DrawnEdge, Edge, Memory, RelatedMemory, Relation
-from everloom.kernel.texts import analyse, checked
+from everloom.kernel.texts import analyse, checked, indexed
 from everloom.store import Row
 
 # Automatic edges connect most of a graph within a few hops; more would return nearly everything.
@@ -261,7 +261,7 @@ def _ranked(edges: Sequence[Edge], query: str) -> list[Edge]:
     if not terms:
         return list(edges)
     scored = [
-        (len(terms.intersection(analyse(f"{edge.from_title} {edge.type} {edge.to_title} {edge.description}"))), edge)
+        (len(terms.intersection(indexed(f"{edge.from_title} {edge.type} {edge.to_title} {edge.description}"))), edge)
         for edge in edges
     ]
     return [edge for score, edge in sorted(scored, key=lambda each: -each[0]) if score]

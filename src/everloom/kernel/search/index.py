@@ -16,7 +16,7 @@ from everloom.clock import to_micros
 from everloom.errors import NotFound
 from everloom.kernel.embedding import Embedding, Made, situated
 from everloom.kernel.journal import register
-from everloom.kernel.texts import analyse, storable
+from everloom.kernel.texts import indexed, storable
 from everloom.store import Row, Unit, value_from
 from everloom.store.contract import Value
 
@@ -91,7 +91,7 @@ class Index:
         ready = tuple(documents)
         for each in ready:
             storable(f"{each.title}{each.text}{each.around}", "the document")
-        words = tuple((" ".join(analyse(each.whole)), _around(each)) for each in ready)
+        words = tuple((" ".join(indexed(each.whole)), _around(each)) for each in ready)
         return Prepared(ready, words, self._embedding.inline([each.situated for each in ready]))
 
     def add(self, unit: Unit, prepared: Prepared, at: datetime) -> Sequence[int]:
@@ -203,7 +203,7 @@ class Index:
 
 def _around(document: Document) -> str:
     """Return the words of the lighter field."""
-    return " ".join(analyse(document.around))
+    return " ".join(indexed(document.around))
 
 
 def _dumped(labels: Sequence[str]) -> str:
