@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def bench() -> None:
-    """Measure speed and size on this machine."""
+    """Measure speed, size and the quality of answers."""
 
 
 @bench.command(cls=Command)
