@@ -117,10 +117,11 @@ def arranged(question: str, found: Sequence[RecalledHit], now: datetime) -> list
         return ranked
     by_id = {each.id: each for each in ranked}
     first = next(each for each in ranked if each.fits)
+    chosen = by_id.pop(held.lead)
     lead = replace(
-        by_id.pop(held.lead),
+        chosen,
         # It leads because it says what became of the statement that answers best, and answers no less than that.
-        answers=max(by_id.get(first.id, first).answers, first.answers),
+        answers=max(chosen.answers, first.answers),
         fits=True,
         earlier=_dated(held.earlier, by_id),
         contradicts=_dated(held.contradicts, by_id),
@@ -128,10 +129,11 @@ def arranged(question: str, found: Sequence[RecalledHit], now: datetime) -> list
     return [lead, *by_id.values()]
 
 
-def without_named(found: Sequence[RecalledHit]) -> list[RecalledHit]:
-    """Leave out what is already named inside a hit."""
+def uncrowded(found: Sequence[RecalledHit]) -> list[RecalledHit]:
+    """Leave out what is already named inside a hit, and all but the first of what was written for no question."""
     named = {other.id for each in found for other in (*each.earlier, *each.contradicts)}
-    return [each for each in found if each.id not in named]
+    general = [each.id for each in found if _is_general(each)]
+    return [each for each in found if each.id not in named and each.id not in general[1:]]
 
 
 def _is_general(each: RecalledHit) -> bool:

@@ -16,8 +16,11 @@ from everloom.semantic.recall.signs import CHANGE, NOW, ONE_ANSWER, PAST, STATES
 
 # A statement may take the lead over one that answers better by no more than this, unless it says that things changed.
 _MARGIN = 0.2
-# From this share of common words on, two statements without any other sign are taken for two versions of one.
-_VERSIONS = 0.6
+# Two statements are alike from this share of common words on, "is" and "the" included: the frame is what they share.
+# A text that says that something changed has words of its own for it.
+_ALIKE = 0.5
+_ALIKE_CHANGED = 0.3
+_TOKEN = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +66,9 @@ def present_state(question: str, statements: Sequence[Statement], then: datetime
     times = {each.at for each in (lead, *rivals)}
     only_one_holds = asked.has_one_answer(rivals)
     if len(times) == 1 or not only_one_holds:
-        versions = tuple(each.id for each in rivals if only_one_holds or _are_versions(lead, each))
-        return PresentState(lead.id, contradicts=versions) if versions else None
+        # Things that somebody likes may be many; of two prices of one thing, one is wrong.
+        disputed = tuple(each.id for each in rivals if only_one_holds or _differ_in_numbers(lead, each))
+        return PresentState(lead.id, contradicts=disputed) if disputed else None
     chosen = _at_the_time([lead, *rivals], asked, then)
     earlier = sorted((each for each in (lead, *rivals) if each.at < chosen.at), key=lambda each: (each.at, each.id))
     return PresentState(chosen.id, tuple(each.id for each in reversed(earlier)))
@@ -86,24 +90,28 @@ class _Asked:
         ours, theirs = lead.words - self.terms, other.words - self.terms
         if not ours - theirs or not theirs - ours:
             return False
-        if any(state.search(self.text) and _both(state, lead, other) for state in STATES):
-            return other.answers >= lead.answers - _MARGIN or _says_a_change(lead, other)
+        is_near = other.answers >= lead.answers - _MARGIN
+        if self._is_state_of_both(other):
+            return is_near or _says_a_change(lead, other)
         names = {word for name in lead.subjects for word in analyse(name)}
         shared = (self.terms & lead.words) - names
-        return bool(shared) and shared <= other.words and other.fits and other.answers >= lead.answers - _MARGIN
+        if not shared or not shared <= other.words or not other.fits or not is_near:
+            return False
+        return _likeness(lead, other) >= (_ALIKE_CHANGED if _says_a_change(lead, other) else _ALIKE)
+
+    def _is_state_of_both(self, other: Statement) -> bool:
+        """Return whether the question asks for a state that both statements claim."""
+        texts = [each.text.casefold() for each in (self.lead, other)]
+        return any(state.asks.search(self.text) and all(map(state.claims.search, texts)) for state in STATES)
 
     def has_one_answer(self, rivals: Sequence[Statement]) -> bool:
         """Return whether only one of the statements can hold at a time."""
         return (
             ONE_ANSWER.search(self.text) is not None
             or NOW.search(self.text) is not None
-            or any(state.search(self.text) for state in STATES)
+            or any(self._is_state_of_both(each) for each in rivals)
             or any(_says_a_change(self.lead, each) for each in rivals)
         )
-
-
-def _both(state: re.Pattern[str], one: Statement, other: Statement) -> bool:
-    return all(state.search(each.text.casefold()) for each in (one, other))
 
 
 def _says_a_change(one: Statement, other: Statement) -> bool:
@@ -111,8 +119,20 @@ def _says_a_change(one: Statement, other: Statement) -> bool:
     return CHANGE.search(max(one, other, key=lambda each: (each.at, each.id)).text.casefold()) is not None
 
 
-def _are_versions(one: Statement, other: Statement) -> bool:
-    return len(one.words & other.words) >= _VERSIONS * len(one.words | other.words)
+def _likeness(one: Statement, other: Statement) -> float:
+    """Return the share of the words of two statements that they have in common."""
+    ours, theirs = _frame(one.text), _frame(other.text)
+    return len(ours & theirs) / max(1, len(ours | theirs))
+
+
+def _differ_in_numbers(one: Statement, other: Statement) -> bool:
+    return all(any(map(str.isdigit, word)) for word in _frame(one.text) ^ _frame(other.text))
+
+
+def _frame(text: str) -> frozenset[str]:
+    # A script without spaces has no tokens; its pairs of characters do.
+    tokens = _TOKEN.findall(text.casefold())
+    return frozenset(tokens if len(tokens) > 2 else analyse(text))
 
 
 def _at_the_time(group: Sequence[Statement], asked: _Asked, then: datetime | None) -> Statement:

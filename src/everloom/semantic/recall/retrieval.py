@@ -41,7 +41,7 @@ from everloom.semantic.recall.answers import (
     cut,
     read_hits,
     slimmed,
-    without_named,
+    uncrowded,
 )
 from everloom.semantic.results import (
     BroughtToMind,
@@ -151,7 +151,7 @@ def _documents(op: Operation) -> frozenset[int]:
 
 def _fitting(tx: Transaction, topic: str, found: Findings) -> list[RecalledHit]:
     """Read what fits a topic, the present state first."""
-    joined = without_named(arranged(topic, read_hits(tx.unit, found.hits), tx.op.local()))
+    joined = uncrowded(arranged(topic, read_hits(tx.unit, found.hits), tx.op.local()))
     return [each for each in joined if each.fits]
 
 
@@ -214,7 +214,7 @@ def _recall_question(op: Operation, question: str, budget: int) -> QuestionRecal
     """Find the best answer and what supports it; where nothing fits, say so and show what is nearest."""
     found = op.search(question, limit=_DEPTH, within=_KNOWN, leaving_out=_documents(op))
     with op.write("recall") as tx:
-        joined = without_named(arranged(question, read_hits(tx.unit, found.hits), op.local()))
+        joined = uncrowded(arranged(question, read_hits(tx.unit, found.hits), op.local()))
         fitting = [each for each in joined if each.fits]
         best = _best_answer(fitting[0], budget) if fitting else None
         left = budget - _FRAME_TOKENS - (0 if best is None else cost(best))

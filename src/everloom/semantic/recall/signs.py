@@ -7,43 +7,70 @@ have no word boundaries.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 
 def _any_of(*rows: str) -> re.Pattern[str]:
     return re.compile("|".join(rows))
 
 
-# What there is one of at a time (a home, a job, a partner), with the words by which it changes.
+class StateWords(NamedTuple):
+    """How a state is asked for, and how a text claims it or tells that it changed."""
+
+    asks: re.Pattern[str]
+    claims: re.Pattern[str]
+
+
+# What there is one of at a time: a home, a job, a partner.
 STATES = (
-    _any_of(
-        r"\b(?:liv(?:e|es|ed|ing)|resid\w+|mov(?:e|es|ed|ing)|relocat\w+|address)\b",
-        r"\b(?:wohn|leb(?:t|en)|umgezog|zieht|zog )",
-        r"habit|déménag|\bvi(?:t|vre|vai[st])\b",
-        r"\b(?:viv[eíi]|mud[óoa]|reside)",
-        r"(?:жив[её]|переех|проживает)",
-        r"住|引っ越|搬",
-        r"يسكن|تسكن|يعيش|تعيش|انتقل",
-        r"रहत[ाी]|रहने",
+    StateWords(
+        _any_of(
+            r"\b(?:liv(?:e|es|ed|ing)|resid\w+|home|address|based)\b",
+            r"\b(?:wohn\w*|leb(?:t|e|en)|zuhause)\b",
+            r"\b(?:habit(?:e|es|ent|ait|er)|vi[tv]\w*)\b",
+            r"\b(?:viv(?:e|en|ía|ió|ir)|reside)\b",
+            r"жив[её]т|жил|проживает",
+            r"住|يسكن|تسكن|يعيش|تعيش|रहत[ाी]|रहने",
+        ),
+        _any_of(
+            r"\bliv(?:e|es|ed|ing) (?:in|at|on|near|with|by|around|close|outside|here|there|now)\b",
+            r"\b(?:resid(?:e|es|ed|ing)|relocat\w+|settled|is based) (?:in|to)\b",
+            r"\bmov(?:e|es|ed|ing) (?:to|into|in|out|away|back|house|from|here|there)\b|\b(?:address|home) is\b",
+            r"\b(?:wohnt?|wohnte|lebte?|lebt|umgezogen|zieht|zog)\b",
+            r"\b(?:habite|habitait|déménag\w+|vit|vivait)\b",
+            r"\b(?:vive|vivía|vivió|mudó|mudado|reside)\b",
+            r"жив[её]т|жил|переех|проживает",
+            r"住|引っ越|搬|يسكن|تسكن|يعيش|تعيش|انتقل|रहत[ाी]",
+        ),
     ),
-    _any_of(
-        r"\b(?:work(?:s|ed|ing)?|job|employ\w*|hired|joined|quit|resigned|retired|profession|occupation)\b",
-        r"\b(?:arbeite|beruf|gekündigt|kündigt)",
-        r"travaill|métier|emploi",
-        r"trabaj|emple[oa]",
-        r"работа|уволи",
-        r"働|仕事|転職|工作|上班|辞职",
-        r"يعمل|تعمل|وظيف",
-        r"काम|नौकरी",
+    StateWords(
+        _any_of(
+            r"\b(?:work|works|working|job|profession|occupation|living|employer|employed)\b",
+            r"\b(?:arbeite\w*|beruf\w*|job)\b",
+            r"\b(?:travaill\w+|métier|emploi)\b",
+            r"\b(?:trabaj\w+|empleo)\b",
+            r"работа|働|仕事|工作|上班|يعمل|تعمل|وظيف|काम|नौकरी",
+        ),
+        _any_of(
+            r"\bwork(?:s|ed|ing)? (?:as|at|for|in)\b",
+            r"\b(?:job|employ\w+|hired|joined|quit|resigned|retired|profession)\b",
+            r"\b(?:arbeitet (?:als|bei|für|in)|beruf|kündigte|gekündigt)\b",
+            r"\b(?:travaille (?:comme|chez|pour|à)|métier|démissionné)\b",
+            r"\b(?:trabaja (?:como|en|para)|empleo|dimitió)\b",
+            r"работает|уволил|働|転職|工作|辞职|يعمل|تعمل|استقال|काम कर|नौकरी",
+        ),
     ),
-    _any_of(
-        r"\b(?:married|marries|spouse|husband|wife|divorced|engaged|partner|girlfriend|boyfriend|single|dating)\b",
-        r"verheiratet|geschieden|ehe(?:mann|frau)",
-        r"marié|divorcé",
-        r"casad|divorciad",
-        r"женат|замуж|развел",
-        r"結婚|離婚|结婚|离婚",
-        r"متزوج|مطلق",
-        r"शादी|तलाक",
+    StateWords(
+        _any_of(
+            r"\b(?:married|spouse|husband|wife|partner|girlfriend|boyfriend|single|dating)\b",
+            r"verheiratet|partner|ehe(?:mann|frau)|marié|mari\b|femme de|casad|marido|esposa|женат|замуж|муж\b|жена",
+            r"結婚|结婚|夫|妻|متزوج|زوج|शादी|पति|पत्नी",
+        ),
+        _any_of(
+            r"\b(?:married|divorced|engaged|separated|widowed|husband|wife|partner|girlfriend|boyfriend|dating)\b",
+            r"verheiratet|geschieden|getrennt|marié|divorcé|séparé|casad|divorciad|separad|женат|замуж|развел",
+            r"結婚|離婚|结婚|离婚|متزوج|مطلق|शादी|तलाक",
+        ),
     ),
 )
 # That something is no longer as it was.

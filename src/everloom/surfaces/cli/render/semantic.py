@@ -62,11 +62,13 @@ def _question(value: results.QuestionRecall, zone: ZoneInfo) -> Iterator[Part]:
 
 def _beside(hit: BestAnswer | Brought | results.SemanticHit, zone: ZoneInfo) -> Iterator[str]:
     """Write what a hit stands for, what held before it, and what speaks against it."""
-    for title, others in (("earlier", hit.earlier), ("but also", hit.contradicts)):
-        for each in others:
+    for title, dated in (("earlier", hit.earlier), ("but also", hit.contradicts)):
+        for each in dated:
             when = f"{each.observed_at.astimezone(zone):%Y-%m-%d}"
             yield f"    {title}, {when}: {each.id}  {shortened(each.content, 200)}"
-    yield from (f"    stands for {each.id}  {shortened(each.content or '', 120)}".rstrip() for each in hit.also)
+    yield from (f"    stands for {each.id}  {shortened(each.content, 120)}" for each in hit.also if each.content)
+    if others := [str(each.id) for each in hit.also if not each.content]:
+        yield f"    stands for {', '.join(others)}"
 
 
 def _subject_recall(value: results.SubjectRecall, zone: ZoneInfo) -> Iterator[Part]:
