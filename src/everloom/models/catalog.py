@@ -6,7 +6,7 @@ Facts only, to be updated when a provider changes them. Refuses to know protocol
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 
@@ -40,7 +40,9 @@ class Traits:
     """What is known about an embedder without calling it.
 
     `dim` is None until a provider's first reply has shown it; `context` is in tokens. From the cosine `near` on, two
-    texts say the same. Thresholds are cosines, too; None means that nobody has calibrated them for this model.
+    texts say the same. Thresholds are cosines, too; None means that nobody has calibrated them for this model. `noise`
+    is the mean and the spread of the cosine between a question and a text that has nothing to do with it. It holds for
+    English, and `noise_by_script` for the rest, as `noise.Script` names it.
     """
 
     name: str = ""
@@ -53,6 +55,8 @@ class Traits:
     near: float = 0.95
     recall_threshold: float | None = None
     cluster_threshold: float | None = None
+    noise: tuple[float, float] = (0.15, 0.1)
+    noise_by_script: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 _PASSAGES = "Represent this sentence for searching relevant passages: "
