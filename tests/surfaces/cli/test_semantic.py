@@ -231,3 +231,32 @@ def test_a_sample_that_was_left_half_made_is_completed(url: str, monkeypatch: py
     with opened(url) as loom:
         assert loom.workspaces.get("sample").description == DESCRIPTION
         assert loom.workspace("sample").semantic.get_stats().current_generation == 1
+
+
+@pytest.mark.promise("trust.1-not-knowing")
+def test_not_knowing_is_said_in_words_and_to_programs(call: Call, url: str, tmp_path: Path) -> None:
+    known(url, tmp_path)
+    question = "what is the capital of France"
+    assert call("recall", question).out.startswith("nothing in this memory answers that")
+    told = call("recall", question, "--json").result
+    assert told["best_answer"] is None
+    assert told["note"].startswith("nothing in this memory answers that")
+    found = call("search", question, "--explain").out
+    assert found.startswith("nothing fits well")
+    assert "too little to call it an answer" in found
+    assert call("search", question, "--json").result["fits"] is False
+    brought = call("semantic", "bring-to-mind", question).out
+    assert brought.startswith("nothing")
+    right = call("search", "Audrey and James", "--explain").out
+    assert "enough to call it an answer" in right
+    assert call("semantic", "search", question).out.startswith("nothing fits well")
+
+
+@pytest.mark.promise("trust.9-short-answers")
+def test_a_budget_may_be_given_on_the_command_line(call: Call, url: str, tmp_path: Path) -> None:
+    known(url, tmp_path)
+    short = call("semantic", "search", "Audrey and James", "--max-tokens", "200", "--json").result
+    whole = call("semantic", "search", "Audrey and James", "--max-tokens", "9000", "--json").result
+    assert len(short) < len(whole)
+    assert "max_tokens" in short[0]["note"]
+    assert call("recall", "Audrey", "--max-tokens", "3").code == 2

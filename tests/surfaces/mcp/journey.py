@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from mcp import Client
@@ -34,12 +35,7 @@ async def walk_core(client: Client) -> set[str]:
     once_more = await walk("bring_to_mind", topic_or_context="sailing in summer", last_token=token)
     assert "results" not in once_more
     assert (await walk("reset_seen"))["cleared"] >= 1
-    answer = await walk("recall", question_or_subject_name="Who is married to Audrey?")
-    assert answer["best_answer"]["content"] == "James and Audrey are married."
-    assert (await walk("show", id=first["id"]))["content"] == "James and Audrey are married."
-    subject = await walk("recall", question_or_subject_name="james")
-    assert subject["subject"]["name"] == "James"
-    assert len(subject["recent_observations"]) == 2
+    await ask(walk, first["id"])
     around = await walk("open_around", subject_name="James")
     assert [each["subject"]["name"] for each in around["neighbors"]] == ["Audrey"]
     shared = await walk("open_intersection", subject_a="James", subject_b="Audrey")
@@ -55,6 +51,19 @@ async def walk_core(client: Client) -> set[str]:
     story = await call(client, "what_happened", session_id=SESSION)
     assert [each["content"] for each in story["observations"]][:1] == ["James and Audrey are married."]
     return {*walk.used, "what_happened"}
+
+
+async def ask(walk: Walk, married: int) -> None:
+    """Ask what is known, what is not, and about a subject; show the whole of one item."""
+    answer = await walk("recall", question_or_subject_name="Who is married to Audrey?")
+    assert answer["best_answer"]["content"] == "James and Audrey are married."
+    assert (await walk("show", id=married))["content"] == "James and Audrey are married."
+    unknown = await walk("recall", question_or_subject_name="What is the capital of Mongolia?")
+    assert unknown["best_answer"] is None
+    assert unknown["note"].startswith("nothing in this memory answers that")
+    subject = await walk("recall", question_or_subject_name="james")
+    assert subject["subject"]["name"] == "James"
+    assert len(subject["recent_observations"]) == 2
 
 
 async def revise(walk: Walk, orientation: dict[str, Any]) -> None:
@@ -149,4 +158,15 @@ class Walk:
     async def __call__(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool that must succeed."""
         self.used.add(tool)
-        return await call(self.client, tool, **{"session_id": SESSION, **arguments})
+        answer = await call(self.client, tool, **{"session_id": SESSION, **arguments})
+        assert not [*bare(answer, tool)]
+        return answer
+
+
+def bare(value: Any, path: str) -> Iterator[str]:
+    """Find what is null or empty in an answer, except the envelope of a list and what is always said."""
+    below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in below:
+        if (each is None and key != "best_answer") or (each in ([], {}) and key != "result"):
+            yield f"{path}.{key}"
+        yield from bare(each, f"{path}.{key}")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from everloom.kernel.texts import analyse
+from everloom.kernel.texts import analyse, language_of
 from everloom.semantic.recall.signs import CHANGE, NOW, ONE_ANSWER, PAST, STATES
 
 # A statement may take the lead over one that answers better by no more than this, unless it says that things changed.
@@ -36,11 +36,6 @@ class Statement:
     # What a synthesis was made from: it is no earlier state of it.
     sources: frozenset[int] = frozenset()
 
-    @property
-    def words(self) -> frozenset[str]:
-        """Its words, as the search knows them."""
-        return frozenset(analyse(self.text))
-
 
 @dataclass(frozen=True, slots=True)
 class PresentState:
@@ -59,7 +54,7 @@ def present_state(question: str, statements: Sequence[Statement], then: datetime
     lead = next((each for each in statements if each.fits), None)
     if lead is None:
         return None
-    asked = _Asked(question.casefold(), frozenset(analyse(question)), lead)
+    asked = _Asked(question, lead)
     rivals = [each for each in statements if each is not lead and asked.is_rival(each)]
     if not rivals:
         return None
@@ -78,24 +73,33 @@ def present_state(question: str, statements: Sequence[Statement], then: datetime
 class _Asked:
     """A question about something, and the statement that answers it best."""
 
-    text: str
-    terms: frozenset[str]
+    question: str
     lead: Statement
+
+    @property
+    def text(self) -> str:
+        """The question in lower case."""
+        return self.question.casefold()
+
+    def words(self, text: str) -> frozenset[str]:
+        """Split a text into its words, read in the language of the question: only then do their stems agree."""
+        return frozenset(analyse(text, language_of(self.question) or "en"))
 
     def is_rival(self, other: Statement) -> bool:
         """Return whether another statement is about the same thing and says something else."""
         lead = self.lead
         if not lead.subjects & other.subjects or other.id in lead.sources or lead.id in other.sources:
             return False
-        ours, theirs = lead.words - self.terms, other.words - self.terms
+        terms, words, others = map(self.words, (self.question, lead.text, other.text))
+        ours, theirs = words - terms, others - terms
         if not ours - theirs or not theirs - ours:
             return False
         is_near = other.answers >= lead.answers - _MARGIN
         if self._is_state_of_both(other):
             return is_near or _says_a_change(lead, other)
-        names = {word for name in lead.subjects for word in analyse(name)}
-        shared = (self.terms & lead.words) - names
-        if not shared or not shared <= other.words or not other.fits or not is_near:
+        names = {word for name in lead.subjects for word in self.words(name)}
+        shared = (terms & words) - names
+        if not shared or not shared <= others or not other.fits or not is_near:
             return False
         return _likeness(lead, other) >= (_ALIKE_CHANGED if _says_a_change(lead, other) else _ALIKE)
 
