@@ -55,9 +55,9 @@ def test_an_exchange_is_told_with_speakers_and_local_times() -> None:
     document = document_of([line("I moved to Lyon last week."), line("How is the flat?", "agent", 1)], BERLIN)
     assert document is not None
     assert document.kind == "exchange"
-    assert document.title == "Conversation of 2026-03-29 00:30, Sunday"
     assert document.text == "[00:30] person: I moved to Lyon last week.\n[00:31] agent: How is the flat?"
-    assert (document.labels, document.details) == ((), "telegram")
+    assert (document.labels, document.details) == ((), "Conversation of 2026-03-29 00:30, Sunday telegram")
+    assert document.situated == document.text, "the date is no part of the vector"
     assert document.happened_at == AT + timedelta(minutes=1)
 
 

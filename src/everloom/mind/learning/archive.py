@@ -168,10 +168,10 @@ def document_of(lines: Sequence[SpokenLine], zone: ZoneInfo, before: Sequence[Sp
     channels = tuple(dict.fromkeys(line.channel for line in lines if line.channel))
     return Document(
         kind=_KIND,
-        title=f"Conversation of {began:%Y-%m-%d %H:%M}, {began:%A}",
         text=tell_lines(lines, zone, LONGEST),
         context="\n".join(text[:room] for text in near),
-        details=" ".join(channels),
+        # The date is found by its words; in a title it would be part of the vector, and weaken what was said.
+        details=" ".join([f"Conversation of {began:%Y-%m-%d %H:%M}, {began:%A}", *channels]),
         happened_at=lines[-1].at,
     )
 
