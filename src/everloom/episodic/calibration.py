@@ -1,4 +1,4 @@
-"""The thresholds of an embedder: which are in use, and how to find them from real text.
+"""The thresholds and the noise of an embedder: which are in use, and how to find them from real text.
 
 Both thresholds answer a yes-or-no question, so each is set where it separates right from wrong best: where the share of
 right ones that pass, minus the share of wrong ones that pass, is largest (Youden's J).
@@ -20,6 +20,7 @@ import numpy as np
 
 from everloom.clock import to_micros
 from everloom.episodic.being import Being
+from everloom.episodic.noise import ScriptNoise, halves, measure_noise
 from everloom.episodic.scenes.geometry import Floats, unit_rows
 from everloom.errors import ProviderBusy, Rejected
 from everloom.kernel.embedding import Embedding
@@ -127,7 +128,14 @@ class Calibrated:
     cluster: Balance
     before: Thresholds
     after: Thresholds
+    noise: tuple[ScriptNoise, ...]
     kept: bool
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The thresholds that do not tell right from wrong, so that the earlier values stay."""
+        worths = {"recall": self.recall.worth, "cluster": self.cluster.worth}
+        return tuple(name for name, worth in worths.items() if worth < _WORTH_KEEPING)
 
 
 def calibrate(being: Being, texts: Sequence[CalibrationText] | None, *, keep: bool) -> Calibrated:
@@ -163,11 +171,23 @@ def calibrate(being: Being, texts: Sequence[CalibrationText] | None, *, keep: bo
         cluster=cluster,
         before=before,
         after=after,
+        noise=_noise(embedding, known),
         kept=keep,
     )
     if keep:
         _keep(being, found)
     return found
+
+
+def _noise(embedding: Embedding, known: Sequence[CalibrationText]) -> tuple[ScriptNoise, ...]:
+    """Measure how near unrelated texts lie, for each script that occurs often enough."""
+    # Where some texts have questions, the others have none that a person would ask.
+    asked = [each for each in known if each.cues] or known
+    texts = halves((each.text, each.source, each.cues) for each in asked)
+    if not texts:
+        return ()
+    questions = _embed_cues(embedding, [text.question for text in texts])
+    return tuple(measure_noise(texts, questions, _embed_texts(embedding, [text.rest for text in texts])))
 
 
 def _keep(being: Being, found: Calibrated) -> None:

@@ -7,6 +7,7 @@ workspace starts with five; only a model that follows instructions can tell them
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,9 +17,10 @@ import numpy.typing as npt
 
 from everloom.errors import Conflict, ProviderError
 from everloom.kernel.journal import register
-from everloom.kernel.texts import checked, checked_name
+from everloom.kernel.texts import checked, checked_name, language_of
 from everloom.models.embed import EmbedderChain
 from everloom.models.embed import EmbeddingTask as Purpose
+from everloom.models.noise import noise_of, script_of
 from everloom.store import Row, Store, Unit
 from everloom.store.contract import Probe
 
@@ -149,6 +151,18 @@ class Embedding:
         known = {each["name"]: each["id"] for each in unit.all("vectors.perspective_all")}
         made = {known[name]: vector for name, vector in cue.rows.items() if name in known}
         return Probe(row["id"], made) if made else None
+
+    def noise(self, unit: Unit, model: str, question: str) -> tuple[float, float]:
+        """Return mean and spread of the cosine between such a question and unrelated texts, for one model.
+
+        What `everloom calibrate` measured in this store overrides what is known of the model.
+        """
+        is_english = language_of(question) in {"", "en"}
+        row = unit.one("vectors.calibrated", model=model)
+        measured = () if row is None else json.loads(row["detail"]).get("noise", ())
+        kept = {each["script"]: (each["mean"], each["spread"]) for each in measured if each["refusal"] is None}
+        found = kept.get(script_of(question, is_english=is_english))
+        return found or noise_of(self._chain.link(model).traits, question, is_english=is_english)
 
     def _angles(self, workspace: int) -> list[Row]:
         if not self._chain.traits.follows_instructions:

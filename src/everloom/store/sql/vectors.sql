@@ -13,6 +13,10 @@ SELECT id, name, dim FROM model ORDER BY id;
 INSERT INTO model (id, name, dim) VALUES (:id, :name, :dim)
 ON CONFLICT (name, dim) DO NOTHING;
 
+-- name: calibrated (global)
+-- Read what a calibration measured about an embedding model.
+SELECT detail FROM calibration WHERE model = :model;
+
 -- name: perspective_add
 -- Add a perspective.
 INSERT INTO perspective (workspace_id, id, name, instruction) VALUES (:workspace, :id, :name, :instruction);

@@ -76,7 +76,7 @@ _DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only measure; store nothing.")
 def calibrate(invocation: Invocation, files: tuple[Path, ...], dry_run: bool) -> Answer:
-    """Find similarity thresholds for the embedder from real texts."""
+    """Measure the embedder on real texts: its thresholds, and how near unrelated texts lie."""
     passages = [passage for file in files for passage in _read_passages(file)] if files else None
     with invocation.enter() as workspace:
         found = workspace.episodic.calibrate(passages, keep=not dry_run)
@@ -94,7 +94,32 @@ def _calibrated_lines(found: Calibrated) -> Iterator[str | Table]:
         shares = (f"{balance.right:.1%} of {balance.right_count:,}", f"{balance.wrong:.1%} of {balance.wrong_count:,}")
         rows.append((name, f"{old:.2f}", f"{new:.2f}", *shares))
     yield Table(rows, ("threshold", "before", "after", "right answers that pass", "wrong answers that pass"))
+    for name in found.refused:
+        yield f"warning: no {name} threshold tells right from wrong on these texts, so the earlier value stays"
+    yield from _noise_lines(found)
     yield "stored" if found.kept else "nothing was stored (--dry-run)"
+
+
+def _noise_lines(found: Calibrated) -> Iterator[str | Table]:
+    """Write the noise for people: how near unrelated texts lie, and whether answers lie nearer."""
+    kept = [each for each in found.noise if each.refusal is None]
+    if kept:
+        yield "Noise, the cosine of a question and texts that have nothing to do with it; only what is above counts:"
+        rows = [
+            (
+                each.script,
+                f"{each.texts:,}",
+                f"{each.mean:.2f}",
+                f"{each.spread:.2f}",
+                f"{each.answers_above:.0%}",
+                f"{each.unrelated_above:.0%}",
+            )
+            for each in kept
+        ]
+        yield Table(rows, ("script", "texts", "mean", "spread", "answers above it", "unrelated texts above it"))
+    for each in found.noise:
+        if each.refusal is not None:
+            yield f"warning: the noise in {each.script} is not used ({each.refusal}), so the earlier value stays"
 
 
 def _read_passages(file: Path) -> list[CalibrationText]:

@@ -35,7 +35,7 @@ COMMANDS = {
     "consolidate": ("semantic", "Let a language model turn new observations into understandings."),
     "episodic": ("episodic", "Work with episodic memory: scenes, notes, diary, patrols."),
     "patrol": ("episodic", "Take in waiting scenes, age the others, and let them fade or revive."),
-    "calibrate": ("models", "Find similarity thresholds for the embedder from real texts."),
+    "calibrate": ("models", "Measure the embedder on real texts: its thresholds, and how near unrelated texts lie."),
     "embed": ("models", "Compute missing vectors."),
     "graph": ("graph", "Work with the memory graph: typed markdown files in a directory, optionally under git."),
     "chat": ("chat", "Talk with the agent in one continuous conversation."),
