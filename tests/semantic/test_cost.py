@@ -95,7 +95,8 @@ def test_a_plan_costs_what_changed_and_not_what_there_is(sqlite_loom: Loom) -> N
         ("intersection_waiting", "intersection_waiting"),
         ("intersection_waiting_count", "intersection_waiting"),
         ("intersection_fresh", "intersection_waiting"),
-        ("observation_unlinked", "subject_waiting"),
+        ("observation_unlinked", "observation_unplaced"),
+        ("observation_unlinked_count", "observation_unplaced"),
         ("session_waiting", "session_state_waiting"),
         ("subject_observed_since", "subject_by_observed"),
     ],
@@ -103,7 +104,7 @@ def test_a_plan_costs_what_changed_and_not_what_there_is(sqlite_loom: Loom) -> N
 def test_what_waits_is_read_from_its_own_index(sqlite_loom: Loom, file: Path, statement: str, index: str) -> None:
     with closing(sqlite3.connect(file)) as connection:
         sql = statements("sqlite")[f"semantic.{statement}"]
-        params = {"workspace": 1, "limit": 10, "after": 0}
+        params = {"workspace": 1, "limit": 10, "after": 0, "finished": 0}
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", params)]
     assert any(f"USING INDEX {index}" in step or f"USING COVERING INDEX {index}" in step for step in plan), plan
     assert not [step for step in plan if step.startswith("SCAN") and "USING" not in step and step.split()[-1] != "f"], (

@@ -113,6 +113,7 @@ def test_strong_provenance_softens_the_penalty_of_being_covered(loom: Loom, late
     doubted = weak.remember(["bikes"], "The red bicycle has nine gears, too.", confidence=0.0)
     before = scores(strong, "red bicycle gears")
     assert before[trusted.id] > 0
+    strong.read_unseen(["bikes"])
     strong.create_understanding(["bikes"], "Bicycles are kept in the shed.", "In the shed")
     later(days=60)
     hits = {hit.id: hit for hit in loom.finder.search(loom.workspace("james").info.id, "gears of the red bicycle").hits}

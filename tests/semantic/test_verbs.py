@@ -232,6 +232,18 @@ def test_dense_intersections_and_similar_subjects_are_found_by_vectors(mind: Sem
     assert mind.get_consolidation_report().semantically_dense_intersections == ()
 
 
+def test_similar_subjects_are_also_found_by_spelling(mind: Semantic) -> None:
+    for name in ("Wojciech", "Wojceich", "Ann", "Jan"):
+        mind.remember([name], f"{name} was mentioned.")
+    # Understandings that have nothing in common do not hide it.
+    mind.create_understanding(["Wojciech"], "He repairs organs in old churches.", "Organs")
+    mind.create_understanding(["Wojceich"], "Owes forty euros for the ferry.", "Owes money")
+    assert [(each.subject_a, each.subject_b) for each in mind.find_similar_subjects()] == [("Wojciech", "Wojceich")]
+    mind.add_alias("Ann", "Johannes Kepler")
+    mind.add_alias("Jan", "Johanes Kepler")
+    assert ("Ann", "Jan") in {(each.subject_a, each.subject_b) for each in mind.find_similar_subjects()}
+
+
 def test_a_summary_gives_a_subject_a_document_and_a_name_alone_does_not(mind: Semantic, loom: Loom) -> None:
     mind.remember(["Lisbon"], "Rain in the city.")
     workspace = loom.workspace("james")

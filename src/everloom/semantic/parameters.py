@@ -25,7 +25,12 @@ Text = Annotated[str, Says(metavar="TEXT")]
 Id = Annotated[int, Says(metavar="ID")]
 Ids = Annotated[Sequence[int], Says(metavar="ID")]
 Sources = Annotated[Sequence[int] | None, helps("observations it is based on", flag="--source", metavar="ID")]
-SeenThrough = Annotated[int | None, Says("the as_of_id of what you read", metavar="ID")]
+SeenThrough = Annotated[
+    int | None, helps("the last id you read; without it, what you were given to read", metavar="ID")
+]
+Dismissed = Annotated[
+    Sequence[int] | None, helps("observations that need no place in it", flag="--dismiss", metavar="ID")
+]
 Reason = Annotated[str | None, helps("why", flag="--reason")]
 Alias = Annotated[str, Says(metavar="ALIAS")]
 Duplicate = Annotated[str, Says(metavar="DUPLICATE")]

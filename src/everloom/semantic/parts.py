@@ -51,6 +51,18 @@ class BriefObservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnseenObservation:
+    """An observation that an understanding has not seen; `superseded_at` is when it ceased to hold."""
+
+    id: int
+    content: str
+    observed_at: datetime
+    kind: str | None = None
+    confidence: float | None = None
+    superseded_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StructuralPointer:
     """A pointer to a subject's structural understanding."""
 

@@ -95,6 +95,22 @@ class Understanding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unseen:
+    """The result of `read_unseen`: a page of observations, in the order in which they became known."""
+
+    subject_names: tuple[str, ...]
+    # What was understood so far; its linked observations are to be read first.
+    understanding: parts.BriefUnderstanding | None
+    linked_observation_ids: tuple[int, ...]
+    observations: tuple[parts.UnseenObservation, ...]
+    # To be passed back with the understanding: everything up to here was given.
+    seen_through_id: int
+    # To be passed back for the next page; None after the last one.
+    cursor: str | None
+    workspace_activity: parts.WorkspaceActivity = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedUnderstanding:
     """The result of `create_understanding`."""
 

@@ -39,6 +39,7 @@ class SemanticState:
     current_generation: int = 0
     begun_through: int | None = None
     consolidated_through: int = 0
+    finished_through: int = 0
     last_consolidated_at: datetime | None = None
 
     @property

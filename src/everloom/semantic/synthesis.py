@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from everloom.kernel.verbs import ADDS, READS, Says, helps, verb
-from everloom.semantic.arguments import WrittenKind
+from everloom.semantic.arguments import ANSWER_TOKENS, WrittenKind
 from everloom.semantic.parameters import (
     FULL,
     AboutMaybe,
+    Dismissed,
     Id,
     Key,
     Limit,
+    MaxTokens,
     Reason,
     SeenThrough,
     Sources,
@@ -70,6 +72,7 @@ class SynthesisVerbs:
         ] = None,
         source_observation_ids: Sources = None,
         reason: Reason = None,
+        dismissed_observation_ids: Dismissed = None,
         seen_through_id: SeenThrough = None,
         expected_version: Version = None,
         idempotency_key: Key = None,
@@ -80,7 +83,7 @@ class SynthesisVerbs:
         """
         from everloom.semantic.understanding.understandings import NewText, create
 
-        read = (seen_through_id, expected_version)
+        read = (seen_through_id, expected_version, dismissed_observation_ids)
         given = NewText(content, summary, subject_names, source_observation_ids, reason, *read)
         return create(self._op, kind, given, idempotency_key)
 
@@ -112,6 +115,25 @@ class SynthesisVerbs:
 
         return pending(self._op, limit)
 
+    @verb(
+        "Read what is unseen",
+        READS,
+        tools=FULL,
+        models="""All observations about a subject, or about several together, that their understanding has not seen,
+        page by page; go on with cursor until there is none. Then write, and cite or dismiss each.""",
+    )
+    def read_unseen(
+        self,
+        subject_names: Subjects,
+        *,
+        cursor: Annotated[str | None, Says("the cursor of the last page", metavar="CURSOR")] = None,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
+    ) -> results.Unseen:
+        """Read the observations that an understanding of these subjects has not seen, oldest first, page by page."""
+        from everloom.semantic.evidence.reading import read_unseen
+
+        return read_unseen(self._op, subject_names, cursor, max_tokens)
+
     @verb("Begin a consolidation", ADDS, tools=FULL)
     def begin_consolidation(self, *, idempotency_key: Key = None) -> consolidated.BegunConsolidation:
         """Begin a consolidation; returns the report to work through."""
@@ -132,9 +154,11 @@ class SynthesisVerbs:
             Sequence[tuple[str, str]],
             Says("pairs of subjects that need no change", flag="--pair", metavar="SUBJECT OTHER"),
         ] = (),
+        dismissed_observation_ids: Dismissed = None,
         idempotency_key: Key = None,
     ) -> consolidated.FinishedConsolidation:
         """Finish the consolidation; what you reviewed and left unchanged is no longer waiting."""
         from everloom.semantic.consolidation.report import finish
 
-        return finish(self._op, generation, summary, (reviewed_subject_names, reviewed_intersections), idempotency_key)
+        reviewed = (reviewed_subject_names, reviewed_intersections, dismissed_observation_ids or ())
+        return finish(self._op, generation, summary, reviewed, idempotency_key)

@@ -17,6 +17,7 @@ from everloom.semantic.curation import CurationVerbs
 from everloom.semantic.parameters import (
     CORE,
     About,
+    Dismissed,
     Id,
     Key,
     Limit,
@@ -171,8 +172,8 @@ class Semantic(CurationVerbs, SynthesisVerbs):
         "Update an understanding",
         ADDS,
         tools=CORE,
-        models="""Revise an understanding (also soul, protocol, orientation): the new one supersedes it, and
-        its history is kept. Without subject_names it keeps its subjects.""",
+        models="""Revise an understanding (also soul, protocol, orientation): the new one supersedes it and keeps its
+        subjects unless you give others.""",
     )
     def update_understanding(  # noqa: PLR0913  the contract's parameters
         self,
@@ -185,6 +186,7 @@ class Semantic(CurationVerbs, SynthesisVerbs):
         ] = None,
         reason: Reason = None,
         source_observation_ids: Sources = None,
+        dismissed_observation_ids: Dismissed = None,
         seen_through_id: SeenThrough = None,
         expected_version: Version = None,
         idempotency_key: Key = None,
@@ -192,7 +194,7 @@ class Semantic(CurationVerbs, SynthesisVerbs):
         """Revise an understanding: the new one supersedes it and keeps its sources."""
         from everloom.semantic.understanding.understandings import NewText, update
 
-        read = (seen_through_id, expected_version)
+        read = (seen_through_id, expected_version, dismissed_observation_ids)
         given = NewText(new_content, new_summary, subject_names, source_observation_ids, reason, *read)
         return update(self._op, understanding_id, given, idempotency_key)
 

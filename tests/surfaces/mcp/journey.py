@@ -96,6 +96,8 @@ async def walk_upkeep(client: Client) -> set[str]:
     report = await walk("get_consolidation_report")
     assert report["consolidation_open"] is True
     assert (await walk("get_pending_consolidation"))["result"]
+    unseen = await walk("read_unseen", subject_names=["Boat"])
+    assert [each["id"] for each in unseen["observations"]] == ids[:2]
     understood = await walk(
         "create_understanding",
         subject_names=["Boat"],

@@ -80,8 +80,8 @@ def test_the_prompts_name_only_tools_that_exist_and_in_the_right_order() -> None
     steps = [
         "begin_consolidation",
         "describe_session",
+        "read_unseen",
         "create_understanding",
-        "open_intersection",
         "finish_consolidation",
     ]
     places = [CONSOLIDATE.index(step) for step in steps]

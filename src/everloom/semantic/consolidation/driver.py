@@ -208,7 +208,7 @@ class _ConsolidationPass:
             for step in (*steps[: self._bounds.steps], ORIENTATION):
                 self._take(step)
                 progress(1)
-            finish(self._op, self._generation, self._summary(), ((), ()), None)
+            finish(self._op, self._generation, self._summary(), ((), (), ()), None)
         except _PassHalted as halt:
             self.cause = halt.cause
             return self._report(finished=False, stopped=str(halt))

@@ -25,13 +25,14 @@ from everloom.semantic.consolidation.results import (
     UnlinkedObservation,
 )
 from everloom.semantic.evidence.identity import check_names, need, need_one, regions_of, similarities
-from everloom.semantic.evidence.records import ancestors_of, linked_to, observations_of
+from everloom.semantic.evidence.records import ancestors_of, linked_to, need_items, observations_of
 from everloom.semantic.parts import SoulHint
 from everloom.semantic.results import SubjectPair
 from everloom.semantic.state import (
     SemanticState,
     brief_understanding,
     clock_id,
+    count,
     group_rows,
     names_in,
     pending_count,
@@ -53,8 +54,8 @@ _LARGEST_REVIEW = 10_000
 # How many entries of each list `begin_consolidation` returns: enough to begin with.
 _FIRST_LOOK = 20
 
-# The subjects and the pairs of subjects that were read and need no change.
-_Reviewed = tuple[Sequence[str], Sequence[tuple[str, str]]]
+# The subjects and the pairs of subjects that were read and need no change, and observations that need no place.
+_Reviewed = tuple[Sequence[str], Sequence[tuple[str, str]], Sequence[int]]
 
 
 def read_plan(unit: Unit) -> ConsolidationPlan:
@@ -140,7 +141,9 @@ def consolidation_report(op: Operation, limit: int) -> ConsolidationReport:
 
 def _report(unit: Unit, limit: int) -> ConsolidationReport:
     state, plan = state_of(unit), read_plan(unit)
-    lists = (plan.sessions, plan.missing, plan.stale, plan.intersections, plan.neglected)
+    dense, doubts = _dense_intersections(unit), questionable_items(unit)
+    lists = (plan.sessions, plan.missing, plan.stale, plan.intersections, plan.neglected, dense, doubts)
+    unlinked, uncited = _unlinked(unit, limit), count(unit, "semantic.observation_unlinked_count")
     return ConsolidationReport(
         current_generation=state.current_generation,
         consolidation_open=state.is_open,
@@ -150,12 +153,12 @@ def _report(unit: Unit, limit: int) -> ConsolidationReport:
         subjects_needing_understanding=plan.missing[:limit],
         stale_understandings=plan.stale[:limit],
         intersections_needing_synthesis=plan.intersections[:limit],
-        semantically_dense_intersections=_dense_intersections(unit)[:limit],
-        unlinked_observations=_unlinked(unit, limit),
-        questionable_items=questionable_items(unit)[:limit],
+        semantically_dense_intersections=dense[:limit],
+        unlinked_observations=unlinked,
+        questionable_items=doubts[:limit],
         neglected_subjects=plan.neglected[:limit],
         soul_hints=soul_drift(unit, state),
-        left_off=sum(max(0, len(each) - limit) for each in lists),
+        left_off=sum(max(0, len(each) - limit) for each in lists) + uncited - len(unlinked),
     )
 
 
@@ -185,7 +188,7 @@ def _dense_intersections(unit: Unit) -> tuple[SubjectPair, ...]:
 
 
 def _unlinked(unit: Unit, limit: int) -> tuple[UnlinkedObservation, ...]:
-    """List the newest waiting observations that no understanding cites."""
+    """List the newest observations that no understanding cites and that nobody dismissed."""
     ids = [row["id"] for row in unit.all("semantic.observation_unlinked", limit=limit)]
     found = observations_of(unit, ids)
     return tuple(reshape(UnlinkedObservation, found[item]) for item in ids)
@@ -256,12 +259,15 @@ def finish(op: Operation, generation: int, summary: str, reviewed: _Reviewed, ke
     text = arguments.summary(summary)
     names = check_names(reviewed[0], most=_LARGEST_REVIEW, least=0)
     pairs = _check_pairs(reviewed[1])
+    dismissed = arguments.ids(reviewed[2], "dismissed_observation_ids")
 
     def act(tx: Transaction) -> FinishedConsolidation:
         through = _open_pass(state_for_writing(tx.unit), generation)
         subjects = review_subjects(tx, names, through)
         settled = tuple(review_pair(tx, pair, through) for pair in pairs)
-        tx.unit.run("semantic.workspace_finish", at=to_micros(tx.at))
+        tx.unit.run("semantic.observation_dismiss", ids=list(need_items(tx.unit, "observation", dismissed)))
+        tx.unit.run("semantic.workspace_finish", through=clock_id(tx.unit), at=to_micros(tx.at))
+        tx.unit.run("semantic.reading_clear")
         tx.event(generation=generation, summary=text, reviewed=list(subjects))
         return FinishedConsolidation(
             generation=generation,
@@ -272,7 +278,7 @@ def finish(op: Operation, generation: int, summary: str, reviewed: _Reviewed, ke
             pending_consolidation_count=pending_count(tx.unit),
         )
 
-    request = {"generation": generation, "summary": text, "names": list(names), "pairs": pairs}
+    request = {"generation": generation, "summary": text, "names": list(names), "pairs": pairs, "dismissed": dismissed}
     return op.write_once("finish_consolidation", key, request, FinishedConsolidation, act)
 
 
@@ -306,6 +312,7 @@ def review_subjects(tx: Transaction, names: Mapping[str, str], through: int) -> 
     # `reviewed_through` only moves forward; `settled_through` is the later of what was reviewed and understood.
     tx.unit.run("semantic.subject_review", ids=ids, through=through)
     tx.unit.run("semantic.subject_settle", ids=ids)
+    tx.unit.run("semantic.observation_reviewed", ids=ids)
     return tuple(region.name for region in regions)
 
 

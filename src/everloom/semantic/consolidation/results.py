@@ -79,7 +79,7 @@ class SessionNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnlinkedObservation:
-    """An observation that no understanding cites yet."""
+    """An observation that no understanding cites yet, and that nobody dismissed."""
 
     id: int
     subject_names: tuple[str, ...]
@@ -111,7 +111,7 @@ class NeglectedSubject:
 class ConsolidationReport:
     """The result of `get_consolidation_report`, most valuable first in every list.
 
-    `left_off` counts the planned entries (sessions, subjects, intersections) that the limit cut off.
+    `left_off` counts the entries of all lists that the limit cut off.
     """
 
     current_generation: int

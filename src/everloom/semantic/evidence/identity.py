@@ -6,9 +6,11 @@ Refuses to know what is remembered about a subject; the verbs that change one ar
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +33,8 @@ _SHORTEST_WITH_SLIPS = 4
 _MOST_SIMILAR = 3
 # All subjects are compared at once, in memory: this many vectors of 256 floats take ten megabytes.
 MOST_COMPARED = 10_000
+# All names in one group are compared with each other; this many take some tens of milliseconds.
+_LARGEST_BLOCK = 200
 _DIGITS = re.compile(r"\d+")
 
 Vector = npt.NDArray[np.float32]
@@ -300,6 +304,32 @@ def spelled_alike(key: str, other: str) -> float:
         return 1.0 - steps / max(len(key), len(other))
     words = sorted(analyse(key))
     return 0.9 if words and words == sorted(analyse(other)) else 0.0
+
+
+def spelled_pairs(unit: Unit, subject_ids: Sequence[int]) -> dict[tuple[int, int], float]:
+    """Find every pair of subjects with names or aliases that differ only by a typo or an inflection, and score them."""
+    rows = unit.all("semantic.subject_name_of", ids=list(subject_ids))
+    found: dict[tuple[int, int], float] = {}
+    for block in _spelling_blocks({row["name_key"]: row["subject_id"] for row in rows}):
+        for (key, one), (other_key, other) in combinations(block, 2):
+            pair = (min(one, other), max(one, other))
+            if one != other and (score := spelled_alike(key, other_key)) > found.get(pair, 0.0):
+                found[pair] = score
+    return found
+
+
+def _spelling_blocks(names: Mapping[str, int]) -> Iterator[list[tuple[str, int]]]:
+    """Group names so that names which are spelled alike meet in a group, without comparing all with all."""
+    blocks: dict[tuple[object, ...], list[tuple[str, int]]] = defaultdict(list)
+    for name in names.items():
+        key, numbers = name[0], tuple(_DIGITS.findall(name[0]))
+        shared = {("words", *sorted(analyse(key))), ("head", key[:2]), ("tail", key[-3:])}
+        # Names at most one letter apart, or with two neighbours swapped, are equal without one letter of each.
+        shared |= {("without", key[:at] + key[at + 1 :]) for at in range(len(key))} | {("without", key)}
+        for clue in shared:
+            blocks[numbers, clue].append(name)
+    # In a large store thousands of names may begin alike; there, only what differs by one letter is found.
+    yield from (block for block in blocks.values() if 1 < len(block) <= _LARGEST_BLOCK)
 
 
 def nearest_names(key: str, candidates: Iterable[tuple[str, str]], limit: int) -> list[str]:

@@ -1,6 +1,7 @@
 """What subjects share: the neighbours of one, the intersection of two, and pairs that may be the same.
 
 Two subjects that both have an understanding are compared by it; otherwise both are compared by name and summary.
+Names that are spelled alike make a pair in any case.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from everloom.semantic.evidence.identity import (
     need_one,
     regions_of,
     similarities,
+    spelled_pairs,
     vectors_of,
 )
 from everloom.semantic.evidence.records import ancestors_of, briefs_of, understandings_of
@@ -115,7 +117,10 @@ def find_similar(op: Operation, limit: int, min_score: float) -> tuple[SubjectPa
     most, least = arguments.limit(limit), arguments.share(min_score, "min_score")
     with op.read() as unit:
         rows = unit.all("semantic.subject_ids", limit=MOST_COMPARED)
-        scores = _similar_pairs(unit, {row["id"]: row["single_understanding_id"] for row in rows}, least)
+        understood = {row["id"]: row["single_understanding_id"] for row in rows}
+        spelled = {pair: score for pair, score in spelled_pairs(unit, list(understood)).items() if score >= least}
+        # As in `remember`: where both scores exist, spelling overrides meaning.
+        scores = {**_similar_pairs(unit, understood, least), **spelled}
         ids = sorted({item for pair in scores for item in pair})
         sizes = {
             (row["subject_a"], row["subject_b"]): row["observation_count"]

@@ -93,8 +93,10 @@ def _document(shape: type[DocumentT], row: Row, **extra: str) -> DocumentT:
 def _recent_activity(unit: Unit, op: Operation, state: SemanticState) -> RecentActivity | None:
     """Name the subjects that changed since the last consolidation, newest first; None when nothing did."""
     after = state.consolidated_through
-    observed = unit.all("semantic.subject_observed_since", after=after, limit=_MOST_NAMED)
-    understood = unit.all("semantic.subject_understood_since", after=after, limit=_MOST_NAMED)
+    finished = state.finished_through
+    observed = unit.all("semantic.subject_observed_since", after=after, finished=finished, limit=_MOST_NAMED)
+    # What the last pass wrote was its work and is no news; what was observed meanwhile is.
+    understood = unit.all("semantic.subject_understood_since", after=finished, limit=_MOST_NAMED)
     if not observed and not understood:
         return None
     return RecentActivity(

@@ -21,6 +21,7 @@ from everloom.semantic import arguments
 from everloom.semantic.arguments import UnderstandingKind, WrittenKind
 from everloom.semantic.evidence.identity import Region, check_names, labels_of, need, need_ids, need_one, region_from
 from everloom.semantic.evidence.observations import subject_set
+from everloom.semantic.evidence.reading import read_through
 from everloom.semantic.evidence.records import (
     ancestors_of,
     need_active,
@@ -65,6 +66,7 @@ class NewText:
     reason: str | None
     seen_through_id: int | None
     expected_version: int | None
+    dismissed_observation_ids: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,7 @@ class Synthesis:
     replaces: tuple[int, ...] = ()
     version: int = 1
     sources: tuple[int, ...] = ()
+    dismissed: tuple[int, ...] = ()
     reason: str | None = None
     seen_through_id: int | None = None
 
@@ -128,11 +131,13 @@ def _check(op: Operation, given: NewText, prefix: str = "") -> _CheckedText:
     names = None if named is None else check_names(named, most=arguments.MOST_SUBJECTS, least=0)
     version = arguments.version(given.expected_version)
     sources = arguments.ids(given.source_observation_ids, "source_observation_ids")
+    dismissed = arguments.ids(given.dismissed_observation_ids, "dismissed_observation_ids")
     reason, seen = arguments.optional(given.reason, "the reason"), given.seen_through_id
     text = Synthesis(content=content, summary=summary, prepared=prepare_text(op, content, summary))
     keys = None if names is None else list(names)
-    request = (keys, content, summary, sources, reason, version, seen)
-    return _CheckedText(names, replace(text, sources=sources, reason=reason, seen_through_id=seen), version, request)
+    request = (keys, content, summary, sources, dismissed, reason, version, seen)
+    whole = replace(text, sources=sources, dismissed=dismissed, reason=reason, seen_through_id=seen)
+    return _CheckedText(names, whole, version, request)
 
 
 def create(op: Operation, kind: WrittenKind | None, given: NewText, key: str | None) -> CreatedUnderstanding:
@@ -251,19 +256,20 @@ def write_structural(
 def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
     """Write an understanding, and move all pointers to it from those that it replaces.
 
-    It has seen the evidence up to `seen_through_id` or, if the writer gives none, up to its own id: everything that was
-    committed before it. Later evidence makes its subjects stale, whenever it was observed. The old understandings are
+    It has seen the evidence up to `seen_through_id` or, if the writer gives none, up to what the writer has read (see
+    `read_through`). Later evidence makes its subjects stale, whenever it was observed. The old understandings are
     superseded before the pointers move, because superseding clears every pointer that still leads to them.
     """
     unit, regions = tx.unit, synthesis.regions
-    need_items(unit, "observation", synthesis.sources)
+    need_items(unit, "observation", (*synthesis.sources, *synthesis.dismissed))
     seen = _check_seen(unit, synthesis.seen_through_id)
     labels = labels_of(unit, [region.id for region in regions])
     document = _text_document(synthesis.content, synthesis.summary, tx.at)
     document = signed(tx, document, (name for region in regions for name in labels[region.id]))
     index = tx.op.index
     (fresh,) = index.add(unit, index.complete(synthesis.prepared, {0: document}), tx.at)
-    seen = fresh if seen is None else seen
+    if seen is None:
+        seen = read_through(tx, regions, fresh) if synthesis.kind in _COVERING_KINDS else fresh
     unit.run(
         "semantic.understanding_add",
         id=fresh,
@@ -278,6 +284,9 @@ def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
     unit.many("semantic.understanding_tag_add", ({"understanding": fresh, "subject": region.id} for region in regions))
     unit.many("kernel.source_add", ({"item": fresh, "source": source} for source in synthesis.sources))
     supersede(tx, synthesis.replaces, fresh)
+    # After the sources of its predecessors are inherited: it cites those, too.
+    unit.run("semantic.observation_place", understanding=fresh)
+    unit.run("semantic.observation_dismiss", ids=list(synthesis.dismissed))
     _point(unit, synthesis, fresh)
     if synthesis.kind in _COVERING_KINDS:
         _cover(tx, fresh, synthesis.subject_set, seen)

@@ -12,7 +12,8 @@ ON CONFLICT (workspace_id) DO NOTHING;
 
 -- name: workspace_get
 -- Read the soul, the orientation and the progress of consolidation.
-SELECT soul_id, protocol_id, orientation_id, current_generation, begun_through, consolidated_through, last_consolidated_at
+SELECT soul_id, protocol_id, orientation_id, current_generation, begun_through, consolidated_through, finished_through,
+    last_consolidated_at
 FROM semantic_workspace WHERE workspace_id = :workspace;
 
 -- name: workspace_point
@@ -30,7 +31,8 @@ WHERE workspace_id = :workspace;
 
 -- name: workspace_finish
 -- Close a generation: everything up to the id where it started is consolidated.
-UPDATE semantic_workspace SET consolidated_through = begun_through, begun_through = NULL, last_consolidated_at = :at
+UPDATE semantic_workspace SET consolidated_through = begun_through, begun_through = NULL, finished_through = :through,
+    last_consolidated_at = :at
 WHERE workspace_id = :workspace;
 
 -- name: subject_add
@@ -171,8 +173,9 @@ FROM subject AS s WHERE s.workspace_id = :workspace AND s.observed_through > s.s
 SELECT COUNT(*) AS count FROM subject AS s WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through;
 
 -- name: subject_observed_since
--- List subjects that were observed since an id, newest first.
+-- List subjects that were observed since a pass began, newest first, unless that pass has read what is new.
 SELECT name FROM subject WHERE workspace_id = :workspace AND observed_through > :after
+    AND (observed_through > :finished OR observed_through > settled_through)
 ORDER BY observed_through DESC LIMIT :limit;
 
 -- name: subject_understood_since
@@ -309,17 +312,78 @@ WHERE workspace_id = :workspace AND subject_id IN (:*subjects) AND observation_i
 GROUP BY observation_id HAVING COUNT(*) = :count ORDER BY observation_id LIMIT :limit;
 
 -- name: observation_unlinked
--- List the newest observations that no understanding rests on yet.
--- CROSS JOIN keeps SQLite from starting with all observations.
-SELECT DISTINCT o.observation_id AS id FROM subject AS s CROSS JOIN observation_subject AS o
-WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through
-    AND o.workspace_id = s.workspace_id AND o.subject_id = s.id AND o.since_id > s.settled_through
-    AND NOT EXISTS (SELECT 1 FROM source AS e JOIN understanding AS u
-        ON u.workspace_id = e.workspace_id AND u.id = e.item_id AND u.superseded_by IS NULL
-        WHERE e.workspace_id = :workspace AND e.source_id = o.observation_id)
-    AND NOT EXISTS (SELECT 1 FROM observation AS x WHERE x.workspace_id = :workspace
-        AND x.id = o.observation_id AND x.superseded_at IS NOT NULL)
-ORDER BY id DESC LIMIT :limit;
+-- List the newest observations that hold, that no understanding cites and that nobody dismissed.
+-- CROSS JOIN keeps SQLite from starting with all understandings.
+SELECT o.id FROM observation AS o
+WHERE o.workspace_id = :workspace AND o.placed = 0 AND o.superseded_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM source AS e CROSS JOIN understanding AS u
+        WHERE e.workspace_id = :workspace AND e.source_id = o.id
+            AND u.workspace_id = e.workspace_id AND u.id = e.item_id AND u.superseded_by IS NULL)
+ORDER BY o.id DESC LIMIT :limit;
+
+-- name: observation_unlinked_count
+-- Count the observations that hold, that no understanding cites and that nobody dismissed.
+SELECT COUNT(*) AS count FROM observation AS o
+WHERE o.workspace_id = :workspace AND o.placed = 0 AND o.superseded_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM source AS e CROSS JOIN understanding AS u
+        WHERE e.workspace_id = :workspace AND e.source_id = o.id
+            AND u.workspace_id = e.workspace_id AND u.id = e.item_id AND u.superseded_by IS NULL);
+
+-- name: observation_place
+-- Record that an understanding cites its sources, so that the report does not look at them again.
+UPDATE observation SET placed = 1 WHERE workspace_id = :workspace AND placed = 0
+    AND id IN (SELECT e.source_id FROM source AS e WHERE e.workspace_id = :workspace AND e.item_id = :understanding);
+
+-- name: observation_dismiss
+-- Record that observations need no place in any understanding.
+UPDATE observation SET placed = 1 WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: observation_reviewed
+-- Dismiss the observations of reviewed subjects, as far as all their subjects were reviewed since they were tagged.
+UPDATE observation SET placed = 1 WHERE workspace_id = :workspace AND placed = 0
+    AND id IN (SELECT o.observation_id FROM observation_subject AS o
+        WHERE o.workspace_id = :workspace AND o.subject_id IN (:*ids))
+    AND NOT EXISTS (SELECT 1 FROM observation_subject AS t
+        JOIN subject AS s ON s.workspace_id = t.workspace_id AND s.id = t.subject_id AND s.reviewed_through < t.since_id
+        WHERE t.workspace_id = :workspace AND t.observation_id = observation.id);
+
+-- name: observation_unseen
+-- Page through the observations about all of some subjects that became so after an id, in that order.
+SELECT o.observation_id AS id, MAX(o.since_id) AS since FROM observation_subject AS o
+WHERE o.workspace_id = :workspace AND o.subject_id IN (:*subjects) AND o.observation_id IN (
+    SELECT n.observation_id FROM observation_subject AS n
+    WHERE n.workspace_id = :workspace AND n.subject_id IN (:*subjects) AND n.since_id > :after)
+GROUP BY o.observation_id
+HAVING COUNT(*) = :count AND (MAX(o.since_id) > :since OR o.observation_id > :id)
+ORDER BY MAX(o.since_id), o.observation_id LIMIT :limit;
+
+-- name: observation_unread
+-- Find the first observation about all of some subjects, after an id, that a session neither wrote nor was shown.
+SELECT MIN(x.since) AS since FROM (
+    SELECT o.observation_id, MAX(o.since_id) AS since FROM observation_subject AS o
+    WHERE o.workspace_id = :workspace AND o.subject_id IN (:*subjects) AND o.observation_id IN (
+        SELECT n.observation_id FROM observation_subject AS n
+        WHERE n.workspace_id = :workspace AND n.subject_id IN (:*subjects) AND n.since_id > :after)
+    GROUP BY o.observation_id HAVING COUNT(*) = :count) AS x
+JOIN observation AS w ON w.workspace_id = :workspace AND w.id = x.observation_id
+WHERE (COALESCE(w.session_id, 0) <> :session OR x.since <> x.observation_id)
+    AND NOT EXISTS (SELECT 1 FROM seen AS e
+        WHERE e.workspace_id = :workspace AND e.session_id = :session AND e.item_id = x.observation_id);
+
+-- name: reading_get
+-- Read how far a session has read the observations of some subjects.
+SELECT through_id FROM reading WHERE workspace_id = :workspace AND session_id = :session AND subject_set = :subject_set;
+
+-- name: reading_put
+-- Record how far a session has read; it never goes back.
+INSERT INTO reading (workspace_id, session_id, subject_set, through_id)
+VALUES (:workspace, :session, :subject_set, :through)
+ON CONFLICT (workspace_id, session_id, subject_set) DO UPDATE SET through_id =
+    CASE WHEN reading.through_id > excluded.through_id THEN reading.through_id ELSE excluded.through_id END;
+
+-- name: reading_clear
+-- Forget how far sessions have read, when a pass is finished.
+DELETE FROM reading WHERE workspace_id = :workspace;
 
 -- name: understanding_add
 -- Add an understanding; its text is a document.

@@ -167,6 +167,7 @@ def _report(value: consolidated.ConsolidationReport, _zone: ZoneInfo) -> Iterato
         ],
         "Intersections": [f"{each.subject_a} × {each.subject_b} ({each.intersection_size})" for each in pairs],
         "Dense, but without an understanding": [f"{each.subject_a} × {each.subject_b}" for each in dense],
+        "In no understanding": [f"{each.id}: {shortened(each.content)}" for each in value.unlinked_observations],
         "Questionable": [f"{each.id}: {each.reason or 'no reason'}" for each in value.questionable_items],
         "Neglected": [f"{each.name} ({each.generations_waiting} passes)" for each in value.neglected_subjects],
         "Signs that the soul is drifting": [each.message for each in value.soul_hints],
@@ -175,6 +176,19 @@ def _report(value: consolidated.ConsolidationReport, _zone: ZoneInfo) -> Iterato
         if lines:
             yield f"\n{title}:"
             yield from (f"  {line}" for line in lines)
+    if value.left_off:
+        yield f"\n{value.left_off} more; --limit shows them"
+
+
+def _unseen(value: results.Unseen, zone: ZoneInfo) -> Iterator[Part]:
+    text = value.understanding
+    yield "nothing is understood yet" if text is None else f"{text.summary}  ({text.id}, version {text.version})"
+    for each in value.observations:
+        yield f"  {each.id}  {each.observed_at.astimezone(zone):%Y-%m-%d}  {each.content}"
+    yield "" if value.observations else "everything has been seen"
+    yield f"for what you write about it: --seen-through-id {value.seen_through_id}"
+    if value.cursor is not None:
+        yield f"for the next page: --cursor {value.cursor}"
 
 
 def _begun(value: consolidated.BegunConsolidation, zone: ZoneInfo) -> Iterator[Part]:
@@ -198,4 +212,5 @@ RENDERERS: dict[type, Renderer] = {
     results.SessionSummary: _session,
     results.SubjectRecall: _subject_recall,
     results.Understanding: _understanding,
+    results.Unseen: _unseen,
 }
