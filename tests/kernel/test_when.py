@@ -45,15 +45,97 @@ PHRASES = {
     "what changed in the last 3 days": ("2026-11-15", None),
 }
 
+# The same Wednesday in other languages: from now, by a name, by a number, as a date.
+PHRASES_ELSEWHERE = {
+    "Was habe ich gestern gegessen?": ("2026-11-17", "2026-11-18"),
+    "Wo war ich vorgestern?": ("2026-11-16", "2026-11-17"),
+    "Was war letzten Mai?": ("2026-05-01", "2026-06-01"),
+    "Was habe ich letzte Woche gelesen?": ("2026-11-09", "2026-11-16"),
+    "Wo waren wir vor zwei Wochen?": ("2026-11-01", "2026-11-08"),
+    "Was geschah in den letzten 3 Tagen?": ("2026-11-15", None),
+    "Was war am 3. Juni 2024?": ("2024-06-03", "2024-06-04"),
+    "Wohin fuhren wir im März 2023?": ("2023-03-01", "2023-04-01"),
+    "Wo waren wir am letzten Wochenende?": ("2026-11-13", "2026-11-16"),
+    "Was taten wir im Mai letzten Jahres?": ("2025-05-01", "2025-06-01"),
+    "Was sagte sie letzten Freitag?": ("2026-11-13", "2026-11-14"),
+    "Qu'est-ce que j'ai mangé hier ?": ("2026-11-17", "2026-11-18"),
+    "Où étais-je avant-hier ?": ("2026-11-16", "2026-11-17"),
+    "Qu'ai-je lu la semaine dernière ?": ("2026-11-09", "2026-11-16"),
+    "Où étions-nous l’été dernier ?": ("2026-06-01", "2026-09-01"),
+    "Qu'avons-nous décidé l'année dernière ?": ("2025-01-01", "2026-01-01"),
+    "Où étais-je il y a deux semaines ?": ("2026-11-01", "2026-11-08"),
+    "Qui est venu le 3 juin 2024 ?": ("2024-06-03", "2024-06-04"),
+    "Où sommes-nous allés en août 2023 ?": ("2023-08-01", "2023-09-01"),
+    "Qu'a-t-elle dit vendredi dernier ?": ("2026-11-13", "2026-11-14"),
+    "¿Qué comí ayer?": ("2026-11-17", "2026-11-18"),
+    "¿Dónde estuve anteayer?": ("2026-11-16", "2026-11-17"),
+    "¿Qué leí el mes pasado?": ("2026-10-01", "2026-11-01"),
+    "¿Qué decidimos el año pasado?": ("2025-01-01", "2026-01-01"),
+    "¿Dónde estuve hace dos semanas?": ("2026-11-01", "2026-11-08"),
+    "¿Qué pasó el 3 de junio de 2024?": ("2024-06-03", "2024-06-04"),
+    "¿A dónde fuimos en marzo de 2023?": ("2023-03-01", "2023-04-01"),
+    "¿Qué dijo el viernes pasado?": ("2026-11-13", "2026-11-14"),
+    "¿Qué hicimos en mayo del año pasado?": ("2025-05-01", "2025-06-01"),
+    "¿Qué hice esta semana?": ("2026-11-16", "2026-11-23"),
+    "Что я ел вчера?": ("2026-11-17", "2026-11-18"),
+    "Где я был позавчера?": ("2026-11-16", "2026-11-17"),
+    "Куда мы ездили в прошлом мае?": ("2026-05-01", "2026-06-01"),
+    "Что я читал на прошлой неделе?": ("2026-11-09", "2026-11-16"),
+    "Что мы решили в прошлом году?": ("2025-01-01", "2026-01-01"),
+    "Где я был две недели назад?": ("2026-11-01", "2026-11-08"),
+    "Что было 3 июня 2024 года?": ("2024-06-03", "2024-06-04"),
+    "Куда мы ездили в марте 2023?": ("2023-03-01", "2023-04-01"),
+    "Что было неделю назад?": ("2026-11-08", "2026-11-15"),
+    "昨日何を食べましたか": ("2026-11-17", "2026-11-18"),
+    "一昨日はどこにいましたか": ("2026-11-16", "2026-11-17"),
+    "先週何を読みましたか": ("2026-11-09", "2026-11-16"),
+    "去年何を決めましたか": ("2025-01-01", "2026-01-01"),
+    "二週間前どこにいましたか": ("2026-11-01", "2026-11-08"),
+    "2024年6月3日に何がありましたか": ("2024-06-03", "2024-06-04"),
+    "2023年11月にどこへ行きましたか": ("2023-11-01", "2023-12-01"),
+    "先週の金曜日に何と言いましたか": ("2026-11-13", "2026-11-14"),
+    "去年の夏はどこへ行きましたか": ("2025-06-01", "2025-09-01"),
+    "3日前に何をした": ("2026-11-15", "2026-11-16"),
+    "我昨天吃了什么": ("2026-11-17", "2026-11-18"),
+    "前天我在哪里": ("2026-11-16", "2026-11-17"),
+    "上周我读了什么": ("2026-11-09", "2026-11-16"),
+    "上个月的房租": ("2026-10-01", "2026-11-01"),
+    "去年我们决定了什么": ("2025-01-01", "2026-01-01"),
+    "两周前我在哪里": ("2026-11-01", "2026-11-08"),
+    "2024年6月3日发生了什么": ("2024-06-03", "2024-06-04"),
+    "2023年3月我们去了哪里": ("2023-03-01", "2023-04-01"),
+    "上周五她说了什么": ("2026-11-13", "2026-11-14"),
+    "上周末我们在哪里": ("2026-11-13", "2026-11-16"),
+    "三个月前": ("2026-08-01", "2026-09-01"),
+    "ماذا أكلت أمس؟": ("2026-11-17", "2026-11-18"),
+    "أين كنت أول أمس؟": ("2026-11-16", "2026-11-17"),
+    "ماذا قرأت الأسبوع الماضي؟": ("2026-11-09", "2026-11-16"),
+    "ماذا قررنا العام الماضي؟": ("2025-01-01", "2026-01-01"),
+    "أين كنت قبل أسبوعين؟": ("2026-11-01", "2026-11-08"),
+    "ماذا حدث في 3 يونيو 2024؟": ("2024-06-03", "2024-06-04"),
+    "أين ذهبنا في مارس 2023؟": ("2023-03-01", "2023-04-01"),
+    "ماذا قالت يوم الجمعة الماضي؟": ("2026-11-13", "2026-11-14"),
+    "ماذا حدث قبل 3 أيام؟": ("2026-11-15", "2026-11-16"),
+    "मैंने कल क्या खाया?": ("2026-11-17", "2026-11-18"),
+    "परसों मैं कहाँ था?": ("2026-11-16", "2026-11-17"),
+    "मैंने पिछले हफ़्ते क्या पढ़ा?": ("2026-11-09", "2026-11-16"),
+    "पिछले साल हमने क्या तय किया?": ("2025-01-01", "2026-01-01"),
+    "दो हफ्ते पहले मैं कहाँ था?": ("2026-11-01", "2026-11-08"),
+    "3 जून 2024 को क्या हुआ?": ("2024-06-03", "2024-06-04"),
+    "मार्च 2023 में हम कहाँ गए?": ("2023-03-01", "2023-04-01"),
+    "पिछले शुक्रवार उसने क्या कहा?": ("2026-11-13", "2026-11-14"),
+    "पिछले मई में": ("2026-05-01", "2026-06-01"),
+}
+
 
 def shown(micros: int) -> str:
     return from_micros(micros).astimezone(BERLIN).strftime("%Y-%m-%d")
 
 
-@pytest.mark.parametrize("phrase", PHRASES)
+@pytest.mark.parametrize("phrase", PHRASES | PHRASES_ELSEWHERE)
 @pytest.mark.promise("search.time")
 def test_a_phrase_means_its_time(phrase: str) -> None:
-    begin, end = PHRASES[phrase]
+    begin, end = (PHRASES | PHRASES_ELSEWHERE)[phrase]
     (span,) = spans_in(phrase, NOW)
     assert mentions_time(phrase)
     assert shown(span.begin) == begin
@@ -68,7 +150,23 @@ def test_a_month_without_a_year_means_each_of_the_last_years_and_none_to_come() 
 
 
 @pytest.mark.parametrize(
-    "phrase", ["who may help me?", "they march on", "what is in the box?", "room 2 of 10", "may I ask", "second hand"]
+    "phrase",
+    [
+        "who may help me?",
+        "they march on",
+        "what is in the box?",
+        "room 2 of 10",
+        "may I ask",
+        "second hand",
+        "Was ist das hier?",
+        "Wer wohnt vor der Stadt?",
+        "¿Qué pescado de mar me gusta?",
+        "Где май и Анна?",
+        "私は日本に住んでいます",
+        "我喜欢月亮",
+        "ما اسم اليومية؟",
+        "मेरा कलम कहाँ है?",
+    ],
 )
 def test_words_that_only_look_like_times_are_left_to_the_words(phrase: str) -> None:
     assert spans_in(phrase, NOW) == ()
@@ -78,6 +176,10 @@ def test_words_of_a_time_told_from_now_are_not_looked_for_and_those_of_a_date_ar
     assert "week" not in timed("what did I read last week", NOW)[1]
     assert "read" in timed("what did I read last week", NOW)[1]
     assert "June" in timed("what was on 3 June 2024?", NOW)[1]
+
+
+def test_the_rest_of_a_question_keeps_its_capitals_and_accents() -> None:
+    assert timed("¿Dónde vivía María el mes pasado?", NOW)[1].split() == ["¿Dónde", "vivía", "María", "?"]
 
 
 def test_impossible_dates_mean_what_is_left_of_them() -> None:

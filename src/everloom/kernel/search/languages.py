@@ -1,4 +1,5 @@
-"""Phrases of questions and texts in nine languages: who speaks, who is addressed, how one asks, what one always wants.
+"""Phrases of questions and texts in nine languages: who speaks, who is addressed, how one asks, what one always wants,
+and how one tells the time.
 
 Pure data and one reader of it. A row is a regular expression in which a space is any white space, an apostrophe is
 either form of it, and both ends are ends of words. A new language is one row in each table.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import NamedTuple
 
 from everloom.kernel.texts import LANGUAGES_IN_LATIN, language_of
 
@@ -44,8 +46,7 @@ class Phrases:
         return self._pattern(text).sub(by, text)
 
     def _pattern(self, text: str) -> re.Pattern[str]:
-        known = language_of(text)
-        latin = (known,) if known in LANGUAGES_IN_LATIN else () if known else LANGUAGES_IN_LATIN
+        latin = tuple(code for code in languages_in(text) if code in LANGUAGES_IN_LATIN)
         if text.isascii():
             return _compiled(self, latin)
         # Han alone is read as Chinese: a Japanese sentence is never without kana.
@@ -62,7 +63,18 @@ class Phrases:
         before = _CLITICS if language == "ar" else ""
         if self._is_opening and language != "hi":
             return f"(?:{_BEGINNING}{before}(?:{row})(?!{_LETTER}))"
-        return f"(?:(?<!{_LETTER}){before}(?:{row})(?!{_LETTER}))"
+        return f"(?:{whole(f'{before}(?:{row})', language)})"
+
+
+def languages_in(text: str) -> tuple[str, ...]:
+    """Return the language of a text, or the Latin ones if it does not tell."""
+    known = language_of(text)
+    return (known,) if known else LANGUAGES_IN_LATIN
+
+
+def whole(pattern: str, language: str) -> str:
+    """Let a regular expression match whole words only, in a language that has spaces between them."""
+    return pattern if language in _UNSPACED else f"(?<!{_LETTER})(?:{pattern})(?!{_LETTER})"
 
 
 @cache
@@ -190,3 +202,256 @@ WISHES = Phrases(
             मैं चाहता हूँ कि|मैं चाहती हूँ कि|कृपया (?:\S+ ){0,3}(?:मत|न करें)|ध्यान रखें|ध्यान रखना|याद रखना""",
     }
 )
+
+
+class Calendar(NamedTuple):
+    """How a language tells the time. Its words are regular expressions, separated by spaces; `_` is a space.
+
+    `units` are day, week, weekend, month and year; `seasons` begin with spring; `near` are today, yesterday and the day
+    before. `forms` has, for each kind of time, ways to say it with these words in the place of their names.
+    """
+
+    months: str
+    days: str
+    seasons: str
+    units: str
+    counts: str
+    near: str
+    last: str
+    this: str
+    forms: Mapping[str, str]
+    twos: str = "- - - - -"
+
+
+# The forms of one kind are separated by lines. "which" is a last or this week; "then" is a month of last year.
+CALENDARS = {
+    "en": Calendar(
+        months="""jan(?:uary)? feb(?:ruary)? mar(?:ch)? apr(?:il)? may june? july? aug(?:ust)? sept?(?:ember)?
+            oct(?:ober)?
+            nov(?:ember)? dec(?:ember)?""",
+        days="monday tuesday wednesday thursday friday saturday sunday",
+        seasons="spring summer autumn|fall winter",
+        units="days? weeks? weekends? months? years?",
+        counts="an?|one two|a_couple_of|couple_of three|a_few|few four five six seven eight nine ten",
+        near="today|tonight|this_morning yesterday|last_night day_before_yesterday",
+        last="last|previous",
+        this="this",
+        forms={
+            "date": """DAY(?:st|nd|rd|th)?(?: of)? MONTH(?:(?: of)? YEAR)?
+                MONTH DAY(?:st|nd|rd|th)?(?: YEAR)?""",
+            "near": "NEAR",
+            "ago": "COUNT UNIT ago",
+            "past": "(?:last|past|previous) COUNT UNIT",
+            "then": """MONTH(?: of)? last year
+                last year in MONTH""",
+            "which": r"WHICH WHAT(?! (?:19|20)\d\d)",
+            "month": """MONTH(?: of)? YEAR
+                (?:in|during|since|early|mid|late|of) MONTH""",
+            "season": "SEASON(?: of)? YEAR",
+            "year": "(?:in|during|of|since|by) YEAR",
+        },
+    ),
+    "de": Calendar(
+        months="""j[aä]n(?:uar|ner)? feb(?:ruar)? märz|maerz apr(?:il)? mai juni? juli? aug(?:ust)?
+            sept?(?:ember)? okt(?:ober)?
+            nov(?:ember)? dez(?:ember)?""",
+        days="montags? dienstags? mittwochs? donnerstags? freitags? samstags?|sonnabends? sonntags?",
+        seasons="frühlings?|frühjahrs? sommers? herbst(?:es)? winters?",
+        units="tag(?:en?|s)? wochen? wochenenden?|wochenendes monat(?:en?|s)? jahr(?:en?|es)?",
+        counts="ein(?:e[mnrs]?)? zwei|ein_paar drei vier fünf sechs sieben acht neun zehn",
+        near="heute(?:_morgen|_früh|_abend)? gestern(?:_abend|_morgen|_nacht)?|letzte_nacht vorgestern",
+        last="letzte[mnrs]?|vergangene[mnrs]?|vorige[mnrs]?",
+        this="diese[mnrs]?",
+        forms={
+            "date": r"DAY\.? MONTH(?: YEAR)?",
+            "near": "NEAR",
+            "ago": "vor COUNT UNIT",
+            "past": "(?:letzten|vergangenen) COUNT UNIT",
+            "then": """(?:im )?MONTH (?:letzten|vergangenen|vorigen) jahres
+                letztes jahr im MONTH""",
+            "which": "(?:am |im |in |an )?(?:der |dem |den )?WHICH WHAT",
+            "month": """MONTH YEAR
+                (?:im|anfang|mitte|ende|seit) MONTH""",
+            "season": "SEASON YEAR",
+            "year": "(?:in|im jahre?|seit|von) YEAR",
+        },
+    ),
+    "fr": Calendar(
+        months="""janv(?:ier)? févr(?:ier)?|fevrier mars avr(?:il)? mai juin juil(?:let)? ao[uû]t
+            sept(?:embre)? oct(?:obre)?
+            nov(?:embre)? d[eé]c(?:embre)?""",
+        days="lundi mardi mercredi jeudi vendredi samedi dimanche",
+        seasons="printemps été automne hiver",
+        units="jours? semaines? week-?ends?|fins?_de_semaine mois ans?|années?",
+        counts="une? deux trois|quelques quatre cinq six sept huit neuf dix",
+        near="aujourd'hui|ce_matin|ce_soir hier(?:_soir|_matin)? avant-hier",
+        last="derni[eè]re?|pass[eé]e?",
+        this="cette|cet|ce",
+        forms={
+            "date": "DAY(?:er)? MONTH(?: YEAR)?",
+            "near": "NEAR",
+            "ago": "il y a COUNT UNIT",
+            "past": "(?:ces|les) COUNT derni[eè]re?s UNIT",
+            "then": "(?:en )?MONTH (?:de )?l'(?:an|année) (?:derni[eè]re?|pass[eé]e?)",
+            "which": """(?:la |le |l'|en )?WHAT LAST
+                THIS WHAT""",
+            "month": """MONTH YEAR
+                (?:en|de|d'|début|fin|mi|depuis) MONTH""",
+            "season": "SEASON(?: de)? YEAR",
+            "year": "(?:en|de|depuis) YEAR",
+        },
+    ),
+    "es": Calendar(
+        months="""ene(?:ro)? feb(?:rero)? marzo abr(?:il)? mayo jun(?:io)? jul(?:io)? ago(?:sto)?
+            sept?(?:iembre)?|setiembre
+            oct(?:ubre)? nov(?:iembre)? dic(?:iembre)?""",
+        days="lunes martes mi[eé]rcoles jueves viernes s[aá]bado domingo",
+        seasons="primavera verano otoño invierno",
+        units="d[ií]as? semanas? fin(?:es)?_de_semana mes(?:es)? años?",
+        counts="una?|un dos|un_par_de tres|unos|unas cuatro cinco seis siete ocho nueve diez",
+        near="hoy|esta_mañana|esta_noche ayer|anoche anteayer|antier|antes_de_ayer",
+        last="pasad[oa]|últim[oa]|ultim[oa]",
+        this="est[ea]",
+        forms={
+            "date": "DAY(?: de)? MONTH(?:(?: del?)? YEAR)?",
+            "near": "NEAR",
+            "ago": "hace COUNT UNIT",
+            "past": "[uú]ltim[oa]s COUNT UNIT",
+            "then": "(?:en )?MONTH del año pasado",
+            "which": """(?:en |el |la )*WHAT LAST
+                (?:en |el |la )*LAST WHAT
+                THIS WHAT""",
+            "month": """MONTH(?: del?)? YEAR
+                (?:en|de|desde) MONTH""",
+            "season": "SEASON(?: del?)? YEAR",
+            "year": "(?:en|de|del|desde) YEAR",
+        },
+    ),
+    "ru": Calendar(
+        months="""январ[ьяе] феврал[ьяе] март[ае]? апрел[ьяе] ма[йяе] июн[ьяе] июл[ьяе] август[ае]?
+            сентябр[ьяе] октябр[ьяе]
+            ноябр[ьяе] декабр[ьяе]""",
+        days="понедельник вторник сред[ау] четверг пятниц[ау] суббот[ау] воскресенье",
+        seasons="весн(?:а|ой|у|ы) лет(?:о|ом|а) осень?ю?|осени зим(?:а|ой|у|ы)",
+        units="д(?:ень|ня|ней) недел[яюиье]|недель выходны[ехм]|выходные месяц(?:а|ев|е|у)? год(?:а|у|ы)?|лет",
+        counts="один|одну|одна два|две|пару три|несколько четыре пять шесть семь восемь девять десять",
+        near="сегодня вчера позавчера",
+        last="прошл(?:ый|ая|ое|ом|ой|ую|ого|ым|ые|ых)",
+        this="эт(?:от|а|о|ом|ой|у|ого|им|и|их)",
+        forms={
+            "date": "DAY(?:-го)? MONTH(?: YEAR)?",
+            "near": "NEAR",
+            "ago": """COUNT UNIT назад
+                UNIT назад""",
+            "past": "последни[ех] COUNT UNIT",
+            "then": "(?:в )?MONTH прошлого года",
+            "which": "(?:на |в |во )?WHICH WHAT",
+            "month": """MONTH YEAR
+                (?:в|с|до) MONTH""",
+            "season": "SEASON YEAR",
+            "year": "(?:в|с|за) YEAR",
+        },
+    ),
+    "ja": Calendar(
+        months="""1月|一月 2月|二月 3月|三月 4月|四月 5月|五月 6月|六月 7月|七月 8月|八月 9月|九月 10月|十月
+            11月|十一月 12月|十二月""",
+        days="月曜日? 火曜日? 水曜日? 木曜日? 金曜日? 土曜日? 日曜日?",
+        seasons="春 夏 秋 冬",
+        units="日 週(?!末)間? 週末 [かヶカケ箇]?月 年間?",
+        counts="一 二 三|数 四 五 六 七 八 九 十",
+        near="今日|きょう|今朝|今夜|今晩 昨日|きのう|昨夜|昨晩|ゆうべ 一昨日|おととい",
+        last="先|昨|去|この前の",
+        this="今|この",
+        forms={
+            "date": "(?:YEAR年)?MONTHDAY日",
+            "near": "NEAR",
+            "ago": "COUNTUNIT前",
+            "past": "(?:過去|ここ|この)COUNTUNIT",
+            "then": "(?:去年|昨年)の?(?:MONTH|SEASON)",
+            "which": "WHICH(?:週の)?WHAT",
+            "month": """YEAR年の?MONTH
+                MONTH""",
+            "season": "YEAR年の?SEASON",
+            "year": "YEAR年",
+        },
+    ),
+    "zh": Calendar(
+        months="""1月|一月 2月|二月 3月|三月 4月|四月 5月|五月 6月|六月 7月|七月 8月|八月 9月|九月 10月|十月
+            11月|十一月 12月|十二月""",
+        days="""(?:周|星期|礼拜)一 (?:周|星期|礼拜)二 (?:周|星期|礼拜)三 (?:周|星期|礼拜)四 (?:周|星期|礼拜)五
+            (?:周|星期|礼拜)六
+            (?:周|星期|礼拜)[日天]""",
+        seasons="春天?|春季 夏天?|夏季 秋天?|秋季 冬天?|冬季",
+        units="[天日] 周(?!末)|星期|礼拜 周末 月 年",
+        counts="一 [二两兩] 三|几 四 五 六 七 八 九 十",
+        near="今天|今日|今早|今晚 昨天|昨日|昨晚 前天|前日",
+        last="上个?|上個|去",
+        this="这个?|這個?|今|本",
+        forms={
+            "date": "(?:YEAR年)?MONTHDAY[日号號]",
+            "near": "NEAR",
+            "ago": "COUNT[个個]?UNIT[以之]?前",
+            "past": "(?:过去|最近|過去)COUNT[个個]?UNIT",
+            "then": "去年的?(?:MONTH|SEASON)",
+            "which": "WHICHWHAT",
+            "month": """YEAR年的?MONTH
+                MONTH份?""",
+            "season": "YEAR年的?SEASON",
+            "year": "YEAR年",
+        },
+    ),
+    "ar": Calendar(
+        months="""يناير|كانون_الثاني فبراير|شباط مارس|[آا]ذار [أا]بريل|نيسان مايو|[أا]يار يونيو|حزيران
+            يوليو|تموز [أا]غسطس|[آا]ب
+            سبتمبر|[أا]يلول [أا]كتوبر|تشرين_ال[أا]ول نوفمبر|تشرين_الثاني ديسمبر|كانون_ال[أا]ول""",
+        days="ال[إا]ثنين الثلاثاء ال[أا]ربعاء الخميس الجمعة السبت ال[أا]حد",
+        seasons="(?:ال)?ربيع (?:ال)?صيف (?:ال)?خريف (?:ال)?شتاء",
+        units="""(?:ال)?يوم|[أا]يام (?:ال)?[أا]سبوع|[أا]سابيع عطلة_نهاية_ال[أا]سبوع|نهاية_ال[أا]سبوع
+            (?:ال)?شهر|[أا]شهر|شهور
+            (?:ال)?عام|(?:ال)?سنة|سنوات|[أا]عوام""",
+        counts="واحد|واحدة [إا]ثنين ثلاثة?|بضعة? [أا]ربعة? خمسة? ستة? سبعة? ثماني|ثمانية تسعة? عشرة?",
+        near="اليوم|الليلة|هذا_الصباح [أا]مس|البارحة [أا]ول_[أا]مس|قبل_[أا]مس",
+        last="الماضي|الماضية|المنصرم|الفائت",
+        this="هذا|هذه",
+        forms={
+            "date": "DAY MONTH(?: YEAR)?",
+            "near": "NEAR",
+            "ago": """(?:قبل|منذ) COUNT UNIT
+                (?:قبل|منذ) TWO
+                (?:قبل|منذ) UNIT""",
+            "past": "[آا]خر COUNT UNIT",
+            "then": "(?:في )?MONTH (?:من )?(?:العام|السنة) (?:الماضي|الماضية)",
+            "which": """(?:في |يوم )*WHAT LAST
+                THIS WHAT""",
+            "month": """MONTH YEAR
+                (?:في|منذ|شهر) MONTH""",
+            "season": "SEASON YEAR",
+            "year": "(?:في عام|في سنة|عام|سنة|في) YEAR",
+        },
+        twos="يومين [أا]سبوعين - شهرين سنتين|عامين",
+    ),
+    # "कल" is yesterday or tomorrow; a memory is asked about yesterday.
+    "hi": Calendar(
+        months="""जनवरी फ़?रवरी|फरवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर|सितम्बर अक्टूबर|अक्तूबर
+            नवंबर|नवम्बर दिसंबर|दिसम्बर""",
+        days="सोमवार मंगलवार बुधवार गुरुवार|बृहस्पतिवार शुक्रवार शनिवार रविवार|इतवार",
+        seasons="वसंत|बसंत गर्मी|गर्मियों|गर्मियाँ शरद|पतझड़ सर्दी|सर्दियों|सर्दियाँ|जाड़े",
+        units="दिन|दिनों हफ़?्त(?:े|ों|ा)|सप्ताह|सप्ताहों सप्ताहांत|वीकेंड महीन(?:े|ों|ा)|माह साल|सालों|वर्ष|बरस",
+        counts="एक दो तीन|कुछ चार पाँच|पांच छह|छः|छै सात आठ नौ दस",
+        near="आज कल परसों",
+        last="पिछल(?:े|ा|ी)|गत|बीत(?:े|ा|ी)",
+        this="इस",
+        forms={
+            "date": "DAY MONTH(?: YEAR)?",
+            "near": "NEAR",
+            "ago": "COUNT UNIT पहले",
+            "past": "पिछले COUNT UNIT",
+            "then": "पिछले (?:साल|वर्ष) MONTH",
+            "which": "WHICH WHAT",
+            "month": """MONTH YEAR
+                MONTH (?:में|के|को|से)""",
+            "season": "YEAR की SEASON",
+            "year": "(?:सन )?YEAR (?:में|के|से)",
+        },
+    ),
+}

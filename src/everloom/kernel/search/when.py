@@ -1,45 +1,48 @@
-"""Times in a question: "last May", "two weeks ago", "on 3 June 2024", "the week before the wedding".
+"""Times in a question: "last May", "vor zwei Wochen", "le 3 juin 2024", "the week before the wedding".
 
-Pure: the caller gives the current time in the right zone. A phrase that is not understood is not an error; its words
+One reader of the calendars in `languages`: a form is matched, its words become numbers, and the numbers a span. Pure:
+the caller gives the current time in the right zone. A phrase that is not understood is not an error; its words
 are searched like any others.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from everloom.clock import to_micros
 from everloom.kernel.search.fusion import Column
+from everloom.kernel.search.languages import CALENDARS, languages_in, whole
+from everloom.kernel.texts import language_of
 
 Moments = npt.NDArray[np.int64]
+# What a phrase says: places in the tables of its calendar, counts, days and years.
+_Told = Mapping[str, int]
 
-_MONTHS = (
-    "january february march april may june july august september october november december".split()
-)  # fmt: skip
-_DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "couple of": 2, "a couple of": 2, "three": 3, "a few": 3, "few": 3}
-_COUNTS |= {"four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 # "In May" may mean this many years, the current one included.
 _YEARS_MEANT = 8
 _DAY = timedelta(days=1)
-
-_MONTH = "|".join([*_MONTHS, *(month[:3] for month in _MONTHS), "sept"])
-_COUNT = "|".join([r"\d{1,3}", *sorted(_COUNTS, key=len, reverse=True)])
-_YEAR = r"(?:19|20)\d\d"
-_ORDINAL = r"(\d{1,2})(?:st|nd|rd|th)?"
-# A quick test that most questions fail: everything below is slower.
+# Spring begins in March.
+_FIRST_SEASON = 3
+_UNITS = ("day", "week", "weekend", "month", "year")
+# Rounded up, so that "the past month" and "the year before" leave out no day.
+_LENGTHS = dict(zip(_UNITS, (_DAY, 7 * _DAY, 3 * _DAY, 31 * _DAY, 366 * _DAY), strict=True))
+# A quick test that most questions fail: everything below is slower. Of the other Latin languages it has what a question
+# without any of their stop words may say.
 _HINT = re.compile(
-    rf"\b(?:{_MONTH}|{'|'.join(_DAYS)}|{'|'.join(_SEASONS)}|today|tonight|yesterday|ago|weekend|"
-    rf"(?:last|past|this|previous|before|after) |{_YEAR}\b|\d{{4}}-\d\d)",
+    r"\b(?:jan|feb|mar|apr|ma[iy]|jun|jul|aug|sep|oct|nov|dec|tonight|yesterday|ago|weekend)|day\b|"
+    r"\b(?:spring|summer|autumn|fall|winter)|\b(?:last|past|this|previous|before|after) |\b(?:19|20)\d\d\b|\d{4}-\d\d|"
+    r"\b(?:gestern|heute|letzte|vor |hier\b|derni|ayer|hoy\b|hace )|pasad[oa]\b",
     re.IGNORECASE,
 )
+_HINTED = ("en", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def credit(spans: Sequence[Span], moments: Moments) -> Column:
 
 def mentions_time(question: str) -> bool:
     """Return whether a question may mention a time."""
-    return _HINT.search(question) is not None
+    return _HINT.search(question) is not None or language_of(question) not in _HINTED
 
 
 def spans_in(question: str, now: datetime) -> tuple[Span, ...]:
@@ -94,36 +97,107 @@ def timed(question: str, now: datetime) -> tuple[tuple[Span, ...], str]:
     Relative times such as "last week" are removed from it, because texts of that week do not use these words; the words
     of a date stay.
     """
-    text = " ".join(question.casefold().replace(",", " ").split())
-    for pattern, read in _READERS:
-        found = [span for match in pattern.finditer(text) for span in read(match, now) if span.begin < span.end]
-        if found:
-            return tuple(found), pattern.sub(" ", text) if read in _FROM_NOW else question
+    text = " ".join(unicodedata.normalize("NFKC", question).replace(",", " ").replace("\u2019", "'").split())
+    forms = [(language, _forms(language)) for language in languages_in(question)]
+    for kind, read in _READERS.items():
+        for language, patterns in forms:
+            for pattern in patterns[kind]:
+                told = (_told(language, match) for match in pattern.finditer(text))
+                found = [span for each in told for span in read(each, now) if span.begin < span.end]
+                if found:
+                    return tuple(found), pattern.sub(" ", text) if kind in _FROM_NOW else question
     return (), question
 
 
 def anchor_in(question: str) -> Anchor | None:
     """Parse a time defined by an event, such as "the week before the wedding"."""
-    match = _ANCHOR.search(" ".join(question.split()))
+    match = _anchor().search(" ".join(question.split()))
     if match is None:
         return None
-    count = _count(match["count"]) if match["count"] else 1
-    return Anchor(
-        match["event"].strip(), match["side"].casefold() == "before", count * _UNITS[match["unit"].casefold()]
+    told = _told("en", match)
+    length = told.get("count", 1) * _LENGTHS[_UNITS[told["unit"]]]
+    return Anchor(match["event"].strip(), match["side"].casefold() == "before", length)
+
+
+@cache
+def _anchor() -> re.Pattern[str]:
+    return re.compile(
+        rf"\b(?:the )?(?:{_group('en', 'COUNT')} )?{_group('en', 'UNIT')} (?P<side>before|after) "
+        r"(?P<event>(?:the|my|our|his|her|their|\w+'s) [^?.!]{3,60}|[A-Z][^?.!]{2,60})",
+        re.IGNORECASE,
     )
 
 
-# Rounded up, so that "the past month" and "the year before" leave out no day.
-_UNITS = {"day": _DAY, "weekend": 3 * _DAY, "week": 7 * _DAY, "month": 31 * _DAY, "year": 366 * _DAY}
-_ANCHOR = re.compile(
-    rf"\b(?:the )?(?:(?P<count>{_COUNT}) )?(?P<unit>day|week|weekend|month|year)s? (?P<side>before|after) "
-    r"(?P<event>(?:the|my|our|his|her|their|\w+'s) [^?.!]{3,60}|[A-Z][^?.!]{2,60})",
-    re.IGNORECASE,
-)
+@cache
+def _forms(language: str) -> Mapping[str, Sequence[re.Pattern[str]]]:
+    """Compile the ways in which a language tells each kind of time."""
+    lines = {kind: forms.splitlines() for kind, forms in CALENDARS[language].forms.items()}
+    spelled = {
+        kind: [_NAMES.sub(lambda name: _group(language, name[0]), form.strip()) for form in forms]
+        for kind, forms in {**lines, "iso": [r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"]}.items()
+    }
+    return {
+        kind: [re.compile(whole(form, language), re.IGNORECASE) for form in forms] for kind, forms in spelled.items()
+    }
 
 
-def _count(word: str) -> int:
-    return int(word) if word.isdigit() else _COUNTS[word.casefold()]
+@cache
+def _words(language: str, table: str) -> Sequence[str]:
+    """Return the words of one of a calendar's tables."""
+    words = unicodedata.normalize("NFKC", getattr(CALENDARS[language], table))
+    return [word.replace("_", " ") for word in words.split()]
+
+
+def _group(language: str, name: str) -> str:
+    """Return the regular expression for one of the names in a form."""
+    if name in _NUMBERS:
+        return f"(?P<{name.lower()}>{_NUMBERS[name]})"
+    if name == "WHICH":
+        return f"(?:{_group(language, 'LAST')}|{_group(language, 'THIS')})"
+    tables = _TABLES[name]
+    words = "|".join(word for table in tables for word in _words(language, table) if word != "-")
+    return rf"(?P<{name.lower()}>\d{{1,3}}|{words})" if name == "COUNT" else f"(?P<{name.lower()}>{words})"
+
+
+def _told(language: str, match: re.Match[str]) -> dict[str, int]:
+    """Turn the words of a match into numbers: places in the tables of the calendar, counts, days and years."""
+    told: dict[str, int] = {}
+    for name, word in match.groupdict().items():
+        if word is None or name.upper() not in _TABLES.keys() | _NUMBERS.keys():
+            continue
+        if word.isdecimal():
+            told[name] = int(word)
+            continue
+        for table in _TABLES[name.upper()]:
+            place = next((at for at, each in enumerate(_words(language, table)) if _is(each, word)), None)
+            if place is not None:
+                told[_MEANT.get(table, name)] = place + (table in _FROM_ONE)
+                break
+    if "two" in told:
+        told |= {"unit": told["two"], "count": 2}
+    return told
+
+
+def _is(pattern: str, word: str) -> bool:
+    return re.fullmatch(pattern, word, re.IGNORECASE) is not None
+
+
+_TABLES = {
+    "COUNT": ("counts",),
+    "UNIT": ("units",),
+    "TWO": ("twos",),
+    "NEAR": ("near",),
+    "MONTH": ("months",),
+    "SEASON": ("seasons",),
+    "LAST": ("last",),
+    "THIS": ("this",),
+    "WHAT": ("days", "months", "seasons", "units"),
+}
+_NUMBERS = {"DAY": r"\d{1,2}", "YEAR": r"(?:19|20)\d\d"}
+_NAMES = re.compile("|".join([*_TABLES, *_NUMBERS, "WHICH"]))
+# What a word of a table is told as, where the name in the form leaves it open.
+_MEANT = {"days": "weekday", "months": "month", "seasons": "season", "units": "unit"}
+_FROM_ONE = ("counts", "months")
 
 
 def _span(begin: datetime, end: datetime) -> Span:
@@ -140,8 +214,8 @@ def _moved(month: datetime, by: int) -> datetime:
     return month.replace(year=place // 12, month=place % 12 + 1, day=1)
 
 
-def _ago(match: re.Match[str], now: datetime) -> Iterator[Span]:
-    count, unit, today = _count(match[1]), match[2], _midnight(now)
+def _ago(told: _Told, now: datetime) -> Iterator[Span]:
+    count, unit, today = told.get("count", 1), _UNITS[told["unit"]], _midnight(now)
     if unit == "day":
         yield _span(today - count * _DAY, today - (count - 1) * _DAY)
     elif unit in ("week", "weekend"):
@@ -153,18 +227,33 @@ def _ago(match: re.Match[str], now: datetime) -> Iterator[Span]:
         yield _span(_moved(today.replace(month=1), -12 * count), _moved(today.replace(month=1), 12 - 12 * count))
 
 
-def _past(match: re.Match[str], now: datetime) -> Iterator[Span]:
-    yield _span(_midnight(now) - _count(match[1]) * _UNITS[match[2]], now + _DAY)
+def _past(told: _Told, now: datetime) -> Iterator[Span]:
+    yield _span(_midnight(now) - told["count"] * _LENGTHS[_UNITS[told["unit"]]], now + _DAY)
 
 
-def _near_day(match: re.Match[str], now: datetime) -> Iterator[Span]:
-    back = {"today": 0, "tonight": 0, "this morning": 0, "yesterday": 1, "last night": 1, "day before yesterday": 2}
-    begin = _midnight(now) - back[match[1]] * _DAY
+def _near(told: _Told, now: datetime) -> Iterator[Span]:
+    begin = _midnight(now) - told["near"] * _DAY
     yield _span(begin, begin + _DAY)
 
 
-def _near(match: re.Match[str], now: datetime) -> Iterator[Span]:
-    back, unit, today = 0 if match[1] == "this" else 1, match[2], _midnight(now)
+def _which(told: _Told, now: datetime) -> Iterator[Span]:
+    back, today = int("last" in told), _midnight(now)
+    if "unit" in told:
+        yield from _whole_unit(_UNITS[told["unit"]], back, today)
+    elif "weekday" in told:
+        behind = (today.weekday() - told["weekday"]) % 7 or (7 if back else 0)
+        yield _span(today - behind * _DAY, today - (behind - 1) * _DAY)
+    else:
+        months = 3 if "season" in told else 1
+        first = told["month"] if "month" in told else _first_month(told["season"])
+        begin = _moved(today.replace(month=1), first - 1)
+        while begin > now or (back and _moved(begin, months) > now):
+            begin = _moved(begin, -12)
+        yield _span(begin, _moved(begin, months))
+
+
+def _whole_unit(unit: str, back: int, today: datetime) -> Iterator[Span]:
+    """Return the current unit, or the one before it."""
     monday = today - today.weekday() * _DAY
     if unit == "week":
         yield _span(monday - 7 * back * _DAY, monday + 7 * (1 - back) * _DAY)
@@ -177,71 +266,47 @@ def _near(match: re.Match[str], now: datetime) -> Iterator[Span]:
         yield _span(_moved(today, -back), _moved(today, 1 - back))
     elif unit == "year":
         yield _span(_moved(today.replace(month=1), -12 * back), _moved(today.replace(month=1), 12 - 12 * back))
-    elif unit in _DAYS:
-        behind = (today.weekday() - _DAYS.index(unit)) % 7 or (7 if back else 0)
-        yield _span(today - behind * _DAY, today - (behind - 1) * _DAY)
-    else:
-        months = 3 if unit in _SEASONS else 1
-        first = _SEASONS.get(unit) or _month(unit)
-        begin = _moved(today.replace(month=1), first - 1)
-        while begin > now or (back and _moved(begin, months) > now):
-            begin = _moved(begin, -12)
-        yield _span(begin, _moved(begin, months))
 
 
-def _month(word: str) -> int:
-    return next(place for place, month in enumerate(_MONTHS, 1) if month.startswith(word[:3]))
+def _first_month(season: int) -> int:
+    return _FIRST_SEASON + 3 * season
 
 
-def _dates(day: str | None, month: int, year: str | None, now: datetime, months: int = 1) -> Iterator[Span]:
-    years = [int(year)] if year else range(now.year, now.year - _YEARS_MEANT, -1)
-    for each in years:
+def _dates(told: _Told, now: datetime, months: int = 1) -> Iterator[Span]:
+    year, day = told.get("year"), told.get("day")
+    for each in [year] if year else range(now.year, now.year - _YEARS_MEANT, -1):
         try:
-            begin = _midnight(now).replace(year=each, month=month, day=int(day or 1))
+            begin = _midnight(now).replace(year=each, month=told["month"], day=day or 1)
         except ValueError:
             continue
         if year or begin <= now:
             yield _span(begin, begin + _DAY if day else _moved(begin, months))
 
 
-def _iso(match: re.Match[str], now: datetime) -> Iterator[Span]:
-    yield from _dates(match[3], int(match[2]), match[1], now) if 1 <= int(match[2]) <= 12 else ()
+def _then(told: _Told, now: datetime) -> Iterator[Span]:
+    read = _season if "season" in told else _dates
+    yield from read({**told, "year": now.year - 1}, now)
 
 
-def _day_month(match: re.Match[str], now: datetime) -> Iterator[Span]:
-    yield from _dates(match[1], _month(match[2]), match[3], now)
+def _season(told: _Told, now: datetime) -> Iterator[Span]:
+    yield from _dates({**told, "month": _first_month(told["season"])}, now, months=3)
 
 
-def _month_day(match: re.Match[str], now: datetime) -> Iterator[Span]:
-    yield from _dates(match[2], _month(match[1]), match[3], now)
+def _year(told: _Told, now: datetime) -> Iterator[Span]:
+    yield from _dates({**told, "month": 1}, now, months=12)
 
 
-def _in_month(match: re.Match[str], now: datetime) -> Iterator[Span]:
-    yield from _dates(None, _month(match[1]), match[2], now)
-
-
-def _season(match: re.Match[str], now: datetime) -> Iterator[Span]:
-    yield from _dates(None, _SEASONS[match[1]], match[2], now, months=3)
-
-
-def _year(match: re.Match[str], now: datetime) -> Iterator[Span]:
-    yield from _dates(None, 1, match[1], now, months=12)
-
-
-_FROM_NOW = (_near_day, _ago, _past, _near)
-_LAST = "|".join(["week", "weekend", "month", "year", *_DAYS, *_MONTHS, *_SEASONS])
-_OF = r"(?: of)? "
-# The first pattern that matches is used, so the most exact ones come first.
-_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Iterator[Span]]], ...] = (
-    (re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b"), _iso),
-    (re.compile(rf"\b{_ORDINAL}(?: of)? ({_MONTH})\b(?:{_OF}({_YEAR})\b)?"), _day_month),
-    (re.compile(rf"\b({_MONTH}) {_ORDINAL}\b(?: ({_YEAR})\b)?"), _month_day),
-    (re.compile(r"\b(day before yesterday|today|tonight|this morning|yesterday|last night)\b"), _near_day),
-    (re.compile(rf"\b({_COUNT}) (day|week|weekend|month|year)s? ago\b"), _ago),
-    (re.compile(rf"\b(?:last|past|previous) ({_COUNT}) (day|week|month|year)s?\b"), _past),
-    (re.compile(rf"\b(last|this|previous) ({_LAST})\b(?! (?:19|20)\d\d)"), _near),
-    (re.compile(rf"\b({_MONTH})\b{_OF}({_YEAR})\b"), _in_month),
-    (re.compile(rf"\b(?:in|during|since|early|mid|late|of) ({'|'.join(_MONTHS)})\b()"), _in_month),
-    (re.compile(rf"\b({'|'.join(_SEASONS)})\b{_OF}({_YEAR})\b"), _season),
-    (re.compile(rf"\b(?:in|during|of|since|by) ({_YEAR})\b"), _year),
-)
+_FROM_NOW = ("near", "ago", "past", "then", "which")
+# The first kind that a question mentions is used, so the most exact ones come first.
+_READERS: Mapping[str, Callable[[_Told, datetime], Iterator[Span]]] = {
+    "iso": _dates,
+    "date": _dates,
+    "near": _near,
+    "ago": _ago,
+    "past": _past,
+    "then": _then,
+    "which": _which,
+    "month": _dates,
+    "season": _season,
+    "year": _year,
+}
