@@ -367,7 +367,9 @@ def test_history_is_searched_by_words_and_by_date(being: Episodic, loom: Loom) -
     place = loom.workspace("james")
     for day, text in ((1, "We spoke about the mast."), (5, "We spoke about bees.")):
         place.add([Document(kind="exchange", text=text, happened_at=datetime(2026, 11, day, 12, tzinfo=UTC))])
-    assert being.search_history("mast")[0].text == "We spoke about the mast."
+    best, *others = being.search_history("mast")
+    assert (best.text, best.fits) == ("We spoke about the mast.", True)
+    assert not any(said.fits for said in (*others, *being.search_history("quantum physics")))
     assert [said.text for said in being.search_history()] == ["We spoke about bees.", "We spoke about the mast."]
     early = being.search_history(date_to=datetime(2026, 11, 3, tzinfo=UTC))
     assert [said.text for said in early] == ["We spoke about the mast."]

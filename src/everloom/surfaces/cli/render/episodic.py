@@ -71,5 +71,5 @@ RENDERERS: dict[type, Renderer] = {
     PatrolReport: _report,
     Patrolled: lambda it, zone: _report(it.report, zone) if it.report else (),
     Recall: lambda it, _: [it.text or f"nothing: {it.reason}"],
-    SaidMessage: lambda it, _: [f"[{it.id}] {it.text}"],
+    SaidMessage: lambda it, _: [f"[{it.id}]{'' if it.fits else ' (does not fit well)'} {it.text}"],
 }
