@@ -47,7 +47,7 @@ class MultilingualEmbedder:
         # Measured as for the static embedder.
         noise=(0.09, 0.09),
         noise_by_script={
-            "latin": (0.04, 0.06),
+            "latin": (0.03, 0.07),
             "cyrillic": (0.03, 0.06),
             "cjk": (0.04, 0.07),
             "arabic": (0.02, 0.07),
