@@ -21,7 +21,7 @@ from everloom.kernel.embedding import DEFAULTS, GENERAL, Embedding, situated
 from everloom.kernel.journal import attend, register
 from everloom.kernel.maintenance import Backfill
 from everloom.kernel.search import DEFAULT, Finder, Hit, Index, Recipe
-from everloom.kernel.search.fusion import z_scores
+from everloom.kernel.search.fusion import Column, Usual
 from everloom.kernel.tasks import Work
 from everloom.kernel.workspaces import Workspaces
 from everloom.models.catalog import Traits
@@ -145,6 +145,11 @@ def in_context(session: Sequence[SampleTurn], reach: int) -> list[str]:
         around = " ".join(said(session[each]) for each in places if 0 <= each < len(session))
         texts.append(situated("", said(turn), around))
     return texts
+
+
+def z_scores(values: Column) -> Column:
+    """Measure each value in deviations from the mean of all."""
+    return Usual(float(values.mean()), float(values.std())).z(values)
 
 
 def stretched(score: float) -> float:

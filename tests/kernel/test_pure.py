@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from everloom.errors import Rejected
 from everloom.kernel.embedding import SITUATED, situated
 from everloom.kernel.lifecycle import DYING, Access, Vigour, strength_after_days, strength_after_patrols, vigour
-from everloom.kernel.search.bias import Circumstances, applied, factors, strength, worth
+from everloom.kernel.search.answers import Evidence, answers, telling_shares
+from everloom.kernel.search.bias import Circumstances, applied, factors, ordered, strength, worth
 from everloom.kernel.search.diversity import Candidate, fold, say_the_same
 from everloom.kernel.search.fusion import (
     MOST_TERMS,
     Corpus,
-    centred,
+    Usual,
     lacking,
     rarest,
     read_field,
     relevance,
     telling,
-    weighed,
-    z_scores,
+    usual_words,
 )
 from everloom.kernel.search.recipe import Bias
 from everloom.kernel.search.score import usage
@@ -124,29 +124,28 @@ def test_every_word_of_a_text_has_a_spelling(text: str) -> None:
         assert word in read or len(spelling) > LONGEST_WORD
 
 
-@given(st.lists(FLOATS, max_size=50))
-def test_z_scores_have_no_mean_and_keep_the_order(values: list[float]) -> None:
-    scores = z_scores(np.array(values))
-    assert len(scores) == len(values)
-    assert math.fsum(scores) == pytest.approx(0.0, abs=1e-4)
+@given(st.lists(FLOATS, min_size=1, max_size=50), FLOATS, st.floats(0.01, 100))
+def test_a_signal_is_measured_by_what_is_usual(values: list[float], mean: float, spread: float) -> None:
+    scores = Usual(mean, spread).z(np.array(values)).tolist()
     for (one, z), (other, y) in pairwise(zip(values, scores, strict=True)):
         assert z <= y or one > other
+    assert Usual(mean, spread).z(np.array([mean, mean + spread])) == pytest.approx([0.0, 1.0], abs=1e-6)
 
 
-def test_z_scores_of_equal_values_are_zero() -> None:
-    for values, scores in (([3.0] * 3, [0.0] * 3), ([0.1] * 7, [0.0] * 7), ([], []), ([0.0, 2.0], [-1.0, 1.0])):
-        assert z_scores(np.array(values)).tolist() == scores
+def test_where_nothing_varies_nothing_stands_out() -> None:
+    assert Usual(1.0, 0.0).z(np.array([0.0, 7.0])).tolist() == [0.0, 0.0]
 
 
-def test_fused_signals_are_weighed_and_squashed() -> None:
-    signals = {"words": np.array([0.0, 2.0]), "vectors": np.array([1.0, 0.0])}
-    columns = weighed(signals, {"words": 1.0, "vectors": 0.5})
-    assert {name: column.tolist() for name, column in columns.items()} == {"words": [-1.0, 1.0], "vectors": [0.5, -0.5]}
-    far, low, middle, high = relevance([np.array([-50.0, 0.0, 0.5, 50.0]), np.array([0.0, 0.0, 0.5, 0.0])])
+def test_what_is_usual_for_words_follows_from_their_shares() -> None:
+    weights, held = np.array([2.0, 1.0]), np.random.default_rng(1).random((200_000, 2)) < [0.1, 0.5]
+    usual, scores = usual_words(weights, np.array([0.1, 0.5])), held @ weights
+    assert usual.mean == pytest.approx(scores.mean(), rel=0.02)
+    assert usual.spread == pytest.approx(scores.std(), rel=0.02)
+
+
+def test_strengths_are_squashed_in_order() -> None:
+    far, low, middle, high = relevance(np.array([-500.0, 0.0, 1.0, 500.0]))
     assert 0.0 <= far < low == 0.5 < middle < high <= 1.0
-    assert centred(np.array([1.0, 0.0, 0.0, 1.0]), 2.0).tolist() == [1.0, -1.0, -1.0, 1.0]
-    assert centred(np.array([1.0, 1.0]), 2.0).tolist() == [0.0, 0.0], "what all have tells none apart"
-    assert not centred(np.array([]), 2.0).size
 
 
 def test_of_a_very_long_question_the_rarest_known_words_are_scored() -> None:
@@ -281,7 +280,47 @@ def test_a_fresh_synthesis_is_raised_as_much_as_fresh_evidence() -> None:
 
 
 def candidate(item: int, words: str, *covers: int) -> Candidate:
-    return Candidate(item, frozenset(words.split()), frozenset(covers))
+    return Candidate(item, frozenset(words.split()), frozenset(words.split()) & {"asked"}, frozenset(covers))
+
+
+@pytest.mark.promise("search.ties")
+@given(st.lists(st.tuples(st.floats(0, 20), st.floats(0, 1), st.floats(0.3, 1.5)), min_size=1, max_size=12))
+def test_circumstance_never_lifts_a_worse_answer_over_a_better_one(cases: list[tuple[float, float, float]]) -> None:
+    strengths, likely, factor = (np.array(column) for column in zip(*cases, strict=True))
+    bias = Bias()
+    order, moved = ordered(strengths, likely, np.arange(len(cases)), {"recency": factor}, bias)
+    assert sorted(order) == list(range(len(cases)))
+    assert np.all(np.diff(moved[order]) <= 0)
+    for higher, lower in pairwise(order):
+        assert strengths[lower] - strengths[higher] <= bias.reach
+        assert likely[lower] - likely[higher] <= bias.margin or strengths[lower] <= strengths[higher]
+
+
+@pytest.mark.promise("search.ties")
+def test_circumstance_orders_what_answers_about_equally_well() -> None:
+    likely, ids = np.array([0.9, 0.9, 0.9]), np.arange(3)
+    fresh = {"recency": np.array([1.0, 1.25, 1.0])}
+    assert ordered(np.array([5.0, 4.8, 1.0]), likely, ids, fresh, Bias())[0] == [1, 0, 2]
+    assert ordered(np.array([5.0, 3.5, 1.0]), likely, ids, fresh, Bias())[0] == [0, 1, 2]
+
+
+@pytest.mark.promise("search.answers")
+def test_whether_a_text_answers_does_not_depend_on_the_others() -> None:
+    weights = telling_shares(("maya", "live"), frozenset({"maya"}), Corpus(100, 900, 0, {"maya": 40, "live": 9}))
+    assert weights.sum() == pytest.approx(1.0)
+    rows = np.array([[True, True], [True, False], [False, False]])
+
+    def judged(*places: int) -> list[float]:
+        chosen = list(places)
+        cosine = np.array([0.5, 0.3, 0.05])[chosen]
+        case = Evidence(rows[chosen], rows[chosen], cosine, cosine, np.ones(len(chosen)))
+        return answers(case, weights, Usual(0.07, 0.09)).tolist()
+
+    both = judged(0, 1, 2)
+    assert [*judged(0), *judged(1), *judged(2)] == both
+    assert both == sorted(both, reverse=True)
+    assert both[0] > 0.9
+    assert both[2] < 0.1
 
 
 @pytest.mark.promise("search.diversity")
@@ -301,6 +340,12 @@ def test_folding_keeps_the_best_and_remembers_the_rest() -> None:
 @pytest.mark.promise("search.diversity")
 def test_evidence_that_outranks_its_synthesis_stays() -> None:
     assert fold([candidate(1, "a", 2), candidate(2, "b")], 5, 0.85) == {1: (), 2: ()}
+
+
+@pytest.mark.promise("search.evidence")
+def test_evidence_stays_when_it_alone_holds_a_word_of_the_question() -> None:
+    assert fold([candidate(1, "a b"), candidate(2, "b asked", 1)], 5, 0.3) == {1: (), 2: ()}
+    assert fold([candidate(1, "a asked"), candidate(2, "b asked", 1)], 5, 0.85) == {1: (2,)}
 
 
 @pytest.mark.promise("search.diversity")

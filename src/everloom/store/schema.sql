@@ -96,6 +96,7 @@ CREATE TABLE document (
     FOREIGN KEY (workspace_id, session_id) REFERENCES session (workspace_id, id)
 );
 CREATE INDEX document_by_embedding ON document (workspace_id, embedded_by, item_id);
+CREATE INDEX document_by_session ON document (workspace_id, session_id, item_id);
 
 -- A synthesis that already says what a document says.
 CREATE TABLE cover (

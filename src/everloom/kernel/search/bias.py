@@ -1,6 +1,7 @@
-"""The factors that adjust a hit's score: standing, age, use and verdicts. Pure.
+"""What else is known of a hit: standing, age, use and verdicts. Pure.
 
-Every factor is small and has a name; the explanation lists it only if it is not one.
+Every factor is small and has a name; the explanation lists it only if it is not one. Together they break ties: they
+reorder candidates that answer about equally well, and never lift a worse answer above a better one.
 """
 
 from __future__ import annotations
@@ -11,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from everloom.kernel.search.fusion import Column
+from everloom.kernel.search.fusion import Claims, Column
 from everloom.kernel.search.recipe import Bias
-
-Claims = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +92,27 @@ def strength(tier: str | None, bias: Bias) -> float:
     """Rate a tier by its name; an unknown name is neither strong nor weak."""
     name = tier.casefold() if tier else ""
     return 1.0 if name in bias.strong_tiers else 0.0 if name in bias.weak_tiers else 0.5
+
+
+def ordered(
+    strengths: Column, answers: Column, ids: npt.NDArray[np.int64], factors: Mapping[str, Column], bias: Bias
+) -> tuple[list[int], Column]:
+    """Order candidates by strength, and those that answer about equally well by what else is known of them.
+
+    Walks down from the strongest; whoever is within the margins of the first of a group belongs to it. Also answers
+    the strengths after that, which fall along the order.
+    """
+    tilt = sum((np.log(each) for each in factors.values()), np.zeros_like(strengths))
+    moved = strengths + bias.reach * np.clip(tilt / bias.full, -1.0, 1.0)
+    places = np.lexsort((-ids, -strengths))
+    found: list[int] = []
+    while len(found) < len(places):
+        rest = places[len(found) :]
+        near = (strengths[rest[0]] - strengths[rest] <= bias.reach) & (answers[rest[0]] - answers[rest] <= bias.margin)
+        group = rest if near.all() else rest[: int(np.argmin(near))]
+        found += group[np.lexsort((-ids[group], -moved[group]))].tolist()
+    moved[found] = np.minimum.accumulate(moved[found])
+    return found, moved
 
 
 def applied(columns: Mapping[str, Column], place: int) -> dict[str, float]:

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 
 class Candidate(NamedTuple):
-    """A ranked document: its words, and the documents that cover it."""
+    """A ranked document: its words, those of them that the question asks for, and the documents that cover it."""
 
     id: int
     words: frozenset[str]
+    asked: frozenset[str]
     covers: frozenset[int]
 
 
@@ -32,11 +33,14 @@ def fold(ranked: Sequence[Candidate], limit: int, same: float) -> dict[int, tupl
 def _home_of(candidate: Candidate, kept: Sequence[Candidate], same: float) -> int | None:
     """Find a higher hit that already says the same: a synthesis that covers it, or a near-duplicate.
 
-    Evidence that outranks its own synthesis despite the penalty says something more specific, and stays.
+    Evidence stays if it holds a word of the question that the other lacks: then it says what was asked for, and the
+    other does not.
     """
     size = len(candidate.words)
     least, most = same * size, size / same if same else math.inf
     for each in kept:
+        if not candidate.asked <= each.asked:
+            continue
         if each.id in candidate.covers:
             return each.id
         # A cheap test first: sets of very different sizes cannot overlap by that much.

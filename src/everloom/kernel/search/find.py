@@ -10,22 +10,29 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
+from functools import partial
 from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 
 from everloom.clock import Clock, from_micros, to_micros, zone_named
-from everloom.kernel.embedding import Embedding
-from everloom.kernel.search.bias import Claims, applied, at
+from everloom.kernel.embedding import Cue, Embedding
+from everloom.kernel.search.answers import FLOOR
+from everloom.kernel.search.bias import applied, at
 from everloom.kernel.search.diversity import Candidate, fold
+from everloom.kernel.search.fusion import Claims, Usual
 from everloom.kernel.search.gather import Gathered, gather, gather_among, grouped
 from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
+from everloom.kernel.search.question import Asked, ask
 from everloom.kernel.search.recipe import DEFAULT, Recipe
-from everloom.kernel.search.score import FLOOR, Asked, Scores, scored
+from everloom.kernel.search.sample import Samples
+from everloom.kernel.search.score import Background, Scores, scored
 from everloom.kernel.search.when import Span, anchor_in, mentions_time, timed
-from everloom.kernel.texts import analyse, checked, checked_limit, spellings
+from everloom.kernel.texts import checked, checked_limit, language_of, spellings
+from everloom.models.noise import noise_of
 from everloom.store import Row, Store, Unit
+from everloom.store.contract import Probe
 
 _LONGEST_CUE = 20_000
 _MOST_HITS = 1_000
@@ -59,7 +66,7 @@ class Ranking(NamedTuple):
         touched: Claims = np.logical_or.reduce(self.scores.holds, axis=1)
         counts = Counter(
             row["kind"]
-            for row, is_touched in zip(self.gathered.rows, touched, strict=True)
+            for row, is_touched in zip(self.gathered.candidates, touched, strict=True)
             if (is_touched or row["item_id"] in kept) and row["item_id"] not in leaving_out
         )
         return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
@@ -80,6 +87,7 @@ class Finder:
         self._store = store
         self._embedding = embedding
         self._clock = clock
+        self._samples = Samples()
 
     def search(  # noqa: PLR0913  what may be answered is said by name, and most callers say nothing
         self,
@@ -107,21 +115,23 @@ class Finder:
         depth = limit + len(leaving_out)
         with self._store.read(workspace) as unit:
             asked = self._understood(unit, question, now, within, recipe)
-            probe = self._embedding.aimed(unit, vectors)
+            whole = self._embedding.aimed(unit, vectors)
+            aim = partial(self._aimed_without, unit, asked, question, whole)
             while True:
                 if among is not None:
-                    gathered = gather_among(unit, asked.terms, probe, within.reach, among)
+                    gathered = gather_among(unit, asked, aim, within.reach, among, recipe)
                 else:
-                    gathered = gather(unit, asked.terms, probe, within.reach, depth, recipe, asked.spans)
+                    gathered = gather(unit, asked, aim, within.reach, depth, recipe)
                 barred = leaving_out | _refused(unit, gathered, where)
-                ranking = _ranked(gathered, asked, limit, recipe, barred)
+                background = self._background(unit, gathered, whole, self._noise(question, vectors))
+                ranking = _ranked(gathered, asked, background, limit, recipe, barred)
                 if len(ranking.kept) == limit or gathered.is_all:
                     break
                 # Starting from the recipe's own minimum: a smaller depth would gather the same candidates again.
                 depth = max(depth, recipe.word_candidates) * _WIDENING
             hits = _described(unit, ranking, question)
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
-        return Findings(hits, probe is not None, degraded, ranking.kinds(barred))
+        return Findings(hits, whole is not None, degraded, ranking.kinds(barred))
 
     def nearest(
         self,
@@ -166,7 +176,37 @@ class Finder:
         spans: tuple[Span, ...] = ()
         if recipe.time and mentions_time(question):
             spans, question = self._spans(unit, question, now, within, recipe)
-        return Asked(_terms_of(question), to_micros(now), spans)
+        return ask(question, to_micros(now), spans)
+
+    def _aimed_without(
+        self, unit: Unit, asked: Asked, question: str, whole: Probe | None, names: AbstractSet[str]
+    ) -> Probe | None:
+        """Point the question's topic, without the names of documents, at the vectors; the question where that is slow.
+
+        A fast embedder takes a tenth of a millisecond and no network, so it may be asked inside the unit of work.
+        """
+        topic = asked.topic_without(names)
+        if whole is None or topic == question or not self._embedding.chain.traits.is_fast:
+            return whole
+        return self._embedding.aimed(unit, self._embedding.probe(topic)) or whole
+
+    def _noise(self, question: str, vectors: Cue | None) -> Usual | None:
+        """Return what the embedder's cosines are between such a question and texts that it has nothing to do with."""
+        if vectors is None:
+            return None
+        traits = self._embedding.chain.link(vectors.model).traits
+        return Usual(*noise_of(traits, question, is_english=language_of(question) in {"", "en"}))
+
+    def _background(
+        self, unit: Unit, gathered: Gathered, whole: Probe | None, noise: Usual | None
+    ) -> Background | None:
+        """Measure what is usual for this question's cosines; whether a text answers is judged by the whole question."""
+        if gathered.probe is None or whole is None or noise is None:
+            return None
+        here = self._samples.usual(unit, gathered.probe, gathered.corpus.documents, noise)
+        if whole is gathered.probe:
+            return Background(here, noise, gathered.nearness)
+        return Background(here, noise, unit.similarities(whole, [row["item_id"] for row in gathered.rows]))
 
     def _spans(
         self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe
@@ -177,38 +217,39 @@ class Finder:
         if anchor is None:
             return spans, rest
         # The event is searched for by its words alone, because embedding it would cost a second call of the model.
-        event = Asked(_terms_of(anchor.phrase), to_micros(now))
-        found = _ranked(gather(unit, event.terms, None, within.reach, 1, recipe), event, 1, recipe).kept
+        event = ask(anchor.phrase, to_micros(now))
+        found = _ranked(gather(unit, event, lambda _: None, within.reach, 1, recipe), event, None, 1, recipe).kept
         return tuple(anchor.span(each.row["happened_at"]) for each in found), question
 
 
 def _refused(unit: Unit, gathered: Gathered, where: _Where | None) -> AbstractSet[int]:
     """Return the candidates that the filter excludes."""
-    ids = [row["item_id"] for row in gathered.rows]
+    ids = [row["item_id"] for row in gathered.candidates]
     return frozenset() if where is None else set(ids) - where(unit, ids)
 
 
 def _ranked(
-    gathered: Gathered, asked: Asked, limit: int, recipe: Recipe, leaving_out: AbstractSet[int] = frozenset()
+    gathered: Gathered,
+    asked: Asked,
+    background: Background | None,
+    limit: int,
+    recipe: Recipe,
+    leaving_out: AbstractSet[int] = frozenset(),
 ) -> Ranking:
     """Rank the candidates and fold them into a page."""
-    scores, rows, covers = scored(gathered, asked, recipe), gathered.rows, gathered.covers
+    scores, rows, covers = scored(gathered, asked, background, recipe), gathered.rows, gathered.covers
+    terms = frozenset(scores.terms)
     best = [place for place in scores.order if rows[place]["item_id"] not in leaving_out][: limit * _FOLDING_DEPTH]
     nothing: frozenset[int] = frozenset()
     top = {rows[place]["item_id"]: place for place in best}
     candidates = [
-        Candidate(item, frozenset(rows[place]["words"].split()), covers.get(item, nothing))
+        Candidate(item, words := frozenset(rows[place]["words"].split()), words & terms, covers.get(item, nothing))
         for item, place in top.items()
     ]
     folded = fold(candidates, limit, recipe.same)
     return Ranking(
         gathered, scores, [RankedDocument(rows[top[item]], top[item], also) for item, also in folded.items()]
     )
-
-
-def _terms_of(question: str) -> tuple[str, ...]:
-    """Return the words of a question without repetition."""
-    return tuple(dict.fromkeys(analyse(question)))
 
 
 def _described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
@@ -238,7 +279,7 @@ def _described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
             similarity=None if near is None else near.similarity,
             matched_perspective=None if near is None else angles.get(near.perspective_id),
             matched_words=_distinct(words, scores.holds[place]),
-            words_around=_distinct(words, scores.near[place] & ~scores.holds[place]),
+            words_around=_distinct(words, scores.near[place]),
             is_covered=item in gathered.covers,
             also=also,
             sources=tuple(sorted(sources.get(item, ()))),

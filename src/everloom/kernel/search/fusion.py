@@ -1,14 +1,16 @@
-"""Fusing signals into one relevance: BM25 over the candidates, then a weighted sum of z-scores. Pure.
+"""From signals to one relevance: BM25 over the candidates, and each signal measured against the whole memory. Pure.
 
-A signal is a column, with one number for each candidate; whole columns are computed at once.
+A signal is a column, one number a candidate. Its mean and spread are those of the memory, not of the candidates: a
+score then means the same from question to question.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +18,15 @@ import numpy.typing as npt
 # Below the usual 1.2 and 0.75, because memories are short: a statement in more words is not a weaker one.
 _K1 = 0.9
 _B = 0.4
-# The best candidates are several deviations above the mean. Undivided, they would all be squashed to nearly one, and
-# the factors alone would decide their order.
-SPREAD = 1.5
-# The least deviation to divide by, as a share of the mean: among nearly equal values, a small difference must not
-# become a large z-score.
-_ALIKE = 0.2
+# The best candidates are many deviations above the mean; undivided, they would all be squashed to nearly one.
+SPREAD = 4.0
+# Equal values differ by rounding; dividing by that would make a ranking of noise.
+_NO_SPREAD = 1e-9
 # A question may be a text of many pages, but the table of terms by candidates must stay small.
 MOST_TERMS = 500
 
 Column = npt.NDArray[np.float64]
+Claims = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +91,27 @@ def read_field(texts: Sequence[str], terms: Sequence[str]) -> Field:
     return Field(counts.astype(np.float64), lengths.astype(np.float64))
 
 
-def z_scores(values: Column) -> Column:
-    """Measure each value in standard deviations from the mean; equal values are all zero."""
-    if not values.size:
-        return values
-    mean = float(values.sum()) / values.size
-    apart = values - mean
-    spread = math.sqrt(float(apart @ apart) / values.size)
-    # Equal values differ by rounding; dividing by that would make a ranking of noise.
-    if spread < 1e-9 * max(1.0, abs(mean)):
-        return np.zeros_like(values)
-    scores: Column = apart / max(spread, _ALIKE * abs(mean))
-    return scores
+class Usual(NamedTuple):
+    """What a signal is in the whole memory: its mean and its spread, measured or worked out."""
+
+    mean: float
+    spread: float
+
+    def z(self, values: Column) -> Column:
+        """Measure each value in spreads from the mean; without a spread nothing stands out."""
+        if self.spread < _NO_SPREAD:
+            return np.zeros_like(values)
+        scores: Column = (values - self.mean) / self.spread
+        return scores
 
 
-def weighed(signals: Mapping[str, Column], weights: Mapping[str, float]) -> dict[str, Column]:
-    """Turn every signal into weighted z-scores; a candidate's sum over them is its fused score."""
-    return {name: weights[name] * z_scores(values) for name, values in signals.items()}
+def usual_words(weights: Column, shares: Column) -> Usual:
+    """Work out what BM25 is over all documents, from the share of them that holds each term.
 
-
-def centred(given: Column, weight: float) -> Column:
-    """Subtract the mean from a signal and weight it: a credit that all candidates have separates none of them."""
-    return weight * (given - float(given.sum()) / max(1, given.size))
+    A document holds a term or not; one that does scores about the term's weight. Over candidates, which words have
+    chosen, the mean would be high and the spread wide, and a good match would not stand out.
+    """
+    return Usual(float(weights @ shares), math.sqrt(float(weights**2 @ (shares * (1 - shares)))))
 
 
 def lacking(lengths: Column, short: float) -> Column:
@@ -119,6 +119,6 @@ def lacking(lengths: Column, short: float) -> Column:
     return short / np.maximum(lengths, max(short, 1.0))
 
 
-def relevance(terms: Iterable[Column]) -> Column:
-    """Squash fused scores into (0, 1), so that factors can multiply them without changing a sign."""
-    return 1.0 / (1.0 + np.exp(-sum(terms, np.float64(0.0)) / SPREAD))
+def relevance(strengths: Column) -> Column:
+    """Squash fused scores into (0, 1); the order stays."""
+    return 1.0 / (1.0 + np.exp(-strengths / SPREAD))

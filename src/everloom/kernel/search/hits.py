@@ -19,6 +19,9 @@ REASONS = {
     "pinned": "it is pinned",
 }
 _REASONS = {
+    "verbatim": "it holds every word of the question",
+    "who": "it was said by whom the question is about",
+    "wishes": "it says what is always wanted",
     "names": "the question mentions one of its names",
     "time": "it is from the time that the question mentions",
 }
@@ -51,8 +54,9 @@ EVERYTHING = Scope()
 class Hit:
     """A document that matches a cue, and why it ranked where it did.
 
-    `score` is `relevance` times every factor in `bias`; `relevance` comes from the sum of `signals`. `answers` is how
-    likely it is that this text answers the question, whatever the others are; `fits` says that this is enough.
+    `relevance` comes from the sum of `signals`; `score` is that, moved a little by the factors in `bias` where others
+    answer about equally well. `answers` is how likely it is that this text answers the question, whatever the others
+    are; `fits` says that this is enough.
     """
 
     id: int

@@ -7,10 +7,12 @@ know what the kinds mean.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 
 from everloom.clock import to_micros
 from everloom.errors import NotFound
@@ -20,6 +22,17 @@ from everloom.kernel.texts import indexed, storable
 from everloom.store import Row, Unit, value_from
 from everloom.store.contract import Value
 
+# Stands among the words of a text that says what somebody always wants: whoever asks for something asks for that, too,
+# in other words. No text is written so.
+WISH = "standingwish"
+_WISHES = r"""
+    ^\W*(?:[\w.'’ -]{1,30}:\s)?(?:please\ )?
+        (?:always|never|whenever|from\ now\ on|in\ (?:the\ )?future|do\ not|don['’]t)\b
+    | \bi\ (?:\w+\ )?prefer\b | \bi(?:['’]d|\ would)\ rather\b | \bprefers\b | \bwhen(?:ever)?\ (?:i|we)\ ask\b
+    | \b(?:always|never)\ (?:use|include|provide|format|give|show|explain|mention|write|add|ask|call|send|reply)\b
+"""
+# A wish is said at once; what a long text comes to later is mostly an example.
+_WISH_WITHIN = 300
 # Documents per round when labels change: a subject may have tens of thousands, and their texts are all read.
 _RELABELLED_AT_ONCE = 500
 
@@ -203,7 +216,13 @@ class Index:
 
 def _around(document: Document) -> str:
     """Return the words of the lighter field."""
-    return " ".join(indexed(document.around))
+    words = indexed(document.around)
+    return " ".join([*words, WISH] if _wishes().search(document.text[:_WISH_WITHIN]) else words)
+
+
+@cache
+def _wishes() -> re.Pattern[str]:
+    return re.compile(_WISHES, re.IGNORECASE | re.VERBOSE)
 
 
 def _dumped(labels: Sequence[str]) -> str:

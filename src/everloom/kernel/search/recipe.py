@@ -18,6 +18,11 @@ class Bias:
     useful: float = 0.15
     questionable: float = 0.7
     pinned: float = 1.1
+    # Candidates that are no further apart than this, by their strength and by `answers`, answer about equally well.
+    reach: float = 1.0
+    margin: float = 0.1
+    # Factors that together come to this (as a logarithm) move a candidate by the whole reach.
+    full: float = 0.4
     # How much of a penalty the best provenance removes.
     softening: float = 0.5
     strong_tiers: frozenset[str] = frozenset({"large", "strong", "high", "opus", "fable", "mythos"})
@@ -28,20 +33,32 @@ class Bias:
 class Recipe:
     """Weights of the signals and sizes of the candidate lists.
 
-    Chosen by reasoning and checked on three LoCoMo conversations (505 questions): `everloom bench retrieval --ablate`
-    turns off each signal in turn. Results change little around these values, so round numbers were preferred.
+    Chosen by reasoning and checked on two kinds of conversation, LoCoMo (short turns of two friends) and BEAM (long
+    answers of an assistant): `everloom bench retrieval --ablate` turns off each signal in turn. Results change little
+    around these values, so round numbers were preferred.
     """
 
-    words: float = 1.0
-    context: float = 0.9
+    # Signals in deviations from what is usual in the memory: a text's own words and vector, and those around it.
+    words: float = 0.6
+    context: float = 0.45
+    vectors: float = 0.8
+    around: float = 0.65
     # Up to this many words, a text needs its full context; the context of a longer text counts proportionally less.
-    short: float = 10.0
-    vectors: float = 0.7
-    # Credits, not z-scores: a question mentions a document's name or time, or it does not.
-    names: float = 2.0
-    time: float = 2.0
-    word_candidates: int = 60
+    short: float = 12.0
+    # Credits: a question mentions a document's name or time, is about what this side said, or it is not.
+    names: float = 5.0
+    who: float = 3.5
+    time: float = 5.0
+    wishes: float = 5.0
+    # For the share of the question's words, by rarity, that a text and what is around it hold; and for all in the text.
+    share: float = 2.0
+    verbatim: float = 5.0
+    # What is left of the weight of a word that is a name of the documents: it says which ones, not what they say.
+    named_words: float = 0.0
+    word_candidates: int = 40
     vector_candidates: int = 25
+    # Standing wishes that are looked at when something is asked for.
+    wish_candidates: int = 30
     # The rarest words select the candidates, up to this many postings in all; commoner words only help to rank them.
     postings: int = 4_000
     # Word sets that overlap by this much say the same thing.

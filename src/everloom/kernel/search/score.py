@@ -1,6 +1,6 @@
 """Scoring all candidates of a question at once: every signal and every factor.
 
-Turns rows into columns; the formulas are in `fusion` and `bias`. Pure.
+Turns rows into columns; the formulas are in `fusion`, `answers` and `bias`. Pure.
 """
 
 from __future__ import annotations
@@ -8,42 +8,63 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from everloom.clock import to_micros
 from everloom.kernel.lifecycle import Access
-from everloom.kernel.search.bias import Circumstances, Claims, UseCounts, factors, strength
-from everloom.kernel.search.fusion import Column, Field, centred, lacking, read_field, relevance, telling, weighed
-from everloom.kernel.search.gather import Gathered
-from everloom.kernel.search.index import Standing
-from everloom.kernel.search.names import bearing, names_in
+from everloom.kernel.search.answers import Evidence, answers, telling_shares
+from everloom.kernel.search.bias import Circumstances, UseCounts, factors, ordered, strength
+from everloom.kernel.search.fusion import (
+    Claims,
+    Column,
+    Field,
+    Usual,
+    lacking,
+    read_field,
+    relevance,
+    telling,
+    usual_words,
+)
+from everloom.kernel.search.gather import Gathered, known_by
+from everloom.kernel.search.index import WISH, Standing
+from everloom.kernel.search.question import Asked, Side, bearing, is_said_by, said_by
 from everloom.kernel.search.recipe import Bias, Recipe
-from everloom.kernel.search.when import Moments, Span, credit
-from everloom.store import Row
+from everloom.kernel.search.when import Moments, credit
+from everloom.store import VectorHit
 from everloom.store.contract import FOREVER
 
 _MICROS_A_DAY = 86_400_000_000
 _UNUSED = Access()
 _NEVER = -FOREVER
-FLOOR = 0.3
+# The spread of a mean over a few neighbours' cosines, as a share of that of one; measured on two kinds of conversation.
+_CALMER = 0.7
+# A text with so many neighbours: what is around it holds a term if any of them does.
+_AROUND = 4
+# A text that holds so many words of a question, and all that it has, is no accident.
+_MANY = 4
 
 
-class Asked(NamedTuple):
-    """A parsed question: its distinct terms, when it is asked, and the times that it mentions."""
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What a question's cosines are measured by.
 
-    terms: tuple[str, ...]
-    now: int
-    spans: tuple[Span, ...] = ()
+    `here` is what is usual in this memory for its topic, `noise` what the embedder gives for texts that a question has
+    nothing to do with; `whole` are the cosines of the question as it was asked, names and all.
+    """
+
+    here: Usual
+    noise: Usual
+    whole: Mapping[int, VectorHit]
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
     """The score of every candidate and its components, in the order of the rows.
 
-    `order` lists the row indices, strongest first; `holds` marks the terms of the question that each text contains,
-    `near` those that its lighter field contains.
+    `order` lists the row indices, best first; `holds` marks the terms of the question that each text contains,
+    `near` those that its labels or the texts around it contain.
     """
 
     terms: Sequence[str]
@@ -57,71 +78,142 @@ class Scores:
     near: Claims
 
 
-def scored(gathered: Gathered, asked: Asked, recipe: Recipe) -> Scores:
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The candidates as columns: their own words, those stored beside them, those of their neighbours, their cosines.
+
+    `pairs` are the places of a candidate and of a row that is beside it.
+    """
+
+    own: Field
+    stored: Field
+    around: Field
+    cosine: Column | None
+    around_cosine: Column | None
+    lacks: Column
+    pairs: npt.NDArray[np.intp]
+
+
+def scored(gathered: Gathered, asked: Asked, background: Background | None, recipe: Recipe) -> Scores:
     """Score every candidate; ties go to the newer."""
     asked = asked._replace(terms=telling(asked.terms, gathered.corpus))
-    rows, terms = gathered.rows, asked.terms
-    own = read_field([row["words"] for row in rows], terms)
-    around = read_field([row["context_words"] for row in rows], terms)
-    weights = {"words": recipe.words, "context": recipe.context, "vectors": recipe.vectors}
-    holds = own.counts > 0
-    signals = weighed(_measured(gathered, terms, own, around), weights) | _credited(rows, holds, asked, recipe)
-    # After the z-scores, because it depends on the candidate itself and not on how it compares with the others.
-    signals["context"] *= lacking(own.lengths, recipe.short)
-    base = relevance(signals.values())
+    read = _read(gathered, asked.terms, recipe)
+    holds, near = read.own.counts > 0, (read.stored.counts + read.around.counts) > 0
+    shares = telling_shares(asked.terms, _named(gathered, asked), gathered.corpus)
+    signals = _measured(gathered, asked, read, background, recipe) | _credited(gathered, asked, holds, recipe)
+    signals["share"] = recipe.share * ((holds | near) @ shares)
+    strengths = sum(signals.values(), np.zeros(gathered.count))
+    cosine, beside = _cosines(gathered, background.whole, read.pairs) if background else (None, None)
+    evidence = Evidence(holds | (read.stored.counts > 0), near, cosine, beside, read.lacks)
+    likely = answers(evidence, shares, background.noise if background else Usual(0.0, 0.0))
     bias = factors(_circumstances(gathered, asked, recipe.bias), recipe.bias)
-    score = base * math.prod(bias.values())
-    ids = np.fromiter((row["item_id"] for row in rows), np.int64, len(rows))
-    order = np.lexsort((-ids, -score)).tolist()
+    ids = np.fromiter((row["item_id"] for row in gathered.candidates), np.int64, gathered.count)
+    order, moved = ordered(strengths, likely, ids, bias, recipe.bias)
     return Scores(
-        terms, order, score, _answers(gathered, terms, own, around), base, signals, bias, holds, around.counts > 0
+        asked.terms, order, relevance(moved), likely, relevance(strengths), signals, bias, holds, near & ~holds
     )
 
 
-def _answers(gathered: Gathered, terms: Sequence[str], own: Field, around: Field) -> Column:
-    """Judge each candidate by itself: the share of the question's words that it holds, and its cosine."""
-    weights = np.array([gathered.corpus.rarity(term) for term in terms]) + 0.1
-    share = ((own.counts + around.counts) > 0) @ weights / max(float(weights.sum()), 1e-9)
-    near = gathered.nearness
-    cosine = np.array([each.similarity if (each := near.get(row["item_id"])) else 0.0 for row in gathered.rows])
-    likely: Column = 1.0 / (1.0 + np.exp(4.0 - 4.5 * share - 5.0 * cosine))
-    return likely
+def _named(gathered: Gathered, asked: Asked) -> frozenset[str]:
+    """The terms that name somebody or something: written like a name, or the name of a document."""
+    return asked.names.union(*gathered.names)
 
 
-def _measured(gathered: Gathered, terms: Sequence[str], own: Field, around: Field) -> dict[str, Column]:
-    """Measure each candidate by its words, by the words of its context, and by its similarity."""
-    corpus, rows, near = gathered.corpus, gathered.rows, gathered.nearness
-    weights = np.array([corpus.rarity(term) for term in terms])
-    mean, context_mean = (max(1.0, total / max(1, corpus.documents)) for total in (corpus.words, corpus.context_words))
-    signals = {"words": own.bm25(mean, weights), "context": around.bm25(context_mean, weights)}
-    if near:
-        # A document without a vector yet gets the mean, which makes it neither near nor far.
-        middle = math.fsum(hit.similarity for hit in near.values()) / len(near)
-        known = {item: hit.similarity for item, hit in near.items()}
-        signals["vectors"] = np.array([known.get(row["item_id"], middle) for row in rows])
+def _read(gathered: Gathered, terms: Sequence[str], recipe: Recipe) -> _Read:
+    """Read rows into columns, and add up what is around each candidate."""
+    rows, count = gathered.rows, gathered.count
+    every = read_field([row["words"] for row in rows], terms)
+    stored = read_field([row["context_words"] for row in gathered.candidates], terms)
+    places = {row["item_id"]: place for place, row in enumerate(rows)}
+    links = [
+        (place, places[other])
+        for place, row in enumerate(gathered.candidates)
+        for other in gathered.beside.get(row["item_id"], ())
+        if other in places
+    ]
+    pairs = np.array(links, np.intp).reshape(len(links), 2)
+    around = Field(np.zeros((count, len(terms))), np.zeros(count))
+    np.add.at(around.counts, pairs[:, 0], every.counts[pairs[:, 1]])
+    np.add.at(around.lengths, pairs[:, 0], every.lengths[pairs[:, 1]])
+    cosine, beside = _cosines(gathered, gathered.nearness, pairs)
+    own = Field(every.counts[:count], every.lengths[:count])
+    return _Read(own, stored, around, cosine, beside, lacking(own.lengths, recipe.short), pairs)
+
+
+def _cosines(
+    gathered: Gathered, near: Mapping[int, VectorHit], pairs: npt.NDArray[np.intp]
+) -> tuple[Column | None, Column | None]:
+    """The cosine of each candidate, and the mean of those around it; its own where nothing is around it."""
+    if not near:
+        return None, None
+    # A document that waits for its vector is neither near nor far.
+    middle = math.fsum(hit.similarity for hit in near.values()) / len(near)
+    known = [hit.similarity if (hit := near.get(row["item_id"])) else middle for row in gathered.rows]
+    every = np.array(known, np.float64)
+    total, count = np.zeros(gathered.count), np.zeros(gathered.count)
+    np.add.at(total, pairs[:, 0], every[pairs[:, 1]])
+    np.add.at(count, pairs[:, 0], 1.0)
+    own = every[: gathered.count]
+    return own, np.where(count > 0, total / np.maximum(count, 1.0), own)
+
+
+def _measured(
+    gathered: Gathered, asked: Asked, read: _Read, background: Background | None, recipe: Recipe
+) -> dict[str, Column]:
+    """Compute the signals that are measured against the memory: words and vectors, a text's own and those around it."""
+    corpus = gathered.corpus
+    documents = max(1, corpus.documents)
+    names = frozenset[str]().union(*gathered.names)
+    weights = np.array(
+        [corpus.rarity(term) * (recipe.named_words if term in names else 1.0) for term in asked.terms], np.float64
+    )
+    shares = np.array([min(1.0, corpus.holding.get(term, 0) / documents) for term in asked.terms], np.float64)
+    mean, stored = max(1.0, corpus.words / documents), max(1.0, corpus.context_words / documents)
+    beside = Field(read.stored.counts + read.around.counts, read.stored.lengths + read.around.lengths)
+    usual = usual_words(weights, shares)
+    usual_around = usual_words(weights, 1 - (1 - shares) ** (1 + _AROUND * (read.around.lengths.any())))
+    signals = {
+        "words": recipe.words * usual.z(read.own.bm25(mean, weights)),
+        "context": recipe.context * read.lacks * usual_around.z(beside.bm25(stored + _AROUND * mean, weights)),
+    }
+    if read.cosine is not None and read.around_cosine is not None and background is not None:
+        here = background.here
+        signals["vectors"] = recipe.vectors * here.z(read.cosine)
+        # Where nothing is around a text its own cosine stands there, and must not count twice.
+        needs = read.lacks * (read.around.lengths > 0)
+        signals["around"] = recipe.around * needs * Usual(here.mean, _CALMER * here.spread).z(read.around_cosine)
     return signals
 
 
-def _credited(rows: Sequence[Row], holds: Claims, asked: Asked, recipe: Recipe) -> dict[str, Column]:
-    """Credit candidates that have a name or a time that the question mentions."""
+def _credited(gathered: Gathered, asked: Asked, holds: Claims, recipe: Recipe) -> dict[str, Column]:
+    """Credit what the question says about the answer: by which name it is known, who said it, when it was."""
+    rows, known = gathered.candidates, [known_by(row) for row in gathered.candidates]
     signals = {}
-    labels = [row["labels"] for row in rows] if recipe.names else []
-    if names := names_in(labels, frozenset(asked.terms)):
-        signals["names"] = centred(bearing(labels, names, asked.terms, holds), recipe.names)
+    if gathered.names:
+        signals["names"] = recipe.names * bearing(known, gathered.names, asked.terms, holds)
+    if recipe.who:
+        signals["who"] = recipe.who * said_by(known, asked.side)
     if asked.spans:
         moments = np.array([row["happened_at"] for row in rows], np.int64)
-        signals["time"] = centred(credit(asked.spans, moments), recipe.time)
+        signals["time"] = recipe.time * credit(asked.spans, moments)
+    if asked.is_request and recipe.wishes:
+        wishes = [
+            WISH in row["context_words"].split() and not is_said_by(each, Side.ASSISTANT)
+            for row, each in zip(rows, known, strict=True)
+        ]
+        signals["wishes"] = recipe.wishes * np.array(wishes, np.float64)
+    if len(asked.terms) >= _MANY and recipe.verbatim:
+        signals["verbatim"] = np.where(holds.all(axis=1), recipe.verbatim, 0.0)
     return signals
 
 
 def _circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstances:
-    """Collect what is known apart from the words; age does not count if the question is about a time."""
-    rows, accesses, covers = gathered.rows, gathered.accesses, gathered.covers
+    """Collect what is known besides the words; a question about a time does not penalise what is old."""
+    rows, accesses, covers = gathered.candidates, gathered.accesses, gathered.covers
     happened = np.array([row["happened_at"] for row in rows], np.int64)
     used = [accesses.get(row["item_id"], _UNUSED) for row in rows] if accesses else []
     tiers = {tier: strength(tier, bias) for tier in {row["model_tier"] for row in rows}}
     if asked.spans:
-        # Infinitely old gives no recency, and not idle gives no penalty: the credit for the time decides instead.
         age, idle = np.full(len(rows), math.inf), np.zeros(len(rows))
     else:
         touched = [to_micros(each.last_at) if each.last_at else _NEVER for each in used]
@@ -139,13 +231,13 @@ def _circumstances(gathered: Gathered, asked: Asked, bias: Bias) -> Circumstance
 
 
 def _days(now: int, moments: Moments) -> Column:
-    """Return how many days ago each moment was; a future moment counts as now."""
+    """Return how many days ago each moment was; a moment in the future counts as now."""
     ago: Column = np.maximum(0, now - moments) / _MICROS_A_DAY
     return ago
 
 
 def usage(accesses: Sequence[Access]) -> UseCounts:
-    """Turn access counts into columns."""
+    """Turn the counts into columns."""
     return UseCounts(
         count=np.array([each.count for each in accesses], np.float64),
         useful=np.array([each.useful for each in accesses], np.float64),

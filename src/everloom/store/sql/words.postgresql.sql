@@ -16,6 +16,12 @@ INSERT INTO term (workspace_id, term, documents)
 SELECT :workspace, * FROM unnest(:terms::text[], :counts::bigint[])
 ON CONFLICT (workspace_id, term) DO UPDATE SET documents = term.documents + excluded.documents;
 
+-- name: document_sample
+-- Find the first document from each of some points on: a sample of the memory, if the points are spread over it.
+SELECT DISTINCT (SELECT d.item_id FROM document AS d
+    WHERE d.workspace_id = :workspace AND d.item_id >= p.value AND d.retired_at IS NULL ORDER BY d.item_id LIMIT 1) AS item_id
+FROM unnest(:points::bigint[]) AS p (value);
+
 -- name: find
 -- Find current documents that contain any of the words, best first.
 SELECT p.item_id AS id FROM unnest(:terms::text[], :weights::float8[]) AS asked (term, weight)

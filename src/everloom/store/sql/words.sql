@@ -80,8 +80,36 @@ FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: scored_of
 -- Read only what scoring needs: most candidates are never shown.
-SELECT item_id, kind, words, context_words, labels, standing, confidence, model_tier, happened_at
+SELECT item_id, kind, words, context_words, labels, substr(text, 1, 40) AS opening, standing, confidence, model_tier,
+    session_id, happened_at
 FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: beside
+-- Find the two documents before and after each of some in its session.
+SELECT d.item_id,
+    (SELECT b.item_id FROM document AS b WHERE b.workspace_id = d.workspace_id AND b.session_id = d.session_id AND b.kind = d.kind
+        AND b.item_id < d.item_id AND b.created_at <= :as_of AND (b.retired_at IS NULL OR b.retired_at > :as_of)
+        ORDER BY b.item_id DESC LIMIT 1) AS before_1,
+    (SELECT b.item_id FROM document AS b WHERE b.workspace_id = d.workspace_id AND b.session_id = d.session_id AND b.kind = d.kind
+        AND b.item_id < d.item_id AND b.created_at <= :as_of AND (b.retired_at IS NULL OR b.retired_at > :as_of)
+        ORDER BY b.item_id DESC LIMIT 1 OFFSET 1) AS before_2,
+    (SELECT b.item_id FROM document AS b WHERE b.workspace_id = d.workspace_id AND b.session_id = d.session_id AND b.kind = d.kind
+        AND b.item_id > d.item_id AND b.created_at <= :as_of AND (b.retired_at IS NULL OR b.retired_at > :as_of)
+        ORDER BY b.item_id ASC LIMIT 1) AS after_1,
+    (SELECT b.item_id FROM document AS b WHERE b.workspace_id = d.workspace_id AND b.session_id = d.session_id AND b.kind = d.kind
+        AND b.item_id > d.item_id AND b.created_at <= :as_of AND (b.retired_at IS NULL OR b.retired_at > :as_of)
+        ORDER BY b.item_id ASC LIMIT 1 OFFSET 1) AS after_2
+FROM document AS d WHERE d.workspace_id = :workspace AND d.item_id IN (:*ids) AND d.session_id IS NOT NULL;
+
+-- name: document_ends
+-- Find the lowest and the highest id of a document.
+SELECT MIN(item_id) AS lowest, MAX(item_id) AS highest FROM document WHERE workspace_id = :workspace;
+
+-- name: document_sample
+-- Find the first document from each of some points on: a sample of the memory, if the points are spread over it.
+SELECT DISTINCT (SELECT d.item_id FROM document AS d
+    WHERE d.workspace_id = :workspace AND d.item_id >= p.value AND d.retired_at IS NULL ORDER BY d.item_id LIMIT 1) AS item_id
+FROM json_each(:points) AS p;
 
 -- name: document_ids
 -- Page through all documents in the order of their ids.

@@ -1,0 +1,78 @@
+"""How likely it is that a text answers a question, judged by that text and that question alone. Pure.
+
+Nothing here depends on the other candidates: what stands highest of a bad lot is still no answer. The weights were
+fitted with `benchmarks/answers.py` on conversations that were asked their own questions and those of others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+import numpy as np
+
+from everloom.kernel.search.fusion import Claims, Column, Corpus, Usual
+
+# Below this a text is not taken for an answer: nineteen of twenty questions that a conversation answers are above.
+FLOOR = 0.5
+# A word in every document still says a little.
+_COMMON = 0.1
+# An answer about somebody else is no answer: a name counts as much as so many other words.
+_NAME = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What each kind of evidence is worth, in log-odds."""
+
+    cosine: float
+    around: float
+    share: float
+    share_around: float
+    none: float
+
+
+# With vectors, and where no vector says anything.
+_BY_BOTH = Judgement(cosine=0.41, around=0.29, share=2.9, share_around=2.9, none=-2.7)
+_BY_WORDS = Judgement(cosine=0.0, around=0.0, share=4.0, share_around=4.0, none=-4.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for each candidate, in columns.
+
+    `holds` marks the terms in its text and labels, `near` those that the texts around it add. `cosine` and `around`
+    are None without vectors; a text of many words says by itself what it is about, and `lacks` little.
+    """
+
+    holds: Claims
+    near: Claims
+    cosine: Column | None
+    around: Column | None
+    lacks: Column
+
+
+def telling_shares(terms: Sequence[str], names: AbstractSet[str], corpus: Corpus) -> Column:
+    """Weigh each term of a question by its rarity, and a name more; the weights add up to one."""
+    rarest = math.log1p((corpus.documents + 0.5) / 0.5)
+    known = [max(_COMMON, corpus.rarity(term) / rarest) * (_NAME if term in names else 1.0) for term in terms]
+    weights = np.array(known, np.float64)
+    return weights / max(float(weights.sum()), 1e-9)
+
+
+def answers(evidence: Evidence, weights: Column, noise: Usual) -> Column:
+    """Judge every candidate by itself."""
+    share, share_around = evidence.holds @ weights, (evidence.holds | evidence.near) @ weights
+    if evidence.cosine is None or evidence.around is None:
+        known = _BY_WORDS
+        odds = known.none + known.share * share + known.share_around * share_around
+    else:
+        known = _BY_BOTH
+        cosine = noise.z(evidence.cosine)
+        around = evidence.lacks * noise.z(evidence.around)
+        odds = known.none + known.cosine * cosine + known.around * around
+        odds = odds + known.share * share + known.share_around * share_around
+    likely: Column = 1.0 / (1.0 + np.exp(-odds))
+    return likely

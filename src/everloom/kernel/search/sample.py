@@ -1,0 +1,77 @@
+"""Which cosines are usual for a question in a memory: a sample of its vectors, kept while the memory is about as large.
+
+Owns nothing but that sample. A search compares its candidates with it, so that "near" means near for this memory.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+
+from everloom.kernel.search.fusion import Usual
+from everloom.store import Unit
+from everloom.store.contract import Probe
+
+# So many vectors give the spread to about five in a hundred.
+_SIZE = 200
+# The embedder's own noise counts as so many vectors: in a small memory it decides.
+_PRIOR = 20
+# The sample is taken anew when the memory has grown or shrunk by this share.
+_CHANGED = 0.25
+# Workspaces whose samples are kept.
+_MOST = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    documents: int
+    vectors: npt.NDArray[np.float32]
+
+
+class Samples:
+    """The samples of the workspaces that were searched lately. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[int, int, int], _Sample] = {}
+        self._lock = Lock()
+
+    def usual(self, unit: Unit, probe: Probe, documents: int, noise: Usual) -> Usual:
+        """Return the mean and the spread of a question's cosines with the texts of a workspace."""
+        perspective, vector = next(iter(probe.vectors.items()))
+        key = (unit.workspace, probe.model_id, perspective)
+        with self._lock:
+            held = self._held.get(key)
+        if held is None or abs(held.documents - documents) > _CHANGED * held.documents:
+            held = _Sample(documents, _read(unit, probe.model_id, perspective, documents))
+            with self._lock:
+                while len(self._held) >= _MOST:
+                    self._held.pop(next(iter(self._held)))
+                self._held[key] = held
+        if not len(held.vectors):
+            return noise
+        cosines = (held.vectors @ vector).astype(np.float64)
+        return _blended(cosines, noise)
+
+
+def _blended(cosines: npt.NDArray[np.float64], noise: Usual) -> Usual:
+    """Take the embedder's noise for some more of the cosines."""
+    count = len(cosines) + _PRIOR
+    mean = (float(cosines.sum()) + _PRIOR * noise.mean) / count
+    squares = float((cosines**2).sum()) + _PRIOR * (noise.spread**2 + noise.mean**2)
+    return Usual(mean, math.sqrt(max(squares / count - mean**2, 0.0)))
+
+
+def _read(unit: Unit, model: int, perspective: int, documents: int) -> npt.NDArray[np.float32]:
+    """Read the vectors of documents that are spread over the ids: ids grow with time, so the sample spans all of it."""
+    ends = unit.one("words.document_ends")
+    if ends is None or ends["lowest"] is None:
+        return np.zeros((0, 0), np.float32)
+    lowest, highest = int(ends["lowest"]), int(ends["highest"])
+    points = np.unique(np.linspace(lowest, highest, min(_SIZE, documents + 1)).astype(np.int64)).tolist()
+    rows = unit.all("words.document_sample", points=points)
+    found = unit.vectors(model, perspective, [row["item_id"] for row in rows if row["item_id"] is not None])
+    return np.array([*found.values()], np.float32) if found else np.zeros((0, 0), np.float32)
