@@ -18,14 +18,22 @@ from everloom.bench.systems import DEPTH, DoorName, Reader, Reading, Reply, ever
 from everloom.kernel.search import DEFAULT, Recipe
 
 OURS = "everloom"
-# What is taken away, and the fields of the recipe that do it.
+# What is taken away, and the fields of the recipe that do it: every weight is named here once or more.
 MEANS: Mapping[str, Mapping[str, Any]] = {
     "without its own words": {"words": 0.0},
-    "without the surrounding text": {"context": 0.0},
+    "without the words around": {"context": 0.0},
+    # A search without its own vectors asks no embedder, and so has none around either.
+    "without vectors": {"vectors": 0.0, "around": 0.0},
+    "without the vectors around": {"around": 0.0},
+    "without the surroundings": {"context": 0.0, "around": 0.0},
     "surroundings of long texts in full": {"short": 1e9},
-    "without vectors": {"vectors": 0.0},
     "without names": {"names": 0.0},
+    "names counted as words": {"named_words": 1.0},
+    "without who speaks": {"who": 0.0},
     "without times": {"time": 0.0},
+    "without standing wishes": {"wishes": 0.0},
+    "without the share of words": {"share": 0.0},
+    "without verbatim questions": {"verbatim": 0.0},
 }
 
 
