@@ -108,6 +108,13 @@ def test_what_time_cannot_settle_is_a_contradiction() -> None:
     assert present_state("What does Maya like?", said("Maya likes tea.", "Maya likes cake.", same_day=True)) is None
 
 
+def test_a_series_is_no_contradiction() -> None:
+    runs = [f"Maya ran {km} kilometres along the river." for km in range(5, 12)]
+    assert present_state("Did Maya run along the river?", said(*runs)) is None
+    two = said("Part 5 for the mast cost 65 euros.", "Part 7 for the mast cost 91 euros.")
+    assert present_state("Did parts for the mast cost much?", two) is None
+
+
 def test_what_an_understanding_rests_on_is_no_earlier_state_of_it() -> None:
     lisbon, porto = said("Maya lives in Lisbon.", "Maya moved to Porto.")
     whole = Statement(

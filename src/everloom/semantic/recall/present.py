@@ -20,6 +20,8 @@ _MARGIN = 0.2
 # A text that says that something changed has words of its own for it.
 _ALIKE = 0.5
 _ALIKE_CHANGED = 0.3
+# More than so many that differ are a series of events, such as the entries of a log, and no contradiction.
+_MOST_DISPUTED = 3
 _TOKEN = re.compile(r"[^\W_]+")
 
 
@@ -62,8 +64,8 @@ def present_state(question: str, statements: Sequence[Statement], then: datetime
     only_one_holds = asked.has_one_answer(rivals)
     if len(times) == 1 or not only_one_holds:
         # Things that somebody likes may be many; of two prices of one thing, one is wrong.
-        disputed = tuple(each.id for each in rivals if only_one_holds or _differ_in_numbers(lead, each))
-        return PresentState(lead.id, contradicts=disputed) if disputed else None
+        disputed = tuple(each.id for each in rivals if only_one_holds or _differ_in_a_number(lead, each))
+        return PresentState(lead.id, contradicts=disputed) if 0 < len(disputed) <= _MOST_DISPUTED else None
     chosen = _at_the_time([lead, *rivals], asked, then)
     earlier = sorted((each for each in (lead, *rivals) if each.at < chosen.at), key=lambda each: (each.at, each.id))
     return PresentState(chosen.id, tuple(each.id for each in reversed(earlier)))
@@ -129,8 +131,9 @@ def _likeness(one: Statement, other: Statement) -> float:
     return len(ours & theirs) / max(1, len(ours | theirs))
 
 
-def _differ_in_numbers(one: Statement, other: Statement) -> bool:
-    return all(any(map(str.isdigit, word)) for word in _frame(one.text) ^ _frame(other.text))
+def _differ_in_a_number(one: Statement, other: Statement) -> bool:
+    apart = _frame(one.text) ^ _frame(other.text)
+    return len(apart) == 2 and all(any(map(str.isdigit, word)) for word in apart)
 
 
 def _frame(text: str) -> frozenset[str]:
