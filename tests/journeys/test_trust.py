@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from importlib import resources
 
 import pytest
 
@@ -12,6 +14,7 @@ from everloom.loom import open_loom
 from everloom.semantic import Semantic
 from everloom.semantic.results import QuestionRecall
 from everloom.settings import Settings
+from everloom.surfaces.cli.commands.setup.sample import make_sample
 
 LIFE = [
     (datetime(2024, 3, 1, tzinfo=UTC), "Maya lives in Lisbon."),
@@ -171,3 +174,23 @@ def test_a_stranger_s_question_is_met_with_silence(mind: Semantic) -> None:
     for question in ("What is the capital of France?", "Who is the prime minister of Japan?"):
         assert best(mind, question) is None
         assert mind.bring_to_mind(question).results == ()
+
+
+@pytest.mark.promise("trust.1-not-knowing", "trust.3-evidence-is-named")
+def test_every_sentence_of_the_sample_is_found_and_strangers_questions_are_not_answered(store_url: str) -> None:
+    settings = Settings.model_validate({"store": {"url": store_url}})
+    make_sample(settings)
+    toml = resources.files("everloom.surfaces.cli.commands.setup") / "sample.toml"
+    data = tomllib.loads(toml.read_text(encoding="utf-8"))
+    with open_loom(settings=settings) as loom:
+        mind = loom.workspace("sample").semantic
+        for session in data["sessions"]:
+            for _, sentence, _ in session["observations"]:
+                answer = mind.recall(sentence)
+                assert isinstance(answer, QuestionRecall)
+                found = answer.best_answer
+                assert found is not None, sentence
+                assert sentence in [found.content, *(str(each.content) for each in found.also)], sentence
+        assert best(mind, "How much did the oak for the mast step cost?") == "The oak for the mast step cost 310 euros."
+        assert best(mind, "What is the capital of France?") is None
+        assert best(mind, "Who is the prime minister of Japan?") is None

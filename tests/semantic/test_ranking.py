@@ -41,17 +41,19 @@ def test_a_covered_observation_ranks_below_its_understanding(
     mind: Semantic, later: Later, mode: SearchMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(mind)
-    old = mind.remember(["James"], "James sails his wooden boat every Sunday morning.")
+    old = mind.remember(["James"], "James sails a wooden boat.")
     later(days=60)
-    cover = mind.create_understanding(["James"], "James is a sailor who loves wooden boats.", "James, sailor").id
-    places_now = places(mind, "James sails his wooden boat on Sunday", mode)
+    text = "James, a teacher from Bremen, sails a wooden boat and plays the cello in the evening."
+    cover = mind.create_understanding(["James"], text, "James, sailor").id
+    # Both hold what is asked for and answer about equally well: only then does the bias decide.
+    places_now = places(mind, "Who sails a wooden boat?", mode)
     assert places_now.get(old.id, 99) > places_now[cover]
     bare = {
         name: replace(recipe, bias=replace(recipe.bias, covered=1.0, synthesis=1.0, recency=0.0))
         for name, recipe in retrieval._RECIPES.items()
     }
     monkeypatch.setattr(retrieval, "_RECIPES", bare)
-    without = places(mind, "James sails his wooden boat on Sunday", mode)
+    without = places(mind, "Who sails a wooden boat?", mode)
     assert without[old.id] < without[cover], "it is the bias that puts the understanding first"
 
 
@@ -110,16 +112,14 @@ def test_strong_provenance_softens_the_penalty_of_being_covered(loom: Loom, late
     weak = loom.workspace("james", session="b", model_tier="small").semantic
     fill(strong)
     trusted = strong.remember(["bikes"], "The red bicycle has nine gears.", confidence=1.0)
-    doubted = weak.remember(["bikes"], "The red bicycle has nine gears, too.", confidence=0.0)
-    before = scores(strong, "red bicycle gears")
-    assert before[trusted.id] > 0
-    strong.read_unseen(["bikes"])
-    strong.create_understanding(["bikes"], "Bicycles are kept in the shed.", "In the shed")
+    doubted = weak.remember(["bikes"], "The blue bicycle has six gears.", confidence=0.0)
+    read = strong.get_consolidation_report().as_of_id
+    strong.create_understanding(["bikes"], "Bicycles are kept in the shed.", "In the shed", seen_through_id=read)
     later(days=60)
-    hits = {hit.id: hit for hit in loom.finder.search(loom.workspace("james").info.id, "gears of the red bicycle").hits}
-    found = [hit for item, hit in hits.items() if item in (trusted.id, doubted.id)]
-    assert found
-    assert found[0].id == trusted.id
+    found = loom.finder.search(loom.workspace("james").info.id, "gears of the red and of the blue bicycle").hits
+    covered = {hit.id: hit.bias["covered"] for hit in found if hit.is_covered}
+    assert covered.keys() == {trusted.id, doubted.id}
+    assert covered[doubted.id] < covered[trusted.id] < 1.0
 
 
 @pytest.mark.promise("semantic.5")
