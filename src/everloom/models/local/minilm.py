@@ -136,7 +136,7 @@ class MinilmEmbedder:
     traits = Traits("minilm-l6", _DIM, context=_LONGEST)
 
     def __init__(self) -> None:
-        self._folders = _WEIGHTS.folder(EXTRA), _VOCABULARY.folder(EXTRA)
+        self.folders = _WEIGHTS.folder(EXTRA), _VOCABULARY.folder(EXTRA)
         self._loaded: _Transformer | None = None
         self._lock = Lock()
 
@@ -158,7 +158,7 @@ class MinilmEmbedder:
     def _load(self) -> _Transformer:
         with self._lock:
             if self._loaded is None:
-                self._loaded = _read(*self._folders)
+                self._loaded = _read(*self.folders)
             return self._loaded
 
 
@@ -183,7 +183,7 @@ def _read(weights: Path, vocabulary: Path) -> _Transformer:
     layers = [_layer(tensors, number, dense[6 * number : 6 * number + 6]) for number in range(_LAYERS)]
     base = "inner.embeddings"
     return _Transformer(
-        tokenizer=_tokenizer(vocabulary / "vocab.txt"),
+        tokenizer=read_tokenizer(vocabulary / "vocab.txt"),
         pieces=tensors[f"{base}.word_embeddings.weight_q"],
         scales=tensors[f"{base}.word_embeddings.weight_scale"],
         # Every text is of the first of the two types, so its row is part of each position.
@@ -220,7 +220,9 @@ def _norm(tensors: _Tensors, name: str) -> _Norm:
     return _Norm(tensors[f"{name}.LayerNorm.weight"], tensors[f"{name}.LayerNorm.bias"])
 
 
-def _tokenizer(vocabulary: Path) -> Tokenizer:
+def read_tokenizer(vocabulary: Path) -> Tokenizer:
+    """Make the uncased tokenizer of BERT from its vocabulary."""
+
     from tokenizers import Tokenizer  # noqa: PLC0415 - slow to import
     from tokenizers.models import WordPiece  # noqa: PLC0415
     from tokenizers.normalizers import BertNormalizer  # noqa: PLC0415
