@@ -80,6 +80,7 @@ class Loom:
         self.holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
         self.work = Work(self.store, clock, holder=self.holder)
         self._budget = Budget(dollars=settings.llm.dollars)
+        self._backfill = Backfill(self.store, self.embedding, self.clock)
         self._talking: dict[int, Roles] = {}
         self._followed: set[tuple[int, int]] = set()
         self._watchers: dict[Path, Watcher] = {}
@@ -89,7 +90,7 @@ class Loom:
     def _tasks(self) -> Iterator[Task]:
         """List all background tasks, in the order in which they run."""
         yield from daily_tasks(self.graphs, self.store, self.clock)
-        yield Backfill(self.store, self.embedding, self.clock)
+        yield self._backfill
         yield Upkeep(self.store)
         yield self.patrol()
         # Not registered at all unless chosen, because it spends money: `everloom sleep` would otherwise run it.
@@ -103,6 +104,11 @@ class Loom:
         """Open a workspace, created on first use; `session` labels everything that is written through it."""
         info = self.workspaces.open(name or self.settings.workspace.name)
         return Workspace(self, info, session, model_tier)
+
+    def embed_waiting(self, workspace: WorkspaceInfo, seconds: float) -> None:
+        """Embed what waits in a workspace for vectors, unless another process does it or it failed a moment ago."""
+        if self._backfill.waits(workspace):
+            self.work.run_due([workspace], seconds=seconds, tasks=[self._backfill.name])
 
     def llms(self, workspace: WorkspaceInfo) -> Roles:
         """Provide the language models; their cost is recorded in the workspace."""

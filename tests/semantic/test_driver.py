@@ -15,7 +15,7 @@ from everloom.errors import MalformedReply, ProviderBusy, ProviderError, Provide
 from everloom.kernel import lease
 from everloom.loom import Loom, Workspace
 from everloom.models.ask import Question
-from everloom.semantic import Semantic
+from everloom.semantic import NewObservation, Semantic
 from everloom.semantic.consolidation.results import ConsolidationReport
 from everloom.semantic.results import Understanding
 from tests.patience import wait_until
@@ -301,6 +301,23 @@ def test_ids_that_the_model_made_up_are_dropped_and_reported(loom: Loom, place: 
     (james,) = [each for each in passed.taken if each.names == ("James",)]
     assert (james.outcome, set(james.dropped_ids)) == ("written", {foreign, 10**12, -1})
     assert own(place.semantic, "James").source_observation_ids == (ids[0],)
+
+
+@pytest.mark.promise("semantic.uncited-stays")
+def test_what_a_model_neither_cites_nor_dismisses_stays_in_the_report(loom: Loom, place: Workspace) -> None:
+    place.semantic.add_observations(
+        [NewObservation(subject_names=("James",), content=f"James's fact {n}.") for n in range(3)]
+    )
+    ids = [each.id for each in place.semantic.list_observations(["James"])]
+    cited, dismissed, left = ids[-3:]
+
+    def says(question: Question) -> dict[str, Any] | None:
+        given = {"cited_observation_ids": [cited], "dismissed_observation_ids": [dismissed, 10**12]}
+        return {**Sage().usual(question), **given} if part(question, "name") == "James" else None
+
+    run(place, Sage(says=says))
+    unlinked = {each.id for each in place.semantic.get_consolidation_report().unlinked_observations}
+    assert unlinked.intersection(ids[-3:]) == {left}
 
 
 @pytest.mark.promise("consolidate.one-failure-stops-nothing")

@@ -8,7 +8,7 @@ workspace starts with five; only a model that follows instructions can tell them
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -87,6 +87,15 @@ class Coverage:
     embedded: int
     waiting: int
     refused: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits in a workspace for vectors of the preferred model: with no vectors, or with those of other models."""
+
+    model: str
+    unembedded: int
+    by_others: Mapping[str, int]
 
 
 class Embedding:
@@ -204,6 +213,12 @@ class Embedding:
         ids = [row["id"] for row in unit.all("vectors.model_all") if row["name"] == self.preferred]
         return max(ids, default=0)
 
+    def backlog(self, unit: Unit) -> Backlog:
+        """Count what waits for vectors; costs what waits, not what there is."""
+        others = [row for row in unit.all("vectors.model_all") if row["name"] != self.preferred]
+        counts = {row["name"]: _count_embedded(unit, row["id"]) for row in others}
+        return Backlog(self.preferred, _count_embedded(unit, 0), {name: n for name, n in counts.items() if n})
+
     def coverage(self, workspace: int) -> Coverage:
         """Count the documents that the preferred model has embedded, and those that it has not."""
         preferred = self._chain.links[0].name
@@ -214,6 +229,11 @@ class Embedding:
         # The negative id of a model marks the texts that it refused.
         refused = sum(count for model, count in counts.items() if -model in current)
         return Coverage(preferred, embedded, sum(counts.values()) - embedded - refused, refused)
+
+
+def _count_embedded(unit: Unit, model: int) -> int:
+    row = unit.one("vectors.embedded_count", embedded_by=model)
+    return 0 if row is None else int(row["count"])
 
 
 def situated(title: str, text: str, context: str) -> str:

@@ -46,6 +46,11 @@ class Backfill:
         """Count the documents without the preferred model's vectors."""
         return self._embedding.coverage(workspace.id).waiting
 
+    def waits(self, workspace: WorkspaceInfo) -> bool:
+        """Check whether anything is waiting, without counting it."""
+        with self._store.read(workspace.id) as unit:
+            return bool(self._waiting(unit, 1))
+
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
         """Embed one batch after another, each in its own transaction, until all are done or time is up."""
         embedded = refused = 0
@@ -67,13 +72,13 @@ class Backfill:
                 return
             yield rows
 
-    def _waiting(self, unit: Unit) -> list[Row]:
+    def _waiting(self, unit: Unit, limit: int = BATCH) -> list[Row]:
         preferred = self._preferred.traits.name
         others = [row["id"] for row in unit.all("vectors.model_all") if row["name"] != preferred]
         # First what no model has embedded, then what a former or fallback model has, last what one of them refused: the
         # preferred model may accept it.
         for embedded_by in [0, *others, *(-other for other in others)]:
-            rows = unit.all("vectors.due", embedded_by=embedded_by, limit=BATCH)
+            rows = unit.all("vectors.due", embedded_by=embedded_by, limit=limit)
             if rows:
                 return rows
         return []

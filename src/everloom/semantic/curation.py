@@ -182,6 +182,26 @@ class CurationVerbs:
 
         return show(self._op, id)
 
+    @verb("List perspectives", READS, tools=FULL)
+    def list_perspectives(self) -> tuple[results.PerspectiveEntry, ...]:
+        """List the angles from which texts are embedded, with their instructions."""
+        from everloom.semantic.recall.perspectives import list_perspectives
+
+        return list_perspectives(self._op)
+
+    @verb("Add a perspective", ADDS, tools=FULL)
+    def add_perspective(
+        self,
+        name: Annotated[str, Says(metavar="NAME")],
+        instruction: Annotated[str, Says("precedes each text when it is embedded", metavar="INSTRUCTION")],
+        *,
+        idempotency_key: Key = None,
+    ) -> results.AddedPerspective:
+        """Add an angle from which texts are embedded; every document then waits for a vector from it."""
+        from everloom.semantic.recall.perspectives import add
+
+        return add(self._op, name, instruction, idempotency_key)
+
     @verb("Get statistics", READS, tools=FULL)
     def get_stats(self) -> results.SemanticStats:
         """Count subjects, observations, understandings and vectors, and show the generation."""

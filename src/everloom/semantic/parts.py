@@ -249,6 +249,18 @@ class SessionObservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionUnderstanding:
+    """An understanding that a session wrote."""
+
+    id: int
+    kind: UnderstandingKind
+    subject_names: tuple[str, ...]
+    summary: str
+    version: int
+    superseded_by: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OrientationDocument:
     """The orientation: where things stand. A client may drop it when its context is compacted."""
 

@@ -334,6 +334,41 @@ class SessionStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionContext:
+    """The result of `get_session_context`: where a session stands; the lists are newest first."""
+
+    session: SessionSummary
+    content: str | None
+    subject_names: tuple[str, ...]
+    observations: tuple[parts.SessionObservation, ...]
+    understandings: tuple[parts.SessionUnderstanding, ...]
+    # How many items it was shown since it last oriented itself.
+    seen_count: int
+    current_generation: int
+    consolidation_open: bool
+    workspace_activity: parts.WorkspaceActivity = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerspectiveEntry:
+    """An angle from which texts are embedded; the instruction precedes a text."""
+
+    name: str
+    instruction: str
+    is_default: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedPerspective:
+    """The result of `add_perspective`; every document waits for a vector from this angle."""
+
+    id: int
+    name: str
+    instruction: str
+    waiting_for_vectors: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedSession:
     """The result of `describe_session`."""
 

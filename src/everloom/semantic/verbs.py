@@ -245,6 +245,18 @@ class Semantic(CurationVerbs, SynthesisVerbs):
 
         return what_happened(self._op, session_id, limit)
 
+    @verb("Get a session's context", READS, tools=CORE)
+    def get_session_context(
+        self,
+        session_id: Annotated[str | None, helps("this session if left out", flag="--of", metavar="SESSION")] = None,
+        *,
+        limit: Limit = 20,
+    ) -> results.SessionContext:
+        """Show where a session stands: its note, what it observed and understood, and what others wrote meanwhile."""
+        from everloom.semantic.recall.sessions import get_context
+
+        return get_context(self._op, session_id, limit)
+
     @verb("Describe a session", ADDS_ONCE, tools=CORE)
     def describe_session(
         self,

@@ -47,6 +47,11 @@ def test_remember_recall_and_orient_work_without_the_group(call: Call) -> None:
     assert "3 subjects and intersections are waiting" in told
 
 
+def test_the_tier_of_the_model_is_recorded_with_what_it_writes(call: Call) -> None:
+    kept = call("remember", "James sails.", "--about", "James", "--model-tier", "large", "--json").result
+    assert call("semantic", "show", str(kept["id"]), "--json").result["model_tier"] == "large"
+
+
 def test_a_dash_reads_the_text_from_stdin(call: Call) -> None:
     kept = call("remember", "-", "--about", "poem", "--json", input="Roses are red,\nviolets are blue.\n").result
     assert "violets" in kept["content"]

@@ -45,6 +45,7 @@ async def walk_core(client: Client) -> set[str]:
     marked = await walk("mark_questionable", id=first["id"], reason="Are they still?")
     assert marked["reason"] == "Are they still?"
     told = await walk("describe_session", summary="About James.", content="James was introduced.")
+    assert (await walk("get_session_context"))["session"]["summary"] == "About James."
     assert told["session_id"] == SESSION
     listed = await walk("sessions", limit=5)
     assert SESSION in [each["session_id"] for each in listed["result"]]
@@ -123,6 +124,9 @@ async def walk_upkeep(client: Client) -> set[str]:
     )
     assert finished["generation"] == begun["generation"]
     assert (await walk("get_stats"))["subject_count"] >= 2
+    angles = len((await walk("list_perspectives"))["result"])
+    await walk("add_perspective", name="nautical", instruction="Represent for retrieval about ships:")
+    assert len((await walk("list_perspectives"))["result"]) == angles + 1
     return walk.used
 
 

@@ -132,3 +132,14 @@ def test_no_header_gives_back_a_right_that_flag_or_token_took() -> None:
 
 def test_a_caller_is_all_of_it_together() -> None:
     assert caller_of(EVERY_CLUE, PROCESS) == Caller("from-argument", "default", read_only=False)
+
+
+def test_the_models_tier_comes_from_the_call_its_header_or_the_process() -> None:
+    process = replace(PROCESS, model_tier="small")
+    headers = {"x-memory-model-tier": "medium"}
+    assert caller_of(CallClues(), PROCESS).model_tier is None
+    assert caller_of(CallClues(), process).model_tier == "small"
+    assert caller_of(CallClues(headers=headers), process).model_tier == "medium"
+    clues = CallClues(meta={"everloom/model-tier": "large"}, headers=headers)
+    assert caller_of(clues, process).model_tier == "large"
+    assert caller_of(replace(clues, meta={"everloom/model-tier": 7}), process).model_tier == "medium"

@@ -25,23 +25,25 @@ pytestmark = pytest.mark.anyio
 
 CORE = (
     "orient bring_to_mind recall reset_seen open_around open_intersection remember update_understanding mark_useful "
-    "mark_questionable sessions what_happened describe_session show"
+    "mark_questionable sessions what_happened describe_session get_session_context show"
 ).split()
 REST = (
     "create_subjects get_subjects set_subject_summary set_subject_tags get_subjects_by_tag add_observations "
     "set_structural_understanding delete_observations query_observations create_understanding get_understandings "
     "get_understanding_history search get_consolidation_report get_pending_consolidation find_similar_subjects "
-    "merge_subjects get_stats begin_consolidation finish_consolidation add_alias remove_alias read_unseen"
+    "merge_subjects get_stats begin_consolidation finish_consolidation add_alias remove_alias read_unseen "
+    "list_perspectives add_perspective"
 ).split()
 READ_ONLY = {
     *("orient bring_to_mind recall reset_seen open_around open_intersection sessions what_happened").split(),
     *(
         "get_subjects get_subjects_by_tag query_observations get_understandings get_understanding_history search"
     ).split(),
-    *("read_unseen get_consolidation_report get_pending_consolidation find_similar_subjects get_stats show").split(),
+    *("get_session_context list_perspectives read_unseen").split(),
+    *("get_consolidation_report get_pending_consolidation find_similar_subjects get_stats show").split(),
 }
 # Bytes of the whole answer to tools/list. Advertising what tools answer would cost 27,000 more.
-MOST_BYTES = {"semantic": 7_000, "semantic-full": 20_000}
+MOST_BYTES = {"semantic": 7_400, "semantic-full": 20_000}
 
 
 @pytest.mark.promise("mcp.every-verb")

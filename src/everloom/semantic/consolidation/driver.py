@@ -266,7 +266,7 @@ class _ConsolidationPass:
         """Ask the model about one step and write the outcome."""
         if found.step.kind == "session":
             return self._describe(found)
-        draft, verdict, cited = self._judge(found)
+        draft, verdict, cited, dismissed = self._judge(found)
         # A model may only cite what it was shown; ids that it made up are dropped and reported.
         known = material.given_ids(found)
         understanding = None
@@ -275,7 +275,9 @@ class _ConsolidationPass:
         else:
             # Without a citation its sources are everything that it was shown.
             sources = tuple(each for each in cited if each in known) or tuple(sorted(known))
-            understanding = self._write(found, draft, verdict.reason, sources[: arguments.MOST_IDS])
+            left_out = tuple(each for each in dismissed if each in known and each not in sources)
+            placed = (sources[: arguments.MOST_IDS], left_out[: arguments.MOST_IDS])
+            understanding = self._write(found, draft, verdict.reason, placed)
         return reshape(
             StepTaken,
             found.step,
@@ -285,7 +287,7 @@ class _ConsolidationPass:
             dropped_ids=tuple(each for each in cited if each not in known),
         )
 
-    def _judge(self, found: Material) -> tuple[Draft | None, TextVerdict, tuple[int, ...]]:
+    def _judge(self, found: Material) -> tuple[Draft | None, TextVerdict, tuple[int, ...], tuple[int, ...]]:
         """Read the evidence page by page, each with the text so far; the draft is None when nothing has to change.
 
         A step that has begun is completed: one that stopped between pages would start again each time.
@@ -293,6 +295,7 @@ class _ConsolidationPass:
         draft: Draft | None = found.existing
         changed, verdict = False, None
         cited: dict[int, None] = {}
+        dismissed: dict[int, None] = {}
         for page in material.pages_of(found, self._op.zone, self._estimate):
             with self._lease.kept_alive():
                 said = self._thinker.answer(material.question_of(found, page, draft), TextVerdict)
@@ -303,9 +306,10 @@ class _ConsolidationPass:
             if verdict is None or said.is_written:
                 verdict = said
             cited |= dict.fromkeys(said.cited_observation_ids)
+            dismissed |= dict.fromkeys(said.dismissed_observation_ids)
         if verdict is None:
             raise Rejected("there is nothing to read")
-        return draft if changed else None, verdict, tuple(cited)
+        return draft if changed else None, verdict, tuple(cited), tuple(dismissed)
 
     def _describe(self, found: Material) -> StepTaken:
         """Write the note on a session, unless the session went on in the meantime."""
@@ -329,14 +333,17 @@ class _ConsolidationPass:
         reason, item = f"{len(found.evidence)} new observations", described.understanding_id
         return reshape(StepTaken, found.step, outcome="written", reason=reason, understanding_id=item)
 
-    def _write(self, found: Material, draft: Draft, reason: str, sources: tuple[int, ...]) -> int:
-        """Write an understanding in place of exactly the version that was read.
+    def _write(
+        self, found: Material, draft: Draft, reason: str, placed: tuple[tuple[int, ...], tuple[int, ...]]
+    ) -> int:
+        """Write an understanding in place of the version that was read; `placed` is what it cites and dismisses.
 
         It has seen the evidence up to the id of that moment: whatever arrived while the model was thinking makes it
         stale again.
         """
         names = None if found.existing is not None else found.step.names
-        text = NewText(draft.content, draft.summary, names, sources, reason or None, found.as_of, found.version)
+        read, (sources, dismissed) = (found.as_of, found.version), placed
+        text = NewText(draft.content, draft.summary, names, sources, reason or None, *read, dismissed)
         if found.existing is not None:
             return update(self._op, found.existing.id, text, None).new_understanding_id
         return create(self._op, "orientation" if found.step.kind == "orientation" else None, text, None).id

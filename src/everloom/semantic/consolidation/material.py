@@ -78,6 +78,8 @@ class TextVerdict(_StorableAnswer):
     content: str = Field(max_length=_LONGEST_CONTENT)
     summary: str = Field(max_length=_LONGEST_SUMMARY)
     cited_observation_ids: list[int] = Field(max_length=_MOST_CITED)
+    # May be missing: a model that dismisses nothing leaves the rest in the report.
+    dismissed_observation_ids: list[int] = Field(default_factory=list, max_length=_MOST_CITED)
     reason: str = Field(max_length=_LONGEST_REASON)
 
     @property

@@ -111,7 +111,7 @@ def _merge(tx: Transaction, twins: _Twins, texts: _Prepared) -> MergedSubjects:
     understandings = _move_understandings(unit, twins)
     _move_intersections(unit, twins)
     _move_names(unit, twins)
-    structural = write_structural(tx, one, texts.note, texts.note_document, tuple(relations))
+    structural, _ = write_structural(tx, one, texts.note, texts.note_document, tuple(relations))
     single = _keep_one_single(tx, twins)
     _keep_one_of_each(tx, understandings, of_one.intersection(understandings))
     _adopt_summary(tx, twins, texts.subject_document)

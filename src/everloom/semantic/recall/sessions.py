@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from everloom.clock import to_micros
+from everloom.errors import Rejected
 from everloom.kernel.journal import Session, session_from
 from everloom.kernel.operation import Operation
 from everloom.semantic import arguments
-from everloom.semantic.evidence.records import observations_of
-from everloom.semantic.parts import SessionObservation
-from everloom.semantic.results import SessionStory, SessionSummary
-from everloom.semantic.state import reshape, session_named
+from everloom.semantic.evidence.records import observations_of, understandings_of
+from everloom.semantic.parts import SessionObservation, SessionUnderstanding
+from everloom.semantic.results import SessionContext, SessionStory, SessionSummary
+from everloom.semantic.state import names_in, note_call, reshape, session_named, state_of
 from everloom.store import Row, Unit
 from everloom.store.contract import FOREVER
 
@@ -70,4 +71,32 @@ def what_happened(op: Operation, session_id: str, limit: int) -> SessionStory:
         session=_summary(session, state),
         content=None if state is None else state["text"],
         observations=tuple(reshape(SessionObservation, found[row["id"]]) for row in rows),
+    )
+
+
+def get_context(op: Operation, session_id: str | None, limit: int) -> SessionContext:
+    """Show where a session stands: its note, what it observed, understood and was shown, newest first."""
+    most, label = arguments.limit(limit), session_id if session_id is not None else op.session
+    if label is None:
+        raise Rejected("there is no session to show", hint="name one, or open the workspace with a session label")
+    with op.read() as unit:
+        workspace = state_of(unit)
+        session = session_named(unit, label)
+        state = next(iter(unit.all("semantic.session_of", ids=[session.id])), None)
+        rows = unit.all("semantic.observation_in_session_newest", session=session.id, limit=most)
+        observed = observations_of(unit, [row["id"] for row in rows])
+        written = [row["id"] for row in unit.all("semantic.understanding_in_session", session=session.id, limit=most)]
+        understood = understandings_of(unit, written)
+        subjects = unit.all("semantic.subject_in_session", session=session.id, limit=most)
+        shown = unit.one("semantic.seen_count", session=session.id)
+    return SessionContext(
+        session=_summary(session, state),
+        content=None if state is None else state["text"],
+        subject_names=names_in(subjects),
+        observations=tuple(reshape(SessionObservation, observed[row["id"]]) for row in rows),
+        understandings=tuple(reshape(SessionUnderstanding, understood[item]) for item in written),
+        seen_count=0 if shown is None else shown["count"],
+        current_generation=workspace.current_generation,
+        consolidation_open=workspace.is_open,
+        workspace_activity=note_call(op, "get_session_context"),
     )

@@ -12,6 +12,7 @@ from importlib import resources
 from typing import TypeVar
 
 from everloom.clock import shown, to_micros
+from everloom.kernel.embedding import Backlog
 from everloom.kernel.operation import Operation
 from everloom.semantic.arguments import UnderstandingKind
 from everloom.semantic.parts import CriticalDocument, OrientationDocument, RecentActivity
@@ -81,7 +82,7 @@ def orient(op: Operation) -> Orientation:
             current_time=shown(tx.at, op.zone),
             this_session=None if tx.session is None else summaries(tx.unit, [tx.session])[0],
             recent_sessions=recent_sessions(tx.unit, MOST_SESSIONS, seen_from=to_micros(tx.at - _LATELY)),
-            notices=_notices(tx.unit),
+            notices=_notices(op.embedding.backlog(tx.unit)),
             workspace_activity=activity(tx),
         )
 
@@ -106,8 +107,17 @@ def _recent_activity(unit: Unit, op: Operation, state: SemanticState) -> RecentA
     )
 
 
-def _notices(unit: Unit) -> tuple[str, ...]:
+def _notices(backlog: Backlog) -> tuple[str, ...]:
     """Report problems that somebody should fix."""
-    if unit.all("vectors.due", embedded_by=0, limit=1):
-        return ("some memories have no vectors yet and are found by words only; run `everloom sleep` to embed them",)
-    return ()
+    found = []
+    if backlog.unembedded:
+        found.append(
+            f"{backlog.unembedded:,} memories have no vectors of {backlog.model} yet and are found by words only; a "
+            "running server embeds them, or `everloom sleep`"
+        )
+    for model, number in backlog.by_others.items():
+        found.append(
+            f"the embedding model changed: {number:,} memories have vectors of {model}, not of {backlog.model}; they "
+            "are found by words only until a running server or `everloom sleep` has embedded them again"
+        )
+    return tuple(found)

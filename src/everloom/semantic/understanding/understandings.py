@@ -29,7 +29,6 @@ from everloom.semantic.evidence.records import (
     understanding_at,
     understandings_of,
 )
-from everloom.semantic.evidence.subjects import expect_subject
 from everloom.semantic.results import (
     CreatedUnderstanding,
     DescribedSession,
@@ -221,17 +220,17 @@ def _expect_active(unit: Unit, rows: Sequence[Row], version: int | None) -> None
 def set_structural(
     op: Operation, subject_name: str, content: str, expected: int | None, key: str | None
 ) -> StructuralUnderstanding:
-    """Write or replace the note on a subject's identity and structure."""
+    """Write or replace the note on a subject's identity and structure; versions are those of the note."""
     text, version = checked(content, "the content"), arguments.version(expected)
     prepared = prepare_text(op, text, structural_summary(text))
 
     def act(tx: Transaction) -> StructuralUnderstanding:
         region = need_one(tx.unit, subject_name)
-        expect_subject(tx.unit, region, version)
-        fresh = write_structural(tx, region, text, prepared)
+        _expect_active(tx.unit, active_of(tx.unit, "structural", [region]), version)
+        fresh, number = write_structural(tx, region, text, prepared)
         tx.event(id=fresh, subject=region.name)
         return StructuralUnderstanding(
-            subject_name=region.name, understanding_id=fresh, created_at=tx.at, version=region.version + 1
+            subject_name=region.name, understanding_id=fresh, created_at=tx.at, version=number
         )
 
     request = {"subject_name": subject_name, "content": text, "expected_version": version}
@@ -245,12 +244,12 @@ def structural_summary(text: str) -> str:
 
 def write_structural(
     tx: Transaction, region: Region, text: str, prepared: Prepared, also_replaces: tuple[int, ...] = ()
-) -> int:
-    """Write or replace a subject's structural note."""
+) -> tuple[int, int]:
+    """Write or replace a subject's structural note, and return its id and version."""
     rows = active_of(tx.unit, "structural", [region])
     summary = structural_summary(text)
     synthesis = Synthesis(content=text, summary=summary, prepared=prepared, replaces=also_replaces)
-    return _replace(tx, synthesis, "structural", (region,), rows)[0]
+    return _replace(tx, synthesis, "structural", (region,), rows)
 
 
 def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:

@@ -265,6 +265,28 @@ WHERE o.workspace_id = :workspace AND o.subject_id = :subject ORDER BY o.observa
 -- List the observations of a session, oldest first.
 SELECT id FROM observation WHERE workspace_id = :workspace AND session_id = :session ORDER BY id LIMIT :limit;
 
+-- name: observation_in_session_newest
+-- List the observations of a session, newest first.
+SELECT id FROM observation WHERE workspace_id = :workspace AND session_id = :session ORDER BY id DESC LIMIT :limit;
+
+-- name: understanding_in_session
+-- List the understandings that a session wrote, newest first.
+SELECT u.id FROM document AS d JOIN understanding AS u ON u.workspace_id = d.workspace_id AND u.id = d.item_id
+WHERE d.workspace_id = :workspace AND d.session_id = :session AND d.kind = 'understanding'
+ORDER BY u.id DESC LIMIT :limit;
+
+-- name: subject_in_session
+-- List the subjects of a session's observations, the latest first.
+SELECT s.name, MAX(o.id) AS newest FROM observation AS o
+JOIN observation_subject AS t ON t.workspace_id = o.workspace_id AND t.observation_id = o.id
+JOIN subject AS s ON s.workspace_id = t.workspace_id AND s.id = t.subject_id
+WHERE o.workspace_id = :workspace AND o.session_id = :session
+GROUP BY s.name ORDER BY newest DESC LIMIT :limit;
+
+-- name: seen_count
+-- Count what a session was shown.
+SELECT COUNT(*) AS count FROM seen WHERE workspace_id = :workspace AND session_id = :session;
+
 -- name: observation_tag_add
 -- Record that an observation is about a subject, since an id.
 INSERT INTO observation_subject (workspace_id, observation_id, subject_id, since_id)

@@ -80,6 +80,10 @@ DELETE FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
 SELECT item_id, title, text, context, CASE WHEN retired_at IS NULL THEN 1 ELSE 0 END AS live FROM document
 WHERE workspace_id = :workspace AND embedded_by = :embedded_by ORDER BY item_id DESC LIMIT :limit;
 
+-- name: embedded_count
+-- Count the documents that one model has embedded, or that none has (0).
+SELECT COUNT(*) AS count FROM document WHERE workspace_id = :workspace AND embedded_by = :embedded_by;
+
 -- name: embedded_counts
 -- Count the documents by the model that embedded them.
 SELECT embedded_by, COUNT(*) AS count FROM document WHERE workspace_id = :workspace GROUP BY embedded_by;

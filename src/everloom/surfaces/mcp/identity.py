@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _SESSION_HEADER = "x-memory-session-id"
 _WORKSPACE_HEADER = "x-memory-workspace"
 _READONLY_HEADER = "x-memory-readonly"
+_TIER_HEADER = "x-memory-model-tier"
+# The key in a call's `_meta` under which a client tells how capable the model is that calls.
+_TIER_META = "everloom/model-tier"
 
 # The key in a call's `_meta` under which each client sends the id of its conversation.
 _META_KEYS = {
@@ -43,6 +46,7 @@ class Process:
     workspace: str | None = None
     read_only: bool = False
     environ: Mapping[str, str] = field(default_factory=dict)
+    model_tier: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,13 @@ class Caller:
     session: str | None
     workspace: str
     read_only: bool
+    model_tier: str | None = None
 
 
 def caller_of(clues: CallClues, process: Process) -> Caller:
     """Identify the caller from all clues."""
-    return Caller(conversation_of(clues, process), workspace_of(clues, process), is_read_only(clues, process))
+    session, workspace = conversation_of(clues, process), workspace_of(clues, process)
+    return Caller(session, workspace, is_read_only(clues, process), tier_of(clues, process))
 
 
 def conversation_of(clues: CallClues, process: Process) -> str:
@@ -83,8 +89,14 @@ def conversation_of(clues: CallClues, process: Process) -> str:
     return next((label for label in found if _is_label(label)), process.label)
 
 
+def tier_of(clues: CallClues, process: Process) -> str | None:
+    """Find the tier of the calling model: what the call says, then its header, then the process; None if unknown."""
+    found = (clues.meta.get(_TIER_META), clues.headers.get(_TIER_HEADER), process.model_tier)
+    return next((tier for tier in found if _is_label(tier)), None)
+
+
 def _is_label(label: object) -> TypeGuard[str]:
-    """Return whether a value that a client sent can serve as a session label."""
+    """Return whether a value that a client sent can serve as a label."""
     return isinstance(label, str) and 0 < len(label) <= LONGEST_NAME and label.isprintable() and bool(name_key(label))
 
 

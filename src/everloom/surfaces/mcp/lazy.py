@@ -1,29 +1,42 @@
 """The loom of a server process: opened on first use, or in advance in a thread.
 
 A response to `tools/list` waits neither for the store nor for the embedder. If opening fails, the next call tries
-again. Refuses to know which store it is.
+again. A process that may write also embeds what waits for vectors, so that a slow or remote embedder needs no worker.
+Refuses to know which store it is.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from threading import Lock, Timer
+from threading import Event, Lock, Thread, Timer
 from typing import TYPE_CHECKING
 
 from everloom.errors import EverloomError, ProviderBusy, StoreBusy
 
 if TYPE_CHECKING:
+    from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.loom import Loom
 
 log = logging.getLogger(__name__)
+
+# How often the process looks for texts without vectors: soon enough to find by meaning what was said a moment ago.
+_EMBED_EVERY = 2.0
+# One workspace with a long backlog must not keep the others waiting.
+_EMBED_SECONDS = 60.0
+# How long closing waits for a batch that is under way; an unfinished one is made again by whoever comes next.
+_CLOSE_SECONDS = 5.0
 
 
 class LazyLoom:
     """One loom for all threads of a process."""
 
-    def __init__(self, open_it: Callable[[], Loom]) -> None:
+    def __init__(self, open_it: Callable[[], Loom], *, embeds: bool = False) -> None:
         self._open_it = open_it
+        self._embeds = embeds
+        self._followed: dict[int, WorkspaceInfo] = {}
+        self._embedder: Thread | None = None
+        self._stopping = Event()
         self._loom: Loom | None = None
         self._lock = Lock()
         self._timer: Timer | None = None
@@ -38,6 +51,22 @@ class LazyLoom:
             if self._loom is None:
                 self._loom = self._open_it()
             return self._loom
+
+    def follow(self, workspace: WorkspaceInfo) -> None:
+        """Embed what waits in a workspace, from now on and in a thread, if this process does that."""
+        with self._lock:
+            self._followed[workspace.id] = workspace
+            if self._embeds and self._embedder is None and not self._closed:
+                self._embedder = Thread(target=self._embed, name="embed", daemon=True)
+                self._embedder.start()
+
+    def _embed(self) -> None:
+        while not self._stopping.wait(_EMBED_EVERY):
+            for workspace in tuple(self._followed.values()):
+                try:
+                    self.take().embed_waiting(workspace, _EMBED_SECONDS)
+                except EverloomError as error:
+                    log.warning("nothing was embedded in %s: %s", workspace.name, error)
 
     def warm_after(self, seconds: float) -> None:
         """Open the loom and load its embedder in a thread after a delay, unless that is done or under way."""
@@ -68,6 +97,11 @@ class LazyLoom:
             self._closed = True
             if self._timer is not None:
                 self._timer.cancel()
+        self._stopping.set()
+        # Without the lock: the thread may be waiting for it.
+        if self._embedder is not None:
+            self._embedder.join(_CLOSE_SECONDS)
+        with self._lock:
             if self._loom is not None:
                 self._loom.close()
                 self._loom = None

@@ -81,7 +81,10 @@ class LoomServer(MCPServer[dict[str, Any]]):
         # Opening creates a missing workspace, which a caller that may only read must not cause.
         if caller.read_only:
             loom.workspaces.get(caller.workspace)
-        return loom.workspace(caller.workspace, session=caller.session)
+        workspace = loom.workspace(caller.workspace, session=caller.session, model_tier=caller.model_tier)
+        if not caller.read_only:
+            self._opening.follow(workspace.info)
+        return workspace
 
     async def list_tools(self) -> list[Tool]:
         """List the tools, and start opening the memory that the first call will need."""

@@ -45,8 +45,8 @@ def _prepared(
     logging.getLogger("everloom").propagate = False
     settings, _ = invocation.settings()
     label = invocation.session or f"process {uuid4().hex[:12]}"
-    process = Process(label, settings.workspace.name, invocation.workspace, read_only, environ)
-    with closing(LazyLoom(lambda: invocation.open(settings))) as opening:
+    process = Process(label, settings.workspace.name, invocation.workspace, read_only, environ, invocation.model_tier)
+    with closing(LazyLoom(lambda: invocation.open(settings), embeds=not read_only)) as opening:
         yield opening, process
 
 

@@ -58,6 +58,9 @@ def shared_options() -> list[click.Option]:
         click.Option(
             ["--session"], metavar="LABEL", help="Record this session label with everything that is written.", **common
         ),
+        click.Option(
+            ["--model-tier"], metavar="TIER", help="Record this tier of the model with what is written.", **common
+        ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.", **common),
         click.Option(["--verbose"], is_flag=True, help="Log to stderr.", **common),
         click.Option(

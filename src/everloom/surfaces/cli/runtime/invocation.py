@@ -34,6 +34,7 @@ class Invocation:
         self.store: str | None = None
         self.workspace: str | None = None
         self.session: str | None = None
+        self.model_tier: str | None = None
         self.graph: str | None = None
         self.as_json = False
         self.verbose = False
@@ -67,7 +68,7 @@ class Invocation:
         """Open the chosen workspace; one that a flag names must exist, so that a typing mistake does not create one."""
         if self.workspace is not None:
             loom.workspaces.get(self.workspace)
-        return loom.workspace(session=self.session)
+        return loom.workspace(session=self.session, model_tier=self.model_tier)
 
     @contextmanager
     def enter(self) -> Iterator[Workspace]:
