@@ -92,7 +92,9 @@ def gather(unit: Unit, asked: Asked, aim: Aim, reach: Reach, depth: int, recipe:
     more = [item for item in dict.fromkeys(hit.item_id for hit in near) if item not in known]
     rows += _in_order(more, unit.all("words.scored_of", ids=more))
     gathered = Gathered(rows, len(rows), corpus, names, probe, nearness, {}, {}, {}, is_all)
-    return _described(unit, _with_context(unit, gathered, reach, recipe, may_answer=True), reach)
+    # The best by either measure: reading what is beside every candidate would cost more than finding them.
+    best = {*found[: recipe.seeds], *(hit.item_id for hit in near[: recipe.seeds])}
+    return _described(unit, _with_context(unit, gathered, best, reach, recipe, may_answer=True), reach)
 
 
 def gather_among(unit: Unit, asked: Asked, aim: Aim, reach: Reach, among: Sequence[int], recipe: Recipe) -> Gathered:
@@ -108,7 +110,10 @@ def gather_among(unit: Unit, asked: Asked, aim: Aim, reach: Reach, among: Sequen
         or {*row["words"].split(), *row["context_words"].split()}.intersection(asked.terms)
     ]
     gathered = Gathered(rows, len(rows), _count(unit, asked.terms), names, probe, nearness, {}, {}, {}, True)
-    return _described(unit, _with_context(unit, gathered, reach, recipe, may_answer=False), reach)
+    near = sorted(nearness, key=lambda item: -nearness[item].similarity)
+    return _described(
+        unit, _with_context(unit, gathered, {*near[: 2 * recipe.seeds]}, reach, recipe, may_answer=False), reach
+    )
 
 
 def _described(unit: Unit, gathered: Gathered, reach: Reach) -> Gathered:
@@ -119,13 +124,15 @@ def _described(unit: Unit, gathered: Gathered, reach: Reach) -> Gathered:
     return replace(gathered, accesses=accesses, covers=grouped(covers))
 
 
-def _with_context(unit: Unit, gathered: Gathered, reach: Reach, recipe: Recipe, *, may_answer: bool) -> Gathered:
-    """Read the neighbours of short texts in their sessions; where they may answer, they become candidates, too."""
+def _with_context(
+    unit: Unit, gathered: Gathered, best: AbstractSet[int], reach: Reach, recipe: Recipe, *, may_answer: bool
+) -> Gathered:
+    """Read the neighbours of the best short texts in their sessions; where they may answer, they become candidates."""
     rows = list(gathered.rows)
     lacking = [
         row["item_id"]
         for row in rows
-        if row["session_id"] is not None and row["words"].count(" ") < _LONG * recipe.short
+        if row["item_id"] in best and row["session_id"] is not None and row["words"].count(" ") < _LONG * recipe.short
     ]
     if not lacking or not (recipe.context or recipe.around):
         return gathered

@@ -41,7 +41,7 @@ class Recipe:
     # Signals in deviations from what is usual in the memory: a text's own words and vector, and those around it.
     words: float = 0.6
     context: float = 0.45
-    vectors: float = 0.8
+    vectors: float = 0.9
     around: float = 0.65
     # Up to this many words, a text needs its full context; the context of a longer text counts proportionally less.
     short: float = 12.0
@@ -51,12 +51,14 @@ class Recipe:
     time: float = 5.0
     wishes: float = 5.0
     # For the share of the question's words, by rarity, that a text and what is around it hold; and for all in the text.
-    share: float = 2.0
-    verbatim: float = 5.0
+    share: float = 1.5
+    verbatim: float = 2.0
     # What is left of the weight of a word that is a name of the documents: it says which ones, not what they say.
     named_words: float = 0.0
     word_candidates: int = 40
     vector_candidates: int = 25
+    # Of the best by words and of the nearest, so many are read with their neighbours, which become candidates, too.
+    seeds: int = 20
     # Standing wishes that are looked at when something is asked for.
     wish_candidates: int = 30
     # The rarest words select the candidates, up to this many postings in all; commoner words only help to rank them.
