@@ -32,7 +32,11 @@ def paragraphs() -> list[CalibrationText]:
 @pytest.mark.parametrize(
     ("text", "question", "rest"),
     [
-        ("We sailed to Elba. The wind was good all day.", "We sailed to Elba.", "The wind was good all day."),
+        (
+            "Hey! We sailed to Elba with the new mast. Good wind.",
+            "Hey! We sailed to Elba with the new mast.",
+            "Good wind.",
+        ),
         (
             "マヤはリスボンに住んでいる。去年ポルトから引っ越した。",
             "マヤはリスボンに住んでいる。",

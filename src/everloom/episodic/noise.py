@@ -26,8 +26,11 @@ _LEAST_PAIRS = 200
 _LEAST_WORTH = 0.1
 # About one in twenty unrelated texts lies above the mean by this many spreads.
 _ABOVE = 1.64
-_SENTENCE = re.compile(r"(?<=[.!?。!?।؟])\s*")
+_SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f\u0964\u061f])(?=\s|\w)")
 _SHORTEST = 8  # characters of a part that says anything
+# Bytes at which a beginning says what a text is about; "Hey Mel!" does not. Scripts that say more in a sign use more
+# bytes for it.
+_TELLING = 40
 
 _Floats = npt.NDArray[np.float32]
 
@@ -70,14 +73,15 @@ def halves(texts: Iterable[tuple[str, str, Sequence[str]]]) -> list[HalvedText]:
 
 
 def _parts(text: str) -> list[tuple[str, str]]:
-    """Divide a text after its first sentence; one of a single sentence in the middle, between words if possible."""
+    """Divide a text after the sentences that begin it, or in the middle, between words if possible."""
     plain = text.strip()
-    first, *others = _SENTENCE.split(plain, maxsplit=1)
-    if not others or len(others[0]) < _SHORTEST:
-        middle = plain.find(" ", len(plain) // 2)
-        middle = len(plain) // 2 if middle < 0 else middle
-        first, others = plain[:middle], [plain[middle:].strip()]
-    return [(first, others[0])] if min(len(first), len(others[0])) >= _SHORTEST else []
+    ends = (end.start() for end in _SENTENCE_END.finditer(plain))
+    cut = next((end for end in ends if len(plain[:end].encode("utf-8", "replace")) >= _TELLING), len(plain))
+    if len(plain) - cut < _SHORTEST:
+        cut = plain.find(" ", len(plain) // 2)
+        cut = len(plain) // 2 if cut < 0 else cut
+    first, rest = plain[:cut].strip(), plain[cut:].strip()
+    return [(first, rest)] if min(len(first), len(rest)) >= _SHORTEST else []
 
 
 def measure_noise(texts: Sequence[HalvedText], questions: _Floats, rests: _Floats) -> list[ScriptNoise]:
