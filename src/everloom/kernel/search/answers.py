@@ -1,7 +1,8 @@
 """How likely it is that a text answers a question, judged by that text and that question alone. Pure.
 
-Nothing here depends on the other candidates: what stands highest of a bad lot is still no answer. The weights were
-fitted with `benchmarks/answers.py` on conversations that were asked their own questions and those of others.
+Nothing here depends on the other candidates: what stands highest of a bad lot is still no answer. The weights come
+from a logistic regression over conversations of two kinds that were asked their own questions and those of others;
+`everloom bench retrieval` reports how well they separate the two.
 """
 
 from __future__ import annotations

@@ -104,15 +104,22 @@ def ordered(
     """
     tilt = sum((np.log(each) for each in factors.values()), np.zeros_like(strengths))
     moved = strengths + bias.reach * np.clip(tilt / bias.full, -1.0, 1.0)
-    places = np.lexsort((-ids, -strengths))
-    found: list[int] = []
-    while len(found) < len(places):
-        rest = places[len(found) :]
-        near = (strengths[rest[0]] - strengths[rest] <= bias.reach) & (answers[rest[0]] - answers[rest] <= bias.margin)
-        group = rest if near.all() else rest[: int(np.argmin(near))]
-        found += group[np.lexsort((-ids[group], -moved[group]))].tolist()
-    moved[found] = np.minimum.accumulate(moved[found])
-    return found, moved
+    places = np.lexsort((-ids, -strengths)).tolist()
+    # Plain numbers from here on: most groups have one member, and a call of numpy costs more than a comparison.
+    strong, likely, final, newest = strengths.tolist(), answers.tolist(), moved.tolist(), ids.tolist()
+    start = 0
+    while start < len(places):
+        first, end = places[start], start + 1
+        while (
+            end < len(places)
+            and strong[first] - strong[places[end]] <= bias.reach
+            and likely[first] - likely[places[end]] <= bias.margin
+        ):
+            end += 1
+        places[start:end] = sorted(places[start:end], key=lambda place: (-final[place], -newest[place]))
+        start = end
+    moved[places] = np.minimum.accumulate(moved[places])
+    return places, moved
 
 
 def applied(columns: Mapping[str, Column], place: int) -> dict[str, float]:
