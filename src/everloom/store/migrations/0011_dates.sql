@@ -1,0 +1,9 @@
+-- Scenes and exchanges are embedded without their dates, and exchanges without what was said around them. The words stay
+-- in the index as they are; the vectors stay in use until the worker has embedded the documents again.
+UPDATE document SET embedded_by = 0, text = (
+    SELECT s.action || CASE WHEN s.feeling = '' THEN '' ELSE ' / ' || s.feeling END FROM scene AS s
+    WHERE s.workspace_id = document.workspace_id AND s.id = document.item_id)
+WHERE kind = 'scene' AND text LIKE '[%' AND EXISTS (
+    SELECT 1 FROM scene AS s WHERE s.workspace_id = document.workspace_id AND s.id = document.item_id);
+UPDATE document SET embedded_by = 0, details = title || ' ' || details, title = '', context = ''
+WHERE kind = 'exchange' AND title <> '';
