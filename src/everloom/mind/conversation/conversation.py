@@ -30,7 +30,7 @@ from everloom.mind.conversation.compaction import (
 )
 from everloom.mind.conversation.stream import Stream, StreamMessage, add_reply
 from everloom.mind.conversation.turn import Abandoned, Answered, Surroundings, TurnSetting, converse
-from everloom.mind.learning.archive import SpokenLine, document_of, said_before, sitting_of
+from everloom.mind.learning.archive import SpokenLine, document_of, sitting_of
 from everloom.mind.ports import MindSetup
 from everloom.models.talk import AutoCompaction, CompactionMode, Say, Talker, TextBlock, Turn
 from everloom.store import Unit
@@ -44,8 +44,6 @@ TURN_LEASE = timedelta(minutes=1)
 # How many seconds to wait for another process to end its turn.
 _PATIENCE = 600.0
 _SHORT_PATIENCE = 5.0
-# How many messages before an exchange become the context of its search document.
-_AROUND = 4
 _NO_MODEL = (
     "set llm.large, for example EVERLOOM_LLM_LARGE=ollama:llama3.2 for a model on this machine, or "
     "anthropic:claude-sonnet-5-5 with ANTHROPIC_API_KEY; the message is stored and will be answered then"
@@ -246,7 +244,7 @@ class Conversation(Stream):
         outcome = {name: getattr(answered, name) for name in _OUTCOME}
         exchange = Exchange(id=0, cause="message", began_at=began, ended_at=now, heard=heard, **outcome)
         lines = [SpokenLine("person", each.channel, each.text, each.at) for each in messages]
-        prepared = self._prepare([*lines, SpokenLine("agent", newest.channel, answered.reply, now)], messages[0].id)
+        prepared = self._prepare([*lines, SpokenLine("agent", newest.channel, answered.reply, now)])
         ids = [each.id for each in messages]
         with op.write("answer") as writing:
             unit = writing.unit
@@ -271,10 +269,8 @@ class Conversation(Stream):
             index.publish(unit, [kept.id], index.complete(prepared, {0: document}), exchange.ended_at)
         return kept, positions
 
-    def _prepare(self, lines: Sequence[SpokenLine], before: int = FOREVER) -> Prepared | None:
-        with self._op.read() as unit:
-            around = said_before(unit, before, _AROUND)
-        document = document_of(lines, self._op.zone, around)
+    def _prepare(self, lines: Sequence[SpokenLine]) -> Prepared | None:
+        document = document_of(lines, self._op.zone)
         return None if document is None else self._op.index.prepare([document])
 
     def _postpone(self, op: Operation, messages: Sequence[StreamMessage], error: Exception) -> bool:

@@ -32,9 +32,8 @@ _KIND = "exchange"
 # An exchange with fewer letters in all contains nothing that anybody will search for.
 _SHORTEST = 20
 LONGEST = 6_000
-# Messages before a longer pause belong to another topic, and are not part of an exchange's context.
+# What is said after a longer pause is another sitting, and no longer surrounds what was said before.
 _SITTING = timedelta(hours=1)
-LONGEST_BEFORE = 600
 CUT = " … (cut; the rest is in the log)"
 _NO_WORD = re.compile(r"[\W_]+")
 _MOST_EXCHANGES = 5
@@ -154,22 +153,19 @@ def is_worth_keeping(lines: Sequence[SpokenLine]) -> bool:
     return letters >= _SHORTEST and not all(is_trivial(line.text) for line in lines)
 
 
-def document_of(lines: Sequence[SpokenLine], zone: ZoneInfo, before: Sequence[SpokenLine] = ()) -> Document | None:
+def document_of(lines: Sequence[SpokenLine], zone: ZoneInfo) -> Document | None:
     """Build the search document of an exchange; None if it is only small talk.
 
-    `before` holds the preceding messages, newest first, as context: "yes, the green one" is an answer to something.
+    It holds nothing of what was said around it: the search reads that from the sitting when it is asked. So an exchange
+    that is withdrawn leaves no words in others.
     """
     if not lines or not is_worth_keeping(lines):
         return None
     began = lines[0].at.astimezone(zone)
-    # Each message is cut to its share of the space, so that one long message does not displace the question before it.
-    near = [line.text.strip() for line in before if lines[0].at - line.at <= _SITTING and not is_trivial(line.text)]
-    room = room_for([len(text) for text in near], LONGEST_BEFORE)
     channels = tuple(dict.fromkeys(line.channel for line in lines if line.channel))
     return Document(
         kind=_KIND,
         text=tell_lines(lines, zone, LONGEST),
-        context="\n".join(text[:room] for text in near),
         # The date is found by its words; in a title it would be part of the vector, and weaken what was said.
         details=" ".join([f"Conversation of {began:%Y-%m-%d %H:%M}, {began:%A}", *channels]),
         happened_at=lines[-1].at,
