@@ -125,6 +125,14 @@ def test_a_short_answer_is_found_by_the_question_beside_it(workspace: Workspace)
     assert "bicycle" in hits[0].words_around
 
 
+def test_of_two_turns_the_one_that_holds_the_words_comes_first(workspace: Workspace) -> None:
+    first, second = talk(
+        workspace, "monday", ("Ann", "We sail on Sunday, at noon."), ("Ann", "The mast is made of spruce.")
+    )
+    assert [hit.id for hit in workspace.search("spruce mast")] == [second, first]
+    assert [hit.id for hit in workspace.search("on Sunday at noon")] == [first, second]
+
+
 @pytest.mark.promise("search.context-at-question")
 def test_what_is_erased_leaves_no_words_behind(workspace: Workspace) -> None:
     place = workspace.loom.workspace(workspace.name, session="shop")

@@ -100,7 +100,8 @@ def scored(gathered: Gathered, asked: Asked, background: Background | None, reci
     read = _read(gathered, asked.terms, recipe)
     holds, near = read.own.counts > 0, (read.stored.counts + read.around.counts) > 0
     shares = telling_shares(asked.terms, _named(gathered, asked), gathered.corpus)
-    signals = _measured(gathered, asked, read, background, recipe) | _credited(gathered, asked, holds, recipe)
+    measured = _measured(gathered, asked, read, background, recipe)
+    signals = _self_contained(measured, holds) | _credited(gathered, asked, holds, recipe)
     signals["share"] = recipe.share * ((holds | near) @ shares)
     strengths = sum(signals.values(), np.zeros(gathered.count))
     cosine, beside = _cosines(gathered, background.whole, read.pairs) if background else (None, None)
@@ -183,6 +184,21 @@ def _measured(
         needs = read.lacks * (read.around.lengths > 0)
         signals["around"] = recipe.around * needs * Usual(here.mean, _CALMER * here.spread).z(read.around_cosine)
     return signals
+
+
+def _self_contained(signals: Mapping[str, Column], holds: Claims) -> dict[str, Column]:
+    """Let nothing around a text speak against it if it holds every word of the question itself.
+
+    Of two turns, the one is all that is around the other: the wrong one would gain by its neighbour what the right one
+    loses by its own.
+    """
+    holds_all = holds.all(axis=1) if holds.shape[1] else np.zeros(len(holds), np.bool_)
+    outside = {
+        name: np.where(holds_all, np.maximum(signals[name], 0.0), signals[name])
+        for name in ("context", "around")
+        if name in signals
+    }
+    return {**signals, **outside}
 
 
 def _credited(gathered: Gathered, asked: Asked, holds: Claims, recipe: Recipe) -> dict[str, Column]:
