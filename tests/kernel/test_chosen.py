@@ -43,42 +43,6 @@ def test_a_filter_is_asked_until_the_page_is_full(workspace: Workspace) -> None:
     assert allowed < set(asked)
 
 
-def test_what_is_nearer_than_a_cosine_is_found_nearest_first_whatever_words_it_shares(workspace: Workspace) -> None:
-    texts = ["Audrey paints boats.", "Audrey paints a house.", "The bank by the river is closed."]
-    (near, farther, far) = workspace.add([note(text) for text in texts])
-    finder, home, question = workspace.op.finder, workspace.info.id, "Audrey paints boats"
-    everything = finder.nearest(home, question, lambda *_: -1.0, limit=3).similar
-    assert list(everything) == [near, farther, far]
-    bound = everything[farther] - 0.01
-    assert list(finder.nearest(home, question, lambda *_: bound, limit=3).similar) == [near, farther]
-    assert list(finder.nearest(home, question, lambda *_: bound, limit=1).similar) == [near]
-    assert finder.nearest(home, question, lambda *_: 1.01, limit=3).similar == {}
-    assert list(finder.nearest(home, question, lambda *_: -1.0, limit=3, among=[far]).similar) == [far]
-
-
-def test_a_cosine_is_demanded_of_the_model_that_answers_and_looked_for_no_further(workspace: Workspace) -> None:
-    ids = workspace.add([note(f"Boat number {count} sails from harbour {count * 7}.") for count in range(MANY)])
-    allowed = set(ids[-3:])
-    asked: list[int] = []
-
-    def where(_: Unit, candidates: Sequence[int]) -> set[int]:
-        asked.extend(candidates)
-        return allowed & set(candidates)
-
-    models: list[str] = []
-
-    def bound(_: Unit, model: str) -> float:
-        models.append(model)
-        return 1.01
-
-    finder, home = workspace.op.finder, workspace.info.id
-    assert finder.nearest(home, "boat sails harbour", bound, limit=3, where=where).similar == {}
-    assert models == [workspace.loom.embedding.preferred]
-    assert asked == []
-    found = finder.nearest(home, "boat sails harbour", lambda *_: -1.0, limit=3, where=where).similar
-    assert set(found) == allowed
-
-
 @pytest.mark.promise("search.details")
 def test_details_stay_findable_when_labels_change_and_when_a_document_comes_back(
     workspace: Workspace, store_url: str, clock: ManualClock

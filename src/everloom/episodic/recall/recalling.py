@@ -20,7 +20,7 @@ from everloom.episodic.scenes.parser import emotion_of
 from everloom.episodic.scenes.scene import AXES, Emotion, fold_text
 from everloom.errors import Rejected
 from everloom.kernel.journal import count_access
-from everloom.kernel.search import Hit, Scope
+from everloom.kernel.search import ALONE, Hit, Scope
 from everloom.kernel.texts import checked_limit
 from everloom.store import Unit
 
@@ -101,7 +101,7 @@ def _find_alike(being: Being, feeling: Emotion) -> list[int]:
 def _find_touched(being: Being, message: str, feeling: Emotion | None) -> list[int]:
     """Find the living scenes that fit a message, best first; with a feeling, the most alike first."""
     wanted = _RECALLED if feeling is None else _COMPARED
-    found = being.op.search(message, limit=wanted, within=SCENES, where=_living)
+    found = being.op.search(message, limit=wanted, within=SCENES, where=_living, recipe=ALONE)
     with being.op.read() as unit:
         threshold = thresholds_of(being, unit).recall
         ids = [hit.id for hit in found.fitting if _is_touched(hit, threshold)]

@@ -14,7 +14,7 @@ from everloom.episodic.recall.recalling import SCENES, reactivate
 from everloom.episodic.scenes.node import Node, nodes_of
 from everloom.episodic.scenes.scene import fold_text
 from everloom.errors import Rejected
-from everloom.kernel.search import Findings, Hit, Scope
+from everloom.kernel.search import ALONE, Findings, Hit, Scope
 from everloom.kernel.texts import checked, checked_limit
 from everloom.store import Unit
 from everloom.store.contract import FOREVER
@@ -86,7 +86,7 @@ def search_memory(being: Being, query: str, mode: SearchMode, limit: int) -> Fou
         held = _find_literally(unit, terms, mode)
     # With `and`, words decide, and the search only ranks the scenes that contain them all.
     among = None if mode == "or" else sorted(held)
-    found = being.op.search(query, limit=limit, within=SCENES, among=among)
+    found = being.op.search(query, limit=limit, within=SCENES, among=among, recipe=ALONE)
     fitting = {hit.id for hit in found.fitting} | {item for item, share in held.items() if share == 1.0}
     chosen = _rank(held, found, fitting)[:limit]
     with being.op.read() as unit:

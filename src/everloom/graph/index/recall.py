@@ -13,7 +13,7 @@ from everloom.graph.index.catalog import OpenGraph, brief_of, describe
 from everloom.graph.index.decay import is_archived
 from everloom.graph.kinds import checked_type
 from everloom.graph.results import MemoryBrief, Recalled
-from everloom.kernel.search import Scope
+from everloom.kernel.search import ALONE, Scope
 from everloom.store import Row, Unit
 
 _MOST = 200
@@ -57,7 +57,7 @@ def find_near(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilte
     # Archived documents are retired as of the end of time, so a search as of now covers them, and a search of the
     # present does not.
     scope = Scope(kinds=frozenset({"memory"}), as_of=now if within.archived else None)
-    found = graph.op.search(query, limit=limit, within=scope, where=where)
+    found = graph.op.search(query, limit=limit, within=scope, where=where, recipe=ALONE)
     memories = tuple(brief_of(rows[hit.id], hit.text, now, hit) for hit in found.hits)
     return Recalled(memories, found.degraded, _NOTHING_FITS if memories and not found.fits else None)
 

@@ -3,12 +3,13 @@
 Refuses to know what the kinds of documents mean; a faculty narrows a search by scope, by ids or by a filter.
 """
 
-from everloom.kernel.search.find import Finder, Nearest
+from everloom.kernel.search.find import Finder
 from everloom.kernel.search.hits import EVERYTHING, Findings, Hit, Scope
 from everloom.kernel.search.index import Document, Index, Prepared, Standing
-from everloom.kernel.search.recipe import DEFAULT, Bias, Recipe
+from everloom.kernel.search.recipe import ALONE, DEFAULT, Bias, Recipe
 
 __all__ = [
+    "ALONE",
     "DEFAULT",
     "EVERYTHING",
     "Bias",
@@ -17,7 +18,6 @@ __all__ = [
     "Findings",
     "Hit",
     "Index",
-    "Nearest",
     "Prepared",
     "Recipe",
     "Scope",

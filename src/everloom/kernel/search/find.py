@@ -31,7 +31,7 @@ from everloom.kernel.search.score import Background, Scores, scored
 from everloom.kernel.search.when import Span, anchor_in, mentions_time, timed
 from everloom.kernel.texts import checked, checked_limit, language_of, spellings
 from everloom.models.noise import noise_of
-from everloom.store import Row, Store, Unit
+from everloom.store import Row, Store, Unit, VectorHit
 from everloom.store.contract import Probe
 
 _LONGEST_CUE = 20_000
@@ -70,14 +70,6 @@ class Ranking(NamedTuple):
             if (is_touched or row["item_id"] in kept) and row["item_id"] not in leaving_out
         )
         return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
-
-
-class Nearest(NamedTuple):
-    """The items near a question with their cosines; empty if no embedder answered or its vectors are not stored."""
-
-    similar: Mapping[int, float]
-    by_vectors: bool = True
-    is_answered: bool = True
 
 
 class Finder:
@@ -129,48 +121,9 @@ class Finder:
                     break
                 # Starting from the recipe's own minimum: a smaller depth would gather the same candidates again.
                 depth = max(depth, recipe.word_candidates) * _WIDENING
-            hits = _described(unit, ranking, question)
+            hits = _described(unit, ranking, question, background.whole if background else {})
         degraded = "no embedder could answer: found by words alone" if recipe.vectors and vectors is None else None
         return Findings(hits, whole is not None, degraded, ranking.kinds(barred))
-
-    def nearest(
-        self,
-        workspace: int,
-        cue: str,
-        nearer_than: Callable[[Unit, str], float],
-        *,
-        limit: int,
-        within: Scope = EVERYTHING,
-        among: Sequence[int] | None = None,
-        where: _Where | None = None,
-    ) -> Nearest:
-        """Return the documents whose cosine to `cue` is above a threshold, nearest first.
-
-        Ignores words and bias, because it runs for every message. `nearer_than` returns the threshold for the model
-        that answered, given its name: the cosines of two models are not comparable.
-        """
-        vectors = self._embedding.probe(checked(cue, "the question", _LONGEST_CUE), workspace)
-        if vectors is None:
-            return Nearest({}, by_vectors=False, is_answered=False)
-        with self._store.read(workspace) as unit:
-            probe = self._embedding.aimed(unit, vectors)
-            if probe is None:
-                return Nearest({}, by_vectors=False)
-            bound, depth = nearer_than(unit, vectors.model), max(limit, DEFAULT.vector_candidates)
-            while True:
-                hits = (
-                    unit.nearest(probe, depth, within.reach)
-                    if among is None
-                    else unit.similarities(probe, among).values()
-                )
-                near = {hit.item_id: hit.similarity for hit in hits if hit.similarity > bound}
-                allowed = near.keys() if where is None else where(unit, list(near))
-                # The nearest come first. Once one of them is below the threshold, a wider search adds nothing.
-                if len(allowed) >= limit or len(near) < depth or among is not None:
-                    break
-                depth *= _WIDENING
-        best = sorted(allowed, key=lambda item: (-near[item], item))[:limit]
-        return Nearest({item: near[item] for item in best})
 
     def _understood(self, unit: Unit, question: str, now: datetime, within: Scope, recipe: Recipe) -> Asked:
         spans: tuple[Span, ...] = ()
@@ -252,8 +205,11 @@ def _ranked(
     )
 
 
-def _described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
-    """Build hits from the result page, with their sources; matched words are spelled as in the question."""
+def _described(unit: Unit, ranking: Ranking, question: str, nearness: Mapping[int, VectorHit]) -> tuple[Hit, ...]:
+    """Build hits from the result page, with their sources; matched words are spelled as in the question.
+
+    `nearness` are the cosines of the whole question, which thresholds are about; the ranking may leave names out.
+    """
     gathered, scores = ranking.gathered, ranking.scores
     spelled = spellings(question)
     words = [spelled.get(term, term) for term in scores.terms]
@@ -263,7 +219,7 @@ def _described(unit: Unit, ranking: Ranking, question: str) -> tuple[Hit, ...]:
     angles = {row["id"]: row["name"] for row in unit.all("vectors.perspective_all")}
     hits = []
     for item, (_, place, also) in zip(ids, ranking.kept, strict=True):
-        row, near = rows[item], gathered.nearness.get(item)
+        row, near = rows[item], nearness.get(item)
         hit = Hit(
             id=item,
             kind=row["kind"],

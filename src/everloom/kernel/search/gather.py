@@ -134,7 +134,7 @@ def _with_context(
         for row in rows
         if row["item_id"] in best and row["session_id"] is not None and row["words"].count(" ") < _LONG * recipe.short
     ]
-    if not lacking or not (recipe.context or recipe.around):
+    if not lacking or not recipe.beside or not (recipe.context or recipe.around):
         return gathered
     beside = _neighbours(unit.all("words.beside", ids=lacking, as_of=reach.as_of))
     known = {row["item_id"] for row in rows}

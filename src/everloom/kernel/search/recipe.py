@@ -43,6 +43,8 @@ class Recipe:
     context: float = 0.45
     vectors: float = 0.9
     around: float = 0.65
+    # Whether a text's neighbours in its session are read: what was told as a whole stands for itself.
+    beside: bool = True
     # Up to this many words, a text needs its full context; the context of a longer text counts proportionally less.
     short: float = 12.0
     # Credits: a question mentions a document's name or time, is about what this side said, or it is not.
@@ -69,3 +71,5 @@ class Recipe:
 
 
 DEFAULT = Recipe()
+# For scenes and memories: whoever tells several in one session does not tell the second as an answer to the first.
+ALONE = Recipe(beside=False)
