@@ -27,7 +27,7 @@ from everloom.kernel.embedding import (
 )
 from everloom.kernel.journal import Event, Verdict, count_access, event_from, judge, kind_of, pin
 from everloom.kernel.lease import Leases
-from everloom.kernel.maintenance import Backfill, Upkeep
+from everloom.kernel.maintenance import Backfill, Rewording, Upkeep
 from everloom.kernel.operation import Operation
 from everloom.kernel.provenance import Reason, Shown, show, why
 from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findings, Hit, Index, Recipe, Scope
@@ -91,6 +91,7 @@ class Loom:
         """List all background tasks, in the order in which they run."""
         yield from daily_tasks(self.graphs, self.store, self.clock)
         yield self._backfill
+        yield Rewording(self.store, self.index)
         yield Upkeep(self.store)
         yield self.patrol()
         # Not registered at all unless chosen, because it spends money: `everloom sleep` would otherwise run it.

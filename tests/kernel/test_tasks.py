@@ -16,8 +16,8 @@ from everloom.errors import Conflict, ProviderBusy, ProviderError
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import register
 from everloom.kernel.lease import LEASE, Lease, Leases
-from everloom.kernel.maintenance import BATCH, Backfill
-from everloom.kernel.search import Finder, Index
+from everloom.kernel.maintenance import BATCH, Backfill, Rewording
+from everloom.kernel.search import Finder, Index, Recipe
 from everloom.kernel.tasks import FIRST_PAUSE, LONGEST_PAUSE, Progress, Report, Work, pause_after
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.loom import Loom, Workspace
@@ -439,3 +439,28 @@ def test_the_guard_says_that_nothing_was_written(loom: Loom, clock: ManualClock)
     james = loom.workspace("james")
     with pytest.raises(Conflict, match="has expired"), loom.store.write(james.info.id) as step:
         Lease(Leases(loom.store, clock, "nobody"), james.info.id, "never", 7, LEASE).guard(step)
+
+
+@pytest.mark.promise("words.reindexed")
+def test_documents_with_words_by_older_rules_are_noticed_and_indexed_again(
+    workspace: Workspace, store_url: str
+) -> None:
+    ids = workspace.add([note("Anna wohnt in Kiel."), note("Peter hat eine Katze.")])
+    store, place = workspace.loom.store, workspace.info
+    with store.write(place.id) as step:
+        step.unindex_words(ids)
+        step.many("words.document_reword", ({"id": item, "words": "old", "context_words": ""} for item in ids))
+        step.index_words(ids)
+        step.run("words.reword_done", through=max(ids))
+    work = Work(store, workspace.loom.clock, "worker")
+    work.add(Rewording(store, workspace.loom.index))
+    (later,) = workspace.add([note("Wer wohnte hier?")])
+    (job,) = work.jobs(place)
+    assert job.due == 2, "what is added later has words by the present rules"
+    (outcome,) = work.run_due([place])
+    assert outcome.report is not None
+    assert outcome.report.detail == {"indexed": 2}
+    assert work.run_due([place]) == []
+    found = workspace.search("Wo hat Anna gewohnt?", recipe=Recipe(vectors=0.0))
+    assert {hit.id for hit in found} == {ids[0], later}
+    assert_agreement(store_url)

@@ -1,4 +1,5 @@
-"""The kernel's own background work: embedding documents that have no vector yet, and the engine's upkeep.
+"""The kernel's own background work: embedding documents that have no vector yet, indexing those again whose words are
+out of date, and the engine's upkeep.
 
 The documents themselves record what is left to do, so a worker that dies loses nothing. A text that the model refuses
 is marked and not sent to it again.
@@ -15,6 +16,7 @@ from everloom.clock import Clock
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
 from everloom.kernel.embedding import GENERAL, Embedding, Made, model_id, perspectives_of, situated
 from everloom.kernel.lease import Lease
+from everloom.kernel.search import Index
 from everloom.kernel.tasks import Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.models.embed import Embedder, EmbeddingTask
@@ -151,6 +153,37 @@ def _keep(unit: Unit, angles: dict[str, Row], made: Made, accepted: Sequence[Row
     unit.run("vectors.embedded", ids=[item for item in same if item in taken], model=model)
     # The negative id says "refused by this model": it is not sent again, but another model may still embed it.
     unit.run("vectors.embedded", ids=[item for item in same if item not in taken], model=-model)
+
+
+class Rewording:
+    """The task `words`: indexes documents again after the rules by which texts become words have changed."""
+
+    name = "words"
+
+    def __init__(self, store: Store, index: Index) -> None:
+        self._store = store
+        self._index = index
+
+    def due(self, workspace: WorkspaceInfo) -> int:
+        """Count the documents with words by older rules; questions may not find these by all their words."""
+        with self._store.read(workspace.id) as unit:
+            row = unit.one("words.reword_count")
+        return 0 if row is None else int(row["count"])
+
+    def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
+        """Index one batch after another, newest first, each in its own transaction."""
+        done = 0
+        while lease.has_time():
+            with self._store.write(workspace.id) as unit:
+                lease.guard(unit)
+                ids = [row["item_id"] for row in unit.all("words.reword_next", limit=BATCH)]
+                if not ids:
+                    break
+                self._index.reword(unit, ids)
+                unit.run("words.reword_done", through=min(ids) - 1)
+            done += len(ids)
+            progress(len(ids))
+        return Report(done, {"indexed": done})
 
 
 class Upkeep:

@@ -65,13 +65,14 @@ _UNACCENTED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "œ": "oe", "æ": 
 _ACCENT = re.compile("[\u0300-\u036f]")
 
 
-# The words of every document are stored with it: after a change to this list, to the stemmer or to the patterns above,
-# questions no longer match older documents until these are indexed again. The last rows are what contractions leave
-# when their ending is cut off ("don't") or when they are written without an apostrophe ("theyre").
 def _listed(words: str) -> frozenset[str]:
     return frozenset(words.casefold().split())
 
 
+# The words of every document are stored with it: after a change to this list, to the stemmers or to the patterns above,
+# questions no longer match older documents until these are indexed again. Such a change needs a migration like 0011,
+# which marks them for the task `words`. The last rows are what contractions leave when their ending is cut off ("don't")
+# or when they are written without an apostrophe ("theyre").
 STOP_WORDS = _listed(
     """a about above after again against all am an and any are as at be because been before being below between both
     but by can could did do does doing down during each few for from further had has have having he her here

@@ -10,7 +10,9 @@ CREATE TABLE workspace (
     name_key TEXT NOT NULL UNIQUE,
     description TEXT NOT NULL,
     time_zone TEXT NOT NULL,
-    created_at BIGINT NOT NULL
+    created_at BIGINT NOT NULL,
+    -- Documents up to this id have words by older rules, and are waiting to be indexed again.
+    reword_through BIGINT NOT NULL DEFAULT 0
 ); -- small
 
 -- only: sqlite

@@ -177,6 +177,19 @@ class Index:
             )
             unit.index_words([*changed])
 
+    def reword(self, unit: Unit, item_ids: Sequence[int]) -> None:
+        """Index documents again whose words were made by older rules."""
+        found = self.documents(unit, item_ids)
+        unit.unindex_words([*found])
+        unit.many(
+            "words.document_reword",
+            (
+                {"id": item, "words": " ".join(indexed(each.whole)), "context_words": _around(each)}
+                for item, each in found.items()
+            ),
+        )
+        unit.index_words([*found])
+
     def documents(self, unit: Unit, item_ids: Sequence[int]) -> dict[int, Document]:
         """Read documents back as they were added; ids without one are absent."""
         return {row["item_id"]: _document_from(row) for row in unit.all("words.document_of", ids=list(item_ids))}

@@ -59,6 +59,25 @@ WHERE workspace_id = :workspace AND item_id = :id;
 -- Change the labels of a document, and with them the words of its lighter field.
 UPDATE document SET labels = :labels, context_words = :context_words WHERE workspace_id = :workspace AND item_id = :id;
 
+-- name: document_reword
+-- Replace the words of a document by those of the present rules.
+UPDATE document SET words = :words, context_words = :context_words WHERE workspace_id = :workspace AND item_id = :id;
+
+-- name: reword_count
+-- Count the documents whose words were made by older rules.
+SELECT COUNT(*) AS count FROM document WHERE workspace_id = :workspace
+    AND item_id <= (SELECT reword_through FROM workspace WHERE id = :workspace);
+
+-- name: reword_next
+-- List documents whose words were made by older rules, newest first.
+SELECT item_id FROM document WHERE workspace_id = :workspace
+    AND item_id <= (SELECT reword_through FROM workspace WHERE id = :workspace)
+ORDER BY item_id DESC LIMIT :limit;
+
+-- name: reword_done
+-- Record that documents above this id have words by the present rules.
+UPDATE workspace SET reword_through = :through WHERE id = :workspace;
+
 -- name: document_revive
 -- Make retired documents current again.
 UPDATE document SET retired_at = NULL, retired_by = NULL WHERE workspace_id = :workspace AND item_id IN (:*ids);

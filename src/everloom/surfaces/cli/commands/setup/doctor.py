@@ -84,7 +84,15 @@ def _examine(invocation: Invocation, ask_llm: bool) -> Iterator[Check]:
         yield Check("store", "fail", error.message, error.hint)
         return
     with loom:
-        for part in (_check_store, _check_room, _check_embedders, _check_coverage, _check_jobs, _check_llm):
+        for part in (
+            _check_store,
+            _check_room,
+            _check_embedders,
+            _check_coverage,
+            _check_words,
+            _check_jobs,
+            _check_llm,
+        ):
             yield from _guarded(part, loom)
         if ask_llm:
             yield from _guarded(_check_answers, loom)
@@ -171,6 +179,17 @@ def _check_coverage(loom: Loom) -> Iterator[Check]:
             else "shorten the texts, or change the model"
         )
         yield Check(f"vectors of {place.name}", "warn" if found.waiting or found.refused else "ok", message, mend)
+
+
+def _check_words(loom: Loom) -> Iterator[Check]:
+    """Count the documents of each workspace whose words were made by older rules."""
+    from everloom.kernel.maintenance import Rewording  # noqa: PLC0415  loads numpy
+
+    for place in loom.workspaces.list():
+        if waiting := sum(job.due for job in loom.work.jobs(place) if job.task == Rewording.name):
+            message = f"{waiting:,} documents are indexed by older rules, and some questions miss them"
+            mend = f"`everloom sleep --only words -w '{place.name}'` indexes them again"
+            yield Check(f"words of {place.name}", "warn", message, mend)
 
 
 def _check_jobs(loom: Loom) -> Iterator[Check]:
