@@ -120,7 +120,7 @@ def test_a_plain_statement_is_neither_wish_nor_request(text: str) -> None:
     [
         ("Anna arbeitet in einer Bäckerei.", "Wo hat Anna gearbeitet?", 2),
         ("Peter hat zwei Katzen.", "Wie heißt Peters Katze?", 2),
-        ("Frau Müller wohnt in Kiel.", "Wo wohnte Frau Mueller?", 3),
+        ("Frau Müller wohnt in Kiel.", "Wo wohnte Frau Müller?", 3),
         ("Marie travaillait à Lyon.", "Où travaille Marie ?", 2),
         ("Les chevaux de l’école sont blancs.", "De quelle couleur est le cheval de l'ecole ?", 2),
         ("Maria trabajó en Lisboa.", "¿Dónde trabaja Maria?", 2),

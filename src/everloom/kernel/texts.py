@@ -57,8 +57,8 @@ _SAME = str.maketrans(
     "еЕاااايكيं" + "01234567890123456789",
     "\u0640\u093c\u00ad\u200c\u200d",
 )
-_PARTICIPLE = re.compile(r"\Age(\w{4,}t)\Z")
-_THIRD_PERSON = re.compile(r"\w{3}[^\Waeiouy]t\Z")
+_PARTICIPLE = re.compile(r"\Age(\w{3,}t)\Z")
+_THIRD_PERSON = re.compile(r"\w\w[bdfghklmnpr]t\Z")
 _ARABIC_BEGINNING = re.compile(r"\A(?:(?:[وبكف]ال|و?لل|ال)(?=..)|و(?=...))?(?:[يت](?=...))?")
 _ARABIC_ENDING = re.compile(r"(?:(?<=..)(?:ت(?:ها|هم|نا|ي|ه|ك)|ة)|(?<=...)(?:ها|هم|نا|كم|ات|ان|ون|ين|وا|يه|[هيتك]))\Z")
 _UNACCENTED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "œ": "oe", "æ": "ae", "ı": "i"})
@@ -71,8 +71,8 @@ def _listed(words: str) -> frozenset[str]:
 
 # The words of every document are stored with it: after a change to this list, to the stemmers or to the patterns above,
 # questions no longer match older documents until these are indexed again. Such a change needs a migration like 0011,
-# which marks them for the task `words`. The last rows are what contractions leave when their ending is cut off ("don't")
-# or when they are written without an apostrophe ("theyre").
+# which marks them for the task `words`. The last rows are what contractions leave when their ending is cut off
+# ("don't") or when they are written without an apostrophe ("theyre").
 STOP_WORDS = _listed(
     """a about above after again against all am an and any are as at be because been before being below between both
     but by can could did do does doing down during each few for from further had has have having he her here
@@ -99,7 +99,7 @@ _STOP_WORDS_OF = {
         seit selbst sich sie sind so solche soll sollte sondern sonst über um und uns unser unsere unserem
         unseren unter viel vom von vor war waren warum was weil welche welchem welchen welcher welches wem wen
         wenn wer werde werden wessen wie wieder wieso will wir wird wirst wo wollen wollte wurde wurden während
-        würde würden zu zum zur zwar zwischen gibt gab heißt"""),
+        wann woher wohin wofür womit würde würden zu zum zur zwar zwischen gibt gab heißt"""),
     "fr": _listed(
         """à ai aie ainsi alors as au aucun aucune aura aussi autre autres aux avaient avais avait avant avec avez
         avoir avons ça car ce ceci cela celle celles celui ces cet cette ceux chez comme comment dans de
@@ -159,7 +159,14 @@ _SCRIPTS = (
     ("ar", "\u0600-\u06ff"),
     ("hi", "\u0900-\u097f"),
 )
-_CAPITAL_IS_NAME = ("fr", "es")
+_GERMAN_ARTICLES = _listed(
+    """der die das dem den des ein eine einem einen einer eines kein keine keinem keinen keiner mein meine meinem
+    meinen meiner meines dein deine deinem deinen deiner sein seine seinem seinen seiner seines ihr ihre ihrem
+    ihren ihrer ihres unser unsere unserem unseren euer eure welche welchem welchen welcher welches diese diesem
+    diesen dieser dieses jede jedem jeden jeder jedes alle allen aller andere anderen viel zum zur im am vom
+    beim ins"""
+)
+_BEFORE_NOUN = re.compile(r"(?:\A[^\W_A-ZÄÖÜ]\w*e[mnrs]?|\A[A-ZÄÖÜ]\w+s|\Azwei|\Adrei|\Avier|\A\d+)\Z")
 # Ends the stems of the other Latin languages: the German stem of "Peter" is not the English word "pet".
 _FOREIGN = "\u00b7"
 _STEMMERS = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "ru": "russian", "hi": "hindi"}
@@ -303,10 +310,24 @@ def _asked(text: str, language: str = "") -> Iterator[tuple[str, Sequence[str]]]
     """Yield each token of a question with its words."""
     tokens = _tokens(text)
     spoken = language or _leading(_votes(tokens)) or "en"
-    for place, token in enumerate(tokens):
-        # A capital inside a French or Spanish sentence marks a name, and a name has no endings: Maria is not Mario.
-        is_name = place and spoken in _CAPITAL_IS_NAME and token[0].isupper()
+    for before, token in zip(("", *tokens), tokens, strict=False):
+        # A name has no endings but the genitive's: Maria is not Mario.
+        is_name = before and token[0].isupper() and _is_name_after(before, spoken)
         yield token, _read(token, ("en",) if is_name else (spoken,), spoken)
+
+
+def _is_name_after(before: str, spoken: str) -> bool:
+    """Return whether a word with a capital is a name: inside a French or Spanish sentence always.
+
+    In German it may be any noun. A noun follows an article, an adjective, a number or somebody whose it is; a name
+    follows a verb or a preposition.
+    """
+    if spoken != "de":
+        return True
+    word = before.casefold()
+    if word in _STOP_WORDS_OF["de"]:
+        return word not in _GERMAN_ARTICLES
+    return _BEFORE_NOUN.search(before) is None
 
 
 def _tokens(text: str) -> list[str]:
@@ -324,6 +345,8 @@ def _votes(tokens: Sequence[str]) -> dict[str, int]:
         if not token.isascii():
             for code, letters in _LETTERS_OF.items():
                 votes[code] += 2 * any(letter in token for letter in letters)
+    # Spanish has it, too, but seldom.
+    votes["fr"] += votes["fr"] >= votes["es"] and any("é" in token for token in tokens)
     return votes
 
 

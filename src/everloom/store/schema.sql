@@ -10,9 +10,7 @@ CREATE TABLE workspace (
     name_key TEXT NOT NULL UNIQUE,
     description TEXT NOT NULL,
     time_zone TEXT NOT NULL,
-    created_at BIGINT NOT NULL,
-    -- Documents up to this id have words by older rules, and are waiting to be indexed again.
-    reword_through BIGINT NOT NULL DEFAULT 0
+    created_at BIGINT NOT NULL
 ); -- small
 
 -- only: sqlite
@@ -922,3 +920,9 @@ CREATE INDEX observation_unplaced ON observation (workspace_id, id) WHERE placed
 -- The id at which the last pass was finished: what was written up to there is no news.
 ALTER TABLE semantic_workspace ADD COLUMN finished_through BIGINT NOT NULL DEFAULT 0;
 UPDATE semantic_workspace SET finished_through = consolidated_through;
+
+-- Documents up to this id have words by older rules, and are waiting to be indexed again. Whoever changes the rules adds a
+-- migration with the same update.
+ALTER TABLE workspace ADD COLUMN reword_through BIGINT NOT NULL DEFAULT 0;
+UPDATE workspace SET reword_through = COALESCE(
+    (SELECT MAX(item_id) FROM document WHERE document.workspace_id = workspace.id), 0);
