@@ -111,19 +111,7 @@ class DatedText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Evidence:
-    """What a hit brings along."""
-
-    # How likely it is that it answers what was asked, from 0 to 1: it means the same from question to question.
-    answers: float
-    # What the hit stands for, what held before it did, and what speaks against it.
-    also: tuple[NamedText, ...] = ()
-    earlier: tuple[DatedText, ...] = ()
-    contradicts: tuple[DatedText, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Brought(_Evidence):
+class Brought:
     """One observation or understanding that `bring_to_mind` found."""
 
     id: int
@@ -133,8 +121,14 @@ class Brought(_Evidence):
     content: str | None
     # Comparable within one answer only: it is relative to the other candidates of the same search.
     relevance_score: float
+    # How likely it is that it answers what was asked, from 0 to 1: it means the same from question to question.
+    answers: float
     generation: int
     linked_observations: tuple[BriefObservation, ...] = ()
+    # What it stands for, what held before it did, and what speaks against it.
+    also: tuple[NamedText, ...] = ()
+    earlier: tuple[DatedText, ...] = ()
+    contradicts: tuple[DatedText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
