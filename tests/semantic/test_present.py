@@ -57,6 +57,7 @@ def test_the_newest_leads_and_names_the_earlier(question: str, before: str, afte
         ("Where does Maya live?", "Maya lives in Lisbon.", "Maya lives for her music."),
         ("Where does Maya live?", "Maya lives in Lisbon.", "Maya has a vivid memory and odd habits."),
         ("Where is Maya's violin?", "Maya's violin is in the workshop.", "Maya's violin needs new strings."),
+        ("Where is Maya's violin?", "Maya's violin is in the workshop.", "Maya's violin needs new strings now."),
         ("What does Maya like?", "Maya likes tea.", "Maya likes cake."),
         ("Where does Maya work?", "Maya works as a teacher.", "Maya works on her boat on Sundays."),
     ],
@@ -106,6 +107,21 @@ def test_what_time_cannot_settle_is_a_contradiction() -> None:
     prices = said("The oak cost 310 euros.", "The oak cost 290 euros.")
     assert present_state("Did the oak cost much?", prices) == PresentState(1, contradicts=(2,))
     assert present_state("What does Maya like?", said("Maya likes tea.", "Maya likes cake.", same_day=True)) is None
+
+
+def test_a_synthesis_that_tells_what_became_of_it_leads() -> None:
+    (nora,) = said("Nora leads the work on the harvester.", subject="harvester")
+    for sources in (frozenset({1}), frozenset[int]()):
+        whole = Statement(
+            id=9,
+            text="Priya leads the harvester since day 20; Nora did before, and still helps. It was observed 33 times.",
+            at=datetime(2026, 1, 1, tzinfo=UTC),
+            subjects=nora.subjects,
+            answers=0.6,
+            fits=True,
+            sources=sources,
+        )
+        assert present_state("Who leads the harvester?", [nora, whole]) == PresentState(9, earlier=(1,))
 
 
 def test_a_series_is_no_contradiction() -> None:

@@ -10,19 +10,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import product
 
 from everloom.kernel.texts import analyse, language_of
 from everloom.semantic.recall.signs import CHANGE, NOW, ONE_ANSWER, PAST, STATES
 
 # A statement may take the lead over one that answers better by no more than this, unless it says that things changed.
 _MARGIN = 0.2
-# Two statements are alike from this share of common words on, "is" and "the" included: the frame is what they share.
-# A text that says that something changed has words of its own for it.
-_ALIKE = 0.5
-_ALIKE_CHANGED = 0.3
+# Two statements are alike from this share of common words on, "is" and "the" included and names left out: the frame is
+# what they share. A text that says that something changed has words of its own for it.
+_ALIKE = 0.45
+_ALIKE_CHANGED = 0.2
 # More than so many that differ are a series of events, such as the entries of a log, and no contradiction.
 _MOST_DISPUTED = 3
 _TOKEN = re.compile(r"[^\W_]+")
+_SENTENCE_END = re.compile(r"[.;!?。；！？।؟\n]+\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +92,16 @@ class _Asked:
     def is_rival(self, other: Statement) -> bool:
         """Return whether another statement is about the same thing and says something else."""
         lead = self.lead
-        if not lead.subjects & other.subjects or other.id in lead.sources or lead.id in other.sources:
+        if not lead.subjects & other.subjects or other.id in lead.sources:
             return False
         terms, words, others = map(self.words, (self.question, lead.text, other.text))
         ours, theirs = words - terms, others - terms
         if not ours - theirs or not theirs - ours:
             return False
         is_near = other.answers >= lead.answers - _MARGIN
+        # A synthesis knows the statement that it rests on. It takes the lead only if it says what became of it.
+        if lead.id in other.sources and not _says_a_change(lead, other):
+            return False
         if self._is_state_of_both(other):
             return is_near or _says_a_change(lead, other)
         names = {word for name in lead.subjects for word in self.words(name)}
@@ -127,8 +132,10 @@ def _says_a_change(one: Statement, other: Statement) -> bool:
 
 def _likeness(one: Statement, other: Statement) -> float:
     """Return the share of the words of two statements that they have in common."""
-    ours, theirs = _frame(one.text), _frame(other.text)
-    return len(ours & theirs) / max(1, len(ours | theirs))
+    names = _frame(" ".join(one.subjects | other.subjects))
+    pairs = product(*([_frame(part) - names for part in _SENTENCE_END.split(each.text)] for each in (one, other)))
+    # Of long texts, the sentences that are most alike: only one of them is about what was asked.
+    return max(len(ours & theirs) / max(1, len(ours | theirs)) for ours, theirs in pairs)
 
 
 def _differ_in_a_number(one: Statement, other: Statement) -> bool:
@@ -138,8 +145,8 @@ def _differ_in_a_number(one: Statement, other: Statement) -> bool:
 
 def _frame(text: str) -> frozenset[str]:
     # A script without spaces has no tokens; its pairs of characters do.
-    tokens = _TOKEN.findall(text.casefold())
-    return frozenset(tokens if len(tokens) > 2 else analyse(text))
+    tokens = [token for token in _TOKEN.findall(text.casefold()) if len(token) > 1 or token.isdigit()]
+    return frozenset(tokens if len(tokens) > 2 or text.isascii() else analyse(text))
 
 
 def _at_the_time(group: Sequence[Statement], asked: _Asked, then: datetime | None) -> Statement:
