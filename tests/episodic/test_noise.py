@@ -12,6 +12,7 @@ from everloom.episodic.calibration import CalibrationText
 from everloom.episodic.noise import MOST, HalvedText, halves, measure_noise
 from everloom.loom import Loom
 from everloom.models.noise import Script
+from tests.episodic.ground import remember
 from tests.episodic.year import TOPICS
 
 ASKED = "Who repaired the mast of the boat?"
@@ -92,6 +93,11 @@ def test_texts_on_one_thing_say_nothing_about_noise() -> None:
     assert found.refusal == "too few of the texts are about different things"
 
 
+def best(loom: Loom) -> float:
+    """Ask without a word of the answer, and return how likely the first hit is taken to answer."""
+    return loom.workspace("james").search(ASKED)[0].answers
+
+
 @pytest.mark.promise("models.noise")
 def test_search_uses_the_noise_that_a_calibration_measured(being: Episodic, loom: Loom) -> None:
     model = loom.embedding.preferred
@@ -101,8 +107,13 @@ def test_search_uses_the_noise_that_a_calibration_measured(being: Episodic, loom
     being.calibrate(paragraphs(), keep=False)
     with loom.store.read(0) as unit:
         assert loom.embedding.noise(unit, model, ASKED) == before
+    remember(being, "The carpenter mended the spar of the yacht.")
+    believed = best(loom)
     (measured,) = being.calibrate(paragraphs()).noise
     assert measured.refusal is None
+    # Where unrelated texts are further apart, the same cosine is more of a sign.
+    assert measured.mean < before[0] - 0.05
+    assert best(loom) > believed
     assert measured.answers_above > measured.unrelated_above + 0.3
     with loom.store.read(0) as unit:
         assert loom.embedding.noise(unit, model, ASKED) == (measured.mean, measured.spread)

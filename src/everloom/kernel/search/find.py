@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from everloom.clock import Clock, from_micros, to_micros, zone_named
-from everloom.kernel.embedding import Cue, Embedding
+from everloom.kernel.embedding import Embedding
 from everloom.kernel.search.answers import FLOOR
 from everloom.kernel.search.bias import applied, at
 from everloom.kernel.search.diversity import Candidate, fold
@@ -29,8 +29,7 @@ from everloom.kernel.search.recipe import DEFAULT, Recipe
 from everloom.kernel.search.sample import Samples
 from everloom.kernel.search.score import Background, Scores, scored
 from everloom.kernel.search.when import Span, anchor_in, mentions_time, timed
-from everloom.kernel.texts import checked, checked_limit, language_of, spellings
-from everloom.models.noise import noise_of
+from everloom.kernel.texts import checked, checked_limit, spellings
 from everloom.store import Row, Store, Unit, VectorHit
 from everloom.store.contract import Probe
 
@@ -109,13 +108,14 @@ class Finder:
             asked = self._understood(unit, question, now, within, recipe)
             whole = self._embedding.aimed(unit, vectors)
             aim = partial(self._aimed_without, unit, asked, question, whole)
+            noise = None if vectors is None else Usual(*self._embedding.noise(unit, vectors.model, question))
             while True:
                 if among is not None:
                     gathered = gather_among(unit, asked, aim, within.reach, among, recipe)
                 else:
                     gathered = gather(unit, asked, aim, within.reach, depth, recipe)
                 barred = leaving_out | _refused(unit, gathered, where)
-                background = self._background(unit, gathered, whole, self._noise(question, vectors))
+                background = self._background(unit, gathered, whole, noise)
                 ranking = _ranked(gathered, asked, background, limit, recipe, barred)
                 if len(ranking.kept) == limit or gathered.is_all:
                     break
@@ -142,13 +142,6 @@ class Finder:
         if whole is None or topic == question or not self._embedding.chain.traits.is_fast:
             return whole
         return self._embedding.aimed(unit, self._embedding.probe(topic)) or whole
-
-    def _noise(self, question: str, vectors: Cue | None) -> Usual | None:
-        """Return what the embedder's cosines are between such a question and texts that it has nothing to do with."""
-        if vectors is None:
-            return None
-        traits = self._embedding.chain.link(vectors.model).traits
-        return Usual(*noise_of(traits, question, is_english=language_of(question) in {"", "en"}))
 
     def _background(
         self, unit: Unit, gathered: Gathered, whole: Probe | None, noise: Usual | None
