@@ -70,7 +70,7 @@ def _listed(words: str) -> frozenset[str]:
 
 
 # The words of every document are stored with it: after a change to this list, to the stemmers or to the patterns above,
-# questions no longer match older documents until these are indexed again. Such a change needs a migration like 0011,
+# questions no longer match older documents until these are indexed again. Such a change needs a migration like 0012,
 # which marks them for the task `words`. The last rows are what contractions leave when their ending is cut off
 # ("don't") or when they are written without an apostrophe ("theyre").
 STOP_WORDS = _listed(

@@ -300,6 +300,18 @@ def test_doctor_tells_how_to_mend_missing_vectors(call: Call, url: str) -> None:
     assert "everloom embed -w 'default'" in ended.out
 
 
+@pytest.mark.promise("words.reindexed")
+def test_doctor_tells_how_to_index_documents_again(call: Call, url: str) -> None:
+    filled(url, "one", "two")
+    with opened(url) as loom, loom.store.write(loom.workspace("default").info.id) as unit:
+        unit.run("words.reword_done", through=10**9)
+    ended = call("doctor")
+    assert "2 documents are indexed by older rules" in ended.out
+    assert "everloom sleep --only words -w 'default'" in ended.out
+    assert call("sleep", "--only", "words").code == 0
+    assert "older rules" not in call("doctor").out
+
+
 def test_doctor_warns_of_an_embedder_that_is_down_while_another_answers(call: Call) -> None:
     call("init")
     call("config", "set", "provider.ollama_base", "http://127.0.0.1:9")
