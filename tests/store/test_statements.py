@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import everloom
+from everloom.store.migrations import steps
 from everloom.store.statements import PARAMETER, PART, Engine, render, split_parts, statements
 
 HOME = Path(str(resources.files("everloom.store"))) / "sql"
@@ -147,3 +148,8 @@ def test_no_sql_is_written_outside_the_store() -> None:
     for each in PACKAGE.rglob("*.py"):
         if each.relative_to(PACKAGE).parts[0] not in {"store", "bench"}:
             assert not statement.search(each.read_text(encoding="utf-8")), each
+
+
+def test_every_migration_has_its_own_number() -> None:
+    numbers = [step.number for step in steps("sqlite")]
+    assert numbers == list(range(1, len(numbers) + 1))
