@@ -124,6 +124,11 @@ def test_a_synthesis_that_tells_what_became_of_it_leads() -> None:
         assert present_state("Who leads the harvester?", [nora, whole]) == PresentState(9, earlier=(1,))
 
 
+def test_what_agrees_with_an_earlier_statement_is_earlier_too() -> None:
+    homes = said("Maya lives in Lisbon.", "Maya lives in Lisbon and likes tea.", "Maya moved to Porto.")
+    assert present_state("Where does Maya live?", homes) == PresentState(3, earlier=(2, 1))
+
+
 def test_a_series_is_no_contradiction() -> None:
     runs = [f"Maya ran {km} kilometres along the river." for km in range(5, 12)]
     assert present_state("Did Maya run along the river?", said(*runs)) is None

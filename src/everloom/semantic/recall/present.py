@@ -69,7 +69,10 @@ def present_state(question: str, statements: Sequence[Statement], then: datetime
         disputed = tuple(each.id for each in rivals if only_one_holds or _differ_in_a_number(lead, each))
         return PresentState(lead.id, contradicts=disputed) if 0 < len(disputed) <= _MOST_DISPUTED else None
     chosen = _at_the_time([lead, *rivals], asked, then)
-    earlier = sorted((each for each in (lead, *rivals) if each.at < chosen.at), key=lambda each: (each.at, each.id))
+    # Also those that agree with what led before: they are as old, and would seem to support the newer one.
+    again = _Asked(question, chosen)
+    others = [each for each in statements if each in (lead, *rivals) or (each is not chosen and again.is_rival(each))]
+    earlier = sorted((each for each in others if each.at < chosen.at), key=lambda each: (each.at, each.id))
     return PresentState(chosen.id, tuple(each.id for each in reversed(earlier)))
 
 
