@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from threading import Lock
 from typing import Any, TypeVar
@@ -47,6 +47,8 @@ _POINT = f"[{_POINTS}]"
 _UNSPACED_RUN = rf"[{_UNSPACED}]"
 # A Japanese word changes where its script does: "住んでいます" is the word 住 with its ending.
 _RUNS = rf"([{_HAN}]+)|([\u3041-\u309f]+)|[\u30a0-\u30fa\u30fc-\u30ff]+|[^{_HAN}\u3040-\u30ff]+"
+# The scripts without spaces come after this character; most tokens need no closer look.
+_FIRST_UNSPACED = "\u0e00"
 _APOSTROPHE = re.compile("['\u2019]")
 _TAILS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
 # What French and Italian leave before an apostrophe.
@@ -279,7 +281,10 @@ def indexed(text: str) -> list[str]:
     spoken = _leading(votes) or "en"
     others = max(votes[code] for code in LANGUAGES_IN_LATIN if code != "en")
     languages = ("en",) if votes["en"] >= others + _SURE else LANGUAGES_IN_LATIN
-    return [word for token in tokens for word in _read(token, languages, spoken, singly=True)]
+    read = _reader(languages, spoken)
+    return [
+        word for token in tokens for word in (read(token) if token[0] < _FIRST_UNSPACED else _pairs(token, singly=True))
+    ]
 
 
 @lru_cache(maxsize=256)
@@ -310,10 +315,17 @@ def _asked(text: str, language: str = "") -> Iterator[tuple[str, Sequence[str]]]
     """Yield each token of a question with its words."""
     tokens = _tokens(text)
     spoken = language or _leading(_votes(tokens)) or "en"
-    for before, token in zip(("", *tokens), tokens, strict=False):
+    read, read_name = _reader((spoken,), spoken), _reader(("en",), spoken)
+    before = ""
+    for token in tokens:
+        if token[0] >= _FIRST_UNSPACED:
+            yield token, list(_pairs(token, singly=False))
         # A name has no endings but the genitive's: Maria is not Mario.
-        is_name = before and token[0].isupper() and _is_name_after(before, spoken)
-        yield token, _read(token, ("en",) if is_name else (spoken,), spoken)
+        elif before and spoken != "en" and token[0].isupper() and _is_name_after(before, spoken):
+            yield token, read_name(token)
+        else:
+            yield token, read(token)
+        before = token
 
 
 def _is_name_after(before: str, spoken: str) -> bool:
@@ -341,12 +353,12 @@ def _votes(tokens: Sequence[str]) -> dict[str, int]:
     for voter, count in Counter(map(_voters().get, tokens[:_BEGINNING])).items():
         for code in voter or ():
             votes[code] += count
-    for token in tokens:
-        if not token.isascii():
-            for code, letters in _LETTERS_OF.items():
-                votes[code] += 2 * any(letter in token for letter in letters)
+    accented = [token for token in tokens if not token.isascii()]
+    for token in accented:
+        for code, letters in _LETTERS_OF.items():
+            votes[code] += 2 * any(letter in token for letter in letters)
     # Spanish has it, too, but seldom.
-    votes["fr"] += votes["fr"] >= votes["es"] and any("é" in token for token in tokens)
+    votes["fr"] += votes["fr"] >= votes["es"] and any("é" in token for token in accented)
     return votes
 
 
@@ -377,14 +389,14 @@ def _stop_words(language: str) -> frozenset[str]:
     return frozenset(word.translate(_SAME) for code in codes for word in _STOP_WORDS_OF[code])
 
 
-def _read(token: str, languages: tuple[str, ...], spoken: str, *, singly: bool = False) -> Sequence[str]:
-    if _compiled(_UNSPACED_RUN).match(token):
-        return list(_pairs(token, singly))
-    return _read_token(token, languages, spoken)
+def _pairs(run: str, *, singly: bool) -> Iterator[str]:
+    """Cut a run without spaces into overlapping pairs; `singly` adds the characters of Han, which are words, too.
 
-
-def _pairs(run: str, singly: bool) -> Iterator[str]:
-    """Cut a run without spaces into overlapping pairs; `singly` adds the characters of Han, which are words, too."""
+    A token of a later script that has spaces, such as Korean, is a word of its own.
+    """
+    if not _compiled(_UNSPACED_RUN).match(run):
+        yield from _reader(("en",), "en")(run)
+        return
     for match in _compiled(_RUNS).finditer(run):
         if match[1]:
             for part in _compiled(_HAN_STOPS).split(match[1]):
@@ -406,7 +418,12 @@ def _hiragana_stops() -> frozenset[str]:
     return frozenset(pair for word in _HIRAGANA_STOPS.split() for pair in _overlapping(word))
 
 
-@lru_cache(maxsize=100_000)
+@cache
+def _reader(languages: tuple[str, ...], spoken: str) -> Callable[[str], tuple[str, ...]]:
+    """Return the function that reads a token; it remembers what it has read, because stemming is slow."""
+    return lru_cache(maxsize=100_000)(partial(_read_token, languages=languages, spoken=spoken))
+
+
 def _read_token(token: str, languages: tuple[str, ...], spoken: str) -> tuple[str, ...]:
     """Reduce a token to its words: a possessive or contraction loses its ending, and a stop word yields nothing."""
     parts = _APOSTROPHE.split(_compiled(_POINT).sub("", token.casefold()))
