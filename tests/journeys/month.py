@@ -367,6 +367,8 @@ class Month:
             session, ["harvester"], "Nora handed the harvester over to Priya.", kind="fact", related_to=[known["id"]]
         )
         await self.ask(session, "mark_questionable", id=known["id"], reason="Nora does not lead it any more.")
+        # Whoever revises reads all of it: what she was not given would still be waiting afterwards.
+        await self.ask(session, "read_unseen", subject_names=["harvester"], max_tokens=20_000)
         page.say("The new fact is linked to the understanding, which is marked as questionable and then revised:")
         revised = await self.show(
             session,
