@@ -1,5 +1,5 @@
--- Scenes and exchanges are embedded without their dates, and exchanges without what was said around them. The words stay
--- in the index as they are; the vectors stay in use until the worker has embedded the documents again.
+-- Scenes and exchanges are embedded without their dates, and exchanges hold nothing of what was said around them. Words and
+-- vectors stay in use until the worker has indexed and embedded the documents again.
 UPDATE document SET embedded_by = 0, text = (
     SELECT s.action || CASE WHEN s.feeling = '' THEN '' ELSE ' / ' || s.feeling END FROM scene AS s
     WHERE s.workspace_id = document.workspace_id AND s.id = document.item_id)
