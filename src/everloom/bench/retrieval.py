@@ -25,7 +25,7 @@ MEANS: Mapping[str, Mapping[str, Any]] = {
     # A search without its own vectors asks no embedder, and so has none around either.
     "without vectors": {"vectors": 0.0, "around": 0.0},
     "without the vectors around": {"around": 0.0},
-    "without the surroundings": {"context": 0.0, "around": 0.0},
+    "without neighbours": {"beside": False},
     "surroundings of long texts in full": {"short": 1e9},
     "without names": {"names": 0.0},
     "names counted as words": {"named_words": 1.0},
