@@ -41,9 +41,9 @@ def test_a_covered_observation_ranks_below_its_understanding(
     mind: Semantic, later: Later, mode: SearchMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(mind)
-    old = mind.remember(["James"], "James sails a wooden boat.")
+    old = mind.remember(["James"], "James sails a wooden boat every Sunday morning.")
     later(days=60)
-    text = "James, a teacher from Bremen, sails a wooden boat and plays the cello in the evening."
+    text = "James sails a wooden boat, and he is fond of music and of long letters."
     cover = mind.create_understanding(["James"], text, "James, sailor").id
     # Both hold what is asked for and answer about equally well: only then does the bias decide.
     places_now = places(mind, "Who sails a wooden boat?", mode)
@@ -164,7 +164,8 @@ def test_every_topic_has_its_turn(mind: Semantic) -> None:
     )
     brought = mind.bring_to_mind(["varnish and rope for the boat", "cello string"])
     assert "The cello lost a string." in [each.content for each in brought.results]
-    assert len(brought.results) == 8
+    # Those that say the same are folded, and named inside the hit that stands for them.
+    assert sum(1 + len(each.also) for each in brought.results) > 8
     assert brought.results == tuple(sorted(brought.results, key=lambda each: -each.relevance_score))
 
 
