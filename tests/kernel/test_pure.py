@@ -285,6 +285,7 @@ def candidate(item: int, words: str, *covers: int) -> Candidate:
 
 @pytest.mark.promise("search.ties")
 @given(st.lists(st.tuples(st.floats(0, 20), st.floats(0, 1), st.floats(0.3, 1.5)), min_size=1, max_size=12))
+@example([(1.0, 0.0, 1.5), (2.0, 0.0, 1.0), (1.5, 1.0, 1.0)])
 def test_circumstance_never_lifts_a_worse_answer_over_a_better_one(cases: list[tuple[float, float, float]]) -> None:
     strengths, likely, factor = (np.array(column) for column in zip(*cases, strict=True))
     bias = Bias()
@@ -314,7 +315,7 @@ def test_whether_a_text_answers_does_not_depend_on_the_others() -> None:
         chosen = list(places)
         cosine = np.array([0.5, 0.3, 0.05])[chosen]
         case = Evidence(rows[chosen], rows[chosen], cosine, cosine, np.ones(len(chosen)))
-        return answers(case, weights, Usual(0.07, 0.09)).tolist()
+        return [float(likely) for likely in answers(case, weights, Usual(0.07, 0.09))]
 
     both = judged(0, 1, 2)
     assert [*judged(0), *judged(1), *judged(2)] == both

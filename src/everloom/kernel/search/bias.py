@@ -99,8 +99,8 @@ def ordered(
 ) -> tuple[list[int], Column]:
     """Order candidates by strength, and those that answer about equally well by what else is known of them.
 
-    Walks down from the strongest; whoever is within the margins of the first of a group belongs to it. Also answers
-    the strengths after that, which fall along the order.
+    Walks down from the strongest; those belong together that are within the reach of the first, and whose `answers`
+    differ by no more than the margin. Also returns the strengths after that, which fall along the order.
     """
     tilt = sum((np.log(each) for each in factors.values()), np.zeros_like(strengths))
     moved = strengths + bias.reach * np.clip(tilt / bias.full, -1.0, 1.0)
@@ -110,11 +110,11 @@ def ordered(
     start = 0
     while start < len(places):
         first, end = places[start], start + 1
-        while (
-            end < len(places)
-            and strong[first] - strong[places[end]] <= bias.reach
-            and likely[first] - likely[places[end]] <= bias.margin
-        ):
+        lowest = highest = likely[first]
+        while end < len(places) and strong[first] - strong[places[end]] <= bias.reach:
+            lowest, highest = min(lowest, likely[places[end]]), max(highest, likely[places[end]])
+            if highest - lowest > bias.margin:
+                break
             end += 1
         places[start:end] = sorted(places[start:end], key=lambda place: (-final[place], -newest[place]))
         start = end
