@@ -73,10 +73,10 @@ def test_the_whole_command_line(run: Run, tmp_path: Path) -> None:
     assert run("graph", "decay")["counts"]["archived"] == 0
     assert "Keepalive" in run("graph", "core")["text"]
     assert "Themes" in run("graph", "reflection")["text"]
-    assert run("graph", "reflect", "--dry-run")["episode"] is None
+    assert "episode" not in run("graph", "reflect", "--dry-run")
     assert run("graph", "embed")["coverage"]["waiting"] == 0
     # --json only says how the answer looks; files are written when that is asked for.
-    assert run("graph", "reindex")["written"] == []
+    assert "written" not in run("graph", "reindex")
     assert not (tmp_path / "memories/_index.json").exists()
     assert run("graph", "reindex", "--write-json")["written"] == ["_index.json", "_state.json"]
     assert (tmp_path / "memories/_index.json").exists()

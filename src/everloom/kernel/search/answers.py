@@ -22,6 +22,8 @@ FLOOR = 0.5
 _COMMON = 0.1
 # An answer about somebody else is no answer: a name counts as much as so many other words.
 _NAME = 4.0
+# What the words around a text are worth for one that holds none of the question's itself.
+_HEARSAY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ def telling_shares(terms: Sequence[str], names: AbstractSet[str], corpus: Corpus
 def answers(evidence: Evidence, weights: Column, noise: Usual) -> Column:
     """Judge every candidate by itself."""
     share, share_around = evidence.holds @ weights, (evidence.holds | evidence.near) @ weights
+    share_around = np.where(share > 0, share_around, _HEARSAY * share_around)
     if evidence.cosine is None or evidence.around is None:
         known = _BY_WORDS
         odds = known.none + known.share * share + known.share_around * share_around
