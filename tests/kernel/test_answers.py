@@ -163,3 +163,16 @@ def test_a_name_says_who_is_meant_and_not_what_was_said(workspace: Workspace) ->
 
 
 WORDS = "kites bread maps violins snow rent taxes boats".split()
+
+
+@pytest.mark.promise("search.context-at-question")
+def test_what_stands_around_a_text_never_speaks_against_it(workspace: Workspace) -> None:
+    talk(
+        workspace,
+        "s",
+        ("Maya", "Maya lives in Lisbon."),
+        ("Maya", "Maya likes tea."),
+        ("Ivo", "Ivo repaired the engine."),
+    )
+    hits = workspace.search("Where does Maya live?")
+    assert all(hit.signals.get(name, 0.0) >= 0.0 for hit in hits for name in ("context", "around"))

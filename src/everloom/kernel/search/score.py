@@ -101,7 +101,7 @@ def scored(gathered: Gathered, asked: Asked, background: Background | None, reci
     holds, near = read.own.counts > 0, (read.stored.counts + read.around.counts) > 0
     shares = telling_shares(asked.terms, _named(gathered, asked), gathered.corpus)
     measured = _measured(gathered, asked, read, background, recipe)
-    signals = _self_contained(measured, holds) | _credited(gathered, asked, holds, recipe)
+    signals = _in_favour(measured) | _credited(gathered, asked, holds, recipe)
     signals["share"] = recipe.share * ((holds | near) @ shares)
     strengths = sum(signals.values(), np.zeros(gathered.count))
     cosine, beside = _cosines(gathered, background.whole, read.pairs) if background else (None, None)
@@ -186,19 +186,15 @@ def _measured(
     return signals
 
 
-def _self_contained(signals: Mapping[str, Column], holds: Claims) -> dict[str, Column]:
-    """Let nothing around a text speak against it if it holds every word of the question itself.
+def _in_favour(signals: Mapping[str, Column]) -> dict[str, Column]:
+    """Let what stands around a text speak for it, and never against it.
 
     Of two turns, the one is all that is around the other: the wrong one would gain by its neighbour what the right one
     loses by its own.
     """
-    holds_all = holds.all(axis=1) if holds.shape[1] else np.zeros(len(holds), np.bool_)
-    outside = {
-        name: np.where(holds_all, np.maximum(signals[name], 0.0), signals[name])
-        for name in ("context", "around")
-        if name in signals
+    return {
+        name: np.maximum(column, 0.0) if name in {"context", "around"} else column for name, column in signals.items()
     }
-    return {**signals, **outside}
 
 
 def _credited(gathered: Gathered, asked: Asked, holds: Claims, recipe: Recipe) -> dict[str, Column]:
