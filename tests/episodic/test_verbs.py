@@ -161,8 +161,9 @@ def test_a_repeated_call_is_answered_from_its_receipt(being: Episodic) -> None:
 
 def test_relations_are_written_and_forgotten(being: Episodic) -> None:
     being.update_relation("Audrey", "person", "James' wife, keeps bees.")
-    being.update_relation("Audrey", "ai")
-    assert "- Audrey (ai): James' wife, keeps bees." in being.get_context().system_prompt
+    being.update_memory("relationship", "update", "James' wife, keeps bees.", key="Audrey", location="orchard")
+    assert being.update_relation("Audrey", "ai").detail == {"relation_type": "ai", "location": "orchard"}
+    assert "- Audrey (ai, orchard): James' wife, keeps bees." in being.get_context().system_prompt
     being.update_relation("Audrey", action="delete")
     assert "Audrey" not in being.get_context().system_prompt
     with pytest.raises(NotFound):

@@ -377,6 +377,14 @@ def test_a_revision_that_changes_subjects_leaves_the_old_subject_waiting(mind: S
 # Rule 9
 
 
+def test_a_subject_is_found_by_a_tag_that_it_got_later(mind: Semantic, loom: Loom) -> None:
+    mind.remember(["PostgreSQL"], "It vacuums at night.")
+    mind.set_subject_summary("PostgreSQL", "Where the orders are kept")
+    mind.set_subject_tags("PostgreSQL", ["elephant"])
+    (subject,) = [hit for hit in loom.workspace("james").search("elephant") if hit.kind == "subject"]
+    assert "elephant" in subject.labels
+
+
 @pytest.mark.promise("semantic.9")
 def test_merging_leaves_one_subject_with_one_understanding(mind: Semantic, loom: Loom) -> None:
     one = mind.remember(["PostgreSQL", "James"], "James runs PostgreSQL.")

@@ -219,7 +219,8 @@ def update_relation(
             drop_entry(tx, known)
             return known
         text = checked(content, "the content") if content is not None else "" if known is None else known.content
-        detail = {"relation_type": checked_name(relation_type, "the type of relation")}
+        kept = {} if known is None else known.detail
+        detail = {**kept, "relation_type": checked_name(relation_type, "the type of relation")}
         return put_entry(tx, MemoryEntry(target="relationship", key=key, title=key, content=text or key, detail=detail))
 
 

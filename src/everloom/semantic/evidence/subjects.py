@@ -164,6 +164,8 @@ def set_tags(op: Operation, subject_name: str, tags: Sequence[str], expected: in
         tx.unit.run("semantic.tag_drop", subject=region.id)
         put_tags(tx.unit, region.id, wanted)
         tx.unit.run("semantic.subject_touch", ids=[region.id])
+        # Tags are labels of the subject's own document only; what is about it is labelled with names.
+        op.index.relabel(tx.unit, {region.id: _extra_labels(tx.unit, region)})
 
     return _change(op, "set_subject_tags", subject_name, {"tags": wanted}, expected, key, act)
 
