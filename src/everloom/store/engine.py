@@ -183,7 +183,8 @@ def count_words(rows: Iterable[Row]) -> WordCounts:
 _READ: Mapping[str, Callable[[Any], Any]] = {
     "bool": bool,
     "datetime": from_micros,
-    "datetime | None": lambda micros: None if micros is None else from_micros(micros),
+    # Columns that may not be null store 0 for no time.
+    "datetime | None": lambda micros: from_micros(micros) if micros else None,
 }
 
 
