@@ -145,7 +145,7 @@ def edit(place: Workspace, turn: int) -> None:
     (graph.directory / "graph" / "fixes").mkdir(parents=True, exist_ok=True)
     (graph.directory / "graph" / "fixes" / f"pump-{turn}.md").write_text(MEMORY.format(number=turn, title=title))
     graph.follow()
-    assert graph.recall(title)
+    assert graph.recall(title).memories
 
 
 def tell_scenes(place: Workspace, turn: int) -> None:

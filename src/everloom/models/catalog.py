@@ -39,10 +39,10 @@ _PRICES = {  # November 2026
 class Traits:
     """What is known about an embedder without calling it.
 
-    `dim` is None until a provider's first reply has shown it; `context` is in tokens. From the cosine `near` on, two
-    texts say the same. Thresholds are cosines, too; None means that nobody has calibrated them for this model. `noise`
-    is the mean and the spread of the cosine between a question and a text that has nothing to do with it. It holds for
-    English, and `noise_by_script` for the rest, as `noise.Script` names it.
+    `dim` is None until a provider's first reply has shown it; `context` is in tokens. Thresholds are cosines; None
+    means that nobody has calibrated them for this model. `noise` is the mean and the spread of the cosine between a
+    question and a text that has nothing to do with it. It holds for English, and `noise_by_script` for the rest, as
+    `noise.Script` names it.
     """
 
     name: str = ""
@@ -52,7 +52,6 @@ class Traits:
     document_prefix: str = ""
     query_prefix: str = ""
     context: int = 2_000
-    near: float = 0.95
     recall_threshold: float | None = None
     cluster_threshold: float | None = None
     noise: tuple[float, float] = (0.15, 0.1)

@@ -43,7 +43,6 @@ JOINED = Traits(
     "local:minilm-l6",
     256 + _DIM,
     is_fast=True,
-    near=0.96,
     # Measured as for the static embedder.
     noise=(0.06, 0.08),
     noise_by_script={

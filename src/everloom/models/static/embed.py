@@ -42,12 +42,11 @@ class StaticEmbedder:
 
     # Measured on LoCoMo: a question has a cosine of at least 0.30 with 80 % of the turns that answer it and with 38 %
     # of random ones, which is the best balance. Scenes of one session and of two are too similar for a good cluster
-    # threshold. "… on Friday" and "… on Monday" have 0.93, a rephrased sentence has 0.96 and more.
+    # threshold.
     traits = Traits(
         NAME,
         DIM,
         is_fast=True,
-        near=0.96,
         recall_threshold=0.30,
         # English: questions of LoCoMo and BEAM against turns of other conversations. The rest: benchmarks/crosslingual.
         noise=(0.07, 0.09),
