@@ -110,6 +110,25 @@ def test_who_asks_for_something_is_reminded_of_what_they_always_want(workspace: 
     assert "Always include" not in texts(workspace.search("Which chapter was about kites?"))[0]
 
 
+@pytest.mark.promise("search.wishes")
+@pytest.mark.parametrize(
+    ("wish", "request_", "story"),
+    [
+        (
+            "Antworte immer auf Deutsch und ohne Umschweife.",
+            "Kannst du mir ein Buch empfehlen?",
+            "Was habe ich gekauft?",
+        ),
+        ("Réponds toujours en français et sans détours.", "Peux-tu me conseiller un livre ?", "Qu'ai-je acheté ?"),
+    ],
+)
+def test_wishes_are_known_in_other_languages(workspace: Workspace, wish: str, request_: str, story: str) -> None:
+    workspace.add([note(f"Kapitel {number} handelt von {word}.") for number, word in enumerate(WORDS)])
+    workspace.add([note(wish)])
+    assert texts(workspace.search(request_))[0] == wish
+    assert all("wishes" not in hit.signals for hit in workspace.search(story))
+
+
 @pytest.mark.promise("search.context-at-question")
 def test_a_short_answer_is_found_by_the_question_beside_it(workspace: Workspace) -> None:
     talk(workspace, "other", ("Maya", "Yes, the green one."), ("James", "It is raining again."))

@@ -18,7 +18,8 @@ from everloom.clock import to_micros
 from everloom.errors import NotFound
 from everloom.kernel.embedding import Embedding, Made, situated
 from everloom.kernel.journal import register
-from everloom.kernel.texts import indexed, storable
+from everloom.kernel.search.languages import WISHES
+from everloom.kernel.texts import indexed, language_of, storable
 from everloom.store import Row, Unit, value_from
 from everloom.store.contract import Value
 
@@ -33,6 +34,7 @@ _WISHES = r"""
 """
 # A wish is said at once; what a long text comes to later is mostly an example.
 _WISH_WITHIN = 300
+_WISH_AT_ONCE = 60
 # Documents per round when labels change: a subject may have tens of thousands, and their texts are all read.
 _RELABELLED_AT_ONCE = 500
 
@@ -230,7 +232,15 @@ class Index:
 def _around(document: Document) -> str:
     """Return the words of the lighter field."""
     words = indexed(document.around)
-    return " ".join([*words, WISH] if _wishes().search(document.text[:_WISH_WITHIN]) else words)
+    return " ".join([*words, WISH] if _is_wish(document.text) else words)
+
+
+def _is_wish(text: str) -> bool:
+    """Return whether a text says what somebody always wants."""
+    if language_of(text[:_WISH_WITHIN]) in {"", "en"}:
+        return _wishes().search(text[:_WISH_WITHIN]) is not None
+    # These are single words ("immer", 必ず) that may stand in any story, so only the beginning of a text is read.
+    return WISHES.search(text[:_WISH_AT_ONCE]) is not None
 
 
 @cache

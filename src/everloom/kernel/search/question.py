@@ -20,7 +20,7 @@ import numpy as np
 from everloom.kernel.search.fusion import Claims, Column
 from everloom.kernel.search.languages import ADDRESSED, FIRST_PERSON, REQUESTS
 from everloom.kernel.search.when import Span
-from everloom.kernel.texts import analyse
+from everloom.kernel.texts import analyse, language_of
 
 # A name in the middle of a sentence. The first word of a sentence is written with a capital whatever it is.
 _CAPITAL = re.compile(r"(?<=[^.?!:\n] )[^\W\d_][\w'’-]*")
@@ -123,6 +123,9 @@ def _asks(question: str, bare: str) -> bool:
     """Return whether something is asked for: to be done, to be advised, or how to do it now."""
     if _pattern(_ABOUT_PAST).search(question):
         return False
+    # Whether a question in another language is about what was cannot be told: only a frame of asking tells a request.
+    if language_of(question) not in {"", "en"}:
+        return bare != question
     return bare != question or bool(FIRST_PERSON.search(question) or _pattern(_ADVICE).search(question))
 
 
