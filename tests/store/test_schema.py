@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -18,6 +19,7 @@ from everloom.store import open_store
 from everloom.store.address import sqlite_path
 from everloom.store.migrations import steps, translate
 from everloom.store.postgresql.opening import GUARD, VERSIONS
+from everloom.store.transfer import restore
 from tests.store.ground import NOW, is_sqlite, note, open_at, rows_of
 
 COLUMNS = """
@@ -164,3 +166,21 @@ def test_a_healthy_store_says_so(store_url: str) -> None:
     assert health.problems == ()
     assert health.schema_version == steps(health.engine)[-1].number
     assert health.bytes_used > 10_000
+
+
+def test_every_store_has_an_identity_of_its_own_and_keeps_it_when_another_is_restored_into_it(
+    lend_bare_url: Callable[[], AbstractContextManager[str]], tmp_path: Path
+) -> None:
+    with lend_bare_url() as here, lend_bare_url() as there:
+        with open_at(here) as loom:
+            loom.workspace("james")
+            first = loom.workspaces.store_identity
+            loom.store.backup(tmp_path / "backup.db")
+        with open_at(there) as loom:
+            second = loom.workspaces.store_identity
+        assert len({first, second}) == 2
+        assert all(re.fullmatch(r"[0-9a-f]{16}", each) for each in (first, second))
+        restore(tmp_path / "backup.db", there, ManualClock(NOW))
+        with open_at(there) as loom:
+            assert loom.workspaces.store_identity == second
+            assert [each.name for each in loom.workspaces.list()] == ["james"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from everloom.clock import Clock, from_micros, to_micros, zone_named
@@ -42,6 +43,13 @@ class Workspaces:
         self._store = store
         self._clock = clock
         self._time_zone = time_zone
+
+    @cached_property
+    def store_identity(self) -> str:
+        """Return which store this is: a random word that names its files."""
+        with self._store.read(NOWHERE) as unit:
+            (row,) = unit.all("kernel.store_identity")
+        return str(row["id"])
 
     def open(self, name: str) -> WorkspaceInfo:
         """Return a workspace, creating it on first use."""

@@ -18,8 +18,8 @@ from everloom.store.address import open_store, sqlite_path
 from everloom.store.contract import Row, Store, Unit
 from everloom.store.migrations import tables, workspace_tables
 
-# Not copied, because each engine builds these from the rest.
-_DERIVED = frozenset({"counter", "posting", "term", "tally"})
+# Not copied: each engine builds these from the rest, and each store is itself.
+_DERIVED = frozenset({"counter", "posting", "term", "tally", "store_identity"})
 _NOWHERE = 0
 _PAGE = 1000
 

@@ -12,6 +12,10 @@ UPDATE counter SET last = MAX(last, :last) WHERE name = :counter;
 -- Read the last number of a counter.
 SELECT last FROM counter WHERE name = :counter;
 
+-- name: store_identity (global)
+-- Read which store this is.
+SELECT id FROM store_identity;
+
 -- name: workspace_add (global)
 -- Create a workspace, unless one of that name already exists.
 INSERT INTO workspace (id, name, name_key, description, time_zone, created_at)
