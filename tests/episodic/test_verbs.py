@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from everloom.clock import ManualClock
 from everloom.episodic import Episodic
-from everloom.episodic.entries import soul
+from everloom.episodic.entries import MemoryUpdated, soul
 from everloom.episodic.entries.updating import ACTIONS, TARGETS
 from everloom.episodic.recall.recalling import mix_fragments
 from everloom.episodic.scenes.geometry import halves, leaves, unit_rows
@@ -22,7 +23,9 @@ from tests.episodic.ground import (
     BILLING,
     NOW,
     SAILING,
+    Killed,
     assert_clusters_agree,
+    killed_after,
     later,
     patrol,
     remember,
@@ -185,6 +188,41 @@ def test_a_message_reaches_the_being_it_is_for_and_nobody_else(loom: Loom) -> No
     with pytest.raises(NotFound):
         james.update_memory("party_message", "append", "Hello?", to="nobody")
     assert [place.name for place in loom.workspaces.list()] == ["james", "audrey", "bob"]
+    # What could not be delivered is not shown as sent.
+    assert [each.content for each in james.update_memory("party_message", "get").entries] == ["Dinner at eight?"]
+
+
+@pytest.mark.promise("episodic.message-once")
+@pytest.mark.parametrize("key", [None, "supper-1"])
+def test_a_message_that_is_sent_again_after_a_crash_arrives_once(loom: Loom, key: str | None) -> None:
+    james, audrey = (loom.workspace(name).episodic for name in ("james", "audrey"))
+
+    def arrived() -> list[str]:
+        return [each.content for each in audrey.update_memory("party_message", "get").entries]
+
+    def sent() -> list[bool]:
+        return ["is_waiting" in each.detail for each in james.update_memory("party_message", "get").entries]
+
+    def send() -> MemoryUpdated:
+        return james.update_memory("party_message", "append", "Supper at eight?", to="audrey", idempotency_key=key)
+
+    # Killed after each of its three transactions in turn, and called again each time.
+    for statements in count(1):
+        try:
+            with killed_after(statements):
+                send()
+        except Killed:
+            assert len(arrived()) <= 1
+            assert len(sent()) <= 1
+            continue
+        break
+    assert statements > 3
+    assert arrived() == ["Supper at eight?"]
+    assert sent() == [False]
+    # Without a key, nobody can tell a repeated call from a second message; with one, it is the first answer again.
+    again = send()
+    assert len(arrived()) == len(sent()) == (1 if key else 2)
+    assert again.after is not None
 
 
 # The one soul

@@ -192,11 +192,20 @@ class Episodic:
         key: Annotated[str | None, Says("required to update and delete")] = None,
         location: Annotated[str | None, helps("where it is")] = None,
         to: Annotated[str | None, Says("party_message: the Being it goes to")] = None,
+        idempotency_key: _Key = None,
     ) -> MemoryUpdated:
         """Read or change preferences, knowledge, diary, notes, rules, the soul and so on."""
         from everloom.episodic.entries import MemoryRequest, update_memory
 
-        request = MemoryRequest(target=target, action=action, content=content, key=key, location=location, to=to)
+        request = MemoryRequest(
+            target=target,
+            action=action,
+            content=content,
+            key=key,
+            location=location,
+            to=to,
+            idempotency_key=idempotency_key,
+        )
         return update_memory(self._being, request)
 
     @_tool("Update relation", ADDS_ONCE, "Record who somebody or something is to you, or forget it.")

@@ -33,7 +33,8 @@ from everloom.episodic.entries.notes import (
     write_down,
 )
 from everloom.episodic.verbs import Action, Target
-from everloom.errors import NotFound, Rejected
+from everloom.errors import Conflict, Forbidden, NotFound, Rejected
+from everloom.kernel.journal import answered_before
 from everloom.kernel.operation import Transaction
 from everloom.kernel.texts import checked, checked_name
 from everloom.store import Unit
@@ -58,6 +59,13 @@ class MemoryRequest:
     key: str | None = None
     location: str | None = None
     to: str | None = None
+    idempotency_key: str | None = None
+
+    @property
+    def asked(self) -> Mapping[str, object]:
+        """What is asked for, by which a repeated request is known."""
+        named = ("target", "action", "content", "key", "location", "to")
+        return {name: getattr(self, name) for name in named}
 
     @property
     def text(self) -> str:
@@ -117,6 +125,11 @@ def _event(tx: Transaction, request: MemoryRequest, key: str | int) -> None:
     tx.event(target=request.target, action=request.action, key=key)
 
 
+def _write_once(being: Being, request: MemoryRequest, act: Callable[[Transaction], MemoryUpdated]) -> MemoryUpdated:
+    """Write in one transaction; under the same idempotency key once, with the first answer again."""
+    return being.op.write_once("update_memory", request.idempotency_key, request.asked, MemoryUpdated, act)
+
+
 def _update_entries(being: Being, request: MemoryRequest) -> MemoryUpdated:
     """Handle the targets that are stored under keys."""
     if request.action == "get":
@@ -124,10 +137,13 @@ def _update_entries(being: Being, request: MemoryRequest) -> MemoryUpdated:
             return _show_entries(request, _read_entries(unit, being, request))
     if request.target == "diary" and request.action == "delete":
         raise Rejected("a diary page cannot be deleted", hint="update it instead")
-    with being.op.write("update_memory") as tx:
+
+    def act(tx: Transaction) -> MemoryUpdated:
         before, after = _change_entry(tx, being, request)
         _event(tx, request, after.key)
         return _show_change(request, before, None if request.action == "delete" else after)
+
+    return _write_once(being, request, act)
 
 
 def _read_entries(unit: Unit, being: Being, request: MemoryRequest) -> tuple[MemoryEntry, ...]:
@@ -264,14 +280,14 @@ def _update_open_notes(being: Being, request: MemoryRequest) -> MemoryUpdated:
         with op.read() as unit:
             notes = open_notes(unit) if request.key is None else (find_note(unit, request.named),)
         return _show_entries(request, tuple(map(_note_entry, notes)))
-    if request.action == "append":
-        prepared = op.index.prepare([note_document(request.text, op.now)])
-        with op.write("update_memory") as tx:
+    prepared = op.index.prepare([note_document(request.text, op.now)]) if request.action == "append" else None
+
+    def act(tx: Transaction) -> MemoryUpdated:
+        if prepared is not None:
             (fresh,) = op.index.add(tx.unit, prepared, tx.at)
             add_note(tx, fresh, "note", request.text)
             _event(tx, request, fresh)
             return _show_change(request, None, _note_entry(find_note(tx.unit, fresh)))
-    with op.write("update_memory") as tx:
         before = find_note(tx.unit, request.named)
         _event(tx, request, before.id)
         if request.action == "update":
@@ -282,6 +298,8 @@ def _update_open_notes(being: Being, request: MemoryRequest) -> MemoryUpdated:
         if before.type != "scene":
             op.index.remove(tx.unit, [before.id])
         return _show_change(request, _note_entry(before), None)
+
+    return _write_once(being, request, act)
 
 
 def _edit_note(tx: Transaction, before: BeingNote, text: str) -> None:
@@ -314,16 +332,44 @@ def _update_messages(being: Being, request: MemoryRequest) -> MemoryUpdated:
     op, to = being.op, request.to or request.key
     if not to or being.party is None:
         raise Rejected("a party message needs a recipient", hint="name the Being with `to`")
-    with op.write("update_memory") as tx:
-        sent = _message(tx, request.text, sender=op.workspace.name, to=to, is_sent=True)
-    # First there, then here: a message that is shown as sent has arrived. Two workspaces are never written in one
-    # transaction, so a crash between the two loses only the sender's copy. The key makes repeated deliveries of this
-    # message arrive once; a caller who calls again sends another message.
-    being.party.deliver(to, op.workspace.name, sent.content, f"party {op.workspace.id} {sent.key}")
-    with op.write("update_memory") as tx:
-        after = put_entry(tx, sent)
-        _event(tx, request, sent.key)
+    with op.read() as unit:
+        is_sent = answered_before(unit, request.idempotency_key, "update_memory", request.asked) is not None
+    waiting = None if is_sent else _put_out(being, request, to)
+
+    def act(tx: Transaction) -> MemoryUpdated:
+        if waiting is None:
+            raise Conflict("the first answer to this call has expired", hint="use a new idempotency key")
+        after = put_entry(tx, replace(waiting, detail=_message_detail(op.workspace.name, to, is_sent=True)))
+        _event(tx, request, waiting.key)
         return _show_change(request, None, after)
+
+    # Two workspaces are never written in one transaction. The message is first here, as one that is waiting, then
+    # there, and then here as one that has arrived. Whoever calls again after a crash in between sends the same message.
+    if waiting is not None:
+        _deliver(being, request, to, waiting)
+    return _write_once(being, request, act)
+
+
+def _deliver(being: Being, request: MemoryRequest, to: str, waiting: MemoryEntry) -> None:
+    """Deliver a message under the key of the call or, without one, of the copy that is waiting; it arrives once."""
+    assert being.party is not None
+    key = waiting.key if request.idempotency_key is None else f"key {request.idempotency_key}"
+    try:
+        being.party.deliver(to, being.op.workspace.name, waiting.content, f"party {being.op.workspace.id} {key}")
+    except (NotFound, Forbidden, Rejected):
+        with being.op.write("update_memory") as tx:
+            drop_entry(tx, waiting)
+        raise
+
+
+def _put_out(being: Being, request: MemoryRequest, to: str) -> MemoryEntry:
+    """Write down a message that is to be delivered, or find the one that an earlier call did not get to deliver."""
+    with being.op.write("update_memory") as tx:
+        for each in entries_of(tx.unit, "party_message"):
+            if each.detail.get("is_waiting") and each.detail.get("to") == to and each.content == request.text:
+                return each
+        sent = _message(tx, request.text, sender=being.op.workspace.name, to=to, is_sent=True)
+        return put_entry(tx, replace(sent, detail={**sent.detail, "is_waiting": True}))
 
 
 def receive(being: Being, sender: str, text: str, key: str) -> None:
@@ -341,9 +387,13 @@ def receive(being: Being, sender: str, text: str, key: str) -> None:
 def _message(tx: Transaction, text: str, *, sender: str, to: str, is_sent: bool) -> MemoryEntry:
     """Make the entry of a message; its key begins with the other Being's name."""
     other, title = (to, f"to {to}") if is_sent else (sender, f"from {sender}")
-    detail = {"from": sender, "to": to, "is_sent": is_sent}
     key = f"{other}:{tx.unit.ids(1)[0]}"
+    detail = _message_detail(sender, to, is_sent=is_sent)
     return MemoryEntry(target="party_message", key=key, title=title, content=text, detail=detail)
+
+
+def _message_detail(sender: str, to: str, *, is_sent: bool) -> Mapping[str, object]:
+    return {"from": sender, "to": to, "is_sent": is_sent}
 
 
 _SPECIAL: dict[str, Callable[[Being, MemoryRequest], MemoryUpdated]] = {
