@@ -38,7 +38,7 @@ from everloom.models import Budget, Meter, estimate
 from everloom.models.providers import ModelThinker, Roles, make_embedder
 from everloom.models.usage import DayBudget
 from everloom.settings import Settings, data_directory, load
-from everloom.store import Store, open_store
+from everloom.store import Store, open_store, sqlite_url
 from everloom.store.contract import FOREVER
 from everloom.wiring.policies import MIND_TASKS, Later, access, notes_directory, policy_of
 from everloom.wiring.ports import Neighbours, OneSoul
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 def open_loom(url: str | Path | None = None, *, settings: Settings | None = None, clock: Clock | None = None) -> Loom:
     """Open the memory at `url`, or the one that the settings name; it is created on first use."""
     known = settings if settings is not None else load()[0]
-    address = known.store.url if url is None else f"sqlite://{url.absolute()}" if isinstance(url, Path) else url
+    address = known.store.url if url is None else sqlite_url(url) if isinstance(url, Path) else url
     return Loom(address, known, clock or SystemClock())
 
 

@@ -14,9 +14,10 @@ from typing import Annotated, Any, Literal
 from zoneinfo import available_timezones
 
 import platformdirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from everloom.errors import Rejected
+from everloom.store.address import as_url, sqlite_url
 
 PREFIX = "EVERLOOM_"
 _FILE_NAME = "everloom.toml"
@@ -55,8 +56,8 @@ class Section(BaseModel):
 class StoreSettings(Section):
     """Where memories are stored."""
 
-    url: str = Field(
-        default_factory=lambda: f"sqlite://{data_directory() / 'everloom.db'}",
+    url: Annotated[str, AfterValidator(as_url)] = Field(
+        default_factory=lambda: sqlite_url(data_directory() / "everloom.db"),
         description="sqlite:///path/loom.db or postgresql://user@host/database",
     )
 

@@ -39,9 +39,10 @@ def search(invocation: Invocation, /, items: int, queries: int) -> Answer:
     Uses a temporary SQLite file unless --store names another store.
     """
     from everloom.bench.search import measure  # noqa: PLC0415  loads numpy
+    from everloom.store import sqlite_url  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder, progress(items, "items") as step:
-        found = measure(invocation.store or f"sqlite://{Path(folder) / 'bench.db'}", items, queries, step)
+        found = measure(invocation.address or sqlite_url(Path(folder) / "bench.db"), items, queries, step)
     ratio = found.write.p50 / found.bare_commit.p50 if found.bare_commit.p50 else None
     rows = [
         (each.system, f"{each.p50:.2f}", f"{each.p95:.2f}", f"{each.cpu:.2f}", f"{each.hit_rate:.2f}")
@@ -90,7 +91,7 @@ def retrieval(invocation: Invocation, paths: tuple[Path, ...], door: DoorName, i
     results, text = [], list[str | Table]()
     for path in paths:
         conversations = [joined(each, count) for each in read_conversations(path)]
-        systems = (ablate if is_ablated else evaluate)(conversations, door, invocation.store)
+        systems = (ablate if is_ablated else evaluate)(conversations, door, invocation.address)
         found = {
             "data": path.stem,
             "entered_as": door,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from everloom.clock import Clock, SystemClock, to_micros
 from everloom.errors import Conflict, SchemaMismatch, StoreBusy, StoreError
-from everloom.store.address import open_store, sqlite_path
+from everloom.store.address import open_store, sqlite_path, sqlite_url
 from everloom.store.contract import Row, Store, Unit
 from everloom.store.migrations import tables, workspace_tables
 
@@ -41,7 +41,7 @@ def copy_to_file(source: Store, target: Path) -> None:
         raise StoreError(f"the folder {target.parent} does not exist", hint="create it first")
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         partial = Path(folder) / "partial.db"
-        copy = open_store(f"sqlite://{partial.absolute()}", SystemClock())
+        copy = open_store(sqlite_url(partial), SystemClock())
         _copy_all(source, copy)
         # The store that was just written is a file with a log. Its own backup is one compact file, which a single
         # rename can put in place.
@@ -59,7 +59,7 @@ def restore(source: Path, url: str, clock: Clock, *, force: bool = False) -> Res
         except OSError as error:
             hint = "give a file that `everloom backup` wrote"
             raise StoreError(f"cannot read the backup {source}: {error.strerror}", hint=hint) from error
-        opened = open_store(f"sqlite://{copy}", clock)
+        opened = open_store(sqlite_url(Path(copy)), clock)
         target, former = _open_empty(url, source, clock, force=force)
         rows = _copy_all(opened, target)
         names = tuple(row["name"] for row in _workspaces(target))

@@ -81,9 +81,19 @@ def test_config_tells_where_each_value_came_from(call: Call) -> None:
 
 
 def test_config_shows_no_password(call: Call) -> None:
-    ended = call("config", "--store", "postgresql://me:hush@host/db")
-    assert ended.code == 0
-    assert "hush" not in ended.out
+    for secret in (
+        "me:hush@host/db",
+        "host/db?sslpassword=hush",
+        "me@host/db?pass%77ord=hush&user=me",
+        "me:hu@sh@h/db",
+    ):
+        for line in (("config",), ("doctor",), ("init", "--print"), ("backup", "copy.db")):
+            ended = call(*line, "--store", f"postgresql://{secret.replace('host', '127.0.0.1:9')}", "--json")
+            assert "hush" not in ended.out + ended.err
+            assert "hu@sh" not in ended.out + ended.err
+    pairs = call("config", "--store", "host=db password='hu sh' sslpassword=hush", "--json")
+    assert pairs.code == 2
+    assert "hu" not in pairs.out
 
 
 def test_config_set_writes_lists_and_numbers(call: Call) -> None:

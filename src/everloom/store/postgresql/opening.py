@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import psycopg
 from pgvector.psycopg import register_vector
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 
 from everloom.clock import Clock, to_micros
@@ -61,6 +62,7 @@ END $$
 
 def _connect(url: str, address: str) -> Connection:
     """Open a connection without implicit transactions."""
+    _check_address(url, address)
     try:
         connection = psycopg.connect(
             url, autocommit=True, row_factory=dict_row, connect_timeout=_CONNECT_SECONDS, application_name="everloom"
@@ -68,6 +70,15 @@ def _connect(url: str, address: str) -> Connection:
     except psycopg.OperationalError as error:
         raise explain_refusal(error, address) from error
     return connection
+
+
+def _check_address(url: str, address: str) -> None:
+    """Refuse a URL that libpq cannot read; its own message would repeat parts of it, perhaps of the password."""
+    try:
+        conninfo_to_dict(url)
+    except psycopg.Error:
+        hint = "percent-encode special characters of names and passwords: / is %2F, @ is %40, % is %25"
+        raise StoreError(f"{address} cannot be read as an address", hint=hint) from None
 
 
 def connect_for_units(url: str, address: str) -> Connection:

@@ -79,7 +79,7 @@ def print_unit(invocation: Invocation, system: str, moment: str) -> Answer:
 
 def _command_of(invocation: Invocation) -> list[str]:
     """Write the command that runs what is due, with the --config and --store of this one."""
-    flags = (("--config", invocation.config), ("--store", invocation.store))
+    flags = (("--config", invocation.config), ("--store", invocation.address))
     given = [word for name, value in flags if value is not None for word in (name, str(value))]
     # Not only the graph's pages but everything that is due: a scheduler should need one entry, whatever is configured.
     return [*own_command(), "worker", "--once", *given]

@@ -53,7 +53,7 @@ def shared_options() -> list[click.Option]:
     path = click.Path(dir_okay=False, path_type=Path)
     return [
         click.Option(["--config"], metavar="FILE", type=path, help="Read settings from this file.", **common),
-        click.Option(["--store"], metavar="URL", help="Use this store.", **common),
+        click.Option(["--store"], metavar="URL", help="Use this store: a URL, or the path of a file.", **common),
         click.Option(["--workspace", "-w"], metavar="NAME", help="Use this workspace.", **common),
         click.Option(
             ["--session"], metavar="LABEL", help="Record this session label with everything that is written.", **common

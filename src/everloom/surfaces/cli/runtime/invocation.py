@@ -48,9 +48,16 @@ class Invocation:
         return self.config or (Path(named) if named else default_file())
 
     @property
+    def address(self) -> str | None:
+        """Return the URL of the store that a flag names, which may also be the plain path of a file."""
+        from everloom.store.address import as_url  # noqa: PLC0415  a help page needs no store
+
+        return as_url(self.store) if self.store else None
+
+    @property
     def flags(self) -> dict[str, str | None]:
         """Return the flags as settings."""
-        return {"store.url": self.store, "workspace.name": self.workspace, "graph.directory": self.graph}
+        return {"store.url": self.address, "workspace.name": self.workspace, "graph.directory": self.graph}
 
     def settings(self) -> tuple[Settings, list[Origin]]:
         """Read the settings and where each came from."""

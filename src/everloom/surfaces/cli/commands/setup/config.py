@@ -33,7 +33,7 @@ def _without_secret(origin: Origin) -> dict[str, object]:
     """Describe a setting without the password that a URL may contain."""
     from everloom.store import redact  # noqa: PLC0415  loads the store
 
-    value = redact(origin.value) if isinstance(origin.value, str) and "://" in origin.value else origin.value
+    value = redact(origin.value) if isinstance(origin.value, str) else origin.value
     return {**asdict(origin), "value": value}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 import click
 
@@ -54,13 +53,14 @@ def init(
 
         return connect(client, write=write, arguments=_arguments_of(invocation))
     from everloom.settings import load  # noqa: PLC0415
+    from everloom.store import without_secrets  # noqa: PLC0415
     from everloom.surfaces.cli.commands.setup.toml import template, write_whole  # noqa: PLC0415  loads pydantic
 
-    url = invocation.store
+    url = invocation.address
     path = invocation.file
     is_new = force or only_print or not path.exists()
     models = embedder and _checked_models(embedder, is_new)
-    chosen = {**invocation.flags, "store.url": url and _without_password(url), "embed.models": models}
+    chosen = {**invocation.flags, "store.url": url and without_secrets(url), "embed.models": models}
     text = template(chosen)
     if only_print:
         return Answer({"toml": text}, [text.rstrip()])
@@ -112,22 +112,15 @@ def _checked_models(embedder: str, is_new: bool) -> list[str]:
 
 def _arguments_of(invocation: Invocation) -> list[str]:
     """Return the flags with which a client reaches the same memory, without any password."""
+    from everloom.store import without_secrets  # noqa: PLC0415  loads the store
+
     flags = {
         # Absolute: a client starts the server in a directory of its own.
         "--config": invocation.config and str(Path(invocation.config).absolute()),
-        "--store": invocation.store and _without_password(invocation.store),
+        "--store": invocation.address and without_secrets(invocation.address),
         "--workspace": invocation.workspace,
     }
     return [word for flag, value in flags.items() if value for word in (flag, value)]
 
 
 _PASSWORD_REMARK = "The password was not written: put it into ~/.pgpass, PGPASSWORD or EVERLOOM_STORE_URL."
-
-
-def _without_password(url: str) -> str:
-    """Remove the password from a URL, because a settings file is no place for it."""
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    user, _, place = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}@{place}"))
