@@ -19,7 +19,7 @@ from everloom.loom import Workspace
 from everloom.mind import Queue
 from everloom.surfaces.channels.delivery import Outbox
 from everloom.surfaces.channels.http import CHANNEL, Callback, HttpChannel
-from everloom.surfaces.channels.signing import HEADER, WINDOW_SECONDS, is_signed, signature
+from everloom.surfaces.channels.signing import HEADER, WINDOW_SECONDS, signature, verified
 from everloom.surfaces.web.serving import bind
 from tests.patience import PATIENCE, wait_until
 
@@ -136,11 +136,26 @@ def test_without_a_secret_there_is_no_webhook(here: Workspace) -> None:
 
 def test_the_signature_covers_time_and_body() -> None:
     header = signature("s", b"body", 1000)
-    assert is_signed("s", b"body", header, 1000 + WINDOW_SECONDS)
-    assert not is_signed("s", b"body", header, 1001 + WINDOW_SECONDS)
-    assert not is_signed("s", b"Body", header, 1000)
-    assert not is_signed("s", b"body", header.replace("t=1000", "t=1001"), 1000)
-    assert not is_signed("s", b"body", None, 1000)
+    assert verified("s", b"body", header, 1000 + WINDOW_SECONDS)
+    assert not verified("s", b"body", header, 1001 + WINDOW_SECONDS)
+    assert not verified("s", b"Body", header, 1000)
+    assert not verified("s", b"body", header.replace("t=1000", "t=1001"), 1000)
+    assert not verified("s", b"body", None, 1000)
+
+
+@pytest.mark.promise("mind.webhook-signature")
+def test_a_message_replayed_under_another_spelling_of_its_time_is_refused(url: str, here: Workspace) -> None:
+    body, at = b'{"text": "Once"}', int(time.time())
+    digest = signature(SECRET, body, at).partition("v1=")[2]
+    assert signed(url, body, at=at).status_code in {200, 202}
+    for spelling in (f"0{at}", f"00{at}", f"+{at}", f"-{at}", f" {at}", f"{at} ", f"{at}.0", f"{at:_}"):
+        header = f"t={spelling},v1={digest}"
+        assert verified(SECRET, body, header, at) is None, header
+        assert post(url, body, "/webhook", **{HEADER: header}).status_code == 401, header
+    eastern = str(at).translate({48 + digit: 0x660 + digit for digit in range(10)})
+    for header in (f"t={eastern},v1={digest}", f"t={at},v1={digest.upper()}", f"t={at},v1={digest}\n"):
+        assert verified(SECRET, body, header, at) is None, header
+    assert [each.text for each in here.mind.conversation.log() if each.direction == "in"] == ["Once"]
 
 
 @pytest.mark.promise("mind.http-channel")
@@ -211,7 +226,7 @@ def test_replies_are_posted_signed_and_again_until_they_arrive(here: Workspace) 
         assert outbox.clear() == 0
         wait_until(lambda: outbox.clear() == 1, "the message to be sent again")
     (body, header), (second, _) = receiver.heard
-    assert is_signed(SECRET, body, header, int(time.time()))
+    assert verified(SECRET, body, header, int(time.time()))
     assert json.loads(body) == json.loads(second)
     assert json.loads(body) | {"id": 0, "at": ""} == {
         "workspace": "default",

@@ -24,7 +24,7 @@ from starlette.routing import Route
 from everloom.errors import EverloomError, meaning_of
 from everloom.kernel.texts import LONGEST_TEXT, checked
 from everloom.surfaces.channels.delivery import Undelivered
-from everloom.surfaces.channels.signing import HEADER, is_signed, signature
+from everloom.surfaces.channels.signing import HEADER, signature, verified
 from everloom.surfaces.web.admission import PASS_KEY
 from everloom.surfaces.web.gate import HEALTH, OPEN_PATHS, Gate, RefusedRequest
 from everloom.surfaces.web.serving import make_server, require_token, rules_for
@@ -100,11 +100,12 @@ class HttpChannel:
         """Take a message from a caller that knows the secret."""
         if self.secret is None:
             raise RefusedRequest(403, "there is no webhook here; set EVERLOOM_WEBHOOK_SECRET to enable it")
-        body, header = await request.body(), request.headers.get(HEADER)
-        if not is_signed(self.secret, body, header, int(time.time())):
+        body = await request.body()
+        digest = verified(self.secret, body, _only_header(request, HEADER), int(time.time()))
+        if digest is None:
             raise RefusedRequest(401, f"the signature is missing, wrong or too old; send {HEADER}: t=SECONDS,v1=HEX")
-        # The signature serves as the key: a captured request that is replayed within the window is the same message.
-        return await self._take(body, header)
+        # The digest serves as the key: a captured request that is replayed within the window is the same message.
+        return await self._take(body, f"webhook {digest}")
 
     async def _take(self, body: bytes, usual_key: str | None) -> JSONResponse:
         """Store a message, and wait for its reply if asked to."""
@@ -168,6 +169,12 @@ async def _guard(request: Request, act: Callable[[Request], Awaitable[JSONRespon
         return refused.response
     except EverloomError as error:
         return JSONResponse({"error": error.message, "hint": error.hint}, meaning_of(error).http_status)
+
+
+def _only_header(request: Request, name: str) -> str | None:
+    """Return a header that was sent exactly once."""
+    found = request.headers.getlist(name)
+    return found[0] if len(found) == 1 else None
 
 
 def _number_in(request: Request, name: str, most: int) -> int:
