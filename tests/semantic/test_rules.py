@@ -107,6 +107,21 @@ def test_a_subject_that_is_close_to_another_is_pointed_out(mind: Semantic, known
 # Rule 3
 
 
+@pytest.mark.promise("trust.names-show-what-they-are")
+@pytest.mark.parametrize(
+    ("known", "minted"),
+    [("Anna", "\u0410nn\u0430"), ("\u0410nn\u0430", "Anna"), ("Ann", "Ａnn"), ("Iris", "\u0399ris")],
+)
+def test_a_subject_that_looks_like_another_is_pointed_out_however_it_is_created(
+    mind: Semantic, known: str, minted: str
+) -> None:
+    mind.create_subjects([NewSubject(name=known)])
+    (made,) = mind.create_subjects([NewSubject(name=minted)])
+    assert [(each.name, each.similar_to) for each in made.similar_subjects] == [(minted, known)]
+    both = mind.create_subjects([NewSubject(name="Paypal"), NewSubject(name="P\u0430yp\u0430l")])
+    assert [[alike.similar_to for alike in each.similar_subjects] for each in both] == [[both[1].name], [both[0].name]]
+
+
 @pytest.mark.promise("semantic.3")
 def test_the_first_call_is_no_compaction(mind: Semantic) -> None:
     mind.orient()

@@ -18,6 +18,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from everloom.errors import Rejected
+from everloom.glyphs import deceptive
 
 T = TypeVar("T")
 
@@ -210,6 +211,8 @@ def checked_name(name: object, what: str) -> str:
     text = checked(name, what, LONGEST_NAME)
     if any(unicodedata.category(char) == "Cc" for char in text):
         raise Rejected(f"{what} contains a control character", hint="write it on one line")
+    if hidden := deceptive(text):
+        raise Rejected(f"{what} contains the invisible character U+{ord(hidden):04X}", hint="write it without")
     folded = _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
     if not name_key(folded):
         raise Rejected(f"{what} {text!r} has no letters", hint="use at least one letter")

@@ -145,11 +145,12 @@ class StructuralUnderstanding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedSubject:
-    """One subject that was created."""
+    """One subject that was created, and existing ones that its name could be confused with."""
 
     id: int
     name: str
     created_at: datetime
+    similar_subjects: tuple[parts.SimilarSubject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

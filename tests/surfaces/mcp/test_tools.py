@@ -11,7 +11,8 @@ from typing import Any, cast
 import anyio
 import pytest
 from mcp import Client
-from mcp.types import RequestParamsMeta
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, RequestParamsMeta
 
 from everloom.errors import Conflict
 from everloom.loom import open_loom
@@ -153,7 +154,6 @@ BAD_INPUT = [
     ("sessions", {"after": "yesterday"}, "rejected"),
     ("what_happened", {"session_id": "never"}, "not_found"),
     ("describe_session", {"summary": ""}, "rejected"),
-    ("no_such_tool", {}, "not_found"),
 ]
 
 
@@ -172,6 +172,29 @@ async def test_bad_input_is_explained_and_writes_nothing(
     assert len(text) < 1000
     assert "Traceback" not in text
     assert "Next: " in text
+
+
+@pytest.mark.promise("mcp.protocol-errors")
+async def test_what_does_not_exist_is_an_error_of_the_protocol_and_not_of_the_server(
+    shared: tuple[Path, LoomServer], mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Client(shared[1], mode=mode) as client:
+        asked = [
+            client.call_tool("no_such_tool", {}),
+            client.call_tool("x" * 10_000, {}),
+            client.get_prompt("no_such_prompt"),
+            client.get_prompt("reflect", {"focus": "James"}),
+            client.read_resource("memory://nothing"),
+            client.read_resource("memory://subject/Nobody"),
+            client.read_resource("nonsense:"),
+        ]
+        for each in asked:
+            with pytest.raises(MCPError) as caught:
+                await each
+            assert caught.value.error.code == INVALID_PARAMS
+            assert len(caught.value.error.message) < 1000
+        assert (await call(client, "orient"))["soul"]
+    assert "Traceback" not in caplog.text
 
 
 @pytest.mark.promise("mcp.any-script")

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everloom.errors import NotFound
+from everloom.glyphs import drawn
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import analyse, checked_names, name_key
@@ -36,6 +37,8 @@ MOST_COMPARED = 10_000
 # All names in one group are compared with each other; this many take some tens of milliseconds.
 _LARGEST_BLOCK = 200
 _DIGITS = re.compile(r"\d+")
+# One character may be drawn like several ("ﬃ"), which changes the length of a name.
+_LONGEST_LIGATURE = 3
 
 Vector = npt.NDArray[np.float32]
 
@@ -118,11 +121,9 @@ def subject_document(name: str, summary: str | None, at: datetime) -> Document:
     return Document(kind="subject", title=name if summary else "", text=summary or name, happened_at=at)
 
 
-def prepare_subjects(op: Operation, wanted: Mapping[str, NewSubject], *, compare: bool = True) -> Candidates:
+def prepare_subjects(op: Operation, wanted: Mapping[str, NewSubject]) -> Candidates:
     """Embed subjects that may be new, and compare the names that are unknown with all existing subjects."""
     prepared = op.index.prepare([subject_document(each.name, each.summary, op.now) for each in wanted.values()])
-    if not compare:
-        return Candidates(wanted, prepared, {})
     with op.read() as unit:
         known = find(unit, wanted)
         missing = [key for key in wanted if key not in known]
@@ -218,7 +219,7 @@ def _similar_subjects(
     meant = _near_in_meaning(unit, {key: at for at, key in enumerate(wanted) if key in missing}, prepared)
     found = {}
     for key in missing:
-        scores = {**meant.get(key, {}), **_near_in_spelling(unit, key)}
+        scores = {**meant.get(key, {}), **_near_in_spelling(unit, key), **_drawn_alike(unit, key, wanted)}
         best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_SIMILAR]
         name = wanted[key].name
         found[key] = tuple(SimilarSubject(name=name, similar_to=other, score=round(score, 4)) for other, score in best)
@@ -230,6 +231,23 @@ def _near_in_spelling(unit: Unit, key: str) -> dict[str, float]:
     rows = _near_rows(unit, key, _slips_allowed(key) + 2)
     scored = {row["subject_id"]: score for row in rows if (score := spelled_alike(key, row["name_key"]))}
     return {row["name"]: scored[row["id"]] for row in unit.all("semantic.subject_of", ids=list(scored))}
+
+
+def _drawn_alike(unit: Unit, key: str, wanted: Mapping[str, NewSubject]) -> dict[str, float]:
+    """Find subjects, also among those to be created, whose name is another but looks the same."""
+    name = wanted[key].name
+    looks = drawn(name)
+    # Only where one of two names leaves ASCII can both look the same without a typo.
+    rows = unit.all(
+        "semantic.subject_name_foreign",
+        every=int(not name.isascii()),
+        shortest=len(key) - _LONGEST_LIGATURE,
+        longest=len(key) + _LONGEST_LIGATURE,
+    )
+    found = {row["subject_id"] for row in rows if drawn(row["name"]) == looks}
+    known = {row["name"]: 1.0 for row in unit.all("semantic.subject_of", ids=sorted(found))}
+    beside = (each.name for other, each in wanted.items() if other != key and drawn(each.name) == looks)
+    return {**known, **dict.fromkeys(beside, 1.0)}
 
 
 def _near_rows(unit: Unit, key: str, slips: int) -> list[Row]:

@@ -78,16 +78,20 @@ def create_subjects(op: Operation, given: Sequence[NewSubject], key: str | None)
         )
         if wanted.setdefault(name_key(subject.name), subject) is not subject:
             raise Conflict(f"{subject.name!r} is named twice", hint="name each subject once")
-    # Not compared with the others: whoever creates subjects explicitly has chosen their names.
-    candidates = prepare_subjects(op, wanted, compare=False)
+    candidates = prepare_subjects(op, wanted)
 
     def create(tx: Transaction) -> tuple[CreatedSubject, ...]:
         for taken in find(tx.unit, wanted).values():
             (current,) = subjects_of(tx.unit, [taken.id])
             raise Conflict(f"{taken.name!r} already exists", hint="use it, or choose another name", current=current)
-        made = mint(tx, candidates, list(wanted)).values()
-        tx.event(ids=[each.id for each in made], names=[each.name for each in made])
-        return tuple(CreatedSubject(id=each.id, name=each.name, created_at=tx.at) for each in made)
+        made = mint(tx, candidates, list(wanted))
+        tx.event(ids=[each.id for each in made.values()], names=[each.name for each in made.values()])
+        return tuple(
+            CreatedSubject(
+                id=each.id, name=each.name, created_at=tx.at, similar_subjects=candidates.similar.get(folded, ())
+            )
+            for folded, each in made.items()
+        )
 
     request = {"subjects": [(each.name, each.summary, each.tags) for each in wanted.values()]}
     return op.write_once("create_subjects", key, request, tuple[CreatedSubject, ...], create)

@@ -66,6 +66,13 @@ WHERE workspace_id = :workspace AND LENGTH(name_key) BETWEEN :shortest AND :long
     AND (SUBSTR(name_key, 1, 2) = :head OR SUBSTR(name_key, LENGTH(name_key) - 2) = :tail)
 LIMIT 2000;
 
+-- name: subject_name_foreign
+-- Find names that may look like another: about as long, with a character outside ASCII unless every one is asked for.
+SELECT name, subject_id FROM subject_name
+WHERE workspace_id = :workspace AND LENGTH(name_key) BETWEEN :shortest AND :longest
+    AND (:every = 1 OR LENGTH(CAST(name AS BLOB)) <> LENGTH(name))
+LIMIT 2000;
+
 -- name: subject_name_within
 -- Find names that contain a string, the shortest first.
 SELECT name_key, name, subject_id FROM subject_name

@@ -17,11 +17,12 @@ from mcp.server import MCPServer
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError
-from mcp.types import CallToolResult, InputRequiredResult, Tool
+from mcp.shared.exceptions import MCPError
+from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, Tool
 from pydantic.networks import AnyUrl
 
 from everloom import __version__
-from everloom.errors import EverloomError
+from everloom.errors import Conflict, EverloomError, Forbidden, NotFound, Rejected
 from everloom.surfaces.mcp.answers import INTERNAL, UNANSWERED, answered, explained, failed
 from everloom.surfaces.mcp.documents import offer_documents
 from everloom.surfaces.mcp.identity import CallClues, Caller, Process, caller_of, refuse_write
@@ -97,7 +98,7 @@ class LoomServer(MCPServer[dict[str, Any]]):
         """Call a tool; any error becomes a text that says what to do next."""
         tool = self._tools.get(name)
         if tool is None:
-            return failed(f"not_found: there is no tool {name!r}. Next: the tools are {', '.join(self._tools)}.")
+            raise _unknown("tool", name, self._tools)
         return await to_thread.run_sync(self._call, tool, arguments, context)
 
     def _call(self, tool: VerbTool, given: dict[str, Any], context: Context[Any, Any] | None) -> CallToolResult:
@@ -123,15 +124,41 @@ class LoomServer(MCPServer[dict[str, Any]]):
         try:
             token = _caller.set(caller_of(_clues_of(context), self._process))
         except EverloomError as error:
-            raise ResourceError(explained(error)) from error
+            raise _unreadable(uri, error) from error
         try:
             return await super().read_resource(uri, context)
         except ResourceError as error:
             if isinstance(error.__cause__, EverloomError):
-                raise ResourceError(explained(error.__cause__)) from error
+                raise _unreadable(uri, error.__cause__) from error
             raise
         finally:
             _caller.reset(token)
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Get a prompt; one that does not exist, or an argument that it does not have, is the client's mistake."""
+        prompts = {each.name: each for each in await self.list_prompts()}
+        if name not in prompts:
+            raise _unknown("prompt", name, prompts)
+        known = [each.name for each in prompts[name].arguments or ()]
+        for argument in arguments or {}:
+            if argument not in known:
+                raise _unknown(f"argument of {name}", argument, known)
+        return await super().get_prompt(name, arguments, context)
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> MCPError:
+    """Make the protocol's error for a name that does not exist."""
+    told = f"there is no {what} {name[:80]!r}; there are: {', '.join(known) or 'none'}"
+    return MCPError(code=INVALID_PARAMS, message=told)
+
+
+def _unreadable(uri: AnyUrl | str, error: EverloomError) -> MCPError:
+    """Make the protocol's error for a resource that cannot be read: the client's mistake, or ours."""
+    is_theirs = isinstance(error, NotFound | Rejected | Forbidden | Conflict)
+    code = INVALID_PARAMS if is_theirs else INTERNAL_ERROR
+    return MCPError(code=code, message=explained(error), data={"uri": str(uri)})
 
 
 def _clues_of(context: Context[Any, Any] | None, session: str | None = None) -> CallClues:

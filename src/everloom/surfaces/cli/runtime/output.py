@@ -20,10 +20,12 @@ from typing import Any
 import click
 
 from everloom.errors import EverloomError, meaning_of
+from everloom.glyphs import HIDDEN
 from everloom.kernel.encode import as_data
 
-# Stored text is data, and may come from strangers: an escape sequence in it could rewrite the screen or the clipboard.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+# Stored text is data, and may come from strangers: an escape sequence in it could rewrite the screen or the clipboard,
+# and a character that turns the direction of writing could show another text than the one that is stored.
+_UNPRINTABLE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]|{HIDDEN.pattern}")
 _GAP = "  "
 
 
@@ -82,8 +84,14 @@ def json_text(data: object) -> str:
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     indent = 2 if sys.stdout.isatty() else None
     text = json.dumps(as_data(data), ensure_ascii=not is_unicode, allow_nan=False, indent=indent)
-    # Lone surrogates (from file names, for example) become \udcXX, which is how JSON writes them.
-    return text.encode(errors="backslashreplace").decode()
+    # Lone surrogates (from file names, for example) become \udcXX, which is how JSON writes them; so does, for the sake
+    # of a terminal, whatever a terminal must not get as it is.
+    return _UNPRINTABLE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Write a character as JSON writes one that is not in ASCII; the line breaks of indentation stay."""
+    return json.dumps(found[0])[1:-1]
 
 
 def fields_of(value: Any) -> dict[str, Any]:
