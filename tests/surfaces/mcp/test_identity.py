@@ -30,9 +30,10 @@ CLAUDE = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "from-environment"}
 EVERY_CLUE = CallClues(
     argument="from-argument",
     meta={"vscode.conversationId": "from-meta"},
-    headers={"x-memory-session-id": "from-header"},
+    headers={"x-memory-session-id": "from-header", "mcp-session-id": "from-connection"},
     token=_token("from-token", "default"),
 )
+MARK = "c5f1e7797155"
 
 
 @pytest.mark.promise("mcp.session-order")
@@ -43,15 +44,26 @@ EVERY_CLUE = CallClues(
         (("argument",), "from-meta"),
         (("argument", "meta"), "from-environment"),
         (("argument", "meta", "environ"), "from-header"),
-        (("argument", "meta", "environ", "headers"), "token from-token"),
-        (("argument", "meta", "environ", "headers", "token"), "process 1"),
+        (("argument", "meta", "environ", "header"), f"token from-token {MARK}"),
+        (("argument", "meta", "environ", "header", "token"), f"connection {MARK}"),
+        (("argument", "meta", "environ", "header", "connection"), "process 1"),
+        (("argument", "meta", "environ", "header", "connection", "process"), None),
     ],
 )
-def test_the_conversation_is_found_in_this_order(taken_away: tuple[str, ...], expected: str) -> None:
-    blank: dict[str, Any] = {"argument": None, "meta": {}, "headers": {}, "token": None}
-    clues = replace(EVERY_CLUE, **{name: blank[name] for name in taken_away if name != "environ"})
+def test_the_conversation_is_found_in_this_order(taken_away: tuple[str, ...], expected: str | None) -> None:
+    blank: dict[str, Any] = {"argument": None, "meta": {}, "token": None}
+    named = {"header": "x-memory-session-id", "connection": "mcp-session-id"}
+    left = {key: value for key, value in EVERY_CLUE.headers.items() if key not in map(named.get, taken_away)}
+    clues = replace(EVERY_CLUE, headers=left, **{name: blank[name] for name in taken_away if name in blank})
     process = replace(PROCESS, environ={} if "environ" in taken_away else CLAUDE)
+    if "process" in taken_away:
+        process = replace(process, label=None)
     assert conversation_of(clues, process) == expected
+
+
+@pytest.mark.promise("trust.14-own-conversation")
+def test_a_token_alone_is_no_conversation() -> None:
+    assert conversation_of(CallClues(token=EVERY_CLUE.token), replace(PROCESS, label=None)) is None
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 
 from everloom.errors import EverloomError
 from everloom.kernel.tokens import Token, Tokens
+from everloom.surfaces.mcp.connections import Connections
 from everloom.surfaces.mcp.identity import Process
 from everloom.surfaces.mcp.lazy import LazyLoom
 from everloom.surfaces.mcp.server import LoomServer
@@ -54,7 +55,7 @@ def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules) ->
     routes = [
         HEALTH,
         Route("/ready", ready, methods=["GET"]),
-        Route("/mcp", StreamableHTTPASGIApp(server.session_manager), methods=["POST"]),
+        Route("/mcp", Connections(StreamableHTTPASGIApp(server.session_manager)), methods=["POST"]),
     ]
     return Gate(Starlette(routes=routes, lifespan=lifespan), rules, verify)
 

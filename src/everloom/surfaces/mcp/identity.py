@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeGuard
 from urllib.parse import unquote
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from everloom.kernel.tokens import Token
 
 _SESSION_HEADER = "x-memory-session-id"
+# Sent by clients of the older protocol, which are given one when they connect (`connections.py`).
+CONNECTION_HEADER = "mcp-session-id"
 _WORKSPACE_HEADER = "x-memory-workspace"
 _READONLY_HEADER = "x-memory-readonly"
 _TIER_HEADER = "x-memory-model-tier"
@@ -39,9 +42,13 @@ _NO = frozenset({"", "0", "false", "no", "off"})
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """The options of a server process. `environ` is given over stdio only, where it is the client's environment."""
+    """The options of a server process.
 
-    label: str
+    `environ` is given over stdio only, where it is the client's environment, and so is `label`: there a process is one
+    conversation. A process without a label serves many.
+    """
+
+    label: str | None
     default_workspace: str
     workspace: str | None = None
     read_only: bool = False
@@ -75,18 +82,28 @@ def caller_of(clues: CallClues, process: Process) -> Caller:
     return Caller(session, workspace, is_read_only(clues, process), tier_of(clues, process))
 
 
-def conversation_of(clues: CallClues, process: Process) -> str:
-    """Find the conversation's id by the first clue that has one; without any, the whole process is one conversation."""
+def conversation_of(clues: CallClues, process: Process) -> str | None:
+    """Find the conversation's id by the first clue that has one; a call without any belongs to no conversation."""
     # From the most deliberate to the vaguest: what the model wrote, what its client sends by itself, who started the
-    # process, a header of the configuration, the token. Any of them but the argument may be unusable, and is skipped.
+    # process, a header of the configuration, the connection. Any of them but the argument may be unusable, and is
+    # skipped. A token says who calls, not in which conversation: two clients with one token must not share what they
+    # have seen, nor delete each other's mistakes.
     if clues.argument is not None:
         return clues.argument
     found = [clues.meta.get(key) for key in _META_KEYS.values()]
     if process.environ.get(_CLAUDE_MARK) == "1":
         found.append(process.environ.get(_CLAUDE_SESSION))
-    found.append(clues.headers.get(_SESSION_HEADER))
-    found.append(None if clues.token is None else f"token {clues.token.name}")
-    return next((label for label in found if _is_label(label)), process.label)
+    found += [clues.headers.get(_SESSION_HEADER), _connection_of(clues), process.label]
+    return next((label for label in found if _is_label(label)), None)
+
+
+def _connection_of(clues: CallClues) -> str | None:
+    """Name the connection that a call came over, if it has one; the name does not tell the id by which it is known."""
+    known = clues.headers.get(CONNECTION_HEADER)
+    if not known:
+        return None
+    mark = blake2b(known.encode(errors="replace"), digest_size=6).hexdigest()
+    return f"connection {mark}" if clues.token is None else f"token {clues.token.name[:100]} {mark}"
 
 
 def tier_of(clues: CallClues, process: Process) -> str | None:

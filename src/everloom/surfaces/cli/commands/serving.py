@@ -35,17 +35,19 @@ _tools_option = click.option(
 
 @contextmanager
 def _prepared(
-    invocation: Invocation, read_only: bool, environ: Mapping[str, str]
+    invocation: Invocation, read_only: bool, environ: Mapping[str, str] | None
 ) -> Iterator[tuple[LazyLoom, Process]]:
-    """Prepare a server: its memory, opened on first use, and its options; `environ` is the client's environment."""
+    """Prepare a server: its memory, opened on first use, and its options; `environ` is that of its only client."""
     from everloom.surfaces.mcp.identity import Process  # noqa: PLC0415  the SDK takes a second to load
     from everloom.surfaces.mcp.lazy import LazyLoom  # noqa: PLC0415
 
     # The SDK gives the root logger a handler of its own: every line would be written twice.
     logging.getLogger("everloom").propagate = False
     settings, _ = invocation.settings()
-    label = invocation.session or f"process {uuid4().hex[:12]}"
-    process = Process(label, settings.workspace.name, invocation.workspace, read_only, environ, invocation.model_tier)
+    # A client that starts a process is the only one it serves; over HTTP, calls belong together by what they carry.
+    label = invocation.session or (None if environ is None else f"process {uuid4().hex[:12]}")
+    bounds = (settings.workspace.name, invocation.workspace, read_only)
+    process = Process(label, *bounds, environ or {}, invocation.model_tier)
     with closing(LazyLoom(lambda: invocation.open(settings), embeds=not read_only)) as opening:
         yield opening, process
 
@@ -103,7 +105,7 @@ def serve(
 
     rules = serving.rules_for(host, hosts, origins)
     # No environment: it would identify the conversation of whoever started the server, not that of a client.
-    with _prepared(invocation, read_only, {}) as (opening, process):
+    with _prepared(invocation, read_only, None) as (opening, process):
         # Before the port is bound: not even a refused request should reach a server that nobody has a token for.
         if rules.needs_token:
             serving.require_token(_tokens_of(opening.take()), host)
@@ -126,6 +128,7 @@ def _announce_server(address: Address, *, needs_token: bool, as_json: bool) -> N
     click.echo(f"everloom serves {address.url}  (stop with Ctrl-C)")
     click.echo(f"  Claude Code:    {connect}")
     click.echo(f"  other clients:  MCP over HTTP at {url}, or `everloom init --client NAME`")
+    click.echo("  conversations:  one for each connection; the header X-Memory-Session-Id names one across connections")
     if needs_token:
         click.echo("  TOKEN is what `everloom token create NAME --workspace WORKSPACE` prints")
 
