@@ -40,7 +40,8 @@ from everloom.models.usage import DayBudget
 from everloom.settings import Settings, data_directory, load
 from everloom.store import Store, open_store, sqlite_url
 from everloom.store.contract import FOREVER
-from everloom.wiring.policies import MIND_TASKS, Later, access, notes_directory, policy_of
+from everloom.wiring.places import Places, RemovedWorkspace
+from everloom.wiring.policies import MIND_TASKS, Later, access, policy_of
 from everloom.wiring.ports import Neighbours, OneSoul
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Loom:
         self.clock = clock
         self.store: Store = open_store(url, clock)
         self.workspaces = Workspaces(self.store, clock, settings.workspace.time_zone)
+        self.places = Places(data_directory(), settings, self.store, self.workspaces)
         self._access = access(settings)
         self.embedding = Embedding(self.store, make_embedder(settings.embed.models, access=self._access, clock=clock))
         self.index = Index(self.embedding)
@@ -105,6 +107,23 @@ class Loom:
         """Open a workspace, created on first use; `session` labels everything that is written through it."""
         info = self.workspaces.open(name or self.settings.workspace.name)
         return Workspace(self, info, session, model_tier)
+
+    def change_workspace(
+        self, name: str, *, new_name: str | None = None, description: str | None = None, time_zone: str | None = None
+    ) -> WorkspaceInfo:
+        """Change the name, the description or the time zone of a workspace; its files stay where they are."""
+        info = self.workspaces.change(name, new_name=new_name, description=description, time_zone=time_zone)
+        self.places.relabel(info)
+        return info
+
+    def remove_workspace(self, name: str) -> RemovedWorkspace:
+        """Delete a workspace, everything in it and its files; a directory that somebody chose is kept and named."""
+        info = self.workspaces.get(name)
+        known, ours = self.places.directories(info), self.places.choose_removable(info)
+        # The rows go first. Should the process die now, the files are left under an id that no workspace has again.
+        self.workspaces.remove(info.name)
+        gone = self.places.remove(info, ours)
+        return RemovedWorkspace(info, tuple(gone), tuple(each for each in known if each.is_dir()))
 
     def embed_waiting(self, workspace: WorkspaceInfo, seconds: float) -> None:
         """Embed what waits in a workspace for vectors, unless another process does it or it failed a moment ago."""
@@ -179,7 +198,9 @@ class Loom:
         return MindSetup(
             op=op,
             leases=Leases(self.store, self.clock, self.holder),
-            notes=notes_directory(self.settings, workspace),
+            notes=self.places.notes(workspace),
+            owner=self.places.owner(workspace),
+            former_notes=self.places.former_notes(workspace),
             soul=self.soul(place),
             facts=ConversationFacts(self.operation(workspace, place.session)),
             policy=policy_of(MindPolicy, self.settings.mind),
@@ -207,14 +228,12 @@ class Loom:
 
     def graphs(self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None) -> Graphs:
         """Provide the memory graphs of a workspace."""
-        from everloom.graph import GraphOptions, GraphPlaces, Graphs  # noqa: PLC0415  a search alone needs none
+        from everloom.graph import GraphOptions, Graphs  # noqa: PLC0415  a search alone needs none
 
-        known = self.settings.graph
-        is_usual = workspace.name == self.settings.workspace.name
         return Graphs(
             self.operation(workspace, session, model_tier),
-            GraphPlaces(data_directory() / "graphs", known.directory if is_usual else None),
-            policy_of(GraphOptions, known),
+            self.places.graphs(workspace),
+            policy_of(GraphOptions, self.settings.graph),
             thinker=lambda: self.thinker(workspace),
             followed=self._followed,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -97,7 +98,9 @@ def test_reindex_completes_one_sided_relations_and_says_so(loom: Loom, graph: Gr
 def test_the_index_can_be_made_from_the_files_alone(loom: Loom, graph: Graph) -> None:
     one, other = keep(graph, "One", tags=("a", "b")), keep(graph, "Other", "decision", importance=0.9)
     graph.relate(one.id, other.id, "CAUSES", strength=0.7)
-    afresh = loom.workspace("another").graphs.create("copy", graph.directory)
+    copy = graph.directory.with_name("copy")
+    shutil.copytree(graph.directory, copy)
+    afresh = loom.workspace("another").graphs.create("copy", copy)
     assert {each.id for each in afresh.recent()} == {one.id, other.id}
     assert afresh.get(other.id).relations == graph.get(other.id).relations
     assert afresh.stats().by_type == graph.stats().by_type

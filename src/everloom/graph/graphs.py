@@ -6,6 +6,7 @@ Imports as little as `verbs.py` does, because the verb that lists graphs is decl
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,21 +21,33 @@ from everloom.graph.results import GraphInfo, GraphOptions
 from everloom.graph.verbs import Graph
 from everloom.kernel.texts import checked_name, name_key
 from everloom.kernel.verbs import READS, verb
+from everloom.store.claims import Owner, claim
+from everloom.store.files import make_private
 
 if TYPE_CHECKING:
     from everloom.kernel.operation import Operation
     from everloom.models.ask import Thinker
     from everloom.store import Row
 
+log = logging.getLogger(__name__)
+
 _DEFAULT = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class GraphPlaces:
-    """Where graphs are stored: in directories below `home`, except the default graph if `default` is set."""
+    """Where graphs are stored: in directories below `home`, except the default graph if `default` is set.
+
+    `former` is where earlier versions stored them, by the names of their workspaces; such a directory is moved to
+    `home` when it is first opened, unless more than one graph is recorded in it.
+    """
 
     home: Path
+    owner: Owner
     default: Path | None = None
+    former: Path | None = None
+    count_sharers: Callable[[Path], int] = lambda _: 1
+    prepare_home: Callable[[], None] = lambda: None
 
 
 # Two threads that open a graph for the first time must not both scan it: the second waits, and finds it done.
@@ -76,7 +89,7 @@ class Graphs:
         """Choose the graph to use when none is named: the one in the configured directory, if there is one."""
         if self._places.default is None:
             return _DEFAULT
-        root = str(Disk(self._places.default.expanduser().absolute()).root)
+        root = str(_disk_at(self._places.default).root)
         with self._op.read() as unit:
             rows = unit.all("graph.graph_all")
         # Another graph may have the name "default" already; then the directory's own name is used, and if that is taken
@@ -90,19 +103,16 @@ class Graphs:
         """Create a graph, or attach an existing directory as one."""
         wanted = checked_name(name, "the graph's name")
         known = self._row(wanted)
-        usual = self._places.home / slug(self._op.workspace.name) / slug(wanted)
-        place = (directory or usual).expanduser().absolute()
         if known is not None:
-            if Disk(Path(known["directory"])).root != Disk(place).root:
+            if directory is not None and Disk(Path(known["directory"])).root != _disk_at(directory).root:
                 where = known["directory"]
                 raise Conflict(f"the graph {wanted!r} already exists in {where}", hint="choose another name")
             return self._open_row(known)
-        disk = Disk(place)
-        disk.prepare()
-        (disk.root / MEMORIES).mkdir(exist_ok=True)
-        # A person may have written their own .gitignore.
-        if not (disk.root / ".gitignore").exists():
-            (disk.root / ".gitignore").write_text(GITIGNORE)
+        if directory is not None:
+            # Before the transaction: a directory that a person chose may be slow to answer.
+            self._lay_out(_disk_at(directory), wanted)
+        else:
+            self._places.prepare_home()
         from everloom.kernel.journal import register  # noqa: PLC0415  listing tools needs no store
 
         with self._op.write("graph.create") as transaction:
@@ -110,14 +120,33 @@ class Graphs:
             # Another process may have created the same graph since the check above; then its row is used.
             if unit.one("graph.graph_by_key", name_key=key) is None:
                 (fresh,) = register(unit, "graph", transaction.at)
+                disk = _disk_at(directory or self._usual_place(fresh, wanted))
+                self._lay_out(disk, wanted)
                 unit.run("graph.graph_add", id=fresh, name=wanted, name_key=key, directory=str(disk.root))
         return self._open_row(self._existing(wanted))
+
+    def _usual_place(self, graph: int, name: str) -> Path:
+        """Return the directory of a graph that nobody chose one for: named by its id, and for people by its name."""
+        return self._places.home / f"{graph}-{slug(name)}"
+
+    def _lay_out(self, disk: Disk, name: str) -> None:
+        """Create a graph's directory with what every graph has, and claim it."""
+        disk.prepare()
+        self._claim(disk, name)
+        (disk.root / MEMORIES).mkdir(exist_ok=True)
+        # A person may have written their own .gitignore.
+        if not (disk.root / ".gitignore").exists():
+            (disk.root / ".gitignore").write_text(GITIGNORE)
+
+    def _claim(self, disk: Disk, name: str) -> None:
+        claim(disk.root, self._places.owner, "graph", name_key(name))
 
     def move(self, name: str, directory: Path) -> Graph:
         """Record that a graph's directory was moved."""
         row = self._existing(checked_name(name, "the graph's name"))
-        disk = Disk(directory.expanduser().absolute())
+        disk = _disk_at(directory)
         disk.must_exist()
+        self._claim(disk, row["name"])
         with self._op.write("graph.move") as transaction:
             transaction.unit.run("graph.graph_move", id=row["id"], directory=str(disk.root))
         # Whatever is in the new place may differ from the index, so the next open scans it.
@@ -152,7 +181,9 @@ class Graphs:
     def _open_row(self, row: Row, *, follow: bool = True) -> Graph:
         from everloom.graph.index.catalog import OpenGraph  # noqa: PLC0415  listing tools needs no store
 
-        disk = Disk(Path(row["directory"]))
+        disk = Disk(self._settled(row))
+        if disk.root.is_dir():
+            self._claim(disk, row["name"])
         graph = Graph(OpenGraph(self._op, row["id"], row["name"], disk, Git(disk.root), self._options, self._thinker))
         key = (self._op.workspace.id, row["id"])
         with _turn:
@@ -160,3 +191,41 @@ class Graphs:
                 graph.follow()
                 self._followed.add(key)
         return graph
+
+    def _settled(self, row: Row) -> Path:
+        """Return a graph's directory, after moving one that earlier versions named after its workspace."""
+        known, former = Path(row["directory"]), self._places.former
+        if former is None or not known.is_relative_to(former):
+            return known
+        target = self._usual_place(row["id"], row["name"])
+        if known.is_dir() and not self._adopt(known, target):
+            return known
+        if not target.is_dir():
+            hint = "another store may have taken it over; `everloom graph config --directory DIR` records where it is"
+            raise NotFound(f"the graph's directory {known} does not exist", hint=hint)
+        with self._op.write("graph.move") as transaction:
+            transaction.unit.run("graph.graph_move", id=row["id"], directory=str(target))
+        return target
+
+    def _adopt(self, known: Path, target: Path) -> bool:
+        """Move a directory in one step; false if it cannot be moved and stays where it is."""
+        if self._places.count_sharers(known) > 1:
+            raise Conflict(
+                f"{known} holds the memories of more than one graph",
+                hint="make a copy of it for each, and record it: `everloom graph config --directory COPY`",
+            )
+        self._places.prepare_home()
+        make_private(target.parent)
+        try:
+            known.rename(target)
+        except FileNotFoundError:
+            # Another process has just moved it.
+            return True
+        except OSError as error:
+            log.warning("%s stays where it is: %s", known, error.strerror)
+            return False
+        return True
+
+
+def _disk_at(directory: Path) -> Disk:
+    return Disk(directory.expanduser().absolute())

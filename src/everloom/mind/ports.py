@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from everloom.kernel.operation import Operation
 from everloom.models.talk import ToolSpec
 from everloom.store import Unit
+from everloom.store.claims import Owner
 
 if TYPE_CHECKING:
     from everloom.kernel.lease import Lease, Leases
@@ -113,6 +114,9 @@ class MindSetup:
     notes: Path
     soul: SharedSoul
     facts: FactMemory
+    # By what the directory of the notes is known to be this workspace's; and where earlier versions put it.
+    owner: Owner | None = None
+    former_notes: Path | None = None
     policy: MindPolicy = field(default_factory=MindPolicy)
     # Both return None if no model is configured. They are called for each use, because the daily budget may choose
     # another model in between.

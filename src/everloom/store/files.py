@@ -77,6 +77,19 @@ def write_whole(file: Path, data: bytes) -> None:
         raise StoreError(f"cannot write {file}: {error.strerror}", hint="check its permissions and the disk") from error
 
 
+def make_private(folder: Path) -> None:
+    """Create a directory and its missing parents, readable by their owner only, and make the new names durable."""
+    # One level after the other: `mkdir(parents=True)` would give the parents the usual, wider mode.
+    missing = [folder, *(each for each in folder.parents if not each.exists())] if not folder.exists() else []
+    try:
+        for each in reversed(missing):
+            each.mkdir(mode=0o700, exist_ok=True)
+            fsync_directory(each.parent)
+    except OSError as error:
+        hint = "choose a directory that this user can write to"
+        raise StoreError(f"cannot create {folder}: {error.strerror}", hint=hint) from error
+
+
 def fsync_directory(folder: Path) -> None:
     """Make a directory's entries durable, where the system supports it."""
     if os.name == "nt":

@@ -20,11 +20,11 @@ from pathlib import Path, PurePosixPath
 from everloom.errors import NotFound, Rejected, StoreError
 from everloom.graph.kinds import MEMORIES, VAULT
 from everloom.graph.results import FileProblem
-from everloom.store.files import fsync_directory
+from everloom.store.claims import CORNER
+from everloom.store.files import fsync_directory, make_private
 
-# Holds staged files and the lock. It is inside the graph's directory because a rename is atomic only within one file
-# system; its own .gitignore keeps it out of commits.
-HIDDEN = ".everloom"
+# The corner also holds staged files: inside the graph's directory, because a rename is atomic only within one file
+# system. Its own .gitignore keeps it out of commits.
 # Marks our version of a file that somebody else changed at the same moment. Such a copy is never indexed: it has the
 # id of the original.
 CONFLICT = ".conflict-"
@@ -111,7 +111,7 @@ class Disk:
 
     def stage(self, key: str, name: str, data: bytes, *, durable: bool = True) -> None:
         """Write a new file to the staging area, under the operation's key."""
-        folder = self.root / HIDDEN / key
+        folder = self.root / CORNER / key
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / name).open("wb") as handle:
             handle.write(data)
@@ -121,13 +121,13 @@ class Disk:
 
     def is_staged(self, key: str, name: str) -> bool:
         """Check whether a file is still in the staging area."""
-        return (self.root / HIDDEN / key / name).exists()
+        return (self.root / CORNER / key / name).exists()
 
     def put(self, key: str, name: str, path: str) -> None:
         """Move a staged file to its path, replacing the file there in one atomic step."""
         where = self.place(path)
         where.parent.mkdir(parents=True, exist_ok=True)
-        (self.root / HIDDEN / key / name).replace(where)
+        (self.root / CORNER / key / name).replace(where)
         fsync_directory(where.parent)
 
     def drop(self, path: str) -> None:
@@ -149,18 +149,18 @@ class Disk:
 
     def clear(self, key: str) -> None:
         """Delete the files that an operation staged."""
-        shutil.rmtree(self.root / HIDDEN / key, ignore_errors=True)
+        shutil.rmtree(self.root / CORNER / key, ignore_errors=True)
 
     def staged_keys(self) -> list[str]:
         """List the keys of operations that have staged files."""
-        hidden = self.root / HIDDEN
+        hidden = self.root / CORNER
         return [each.name for each in hidden.iterdir() if each.is_dir()] if hidden.is_dir() else []
 
     def prepare(self) -> None:
         """Create the directory and its staging area."""
         try:
-            hidden = self.root / HIDDEN
-            hidden.mkdir(parents=True, exist_ok=True)
+            hidden = self.root / CORNER
+            make_private(hidden)
             if not (hidden / ".gitignore").exists():
                 (hidden / ".gitignore").write_text("*\n")
         except OSError as error:

@@ -18,12 +18,13 @@ from uuid import uuid4
 from everloom.clock import to_micros
 from everloom.errors import Conflict
 from everloom.graph.files.changeset import Append, Drop, FileChange, FilePlan, Put, plan_from
-from everloom.graph.files.disk import HIDDEN, Disk, conflict_name, digest
+from everloom.graph.files.disk import Disk, conflict_name, digest
 from everloom.graph.files.parser import is_indexed
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import Revivable, prepare_revival, update_archive
 from everloom.graph.index.indexer import BATCH, IndexChanges, follow_files, prepare_changes, write_changes
 from everloom.kernel.operation import Transaction
+from everloom.store.claims import CORNER
 from everloom.store.files import locked
 
 # Above this number of files, one sync of the whole system is faster than an fsync for each file.
@@ -35,7 +36,7 @@ def sole_writer(graph: OpenGraph) -> Iterator[None]:
     """Hold the directory's write lock, after completing what a crashed writer began."""
     graph.disk.must_exist()
     graph.disk.prepare()
-    with locked(graph.disk.root / HIDDEN / "lock"):
+    with locked(graph.disk.root / CORNER / "lock"):
         _recover(graph)
         yield
 

@@ -15,13 +15,14 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from everloom.errors import Conflict, EverloomError
-from everloom.graph.files.disk import HIDDEN, FileEntry, digest, machine_micros
+from everloom.graph.files.disk import FileEntry, digest, machine_micros
 from everloom.graph.index.catalog import OpenGraph, problems
 from everloom.graph.index.executor import sole_writer
 from everloom.graph.index.indexer import BATCH, follow_files
 from everloom.graph.kinds import MEMORIES
 from everloom.graph.results import FileProblem, Followed
 from everloom.store import Row
+from everloom.store.claims import CORNER
 
 if TYPE_CHECKING:
     from everloom.graph.verbs import Graph
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 3.0
 # An editor or a pull changes several files in a row; one scan should cover them all.
 _DEBOUNCE_MS = 300
-_QUIET = (f"/{HIDDEN}/", "/.git/")
+_QUIET = (f"/{CORNER}/", "/.git/")
 # FAT, the coarsest file system in use, stores times in steps of two seconds: a second write within the same step leaves
 # time and, often, size unchanged.
 _YOUNG_MICROS = 2_000_000

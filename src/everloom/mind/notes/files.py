@@ -21,7 +21,8 @@ from pathlib import Path
 
 from everloom.errors import EverloomError, Rejected, StoreError
 from everloom.kernel.texts import storable
-from everloom.store.files import fsync_directory, locked, write_whole
+from everloom.store.claims import CORNER
+from everloom.store.files import fsync_directory, locked, make_private, write_whole
 
 SOUL = "SOUL.md"
 STATUS = "status.json"
@@ -41,7 +42,6 @@ _DAILY = "daily/"
 _DAILY_NAME = re.compile(r"daily/([0-9]{4}-[0-9]{2}-[0-9]{2})\.md")
 # A note is read whole into a prompt or a reply, and a megabyte is far more than either can hold.
 LARGEST = 1_000_000
-_CORNER = ".everloom"
 _PRIVATE = 0o700
 
 
@@ -162,16 +162,11 @@ class NoteFiles:
 
     def prepare(self) -> None:
         """Create the directory, and the hidden directory for its lock."""
-        try:
-            self.root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
-            (self.root / _CORNER).mkdir(mode=_PRIVATE, exist_ok=True)
-        except OSError as error:
-            hint = "choose a directory that this user can write to"
-            raise StoreError(f"cannot create {self.root}: {error.strerror}", hint=hint) from error
+        make_private(self.root / CORNER)
 
     def locked(self) -> AbstractContextManager[None]:
         """Lock the directory for a block: one writer at a time."""
-        return locked(self.root / _CORNER / "lock")
+        return locked(self.root / CORNER / "lock")
 
     def tidy(self) -> None:
         """Delete temporary files of a writer that died; call it only while the directory is locked."""

@@ -24,6 +24,8 @@ from everloom.mind.notes.agreement import SoulSide, SyncStep, choose_side, choos
 from everloom.mind.notes.files import KNOWN, SOUL, FileStamp, FileText, NoteFiles, day_of, default_text, digest, noon_of
 from everloom.mind.ports import MindSetup
 from everloom.store import Row, Unit
+from everloom.store.claims import claim
+from everloom.store.files import make_private
 
 Author = Literal["agent", "person"]
 
@@ -75,6 +77,8 @@ class NoteSync:
         self.files = NoteFiles(setup.notes)
         self._op = setup.op
         self._soul = setup.soul
+        self._owner = setup.owner
+        self._former = setup.former_notes
         self._thread = RLock()
         self._is_ready = False
         self._stamps: dict[str, FileStamp | None] = {}
@@ -84,6 +88,7 @@ class NoteSync:
     def alone(self) -> Iterator[None]:
         """Lock the directory for a block, and prepare it on first use."""
         with self._thread:
+            self._adopt()
             if not self.files.is_there:
                 # A missing directory does not mean that every note was deleted: they are written again from the store.
                 with self._op.write("reset_notes") as writing:
@@ -91,12 +96,25 @@ class NoteSync:
                 self._stamps.clear()
                 self._is_ready = False
             self.files.prepare()
+            if self._owner is not None:
+                claim(self.files.root, self._owner, "notes")
             # The file lock excludes other processes, but not other threads of this one; the thread lock does that.
             with self.files.locked():
                 if not self._is_ready:
                     self._begin()
                     self._is_ready = True
                 yield
+
+    def _adopt(self) -> None:
+        """Move the directory that earlier versions named after the workspace, in one step, if it is this one's."""
+        former = self._former
+        # Notes that the store does not know are another's: of a removed workspace of that name, or of another store.
+        if former is None or self.files.is_there or not former.is_dir() or not self.hashes():
+            return
+        make_private(self.files.root.parent)
+        # Another process may have moved it just now. A directory on another disk stays; the notes are written anew.
+        with suppress(OSError):
+            former.rename(self.files.root)
 
     def _begin(self) -> None:
         self.files.tidy()

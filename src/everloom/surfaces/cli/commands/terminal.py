@@ -17,9 +17,9 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-from everloom.errors import EverloomError
+from everloom.errors import EverloomError, StoreError
 from everloom.kernel.texts import checked
-from everloom.settings import data_directory
+from everloom.store.files import make_private
 from everloom.surfaces.channels.terminal import Terminal, read_message
 from everloom.surfaces.cli.render.plot import can_draw
 from everloom.surfaces.cli.runtime.output import printable
@@ -79,7 +79,7 @@ class TerminalChat:
         self._line(f"{self._place.name}, with {model.name if model else 'no model'}. /help lists commands.")
         stop = Event()
         beside = Thread(target=self._attend, args=(stop,), name="beside the prompt", daemon=True)
-        with _typed_lines(data_directory() / "chat_history"):
+        with _typed_lines(self._loom.places.of(self._place.info) / "chat_history"):
             beside.start()
             try:
                 self._loop()
@@ -229,8 +229,8 @@ def _typed_lines(file: Path) -> Iterator[None]:
     if not _readline:
         yield
         return
-    with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError, StoreError):
+        make_private(file.parent)
         # Created with its mode before readline writes to it: in between, others could read what was typed.
         os.close(os.open(file, os.O_CREAT | os.O_APPEND, 0o600))
         file.chmod(0o600)

@@ -91,6 +91,7 @@ def _examine(invocation: Invocation, ask_llm: bool) -> Iterator[Check]:
             _check_coverage,
             _check_words,
             _check_jobs,
+            _check_files,
             _check_llm,
         ):
             yield from _guarded(part, loom)
@@ -202,6 +203,12 @@ def _check_jobs(loom: Loom) -> Iterator[Check]:
         yield Check(
             f"jobs of {job.workspace}", "warn", message, f"fix the cause, then `everloom jobs retry {job.task}`"
         )
+
+
+def _check_files(loom: Loom) -> Iterator[Check]:
+    """Check for files of workspaces that no longer exist."""
+    for left in loom.places.leftovers():
+        yield Check("files", "warn", f"{left} belongs to a workspace that was removed", f"delete {left}")
 
 
 def _check_llm(loom: Loom) -> Iterator[Check]:

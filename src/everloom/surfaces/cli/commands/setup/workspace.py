@@ -71,7 +71,7 @@ def change(
     if new_name is None and description is None and time_zone is None:
         raise Rejected("there is nothing to change", hint="give --name, --description or --time-zone")
     with invocation.open() as loom:
-        info = loom.workspaces.change(name, new_name=new_name, description=description, time_zone=time_zone)
+        info = loom.change_workspace(name, new_name=new_name, description=description, time_zone=time_zone)
     return Answer(info, [f"{info.name} ({info.time_zone}): {info.description or '-'}"])
 
 
@@ -84,8 +84,10 @@ def remove(invocation: Invocation, name: str, yes: bool) -> Answer:
         info = loom.workspaces.get(name)
         if not yes:
             _confirm(info.name)
-        loom.workspaces.remove(info.name)
-    return Answer({"removed": info}, [f"removed {info.name}"])
+        gone = loom.remove_workspace(info.name)
+    kept = [f"kept {each}, which was chosen by hand" for each in gone.kept]
+    answer = {"removed": info, "directories_removed": gone.removed, "directories_kept": gone.kept}
+    return Answer(answer, [f"removed {info.name}", *(f"deleted {each}" for each in gone.removed), *kept])
 
 
 def _confirm(name: str) -> None:

@@ -1,0 +1,140 @@
+"""Where the files of a workspace are: its graphs and its notes, and what becomes of them when it is removed.
+
+The data directory has one folder for each store, named by the store's identity, and in it one for each workspace, named
+by its id. Names of workspaces never name a directory, because two different names may become one on a file system. A
+directory that a setting names is used as it is. Refuses to know what the files hold.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import unicodedata
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
+from everloom.settings import Settings
+from everloom.store import Store
+from everloom.store.claims import Owner, label
+
+if TYPE_CHECKING:
+    from everloom.graph import GraphPlaces
+
+_STORES, _GRAPHS, _NOTES = "stores", "graphs", "notes"
+_REMOVED = ".removed-"
+_UNSAFE = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedWorkspace:
+    """A workspace that was removed, the directories that went with it, and those that were kept."""
+
+    workspace: WorkspaceInfo
+    removed: tuple[Path, ...]
+    kept: tuple[Path, ...]
+
+
+class Places:
+    """The directories of one store's workspaces."""
+
+    def __init__(self, home: Path, settings: Settings, store: Store, workspaces: Workspaces) -> None:
+        # Real paths, because graphs record theirs.
+        self._home = Path(os.path.realpath(home))
+        self._settings = settings
+        self._store = store
+        self._workspaces = workspaces
+
+    @property
+    def of_store(self) -> Path:
+        """Return the directory that holds the files of this store."""
+        return self._home / _STORES / self._workspaces.store_identity
+
+    def of(self, workspace: WorkspaceInfo) -> Path:
+        """Return the directory that holds the files of a workspace."""
+        return self.of_store / str(workspace.id)
+
+    def notes(self, workspace: WorkspaceInfo) -> Path:
+        """Return the directory of a workspace's notes; `mind.notes` sets that of the usual workspace."""
+        chosen = self._settings.mind.notes if self._is_usual(workspace) else None
+        return chosen or self.of(workspace) / _NOTES
+
+    def former_notes(self, workspace: WorkspaceInfo) -> Path:
+        """Return where earlier versions put the notes of a workspace, by its name."""
+        folded = unicodedata.normalize("NFKD", workspace.name)
+        letters = "".join(char for char in folded if not unicodedata.combining(char))
+        plain = _UNSAFE.sub("-", letters.lower()).strip("-")[:60].rstrip("-")
+        return self._home / _NOTES / (plain if plain == workspace.name else f"{plain}_{workspace.id}")
+
+    def graphs(self, workspace: WorkspaceInfo) -> GraphPlaces:
+        """Return where the graphs of a workspace are; `graph.directory` sets that of the usual workspace's default."""
+        from everloom.graph import GraphPlaces  # noqa: PLC0415  a search alone needs none
+
+        return GraphPlaces(
+            home=self.of(workspace) / _GRAPHS,
+            default=self._settings.graph.directory if self._is_usual(workspace) else None,
+            former=self._home / _GRAPHS,
+            owner=self.owner(workspace),
+            count_sharers=self._count_sharers,
+            prepare_home=lambda: label(self.of(workspace), workspace.name),
+        )
+
+    def owner(self, workspace: WorkspaceInfo) -> Owner:
+        """Return by what a workspace's directories are known to be its own."""
+        return Owner(self._workspaces.store_identity, workspace.id, workspace.name)
+
+    def relabel(self, workspace: WorkspaceInfo) -> None:
+        """Write a workspace's new name into the directory of its files, if there is one."""
+        if self.of(workspace).is_dir():
+            label(self.of(workspace), workspace.name)
+
+    def directories(self, workspace: WorkspaceInfo) -> list[Path]:
+        """List the directories of a workspace's graphs and notes that exist."""
+        with self._store.read(workspace.id) as unit:
+            graphs = [Path(row["directory"]) for row in unit.all("graph.graph_all")]
+            has_notes = bool(unit.all("notes.note_all"))
+        notes = [self.notes(workspace), *([self.former_notes(workspace)] if has_notes else [])]
+        return [each for each in dict.fromkeys([*graphs, *notes]) if each.is_dir()]
+
+    def choose_removable(self, workspace: WorkspaceInfo) -> list[Path]:
+        """Choose the directories that only this workspace uses and that were made for it, not chosen by a person."""
+        made = (self._home / _GRAPHS, self._home / _NOTES, self.of(workspace))
+        return [
+            each
+            for each in self.directories(workspace)
+            if any(each.is_relative_to(top) for top in made) and self._count_sharers(each) <= 1
+        ]
+
+    def remove(self, workspace: WorkspaceInfo, directories: Iterable[Path]) -> list[Path]:
+        """Delete directories, and the one that holds the files of a workspace; returns those that are gone."""
+        wanted = [each for each in (*directories, self.of(workspace)) if each.is_dir()]
+        for each in wanted:
+            # Renamed first: a crash or an open file half way leaves nothing that looks like a workspace's files.
+            aside = each.with_name(f"{_REMOVED}{uuid4().hex[:8]}")
+            with suppress(OSError):
+                each.rename(aside)
+                shutil.rmtree(aside, ignore_errors=True)
+        return [each for each in wanted if not each.exists()]
+
+    def leftovers(self) -> list[Path]:
+        """List directories of workspaces that were removed while something kept their files from being deleted."""
+        known = {str(each.id) for each in self._workspaces.list()}
+        if not self.of_store.is_dir():
+            return []
+        return sorted(each for each in self.of_store.iterdir() if each.is_dir() and each.name not in known)
+
+    def _count_sharers(self, directory: Path) -> int:
+        """Count the graphs of the whole store that are recorded in a directory."""
+        count = 0
+        for each in self._workspaces.list():
+            with self._store.read(each.id) as unit:
+                count += sum(row["directory"] == str(directory) for row in unit.all("graph.graph_all"))
+        return count
+
+    def _is_usual(self, workspace: WorkspaceInfo) -> bool:
+        return workspace.name == self._settings.workspace.name
