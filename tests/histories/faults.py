@@ -1,0 +1,149 @@
+"""What happens to the processes and the store of a trial: kills, freezes, a disk without room, servers that go away.
+
+A fault begins, lasts for a moment and ends; what was stopped goes on, what was killed is started again.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import signal
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from tests.engines import PostgresServer
+from tests.histories.surfaces import HttpServer, Surface
+
+
+class Fault(ABC):
+    """One kind of misfortune; `count` says how often it has struck."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @abstractmethod
+    def strike(self, chance: random.Random) -> None:
+        """Let it happen once, and end."""
+
+
+def living(surfaces: Sequence[Surface]) -> list[Surface]:
+    """List the surfaces whose process runs now."""
+    return [each for each in surfaces if each.process is not None and each.process.poll() is None]
+
+
+class Kill(Fault):
+    """`kill -9` of a client's process or of the server that several clients share."""
+
+    def __init__(self, surfaces: Sequence[Surface]) -> None:
+        super().__init__()
+        self._surfaces = surfaces
+
+    def strike(self, chance: random.Random) -> None:
+        """Kill one process at any moment of its work."""
+        time.sleep(chance.uniform(0.0, 0.05))
+        targets = living(self._surfaces)
+        if not targets:
+            return
+        target = chance.choice(targets)
+        target.kill()
+        self.count += 1
+        if isinstance(target, HttpServer):
+            target.start()
+
+
+class Freeze(Fault):
+    """A process that stops in the middle of its work, perhaps while it holds a lock, and goes on later."""
+
+    def __init__(self, surfaces: Sequence[Surface]) -> None:
+        super().__init__()
+        self._surfaces = surfaces
+
+    def strike(self, chance: random.Random) -> None:
+        """Stop one process for a moment."""
+        targets = living(self._surfaces)
+        if not targets:
+            return
+        process = chance.choice(targets).process
+        assert process is not None
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGSTOP)
+            try:
+                time.sleep(chance.uniform(0.1, 0.6))
+            finally:
+                process.send_signal(signal.SIGCONT)
+        self.count += 1
+
+
+class FullDisk(Fault):
+    """No file of the store may grow: what a full disk does to every process that has it open."""
+
+    def __init__(self, surfaces: Sequence[Surface], file: Path) -> None:
+        super().__init__()
+        self._surfaces = surfaces
+        self._file = file
+
+    def strike(self, chance: random.Random) -> None:
+        """Take the room away from all processes for a moment."""
+        # The limit is on each file, so the smaller one, which is the log as a rule, decides.
+        log = self._file.with_name(f"{self._file.name}-wal")
+        most = log.stat().st_size if log.exists() else self._file.stat().st_size
+        targets = [each.process for each in living(self._surfaces) if each.process is not None]
+        for process in targets:
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+        time.sleep(chance.uniform(0.2, 0.6))
+        for process in targets:
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        self.count += 1
+
+
+class ServerGone(Fault):
+    """PostgreSQL is restarted, crashes, or is killed, and comes back."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        super().__init__()
+        self._server = server
+
+    def strike(self, chance: random.Random) -> None:
+        """Take the server away and bring it back."""
+        ways: list[Callable[[], None]] = [
+            lambda: self._server.stop("fast"),
+            lambda: self._server.stop("immediate"),
+            self._server.kill,
+        ]
+        chance.choice(ways)()
+        self._server.start()
+        self.count += 1
+
+
+class ServerFrozen(Fault):
+    """All processes of PostgreSQL stop for a moment, with their connections open."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        super().__init__()
+        self._server = server
+
+    def strike(self, chance: random.Random) -> None:
+        """Stop the server for a moment."""
+        postmaster = psutil.Process(self._server.pid)
+        processes = [postmaster, *postmaster.children(recursive=True)]
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.suspend()
+        time.sleep(chance.uniform(0.1, 0.5))
+        for process in reversed(processes):
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
+        self.count += 1
+
+
+def counts(faults: Sequence[Fault]) -> Counter[str]:
+    """Say how often each kind has struck."""
+    return Counter({type(fault).__name__: fault.count for fault in faults})

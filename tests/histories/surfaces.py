@@ -1,0 +1,284 @@
+"""The clients of a trial: the Python API in a process of its own, the command line, and MCP over stdio and HTTP.
+
+Each takes one request and gives its answer, `Refused` or `Unheard`; a process that was killed is started again for the
+next request. Written against the wire formats, not against our own client code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tests.histories.worker import NOTE
+from tests.patience import PATIENCE, reading, wait_until
+from tests.surfaces.mcp.ground import PROGRAM, ROOT, environment
+
+PLACE = "harbour"
+# These errors promise that nothing was written. A busy or failed store promises nothing to somebody who counts.
+DEFINITE = frozenset({"rejected", "forbidden", "not_found", "conflict"})
+ERA = "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": ERA,
+    "io.modelcontextprotocol/clientInfo": {"name": "history", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+class Refused(Exception):
+    """The call had no effect, says the answer."""
+
+
+class Unheard(Exception):
+    """No answer came, or one that does not say whether the call had an effect."""
+
+
+def heard(code: str, message: str) -> Exception:
+    """Judge an error by its code."""
+    return Refused(message) if code in DEFINITE else Unheard(f"{code}: {message}")
+
+
+def tool_of(request: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Write a request as a call of an MCP tool."""
+    match request:
+        case {"act": "add", "kind": "observation", "text": text}:
+            return "remember", {"subject_names": ["harbour"], "content": text}
+        case {"act": "add", "kind": "line", "text": text}:
+            return "append_note", {"text": text, "name": NOTE}
+        case {"act": "add", "kind": "memory", "text": text, "word": word}:
+            return "memory_store", {"type": "general", "title": f"On {word}", "content": text}
+        case {"act": "look", "word": word}:
+            return "search", {"query": word, "limit": 5}
+    raise AssertionError(f"there is no tool for {request}")
+
+
+class Surface(ABC):
+    """One way in; `process` is what a fault may hit."""
+
+    # What a client on this surface can add.
+    kinds: tuple[str, ...] = ("observation", "line", "memory")
+
+    def __init__(self, url: str, home: Path) -> None:
+        self.url = url
+        self.home = home
+        self.process: subprocess.Popen[str] | None = None
+
+    @abstractmethod
+    def ask(self, request: Mapping[str, Any]) -> int:
+        """Carry out one request: the id of what was added, or whether a word was found."""
+
+    def recover(self) -> None:
+        """Wait, after a call that was not heard, until calling again makes sense."""
+        time.sleep(0.05)
+
+    def spawn(self, *command: str) -> subprocess.Popen[str]:
+        """Start a process that the trial owns, with pipes on both sides."""
+        # One thread each, as many processes share few cores.
+        environ = {
+            **environment(self.home, EVERLOOM_STORE__URL=self.url, OPENBLAS_NUM_THREADS="1"),
+            "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
+        }
+        with (self.home / "stderr.log").open("ab") as errors:
+            return subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environ
+            )
+
+    def kill(self) -> None:
+        """Kill the process, if there is one; the next request starts another."""
+        if self.process is not None:
+            with suppress(ProcessLookupError):
+                self.process.kill()
+
+    def close(self) -> None:
+        """End the process and let go of its pipes."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
+
+
+class _Piped(Surface):
+    """A process that answers line by line."""
+
+    command: tuple[str, ...]
+
+    def exchange(self, line: Mapping[str, Any]) -> dict[str, Any]:
+        """Write a line and read the next one."""
+        if self.process is None or self.process.poll() is not None:
+            self.close()
+            self.process = self.spawn(*self.command)
+        process = self.process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(line) + "\n")
+            process.stdin.flush()
+            with reading(process, "an answer"):
+                said = process.stdout.readline()
+        except (BrokenPipeError, ValueError) as error:
+            raise Unheard("the process is gone") from error
+        if not said.endswith("\n"):
+            raise Unheard("the process ended before it answered")
+        answer: dict[str, Any] = json.loads(said)
+        return answer
+
+
+class PythonApi(_Piped):
+    """The Python API, in a process that the trial may kill."""
+
+    kinds = ("observation", "line", "memory", "message")
+
+    def __init__(self, url: str, home: Path) -> None:
+        super().__init__(url, home)
+        self.command = (sys.executable, "-m", "tests.histories.worker", url)
+
+    def ask(self, request: Mapping[str, Any]) -> int:
+        """Have the worker do it."""
+        said = self.exchange(request)
+        if "error" in said:
+            raise heard(said["error"], said["message"])
+        return int(said["id"])
+
+
+def message_of(number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a request as a message of the stateless protocol."""
+    name, arguments = tool_of(request)
+    meta = {**META, **({"everloom/idempotency-key": request["key"]} if request.get("key") else {})}
+    parameters = {"name": name, "arguments": arguments, "_meta": meta}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": parameters}
+
+
+def read_result(answer: Mapping[str, Any], request: Mapping[str, Any]) -> int:
+    """Read the answer of a tool."""
+    if "error" in answer:
+        raise Unheard(str(answer["error"]))
+    result = answer["result"]
+    if result.get("isError"):
+        text: str = result["content"][0]["text"]
+        raise heard(text.partition(":")[0], text)
+    found = result["structuredContent"]
+    if request["act"] == "look":
+        return int(request["word"] in json.dumps(found.get("result", [])))
+    return int(found["id"]) if request["kind"] == "observation" else 0
+
+
+class McpStdio(_Piped):
+    """An MCP server that a client started for itself."""
+
+    def __init__(self, url: str, home: Path) -> None:
+        super().__init__(url, home)
+        self.command = (*PROGRAM, "mcp", "--store", url, "--tools", "all", "-w", PLACE)
+        self._number = 0
+
+    def ask(self, request: Mapping[str, Any]) -> int:
+        """Call a tool."""
+        self._number += 1
+        return read_result(self.exchange(message_of(self._number, request)), request)
+
+
+class HttpServer(Surface):
+    """`everloom serve`, which several clients share; it keeps its port when it is started again."""
+
+    def __init__(self, url: str, home: Path) -> None:
+        super().__init__(url, home)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+
+    def ask(self, request: Mapping[str, Any]) -> int:
+        """Refuse: clients ask."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Start it, again if it was killed, and wait until it is ready."""
+        self.close()
+        self.process = self.spawn(
+            *PROGRAM, "serve", "--store", self.url, "--port", str(self.port), "--tools", "all", "-w", PLACE
+        )
+        wait_until(self.is_ready, "the server to be ready", process=self.process)
+
+    def is_ready(self) -> bool:
+        """Ask it whether it can work."""
+        with suppress(httpx2.TransportError):
+            return httpx2.get(f"{self.address}/ready", timeout=10).status_code == 200
+        return False
+
+
+class McpHttp(Surface):
+    """A client of a server that others use, too; what a fault hits is the server."""
+
+    def __init__(self, url: str, home: Path, server: HttpServer) -> None:
+        super().__init__(url, home)
+        self._server = server
+        self._http = httpx2.Client(timeout=PATIENCE)
+        self._number = 0
+
+    def ask(self, request: Mapping[str, Any]) -> int:
+        """Call a tool."""
+        self._number += 1
+        message = message_of(self._number, request)
+        headers = {
+            "accept": "application/json, text/event-stream",
+            "mcp-protocol-version": ERA,
+            "mcp-method": "tools/call",
+            "mcp-name": message["params"]["name"],
+            "x-memory-session-id": f"http {id(self)}",
+        }
+        try:
+            answer = self._http.post(f"{self._server.address}/mcp", json=message, headers=headers)
+        except httpx2.TransportError as error:
+            raise Unheard(repr(error)) from error
+        if answer.status_code != 200:
+            raise Unheard(f"status {answer.status_code}: {answer.text[:200]}")
+        return read_result(answer.json(), request)
+
+    def recover(self) -> None:
+        """Wait until somebody has started the server again."""
+        wait_until(self._server.is_ready, "the server to be back", step=0.1)
+
+    def close(self) -> None:
+        """Close the connections; the server belongs to the trial."""
+        self._http.close()
+
+
+class CommandLine(Surface):
+    """A new process for each call."""
+
+    def ask(self, request: Mapping[str, Any]) -> int:
+        """Run one command."""
+        self.process = self.spawn(*PROGRAM, *_command_of(request), "-w", PLACE, "--store", self.url, "--json")
+        with reading(self.process, "the command to end"):
+            out, _ = self.process.communicate()
+        if self.process.returncode == -signal.SIGKILL or not out:
+            raise Unheard(f"the command ended with {self.process.returncode}")
+        envelope = json.loads(out)
+        if not envelope["ok"]:
+            raise heard(envelope["error"]["code"], envelope["error"]["message"])
+        if request["act"] == "look":
+            return int(request["word"] in json.dumps(envelope["result"]))
+        return int(envelope["result"]["id"]) if request["kind"] == "observation" else 0
+
+
+def _command_of(request: Mapping[str, Any]) -> tuple[str, ...]:
+    match request:
+        case {"act": "add", "kind": "observation", "text": text, "key": key}:
+            return ("remember", text, "--about", "harbour", "--idempotency-key", key)
+        case {"act": "add", "kind": "line", "text": text}:
+            return ("notes", "write", NOTE, text, "--append")
+        case {"act": "add", "kind": "memory", "text": text, "word": word}:
+            return ("graph", "store", "--type", "general", "--title", f"On {word}", "--content", text, "--no-edges")
+        case {"act": "look", "word": word}:
+            return ("search", word, "--limit", "5")
+    raise AssertionError(f"there is no command for {request}")
