@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from everloom.clock import Clock, SystemClock
@@ -25,6 +25,7 @@ from everloom.kernel.embedding import (
     perspective_from,
     perspectives_of,
 )
+from everloom.kernel.forgetting.cleaning import Cleaning
 from everloom.kernel.journal import Event, Verdict, count_access, event_from, judge, kind_of, pin
 from everloom.kernel.lease import Leases
 from everloom.kernel.maintenance import Backfill, Rewording, Upkeep
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from everloom.episodic.being import Being
     from everloom.episodic.patrol import Patrol
     from everloom.graph import Graph, Graphs, Watcher
+    from everloom.kernel.forgetting.results import Forgotten
+    from everloom.kernel.forgetting.verbs import Forgetting
     from everloom.mind import Mind
     from everloom.mind.ports import MindSetup
     from everloom.models.ask import Thinker
@@ -95,6 +98,7 @@ class Loom:
         yield self._backfill
         yield Rewording(self.store, self.index)
         yield Upkeep(self.store)
+        yield Cleaning(self.store, self.clock)
         yield self.patrol()
         # Not registered at all unless chosen, because it spends money: `everloom sleep` would otherwise run it.
         if self.settings.semantic.consolidate == "auto" and (self.settings.llm.large or self.settings.llm.small):
@@ -310,6 +314,21 @@ class Workspace:
         from everloom.mind import Mind  # noqa: PLC0415  a search alone does not need it
 
         return Mind(self.loom.mind_setup(self.info))
+
+    @property
+    def forgetting(self) -> Forgetting:
+        """Reach what the owner may do to any item: forget it, correct it."""
+        from everloom.kernel.forgetting.verbs import Forgetting  # noqa: PLC0415  a search alone does not need it
+        from everloom.wiring.erasing import erasers_of  # noqa: PLC0415
+
+        return Forgetting(self.op, lambda: erasers_of(self))
+
+    def forget(self, ids: Sequence[int] | None = None, *, confirm: str | None = None, **chosen: Any) -> Forgotten:
+        """Forget items for good; without the token of a preview as `confirm`, only show what would go.
+
+        `chosen` takes the criteria of `Forgetting.forget`: search, subject_names, since, until, from_session.
+        """
+        return self.forgetting.forget(ids, confirm=confirm, **chosen)
 
     def plan_consolidation(self) -> tuple[PlannedStep, ...]:
         """List the steps of a consolidation in order, without asking a model or writing anything."""

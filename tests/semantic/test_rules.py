@@ -647,7 +647,10 @@ def test_without_a_session_there_is_no_activity_and_nothing_seen(loom: Loom, oth
     with pytest.raises(Rejected):
         nobody.describe_session("Nothing")
     written = nobody.remember(["James"], "James paints.")
-    assert nobody.delete_observations([written.id]).rejected[0].reason == "session mismatch"
+    refused = nobody.delete_observations([written.id])
+    assert refused.rejected[0].reason == "session mismatch"
+    assert refused.note is not None
+    assert refused.note.startswith("forget ")
 
 
 @pytest.mark.promise("search.details")

@@ -20,6 +20,8 @@ from everloom.kernel.texts import checked_name
 from everloom.store import Row, Unit
 
 RECEIPTS_KEPT = timedelta(days=30)
+# Stands in place of words that were forgotten.
+FORGOTTEN = "forgotten"
 Verdict = Literal["useful", "questionable"]
 
 
@@ -115,6 +117,11 @@ def answered_before(unit: Unit, key: str | None, operation: str, request: Mappin
     row = unit.one("kernel.receipt_get", key=checked_name(key, "the idempotency key"))
     if row is None:
         return None
+    if not row["request_hash"]:
+        raise Conflict(
+            f"what was stored with the idempotency key {key!r} was forgotten",
+            hint="if it shall be stored again, use a new key",
+        )
     # Returning the old answer to another request would report a write that never happened.
     if row["operation"] != operation or row["request_hash"] != _fingerprint(request):
         raise Conflict(f"the idempotency key {key!r} was already used for a different request", hint="use a new key")

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from everloom.clock import from_micros
-from everloom.errors import NotFound
+from everloom.kernel.forgetting.tombstones import explain_absence
 from everloom.kernel.journal import Signal, access_from, signal_from
 from everloom.kernel.lifecycle import Access
 from everloom.store import Row, Unit
@@ -61,7 +61,7 @@ def show(unit: Unit, item_id: int) -> Shown:
     """Collect what is known about an item."""
     item = unit.one("kernel.item_get", id=item_id)
     if item is None:
-        raise NotFound(f"nothing in this workspace has the id {item_id}", hint="search prints the ids of what it finds")
+        raise explain_absence(unit, item_id)
     document = next(iter(unit.all("words.document_of", ids=[item_id])), None)
     counts = next(iter(unit.all("kernel.access_of", ids=[item_id])), None)
     return Shown(
@@ -113,7 +113,7 @@ def why(unit: Unit, item_id: int) -> Reason:
     """Follow an item's sources down to their origin; a source that occurs twice is followed once."""
     kinds = {row["id"]: row["kind"] for row in unit.all("kernel.item_kinds", ids=[item_id])}
     if not kinds:
-        raise NotFound(f"nothing in this workspace has the id {item_id}", hint="search prints the ids of what it finds")
+        raise explain_absence(unit, item_id)
     return _reason(unit, item_id, {item_id}, DEEPEST)
 
 

@@ -40,6 +40,7 @@ class DeletedObservations:
 
     deleted: tuple[int, ...]
     rejected: tuple[parts.RejectedId, ...]
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

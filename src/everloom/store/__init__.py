@@ -7,13 +7,14 @@ observation or a scene is: a faculty names a statement and passes values to it.
 from __future__ import annotations
 
 from everloom.store.address import as_url, open_store, redact, sqlite_url, without_secrets
-from everloom.store.contract import Params, Reach, Row, Store, Unit, VectorHit
+from everloom.store.contract import Params, Reach, Row, Scrubbed, Store, Unit, VectorHit
 from everloom.store.engine import columns_of, value_from
 
 __all__ = [
     "Params",
     "Reach",
     "Row",
+    "Scrubbed",
     "Store",
     "Unit",
     "VectorHit",

@@ -131,6 +131,10 @@ class Unit(Protocol):
         """Discard the vectors of documents whose text changed; they have none until new ones are stored."""
         ...
 
+    def drop_vectors(self, item_ids: Sequence[int]) -> None:
+        """Delete the documents' vectors, also from the memory of other processes."""
+        ...
+
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
         """Find the documents nearest to the probe, each by its best perspective."""
         ...
@@ -167,6 +171,15 @@ class StoreHealth:
     problems: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Scrubbed:
+    """What an engine did to overwrite deleted bytes, and where such bytes may still be."""
+
+    is_done: bool
+    steps: tuple[str, ...] = ()
+    remains: tuple[str, ...] = ()
+
+
 class Store(Protocol):
     """A database that holds workspaces. Safe to use from several threads and several processes at once."""
 
@@ -194,6 +207,10 @@ class Store(Protocol):
 
     def maintain(self, workspace: int) -> list[str]:
         """Do the engine's own maintenance for a workspace that has grown; return what was done."""
+        ...
+
+    def scrub(self, *, at_most: int | None = None) -> Scrubbed:
+        """Overwrite the bytes of deleted rows in the engine's files; a store of more than `at_most` bytes is left."""
         ...
 
     def backup(self, target: Path) -> None:

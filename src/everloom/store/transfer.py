@@ -19,7 +19,7 @@ from everloom.store.contract import Row, Store, Unit
 from everloom.store.migrations import tables, workspace_tables
 
 # Not copied: each engine builds these from the rest, and each store is itself.
-_DERIVED = frozenset({"counter", "posting", "term", "tally", "store_identity"})
+_DERIVED = frozenset({"counter", "posting", "term", "tally", "store_identity", "vector_gone"})
 _NOWHERE = 0
 _PAGE = 1000
 

@@ -72,5 +72,6 @@ FACULTIES = {
             "everloom.mind.verbs:Mind",
             "Inspect the conversation: log, array, compactions, heartbeats, scheduled messages.",
         ),
+        Faculty("forgetting", "everloom.kernel.forgetting.verbs:Forgetting", "Forget and correct items of every kind."),
     )
 }

@@ -10,6 +10,7 @@ from tests.surfaces.cli.conftest import opened
 # {observation}, {understanding}: ids; {generation}: an open pass; {folder}: where observations.json lies.
 KNOWING = {
     "consolidate": "--dry-run",
+    "forget": "{observation}",
     "orient": "",
     "recall": "James",
     "remember": "Rust --about James",

@@ -51,7 +51,17 @@ async def walk_core(client: Client) -> set[str]:
     assert SESSION in [each["session_id"] for each in listed["result"]]
     story = await call(client, "what_happened", session_id=SESSION)
     assert [each["content"] for each in story["observations"]][:1] == ["James and Audrey are married."]
+    await forget_one(walk)
     return {*walk.used, "what_happened"}
+
+
+async def forget_one(walk: Walk) -> None:
+    """Look at what would be forgotten, and forget it."""
+    wrong = await walk("remember", subject_names=["James"], content="James once broke the harbour lamp.")
+    preview = await walk("forget", ids=[wrong["id"]])
+    assert (preview["is_done"], preview["items"][0]["text"]) == (False, "James once broke the harbour lamp.")
+    done = await walk("forget", ids=[wrong["id"]], confirm=preview["confirm"])
+    assert (done["is_done"], [each["id"] for each in done["items"]]) == (True, [wrong["id"]])
 
 
 async def ask(walk: Walk, married: int) -> None:
@@ -124,6 +134,7 @@ async def walk_upkeep(client: Client) -> set[str]:
     )
     assert finished["generation"] == begun["generation"]
     assert (await walk("get_stats"))["subject_count"] >= 2
+    assert all(each["kind"] == "observation" for each in (await walk("list_forgotten"))["tombstones"])
     angles = len((await walk("list_perspectives"))["result"])
     await walk("add_perspective", name="nautical", instruction="Represent for retrieval about ships:")
     assert len((await walk("list_perspectives"))["result"]) == angles + 1

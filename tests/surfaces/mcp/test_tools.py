@@ -26,25 +26,25 @@ pytestmark = pytest.mark.anyio
 
 CORE = (
     "orient bring_to_mind recall reset_seen open_around open_intersection remember update_understanding mark_useful "
-    "mark_questionable sessions what_happened describe_session get_session_context show"
+    "mark_questionable sessions what_happened describe_session get_session_context show forget"
 ).split()
 REST = (
     "create_subjects get_subjects set_subject_summary set_subject_tags get_subjects_by_tag add_observations "
     "set_structural_understanding delete_observations query_observations create_understanding get_understandings "
     "get_understanding_history search get_consolidation_report get_pending_consolidation find_similar_subjects "
     "merge_subjects get_stats begin_consolidation finish_consolidation add_alias remove_alias read_unseen "
-    "list_perspectives add_perspective"
+    "list_perspectives add_perspective list_forgotten"
 ).split()
 READ_ONLY = {
     *("orient bring_to_mind recall reset_seen open_around open_intersection sessions what_happened").split(),
     *(
         "get_subjects get_subjects_by_tag query_observations get_understandings get_understanding_history search"
     ).split(),
-    *("get_session_context list_perspectives read_unseen").split(),
+    *("get_session_context list_perspectives read_unseen list_forgotten").split(),
     *("get_consolidation_report get_pending_consolidation find_similar_subjects get_stats show").split(),
 }
 # Bytes of the whole answer to tools/list. Advertising what tools answer would cost 27,000 more.
-MOST_BYTES = {"semantic": 7_400, "semantic-full": 20_000}
+MOST_BYTES = {"semantic": 8_000, "semantic-full": 20_600}
 
 
 @pytest.mark.promise("mcp.every-verb")
@@ -92,6 +92,7 @@ async def test_each_tool_says_what_it_may_change(store: Path) -> None:
     assert {name for name, hint in hints.items() if hint and hint.read_only_hint} == READ_ONLY
     assert {name for name, hint in hints.items() if hint and hint.destructive_hint} == {
         "delete_observations",
+        "forget",
         "merge_subjects",
     }
     assert {name for name, hint in hints.items() if hint and hint.open_world_hint is not False} == set()

@@ -221,7 +221,8 @@ class Index:
     def remove(self, unit: Unit, item_ids: Sequence[int]) -> None:
         """Delete documents with their words, vectors and covers; their items stay registered."""
         unit.unindex_words(item_ids)
-        for name in ("vectors.drop", "words.cover_drop", "words.document_drop"):
+        unit.drop_vectors(item_ids)
+        for name in ("words.cover_drop", "words.document_drop"):
             unit.run(name, ids=item_ids)
 
     def cover(self, unit: Unit, cover_id: int, item_ids: Iterable[int]) -> None:

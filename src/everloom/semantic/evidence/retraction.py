@@ -23,6 +23,8 @@ from everloom.semantic.results import DeletedObservations, Learnt
 from everloom.semantic.state import group_rows, state_for_writing, state_of, tick
 from everloom.store import Row, Unit
 
+_ELSEWHERE = "forget erases anything for good, in any conversation, and shows first what would go"
+
 
 def delete_observations(op: Operation, ids: Sequence[int], key: str | None) -> DeletedObservations:
     """Delete the observations that may be deleted, and report why the others were kept."""
@@ -35,7 +37,7 @@ def delete_observations(op: Operation, ids: Sequence[int], key: str | None) -> D
             _erase(tx, chosen)
         tx.event(deleted=chosen, rejected=sorted(reasons))
         rejected = tuple(RejectedId(id=item, reason=reasons[item]) for item in wanted if item in reasons)
-        return DeletedObservations(deleted=tuple(chosen), rejected=rejected)
+        return DeletedObservations(deleted=tuple(chosen), rejected=rejected, note=_ELSEWHERE if rejected else None)
 
     return op.write_once("delete_observations", key, {"ids": wanted}, DeletedObservations, act)
 

@@ -92,6 +92,21 @@ def workspace_tables(engine: Engine) -> list[str]:
     return [name for name, belongs in tables(engine).items() if belongs]
 
 
+def text_tables() -> list[str]:
+    """List the tables of PostgreSQL whose rows belong to workspaces and hold texts, vectors or other bytes."""
+    return [name for name in workspace_tables("postgresql") if name in _holding_texts()]
+
+
+@cache
+def _holding_texts() -> frozenset[str]:
+    return frozenset(
+        name
+        for step in steps("postgresql")
+        for name, body in _TABLE.findall(step.sql)
+        if re.search(r" (TEXT|HALFVEC|BYTEA)\b", body)
+    )
+
+
 def _check_table(table: str) -> str:
     """Return the name if it is one of our tables; nothing else may become part of a statement."""
     if table not in tables("sqlite") | tables("postgresql"):

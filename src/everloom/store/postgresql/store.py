@@ -20,9 +20,9 @@ from psycopg.rows import DictRow
 from everloom.clock import Clock
 from everloom.errors import StoreBusy
 from everloom.store.address import redact
-from everloom.store.contract import EVERYTHING, Probe, Reach, Row, StoreHealth, Value, VectorHit
+from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Scrubbed, StoreHealth, Value, VectorHit
 from everloom.store.engine import Pool, WordCounts, best_hits, count_words, nearest_first
-from everloom.store.migrations import clear_table, fill_table, read_table
+from everloom.store.migrations import clear_table, fill_table, read_table, text_tables
 from everloom.store.postgresql.faults import is_lost, translate_error
 from everloom.store.postgresql.opening import Connection, connect_for_units, prepare, version_of
 from everloom.store.statements import statements
@@ -43,6 +43,17 @@ _READ = (
 _WRITE = (
     "BEGIN; SET LOCAL everloom.workspace = '{workspace}'; SET LOCAL lock_timeout = '30s'; "
     "SELECT pg_advisory_xact_lock({lock})"
+)
+
+_SIZE = (
+    "SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0)::bigint AS size FROM pg_class AS c "
+    "WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace"
+)
+# How long the rewriting of a table waits for those who use it.
+_LOCK_SECONDS = 10
+_LOCKED = "tables that were in use; the next cleaning rewrites them"
+_ELSEWHERE = (
+    "the server's write-ahead log, until it is recycled, and whatever copies it: archives, replicas and backups"
 )
 
 _Given = Value | Sequence[int] | Sequence[str] | Sequence[float] | HalfVector
@@ -132,6 +143,10 @@ class PostgresUnit:
     def forget_vectors(self, item_ids: Sequence[int]) -> None:
         """Delete the documents' vectors."""
         self.run("vectors.blank", ids=list(item_ids))
+
+    def drop_vectors(self, item_ids: Sequence[int]) -> None:
+        """Delete the documents' vectors; no process holds a copy."""
+        self.run("vectors.drop", ids=list(item_ids))
 
     def nearest(self, probe: Probe, limit: int, reach: Reach) -> list[VectorHit]:
         """Let the server rank the workspace's vectors by distance, perspective by perspective."""
@@ -318,6 +333,35 @@ class PostgresStore:
         except psycopg.Error as error:
             raise translate_error(error, self.address) from error
         finally:
+            self._end(connection)
+
+    def scrub(self, *, at_most: int | None = None) -> Scrubbed:
+        """Rewrite every table that holds texts or vectors, so that no deleted byte is left in it.
+
+        VACUUM alone leaves the bytes of deleted rows in their pages. Each table is locked while it is rewritten, one
+        after the other; a table that stays busy is left for the next time.
+        """
+        try:
+            if at_most is not None and (self._administer(_SIZE) or {"size": 0})["size"] > at_most:
+                return Scrubbed(is_done=False, remains=(_ELSEWHERE,))
+            self._administer_all([f"VACUUM (FULL, ANALYZE) {name}" for name in text_tables()])
+        except StoreBusy:
+            return Scrubbed(is_done=False, remains=(_LOCKED, _ELSEWHERE))
+        return Scrubbed(is_done=True, steps=("tables", "statistics"), remains=(_ELSEWHERE,))
+
+    def _administer_all(self, statements: Sequence[str]) -> None:
+        """Run maintenance statements one by one, each giving up after a while if others hold its table."""
+        connection = self._pool.take()
+        try:
+            connection.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'".encode(), prepare=False)
+            for statement in statements:
+                connection.execute(statement.encode(), prepare=False)
+            connection.execute(b"RESET lock_timeout", prepare=False)
+        except psycopg.Error as error:
+            raise translate_error(error, self.address) from error
+        finally:
+            # Not returned: the next user must not inherit the timeout.
+            connection.close()
             self._end(connection)
 
     def backup(self, target: Path) -> None:

@@ -744,3 +744,75 @@ DELETE FROM seen WHERE workspace_id = :workspace AND session_id = :session;
 -- name: seen_drop
 -- Forget that deleted items were shown.
 DELETE FROM seen WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
+-- name: understanding_heads
+-- Find what replaced understandings.
+SELECT id, superseded_by FROM understanding WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: understanding_repoint
+-- Let the predecessors of a forgotten understanding lead to its successor.
+UPDATE understanding SET superseded_by = :new WHERE workspace_id = :workspace AND superseded_by = :old;
+
+-- name: understanding_drop
+-- Delete understandings.
+DELETE FROM understanding WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: understanding_tag_drop
+-- Remove deleted understandings from their subjects.
+DELETE FROM understanding_subject WHERE workspace_id = :workspace AND understanding_id IN (:*ids);
+
+-- name: understanding_of_session
+-- Find the notes on sessions.
+SELECT session_id, understanding_id FROM session_state
+WHERE workspace_id = :workspace AND session_id IN (:*ids) AND understanding_id IS NOT NULL;
+
+-- name: session_undescribe
+-- Clear the pointer of sessions to notes that are deleted, and let the sessions wait for new ones.
+UPDATE session_state SET understanding_id = NULL, settled_through = 0
+WHERE workspace_id = :workspace AND understanding_id IN (:*ids);
+
+-- name: workspace_unpoint
+-- Clear the pointers to a soul, a protocol or an orientation that is deleted.
+UPDATE semantic_workspace SET
+    soul_id = CASE WHEN soul_id IN (:*ids) THEN NULL ELSE soul_id END,
+    protocol_id = CASE WHEN protocol_id IN (:*ids) THEN NULL ELSE protocol_id END,
+    orientation_id = CASE WHEN orientation_id IN (:*ids) THEN NULL ELSE orientation_id END
+WHERE workspace_id = :workspace;
+
+-- name: intersection_unpoint_all
+-- Clear the pointers of pairs to understandings that are deleted.
+UPDATE intersection SET understanding_id = NULL WHERE workspace_id = :workspace AND understanding_id IN (:*ids);
+
+-- name: observation_unplace
+-- Let observations that a deleted understanding cited wait for a place in another one.
+UPDATE observation SET placed = 0 WHERE workspace_id = :workspace AND id IN (:*ids) AND superseded_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM source AS e JOIN understanding AS u ON u.workspace_id = e.workspace_id AND u.id = e.item_id
+        WHERE e.workspace_id = :workspace AND e.source_id = observation.id AND u.superseded_by IS NULL);
+
+-- name: observation_unreplace
+-- Forget what replaced observations, once that is forgotten.
+UPDATE observation SET superseded_by = NULL WHERE workspace_id = :workspace AND superseded_by IN (:*ids);
+
+-- name: observation_sessions
+-- Find the sessions of observations.
+SELECT DISTINCT session_id FROM observation WHERE workspace_id = :workspace AND id IN (:*ids) AND session_id IS NOT NULL;
+
+-- name: subject_left
+-- Count what would be left of subjects without some items.
+SELECT s.id, s.name, s.summary,
+    (SELECT COUNT(*) FROM observation_subject AS o WHERE o.workspace_id = :workspace AND o.subject_id = s.id
+        AND o.observation_id NOT IN (SELECT i.id FROM item AS i WHERE i.workspace_id = :workspace AND i.id IN (:*gone)))
+    + (SELECT COUNT(*) FROM understanding_subject AS u WHERE u.workspace_id = :workspace AND u.subject_id = s.id
+        AND u.understanding_id NOT IN (SELECT i.id FROM item AS i WHERE i.workspace_id = :workspace AND i.id IN (:*gone)))
+    + (SELECT COUNT(*) FROM subject_tag AS t WHERE t.workspace_id = :workspace AND t.subject_id = s.id) AS count
+FROM subject AS s WHERE s.workspace_id = :workspace AND s.id IN (:*ids);
+
+-- name: subject_names_drop
+-- Delete all names of subjects.
+DELETE FROM subject_name WHERE workspace_id = :workspace AND subject_id IN (:*ids);
+
+-- name: understanding_all_about
+-- List the understandings, in force or not, that are about all of some subjects.
+SELECT understanding_id AS id FROM understanding_subject
+WHERE workspace_id = :workspace AND subject_id IN (:*subjects)
+GROUP BY understanding_id HAVING COUNT(*) = :count ORDER BY understanding_id;

@@ -33,8 +33,17 @@ ON CONFLICT (workspace_id, item_id, model_id, perspective_id)
 DO UPDATE SET vector = excluded.vector, live = excluded.live, revision = excluded.revision;
 
 -- name: latest
--- Read the newest revision, to see whether anything has changed.
-SELECT MAX(revision) AS revision FROM embedding WHERE workspace_id = :workspace AND model_id = :model;
+-- Read the newest revisions of vectors that were written and that were deleted, to see whether anything has changed.
+SELECT (SELECT MAX(revision) FROM embedding WHERE workspace_id = :workspace AND model_id = :model) AS revision,
+    (SELECT MAX(revision) FROM vector_gone WHERE workspace_id = :workspace) AS gone;
+
+-- name: gone_add
+-- Note that the vectors of a document were deleted.
+INSERT INTO vector_gone (workspace_id, revision, item_id) VALUES (:workspace, :revision, :item);
+
+-- name: gone_since
+-- List the documents whose vectors were deleted since a revision.
+SELECT item_id FROM vector_gone WHERE workspace_id = :workspace AND revision > :after ORDER BY revision;
 
 -- name: changed
 -- Read vectors that were written since a revision, a page at a time.

@@ -19,15 +19,17 @@ import numpy as np
 
 from everloom.clock import Clock
 from everloom.errors import StoreBusy, StoreError
-from everloom.store.contract import EVERYTHING, Probe, Reach, Row, StoreHealth, Value, VectorHit
+from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Scrubbed, StoreHealth, Value, VectorHit
 from everloom.store.engine import Pool, best_hits, count_words, nearest_first
 from everloom.store.migrations import clear_table, fill_table, read_table, workspace_tables
 from everloom.store.sqlite.faults import is_busy, translate_error
 from everloom.store.sqlite.opening import PATIENCE_SECONDS, connect, copy_to, prepare
+from everloom.store.sqlite.scrubbing import copies_beside, merge_words, rewrite, size_of
 from everloom.store.sqlite.vectors import Floats, VectorCache, VectorShelf, unpack
 from everloom.store.statements import statements
 
 _CONNECTIONS = 32
+_BUSY = "the log, because another process was reading; the next cleaning empties it"
 
 # Ranking this many times the page and then filtering is cheaper than joining every match, unless few pass the filter.
 _SIFTED = 4
@@ -160,6 +162,14 @@ class SqliteUnit:
     def forget_vectors(self, item_ids: Sequence[int]) -> None:
         """Blank the documents' vectors; processes that hold them in memory would not notice a deleted row."""
         self._revise_vectors("vectors.blank", item_ids)
+
+    def drop_vectors(self, item_ids: Sequence[int]) -> None:
+        """Delete the documents' vectors, and note that they are gone for processes that hold them in memory."""
+        self._leave_cache()
+        held = sorted({key["item_id"] for key in self.all("vectors.keys_of_items", ids=list(item_ids))})
+        self.run("vectors.drop", ids=held)
+        gone = zip(held, self._take("revision", len(held)), strict=True)
+        self.many("vectors.gone_add", ({"item": item, "revision": revision} for item, revision in gone))
 
     def _leave_cache(self) -> None:
         """Stop using the shared vector cache in this unit, because its writes may still be rolled back."""
@@ -357,6 +367,39 @@ class SqliteStore:
         finally:
             self._pool.give_back(connection)
         return ["word index", "statistics"]
+
+    def scrub(self, *, at_most: int | None = None) -> Scrubbed:
+        """Merge the word index, rewrite the file and empty its log, so that no deleted byte is left in them.
+
+        Readers go on meanwhile; writers wait, for about a second per hundred megabytes. The index is merged in many
+        short steps, between which they get their turn.
+        """
+        connection = self._pool.take()
+        try:
+            if at_most is not None and size_of(connection) > at_most:
+                return Scrubbed(is_done=False)
+            with self._sole():
+                merge_words(connection)
+            with self._sole():
+                is_done = rewrite(connection)
+        except sqlite3.Error as error:
+            if is_busy(error):
+                return Scrubbed(is_done=False, remains=(_BUSY,))
+            raise translate_error(error, self.address) from error
+        finally:
+            self._pool.give_back(connection)
+        steps = ("word index", "file", *(("log",) if is_done else ()))
+        return Scrubbed(is_done, steps, (*(() if is_done else (_BUSY,)), *copies_beside(self.path)))
+
+    @contextmanager
+    def _sole(self) -> Iterator[None]:
+        """Take this process's turn to write."""
+        if not self._turn.acquire(timeout=PATIENCE_SECONDS):
+            raise StoreBusy(f"{self.address} is busy: another thread is writing", hint="try again in a moment")
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def backup(self, target: Path) -> None:
         """Write a compact copy to a file that does not exist yet."""

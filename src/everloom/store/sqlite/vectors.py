@@ -84,6 +84,8 @@ class VectorShelf:
     def __init__(self, dim: int) -> None:
         self.dim = dim
         self.revision = 0
+        # The revision up to which deleted vectors are known.
+        self.gone = 0
         self.count = 0
         self._highest = 0
         self._places: dict[int, int] = {}
@@ -115,6 +117,17 @@ class VectorShelf:
         fresh = ~known
         if fresh.any():
             self._append(ids[fresh], live[fresh], vectors[fresh])
+
+    def drop(self, items: Sequence[int]) -> None:
+        """Let go of vectors that were deleted; their places stay, blank and hidden."""
+        for item in items:
+            place = self._place(item)
+            if place is not None:
+                self._live[place] = False
+                self._put(slice(place, place + 1), np.zeros((1, self.dim), np.float32))
+                # Zero is the id of no document: also a search about the past finds nothing there.
+                self._ids[place] = 0
+                self._places.pop(item, None)
 
     def _place(self, item: int) -> int | None:
         if self._rows is not None:
@@ -246,7 +259,11 @@ class VectorCache:
 def _catch_up(shelf: VectorShelf, unit: Unit, model_id: int, perspective_id: int) -> None:
     """Load the rows that changed since the shelf's last look, a page at a time."""
     (row,) = unit.all("vectors.latest", model=model_id)
-    latest = row["revision"] or 0
+    latest, gone = row["revision"] or 0, row["gone"] or 0
+    # What is deleted before a shelf first loads anything is never on it.
+    if gone > shelf.gone and shelf.revision:
+        shelf.drop([each["item_id"] for each in unit.all("vectors.gone_since", after=shelf.gone)])
+    shelf.gone = gone
     if latest - shelf.revision > PAGE:
         params = {"model": model_id, "perspective": perspective_id, "after": shelf.revision}
         (row,) = unit.all("vectors.changes", **params)

@@ -26,11 +26,11 @@ DEFAULT = "semantic"
 _EVERYTHING = "all"
 # Toolset: the faculties whose verbs it has. Only these are loaded.
 _TOOLSETS = {
-    "semantic": ("semantic",),
-    "semantic-full": ("semantic",),
-    "episodic": ("episodic",),
-    "graph": ("graph", "graphs"),
-    "mind": ("mind",),
+    "semantic": ("semantic", "forgetting"),
+    "semantic-full": ("semantic", "forgetting"),
+    "episodic": ("episodic", "forgetting"),
+    "graph": ("graph", "graphs", "forgetting"),
+    "mind": ("mind", "forgetting"),
     _EVERYTHING: tuple(FACULTIES),
 }
 # Where two faculties have a tool of the same name (recall, search_memory), this one's gets its faculty as a prefix.

@@ -31,6 +31,7 @@ COMMANDS = {
     "show": ("search", "Show everything that is known about an item."),
     "why": ("search", "Trace an item back to its evidence."),
     "events": ("search", "List the operations recorded in a workspace, newest first."),
+    "forget": ("forget", "Forget items for good: without confirmation, show what would go."),
     "semantic": ("semantic", "Work with semantic memory: subjects, observations, understandings."),
     "consolidate": ("semantic", "Let a language model turn new observations into understandings."),
     "episodic": ("episodic", "Work with episodic memory: scenes, notes, diary, patrols."),

@@ -1,0 +1,92 @@
+"""`forget` and `correct`, declared once for every surface, for items of every kind.
+
+What each faculty does is bound by wiring. Light: heavy modules are imported inside the methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+from everloom.kernel.forgetting.results import Forgotten, TombstoneList
+from everloom.kernel.verbs import DESTROYS, READS, Says, helps, verb
+
+if TYPE_CHECKING:
+    from everloom.kernel.forgetting.ports import Corrector, Eraser
+    from everloom.kernel.operation import Operation
+
+_EVERY = ("semantic", "semantic-full", "episodic", "graph", "mind")
+_FULL = ("semantic-full",)
+
+Ids = Annotated[
+    Sequence[int] | None, helps("what to forget; a session's id means all that was written in it", metavar="ID")
+]
+Since = Annotated[datetime | None, helps("only what happened on or after this time", metavar="DATE")]
+Until = Annotated[datetime | None, helps("only what happened on or before this time", metavar="DATE", ends_day=True)]
+
+
+class Forgetting:
+    """What the owner of a memory may do to any item: forget it for good, or correct it."""
+
+    def __init__(
+        self,
+        op: Operation,
+        erasers: Callable[[], Sequence[Eraser]],
+        correctors: Callable[[], Sequence[Corrector]] = lambda: (),
+    ) -> None:
+        self._op = op
+        self._erasers = erasers
+        self._correctors = correctors
+
+    @verb(
+        "Forget",
+        DESTROYS,
+        tools=_EVERY,
+        models="Erase items for good, with what was derived from them. The first call only previews and gives a token: "
+        "call again with it as confirm once the person has agreed. Criteria narrow each other.",
+    )
+    def forget(
+        self,
+        ids: Ids = None,
+        *,
+        search: Annotated[str | None, helps("what a search for these words finds", metavar="WORDS")] = None,
+        subject_names: Annotated[
+            Sequence[str] | None, helps("what is about this subject", flag="--subject", metavar="NAME")
+        ] = None,
+        since: Since = None,
+        until: Until = None,
+        from_session: Annotated[str | None, helps("what was written in this session", metavar="LABEL")] = None,
+        confirm: Annotated[str | None, helps("the token of a preview: forget exactly that", metavar="TOKEN")] = None,
+    ) -> Forgotten:
+        """Forget items for good: without confirmation, show what would go."""
+        from everloom.kernel.forgetting.erasing import forget
+        from everloom.kernel.forgetting.selecting import Selection
+
+        wanted = Selection(
+            ids=ids,
+            search=search,
+            subject_names=subject_names,
+            since=since,
+            until=until,
+            from_session=from_session,
+        )
+        return forget(self._op, wanted, confirm, self._erasers())
+
+    @verb("List what was forgotten", READS, tools=_FULL)
+    def list_forgotten(
+        self, *, limit: Annotated[int, helps("the maximum number of tombstones", least=1, most=10_000)] = 50
+    ) -> TombstoneList:
+        """List what was forgotten: when, what kind of thing, in which session; never what it said."""
+        from everloom.kernel.forgetting.tombstones import list_tombstones
+
+        return list_tombstones(self._op, limit)
+
+    @verb("Lift a tombstone", DESTROYS)
+    def lift_tombstones(
+        self, ids: Annotated[Sequence[int], Says("the ids that forgotten items had", metavar="ID")]
+    ) -> TombstoneList:
+        """Let what was forgotten be stored again if it comes back; nothing is brought back by this itself."""
+        from everloom.kernel.forgetting.tombstones import lift_tombstones
+
+        return lift_tombstones(self._op, ids)

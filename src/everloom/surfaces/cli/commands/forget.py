@@ -1,0 +1,54 @@
+"""`everloom forget`: the verb, with what only people need: --yes, the list of tombstones, and cleaning at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from everloom.surfaces.cli.runtime.command import Command, ItemId
+from everloom.surfaces.cli.runtime.invocation import Invocation
+from everloom.surfaces.cli.runtime.output import Answer
+from everloom.surfaces.cli.runtime.verbs import call
+from everloom.wiring.faculties import FACULTIES
+
+if TYPE_CHECKING:
+    from everloom.kernel.forgetting.results import Forgotten
+
+_FACULTY = FACULTIES["forgetting"]
+
+
+@click.command(cls=Command)
+@click.argument("ids", metavar="[ID]...", nargs=-1, type=ItemId)
+@click.option("--search", metavar="WORDS", help="What a search for these words finds.")
+@click.option("--subject", "subject_names", multiple=True, metavar="NAME", help="What is about this subject.")
+@click.option("--since", metavar="DATE", help="Only what happened on or after this time.")
+@click.option("--until", metavar="DATE", help="Only what happened on or before this time.")
+@click.option("--from-session", metavar="LABEL", help="What was written in this session.")
+@click.option("--confirm", metavar="TOKEN", help="The token of a preview: forget exactly that.")
+@click.option("--yes", is_flag=True, help="Forget without a preview.")
+@click.option("--list", "shows", is_flag=True, help="List what was forgotten: when and what kind of thing, never what.")
+@click.option("--lift", is_flag=True, help="Let what had these ids be stored again if it comes back.")
+@click.option("--clean", is_flag=True, help="Clean the files of what was forgotten now, however large they are.")
+def forget(invocation: Invocation, /, yes: bool, shows: bool, lift: bool, clean: bool, **chosen: Any) -> Answer:
+    """Forget items for good: without confirmation, show what would go."""
+    if shows:
+        return call(invocation, _FACULTY, _FACULTY.verb("list_forgotten"), {})
+    if lift:
+        return call(invocation, _FACULTY, _FACULTY.verb("lift_tombstones"), {"ids": chosen["ids"]})
+    if clean:
+        return _clean(invocation)
+    verb = _FACULTY.verb("forget")
+    answer = call(invocation, _FACULTY, verb, chosen)
+    preview = cast("Forgotten", answer.result)
+    return call(invocation, _FACULTY, verb, {**chosen, "confirm": preview.confirm}) if yes else answer
+
+
+def _clean(invocation: Invocation) -> Answer:
+    """Clean the engine's files."""
+    from everloom.kernel.forgetting.cleaning import clean  # noqa: PLC0415  loads the store
+
+    with invocation.enter() as workspace:
+        cleaned, remains = clean(workspace.op, however_large=True)
+    text = [f"cleaned: {', '.join(cleaned) or 'nothing'}", *(f"remains: {each}" for each in remains)]
+    return Answer({"cleaned": list(cleaned), "remains": list(remains)}, text)

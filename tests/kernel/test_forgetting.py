@@ -1,0 +1,277 @@
+"""What is forgotten is gone, with what was made of it, from every answer and from every file; nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from everloom.clock import ManualClock
+from everloom.errors import Conflict, NotFound, Rejected
+from everloom.kernel.forgetting.plan import Doomed, ForgetPlan, Traces, blanked, numbers_in, only_in
+from everloom.kernel.search import Document, Scope
+from everloom.loom import Loom, Workspace
+from tests.store.bytes import words_in_files
+from tests.store.ground import NOW, assert_agreement, is_sqlite, note, open_at, rows_of
+
+WORDS = ("melanoma", "zweibruecken", "hidden clinic")
+
+
+@pytest.fixture
+def loom(store_url: str, clock: ManualClock) -> Iterator[Loom]:
+    with open_at(store_url, clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def place(loom: Loom) -> Workspace:
+    return loom.workspace("james", session="monday")
+
+
+def ill(place: Workspace) -> int:
+    """Store what will be forgotten."""
+    told = "James was treated for melanoma in Zweibruecken."
+    return place.semantic.remember(["James", "Hidden Clinic"], told, idempotency_key="ill").id
+
+
+def agreed(place: Workspace, *ids: int) -> list[int]:
+    """Forget items as a person does who has looked at the preview; give what went."""
+    preview = place.forget(ids)
+    done = place.forget(ids, confirm=preview.confirm)
+    assert done.is_done
+    return [each.id for each in done.items]
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_no_file_of_the_store_holds_the_words_of_what_was_forgotten(store_url: str, loom: Loom) -> None:
+    place = loom.workspace("james", session="monday")
+    sick, sails = ill(place), place.semantic.remember(["James"], "James sails every Sunday.").id
+    place.semantic.mark_questionable(sick, "melanoma is the wrong word")
+    place.semantic.describe_session("Health", "We spoke about melanoma.")
+    older = place.semantic.create_understanding(
+        ["James"], "James sails; melanoma.", "Sails", source_observation_ids=[sick]
+    )
+    place.semantic.update_understanding(older.id, "Melanoma, and sailing.", "Both", source_observation_ids=[sails])
+    assert words_in_files(store_url, WORDS) != set()
+    agreed(place, sick)
+    assert words_in_files(store_url, WORDS) == set()
+    assert words_in_files(store_url, ["sunday"]) == {"sunday"}
+    assert [hit.id for hit in place.search("who sails on Sunday?")][:1] == [sails]
+    assert [row["term"] for row in rows_of(store_url, "SELECT term FROM term WHERE documents <= 0")] == []
+    assert_agreement(store_url)
+
+
+@pytest.mark.promise("forget.preview")
+def test_a_preview_shows_what_would_go_and_changes_nothing(place: Workspace, store_url: str) -> None:
+    sick = ill(place)
+    before = {row["id"] for row in rows_of(store_url, "SELECT id FROM item")}
+    preview = place.forget([sick])
+    assert (preview.is_done, preview.items[0].id, preview.items[0].kind) == (False, sick, "observation")
+    assert preview.items[0].text == "James was treated for melanoma in Zweibruecken."
+    assert {each.text: each.because for each in preview.items[1:]} == {
+        "James": "a subject without anything else",
+        "Hidden Clinic": "a subject without anything else",
+    }
+    assert preview.confirm == place.forget([sick]).confirm
+    assert {row["id"] for row in rows_of(store_url, "SELECT id FROM item")} == before
+
+
+@pytest.mark.promise("forget.preview")
+def test_a_token_confirms_only_what_was_shown(place: Workspace) -> None:
+    sick = ill(place)
+    sails = place.semantic.remember(["James"], "James sails.").id
+    token = place.forget([sick]).confirm
+    for ids in ([sails], [sick, sails]):
+        with pytest.raises(Conflict, match="not what was confirmed"):
+            place.forget(ids, confirm=token)
+    place.semantic.create_understanding(["James"], "James was ill.", "Ill", source_observation_ids=[sick])
+    with pytest.raises(Conflict) as caught:
+        place.forget([sick], confirm=token)
+    fresh = caught.value.current
+    assert place.show(sick).text
+    assert place.forget([sick], confirm=fresh.confirm).is_done  # type: ignore[attr-defined]
+    with pytest.raises(NotFound, match="was forgotten on 2026-11-15"):
+        place.show(sick)
+
+
+@pytest.mark.promise("forget.derivations")
+def test_an_understanding_goes_along_or_waits_for_a_new_synthesis(place: Workspace) -> None:
+    semantic = place.semantic
+    ill_id, sails = ill(place), semantic.remember(["James"], "James sails with a red boat.").id
+    old = semantic.remember(["James"], "James sails.").id
+    alone = semantic.create_understanding(["Hidden Clinic"], "A place.", "Clinic", source_observation_ids=[ill_id])
+    repeats = semantic.create_understanding(
+        ["James"], "James sails and had melanoma.", "James", source_observation_ids=[ill_id, sails, old]
+    )
+    preview = place.forget([ill_id])
+    reasons = {each.id: each.because or "" for each in preview.items}
+    assert "alone" in reasons[alone.id]
+    assert "new synthesis is due" in reasons[repeats.id]
+    agreed(place, ill_id)
+    report = semantic.get_consolidation_report()
+    assert "James" in {each.name for each in report.subjects_needing_understanding}
+    again = semantic.create_understanding(["James"], "James sails.", "Sails", source_observation_ids=[sails, old])
+    semantic.begin_consolidation()
+    stays = place.forget([sails])
+    assert [(each.id, each.change) for each in stays.spared] == [(again.id, "stays, and waits for a new synthesis")]
+    agreed(place, sails)
+    assert semantic.show(again.id).content == "James sails."  # type: ignore[union-attr]
+    assert {each.subject_names for each in semantic.get_pending_consolidation()} == {("James",)}
+
+
+@pytest.mark.promise("forget.derivations")
+def test_versions_in_the_middle_of_a_history_go_by_themselves(place: Workspace, store_url: str) -> None:
+    semantic = place.semantic
+    sick, sails = ill(place), semantic.remember(["James"], "James sails.").id
+    first = semantic.create_understanding(["James"], "James sails.", "One", source_observation_ids=[sails]).id
+    second = semantic.update_understanding(first, "Melanoma.", "Two", source_observation_ids=[sick])
+    third = semantic.update_understanding(second.new_understanding_id, "James sails a lot.", "Three")
+    gone = agreed(place, sick)
+    assert second.new_understanding_id in gone
+    assert third.new_understanding_id not in gone
+    assert [each.id for each in semantic.get_understanding_history(third.new_understanding_id)] == [
+        third.new_understanding_id,
+        first,
+    ]
+    assert_agreement(store_url)
+
+
+@pytest.mark.promise("forget.selection")
+def test_things_are_chosen_by_search_subject_time_and_session(loom: Loom, clock: ManualClock) -> None:
+    monday, tuesday = loom.workspace("james", session="monday"), loom.workspace("james", session="tuesday")
+    sails = monday.semantic.remember(["James"], "James sails with Audrey.").id
+    clock.advance(timedelta(days=1))
+    cooks = tuesday.semantic.remember(["Audrey"], "Audrey cooks mussels in cider.").id
+    bakes = tuesday.semantic.remember(["Malik"], "Malik bakes bread at night.").id
+
+    def chosen(**how: object) -> list[int]:
+        shown = tuesday.forget(**how)  # type: ignore[arg-type]
+        return [each.id for each in shown.items if each.kind == "observation"]
+
+    assert bakes in chosen(search="Malik bakes bread at night")
+    assert chosen(subject_names=["Audrey"]) == [cooks]
+    assert chosen(since=NOW + timedelta(hours=1)) == [cooks, bakes]
+    assert chosen(until=NOW + timedelta(hours=1)) == [sails]
+    assert chosen(from_session="tuesday") == [cooks, bakes]
+    assert chosen(from_session="tuesday", subject_names=["Malik"]) == [bakes]
+    assert chosen(ids=[loom.workspace("james").show(sails).sources[0]]) == [sails]
+    with pytest.raises(NotFound, match="nothing matches"):
+        tuesday.forget(from_session="monday", subject_names=["Malik"])
+    with pytest.raises(NotFound):
+        tuesday.forget(search="the capital of Mongolia")
+    with pytest.raises(Rejected, match="nothing was chosen"):
+        tuesday.forget()
+    with pytest.raises(Rejected, match="ends before it begins"):
+        tuesday.forget(since=NOW, until=NOW - timedelta(days=1))
+
+
+def test_what_cannot_be_forgotten_by_itself_is_refused_with_a_reason(place: Workspace) -> None:
+    sick = ill(place)
+    event = place.events(limit=1)[0].id
+    with pytest.raises(Rejected, match="a record of the kind event"):
+        place.forget([event])
+    with pytest.raises(NotFound, match="nothing in this workspace has the id"):
+        place.forget([10**9])
+    with pytest.raises(NotFound):
+        place.loom.workspace("audrey").forget([sick])
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_a_whole_subject_goes_with_everything_about_it(place: Workspace, store_url: str) -> None:
+    ill(place)
+    place.semantic.set_subject_summary("Hidden Clinic", "Where the melanoma was found.")
+    place.semantic.add_alias("Hidden Clinic", "Zweibruecken hospital")
+    sails = place.semantic.remember(["James"], "James sails.").id
+    preview = place.forget(subject_names=["hidden clinic"])
+    place.forget(subject_names=["hidden clinic"], confirm=preview.confirm)
+    assert words_in_files(store_url, WORDS) == set()
+    assert [each.name for each in place.semantic.get_subjects(["James"])] == ["James"]
+    assert [each.id for each in place.semantic.list_observations(["James"])] == [sails]
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_an_imported_text_leaves_the_context_of_its_neighbours(place: Workspace, store_url: str) -> None:
+    said = "The melanoma was found in Zweibruecken."
+    first, second = place.add([note(said), note("And then we went sailing.", context=said)])
+    agreed(place, first)
+    assert words_in_files(store_url, WORDS) == set()
+    assert place.show(second).text == "And then we went sailing."
+    assert_agreement(store_url)
+
+
+@pytest.mark.promise("forget.preview")
+def test_what_says_the_same_elsewhere_is_shown_and_stays(place: Workspace) -> None:
+    sick = ill(place)
+    (copy,) = place.add([note("My diary: James was treated for melanoma in Zweibruecken. It rained.")])
+    assert [each.id for each in place.forget([sick]).mentions] == [copy]
+    agreed(place, sick)
+    assert place.show(copy).text.startswith("My diary")
+
+
+@pytest.mark.promise("forget.everywhere")
+def test_another_process_that_holds_the_vector_lets_go_of_it(store_url: str, loom: Loom) -> None:
+    place = loom.workspace("james")
+    sick = ill(place)
+    with open_at(store_url) as other:
+        elsewhere = other.workspace("james")
+        assert elsewhere.search("melanoma treatment", within=Scope(kinds=frozenset({"observation"})))[0].id == sick
+        agreed(place, sick)
+        assert list(elsewhere.search("melanoma treatment", within=Scope(kinds=frozenset({"observation"})))) == []
+        if is_sqlite(store_url):
+            for shelf in vars(vars(other.store)["_vectors"])["_shelves"].values():
+                assert sick not in vars(shelf)["_ids"].tolist()
+
+
+@pytest.mark.promise("forget.tombstones")
+def test_a_repeated_call_with_the_key_of_what_was_forgotten_brings_nothing_back(place: Workspace) -> None:
+    agreed(place, ill(place))
+    with pytest.raises(Conflict, match="was forgotten"):
+        ill(place)
+
+
+def test_a_forgetting_that_was_not_cleaned_is_cleaned_by_the_next_sleep(
+    place: Workspace, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("everloom.kernel.forgetting.cleaning._AT_ONCE_BYTES", 1)
+    preview = place.forget([ill(place)])
+    done = place.forget([each.id for each in preview.items if not each.because], confirm=preview.confirm)
+    assert done.cleaned == ()
+    assert any("everloom sleep" in each for each in done.remains)
+    assert not place.forgetting.list_forgotten().tombstones[0].is_clean
+    assert words_in_files(store_url, WORDS) != set()
+    place.sleep()
+    assert words_in_files(store_url, WORDS) == set()
+    assert place.forgetting.list_forgotten().tombstones[0].is_clean
+
+
+def test_a_token_depends_on_every_part_of_a_plan() -> None:
+    one = Doomed(id=1, kind="note", text="a")
+    plans = [
+        ForgetPlan({1: one}),
+        ForgetPlan({1: Doomed(id=1, kind="note", text="b")}),
+        ForgetPlan({1: Doomed(id=1, kind="note", text="a", state="2")}),
+        ForgetPlan({1: one}, {1: "because"}),
+        ForgetPlan({1: one, 2: Doomed(id=2, kind="note", text="a")}),
+    ]
+    assert len({each.token for each in plans}) == len(plans)
+
+
+def test_traces_are_words_that_are_nowhere_else_or_stand_in_a_row() -> None:
+    traces = Traces(["James was treated for melanoma.", "Two words"], frozenset({"melanoma"}), ["a-uuid"])
+    assert traces.in_text("He had melanomas") is traces.in_text("Melanoma!")
+    assert traces.in_text("james WAS treated for something")
+    assert traces.in_text("file a-uuid.md")
+    assert not traces.in_text("James was treated well.")
+    assert traces.in_data({"x": [{"melanoma": 1}]})
+    assert not traces.in_data([1, None, True, "James"])
+    assert only_in(["sail boat"], ["boat"]) == only_in(["sail"], [])
+    assert blanked({"a": ["x", 1], "b": {"c": "y"}}) == {"a": ["", 1], "b": {"c": ""}}
+    assert numbers_in({"id": 1, "count": 2, "ids": [3], "x": {"item_id": 4}}, named_as_id=True) == {1, 3, 4}
+    assert numbers_in({"id": 1, "count": 2, "is": True}) == {1, 2}
+
+
+def test_a_document_of_no_faculty_is_forgotten_like_any_other(place: Workspace) -> None:
+    (item,) = place.add([Document(kind="page", title="Zweibruecken", text="A town.", happened_at=NOW)])
+    assert agreed(place, item) == [item]
+    assert list(place.search("Zweibruecken town")) == []
