@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 from mcp import Client
 
 from everloom.surfaces.cli.runtime.root import root
-from everloom.surfaces.mcp.identity import Process
-from everloom.surfaces.mcp.lazy import LazyLoom
 from everloom.surfaces.mcp.server import LoomServer
+from everloom.surfaces.web.identity import Process
+from everloom.surfaces.web.lazy import LazyLoom
 from tests.graph.ground import open_with
 from tests.graph.sample import SOLUTION, write_sample
 

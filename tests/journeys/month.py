@@ -19,9 +19,9 @@ from mcp.types import TextContent
 
 from everloom.clock import ManualClock
 from everloom.loom import open_loom
-from everloom.surfaces.mcp.identity import Process
-from everloom.surfaces.mcp.lazy import LazyLoom
 from everloom.surfaces.mcp.server import LoomServer
+from everloom.surfaces.web.identity import Process
+from everloom.surfaces.web.lazy import LazyLoom
 from tests.journeys.telling import Transcript
 from tests.surfaces.mcp.ground import ROOT, SETTINGS, call, close, refusal
 

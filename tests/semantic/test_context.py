@@ -12,7 +12,7 @@ from everloom.kernel.embedding import DEFAULTS
 from everloom.loom import Loom, open_loom
 from everloom.semantic import Semantic
 from everloom.settings import Settings
-from everloom.surfaces.mcp.lazy import LazyLoom
+from everloom.surfaces.web.lazy import LazyLoom
 from tests.patience import wait_until
 from tests.scripted.server import ScriptedServer
 from tests.semantic.conftest import NOW

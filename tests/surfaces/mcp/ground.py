@@ -22,9 +22,9 @@ from mcp.types import CallToolResult, TextContent
 
 from everloom.loom import open_loom
 from everloom.settings import Settings
-from everloom.surfaces.mcp.identity import Process
-from everloom.surfaces.mcp.lazy import LazyLoom
 from everloom.surfaces.mcp.server import LoomServer
+from everloom.surfaces.web.identity import Process
+from everloom.surfaces.web.lazy import LazyLoom
 from tests.patience import PATIENCE, give_up, reading, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]

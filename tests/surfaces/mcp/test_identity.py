@@ -9,7 +9,7 @@ import pytest
 
 from everloom.errors import Forbidden
 from everloom.kernel.tokens import Token
-from everloom.surfaces.mcp.identity import (
+from everloom.surfaces.web.identity import (
     CallClues,
     Caller,
     Process,

@@ -22,11 +22,11 @@ from starlette.types import ASGIApp
 from everloom.errors import EverloomError
 from everloom.kernel.tokens import Token, Tokens
 from everloom.surfaces.mcp.connections import Connections
-from everloom.surfaces.mcp.identity import Process
-from everloom.surfaces.mcp.lazy import LazyLoom
 from everloom.surfaces.mcp.server import LoomServer
 from everloom.surfaces.web.admission import Rules
 from everloom.surfaces.web.gate import HEALTH, Gate
+from everloom.surfaces.web.identity import Process
+from everloom.surfaces.web.lazy import LazyLoom
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from everloom.surfaces.mcp.identity import CONNECTION_HEADER
+from everloom.surfaces.web.identity import CONNECTION_HEADER
 
 # What a client sends first, and only then, in the older protocol.
 _GREETING = "initialize"

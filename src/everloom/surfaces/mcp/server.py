@@ -25,10 +25,11 @@ from everloom import __version__
 from everloom.errors import Conflict, EverloomError, Forbidden, NotFound, Rejected
 from everloom.surfaces.mcp.answers import INTERNAL, UNANSWERED, answered, explained, failed
 from everloom.surfaces.mcp.documents import offer_documents
-from everloom.surfaces.mcp.identity import CallClues, Caller, Process, caller_of, refuse_write
-from everloom.surfaces.mcp.lazy import LazyLoom
 from everloom.surfaces.mcp.tools import DEFAULT, VerbTool, tools_of
 from everloom.surfaces.web.admission import PASS_KEY
+from everloom.surfaces.web.entrance import Entrance
+from everloom.surfaces.web.identity import CallClues, Caller, Process, caller_of
+from everloom.surfaces.web.lazy import LazyLoom
 
 if TYPE_CHECKING:
     from everloom.kernel.tokens import Token
@@ -53,7 +54,7 @@ class LoomServer(MCPServer[dict[str, Any]]):
 
     def __init__(self, opening: LazyLoom, process: Process, toolset: str = DEFAULT) -> None:
         self._opening = opening
-        self._process = process
+        self._entrance = Entrance(opening, process)
         self._tools = {tool.name: tool for tool in tools_of(toolset)}
         super().__init__(
             "everloom",
@@ -66,26 +67,9 @@ class LoomServer(MCPServer[dict[str, Any]]):
         )
         offer_documents(self, self.workspace, {tool.faculty.name for tool in self._tools.values()})
 
-    def _enter(self, tool: VerbTool, clues: CallClues) -> Workspace:
-        """Return the workspace of a call; refuse a write by a caller that may only read."""
-        caller = caller_of(clues, self._process)
-        if tool.verb.effect.writes and caller.read_only:
-            raise refuse_write(tool.name, clues, self._process)
-        return self._taken(caller)
-
     def workspace(self) -> Workspace:
         """Return the workspace of the resource being read, without a session, so that nothing is marked as seen."""
-        return self._taken(replace(_caller.get(), session=None))
-
-    def _taken(self, caller: Caller) -> Workspace:
-        loom = self._opening.take()
-        # Opening creates a missing workspace, which a caller that may only read must not cause.
-        if caller.read_only:
-            loom.workspaces.get(caller.workspace)
-        workspace = loom.workspace(caller.workspace, session=caller.session, model_tier=caller.model_tier)
-        if not caller.read_only:
-            self._opening.follow(workspace.info)
-        return workspace
+        return self._entrance.take(replace(_caller.get(), session=None))
 
     async def list_tools(self) -> list[Tool]:
         """List the tools, and start opening the memory that the first call will need."""
@@ -104,7 +88,8 @@ class LoomServer(MCPServer[dict[str, Any]]):
     def _call(self, tool: VerbTool, given: dict[str, Any], context: Context[Any, Any] | None) -> CallToolResult:
         try:
             clues = _clues_of(context, tool.session_in(given))
-            value = tool.run(self._enter(tool, clues), given, clues.meta)
+            workspace = self._entrance.enter(tool.name, clues, writes=tool.verb.effect.writes)
+            value = tool.run(workspace, given, clues.meta)
         except EverloomError as error:
             return failed(explained(error))
         except Exception:
@@ -122,7 +107,7 @@ class LoomServer(MCPServer[dict[str, Any]]):
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
         """Read a resource in the workspace of the caller."""
         try:
-            token = _caller.set(caller_of(_clues_of(context), self._process))
+            token = _caller.set(caller_of(_clues_of(context), self._entrance.process))
         except EverloomError as error:
             raise _unreadable(uri, error) from error
         try:

@@ -20,8 +20,8 @@ from everloom.surfaces.cli.runtime.output import Answer, Table, fields_of, json_
 if TYPE_CHECKING:
     from everloom.kernel.tokens import Tokens
     from everloom.loom import Loom
-    from everloom.surfaces.mcp.identity import Process
-    from everloom.surfaces.mcp.lazy import LazyLoom
+    from everloom.surfaces.web.identity import Process
+    from everloom.surfaces.web.lazy import LazyLoom
     from everloom.surfaces.web.serving import Address
 
 _tools_option = click.option(
@@ -38,8 +38,8 @@ def _prepared(
     invocation: Invocation, read_only: bool, environ: Mapping[str, str] | None
 ) -> Iterator[tuple[LazyLoom, Process]]:
     """Prepare a server: its memory, opened on first use, and its options; `environ` is that of its only client."""
-    from everloom.surfaces.mcp.identity import Process  # noqa: PLC0415  the SDK takes a second to load
-    from everloom.surfaces.mcp.lazy import LazyLoom  # noqa: PLC0415
+    from everloom.surfaces.web.identity import Process  # noqa: PLC0415  the SDK takes a second to load
+    from everloom.surfaces.web.lazy import LazyLoom  # noqa: PLC0415
 
     # The SDK gives the root logger a handler of its own: every line would be written twice.
     logging.getLogger("everloom").propagate = False
