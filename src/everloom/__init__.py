@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         SchemaMismatch,
         StoreBusy,
         StoreError,
+        StoreReplaced,
     )
     from everloom.kernel.provenance import Reason, Shown
     from everloom.kernel.search import Document, Findings, Hit, Recipe, Scope
@@ -55,6 +56,7 @@ _HOMES = {
         "SchemaMismatch",
         "StoreBusy",
         "StoreError",
+        "StoreReplaced",
     ),
     "everloom.kernel.provenance": ("Reason", "Shown"),
     "everloom.kernel.search": ("Document", "Findings", "Hit", "Recipe", "Scope"),
@@ -87,6 +89,7 @@ __all__ = [
     "Shown",
     "StoreBusy",
     "StoreError",
+    "StoreReplaced",
     "SystemClock",
     "Workspace",
     "open_loom",

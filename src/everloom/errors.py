@@ -53,6 +53,10 @@ class SchemaMismatch(StoreError):
     """The database has a different schema version than this program expects."""
 
 
+class StoreReplaced(StoreError):
+    """The database is no longer the one that this process opened; restart it."""
+
+
 class ProviderError(EverloomError):
     """A model could not do it."""
 
@@ -95,6 +99,7 @@ MEANING: dict[type[EverloomError], Meaning] = {
     StoreError: Meaning(1, 500, "store_failed", retry=False),
     StoreBusy: Meaning(1, 503, "store_busy", retry=True),
     SchemaMismatch: Meaning(1, 500, "schema_mismatch", retry=False),
+    StoreReplaced: Meaning(1, 503, "store_replaced", retry=False),
     ProviderError: Meaning(1, 502, "provider_failed", retry=False),
     ProviderBusy: Meaning(1, 503, "provider_busy", retry=True),
     ProviderRefused: Meaning(1, 502, "provider_refused", retry=False),

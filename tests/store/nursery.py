@@ -18,6 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
 
+import psycopg
+
 from everloom.clock import SystemClock
 from everloom.errors import EverloomError
 from everloom.kernel.journal import append_event, count_access
@@ -28,6 +30,7 @@ from everloom.models.static import embed as static
 from everloom.store import Unit, migrations
 from everloom.store.postgresql.store import PostgresUnit
 from everloom.store.sqlite.store import SqliteUnit
+from everloom.store.transfer import restore
 from tests.patience import PATIENCE
 from tests.store.ground import NOW, Child, insight, note, open_at, retire, revise
 
@@ -108,8 +111,8 @@ def whole_operation(loom: Loom, place: Workspace, prepared: Any, old: Sequence[i
 
 
 @contextlib.contextmanager
-def killing_at(step: int) -> Iterator[None]:
-    """Let every statement count, and none be reached after the last one allowed."""
+def killing_at(step: int, *places: tuple[Any, str]) -> Iterator[Callable[[], int]]:
+    """Let every statement count, or every call of `places`, and none be reached after the last one allowed."""
     left = step
 
     def counted(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,10 +125,10 @@ def killing_at(step: int) -> Iterator[None]:
 
         return call
 
-    for kind in (SqliteUnit, PostgresUnit):
-        for name in ("_execute", "many"):
-            setattr(kind, name, counted(getattr(kind, name)))
-    yield
+    statements = [(kind, name) for kind in (SqliteUnit, PostgresUnit) for name in ("_execute", "many")]
+    for kind, name in places or statements:
+        setattr(kind, name, counted(getattr(kind, name)))
+    yield lambda: left
 
 
 def chain(url: str, count: int) -> None:
@@ -183,7 +186,30 @@ def heard(file: Path) -> Iterator[list[tuple[int, str]]]:
         yield [(int(item), word) for item, word in map(str.split, text.decode().splitlines())]
 
 
+def visit(url: str, seconds: int) -> None:
+    """Open the store, add one note and close it, again and again; acknowledge each one that was taken."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        word = f"visit{os.getpid()}x{time.monotonic_ns()}"
+        try:
+            with open_at(url, SystemClock()) as loom:
+                loom.workspace("james").add([note(word)])
+        except EverloomError as error:
+            say("refused", type(error).__name__)
+        else:
+            say("added", word)
+
+
+def restore_and_die(source: str, url: str, step: int) -> None:
+    """Restore a backup, and kill this process at step number `step` of making, moving or syncing files or rows."""
+    with killing_at(step, (os, "link"), (os, "replace"), (os, "fsync"), (psycopg.Connection, "execute")) as left:
+        restore(Path(source), url, SystemClock(), force=True, wait=PATIENCE)
+    say("survived", step - left())
+
+
 TASKS: dict[str, Callable[..., object]] = {
+    "visit": visit,
+    "restore": restore_and_die,
     "meet": meet,
     "write": write_until_killed,
     "hammer": hammer,

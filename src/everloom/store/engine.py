@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
 from everloom.clock import from_micros, to_micros
-from everloom.errors import StoreBusy, StoreError
+from everloom.errors import Conflict, StoreBusy, StoreError
 from everloom.store.contract import Row, Value, VectorHit
 
 if TYPE_CHECKING:
@@ -136,6 +136,22 @@ def _close_idle_before_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_close_idle_before_fork)
+
+
+def in_use(address: str) -> Conflict:
+    """Describe a store that cannot be replaced because others have it open."""
+    return Conflict(
+        f"another process has {address} open",
+        hint="stop it (servers, workers, clients), or let this wait for it with --wait SECONDS; nothing was changed",
+    )
+
+
+def holds_workspaces(address: str, names: Sequence[str]) -> Conflict:
+    """Describe a store that is not replaced, because it is not empty and nobody said that it may be."""
+    return Conflict(
+        f"{address} already contains workspaces ({', '.join(names[:5])})",
+        hint="restore to another store, or use --force",
+    )
 
 
 def best_hits(scores: Mapping[int, Mapping[int, float]]) -> dict[int, VectorHit]:

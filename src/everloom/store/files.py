@@ -6,6 +6,7 @@ stale locks to clean up. Knows nothing about the content of the files.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -88,6 +89,38 @@ def make_private(folder: Path) -> None:
     except OSError as error:
         hint = "choose a directory that this user can write to"
         raise StoreError(f"cannot create {folder}: {error.strerror}", hint=hint) from error
+
+
+def create_private(file: Path) -> bool:
+    """Create an empty file that only its owner can read, unless it exists; return whether it is new."""
+    if file.exists():
+        return False
+    # Under another name first: whoever opens the file meanwhile must not lose locks when this handle is closed, because
+    # the system drops all locks of a process on a file with the first handle that is closed.
+    partial = file.with_name(f".{uuid4().hex}.partial")
+    try:
+        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        os.link(partial, file)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if not partial.exists():
+            raise
+        # A file system without links.
+        if error.errno not in {errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}:
+            raise
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+    return True
+
+
+def sync_file(file: Path) -> None:
+    """Make the content of a file durable."""
+    # For writing, because Windows syncs no file that is open only for reading.
+    with file.open("rb+") as opened:
+        os.fsync(opened.fileno())
 
 
 def fsync_directory(folder: Path) -> None:

@@ -5,15 +5,16 @@ Copies rows, not files, one transaction per workspace. Derived data (word index,
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Protocol, Self
 
-from everloom.clock import Clock, SystemClock, to_micros
-from everloom.errors import Conflict, SchemaMismatch, StoreBusy, StoreError
+from everloom.clock import Clock, SystemClock
+from everloom.errors import StoreError
 from everloom.store.address import open_store, sqlite_path, sqlite_url
 from everloom.store.contract import Row, Store, Unit
 from everloom.store.migrations import tables, workspace_tables
@@ -26,11 +27,28 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """The workspaces and rows that a restore brought back, and the file that holds the previous content."""
+    """The workspaces and rows that a restore brought back, and where the previous content is."""
 
     workspaces: tuple[str, ...]
     rows: int
-    former: Path | None
+    former: str | None
+
+
+class Replacement(Protocol):
+    """A new store next to the one that it replaces; entering it refuses what must not be replaced."""
+
+    @property
+    def store(self) -> Store:
+        """The new store, still empty."""
+        ...
+
+    def switch(self) -> str | None:
+        """Put the new store in place of the old one, in one step; return where the old one is, if there was one."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
 
 
 def copy_to_file(source: Store, target: Path) -> None:
@@ -40,78 +58,76 @@ def copy_to_file(source: Store, target: Path) -> None:
     if not target.parent.is_dir():
         raise StoreError(f"the folder {target.parent} does not exist", hint="create it first")
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        partial = Path(folder) / "partial.db"
-        copy = open_store(sqlite_url(partial), SystemClock())
-        _copy_all(source, copy)
-        # The store that was just written is a file with a log. Its own backup is one compact file, which a single
-        # rename can put in place.
-        copy.backup(Path(folder) / "whole.db")
-        copy.close()
-        (Path(folder) / "whole.db").replace(target)
-
-
-def restore(source: Path, url: str, clock: Clock, *, force: bool = False) -> RestoreReport:
-    """Restore a backup into the store at `url`; existing content is replaced only with `force`, and saved first."""
-    with tempfile.TemporaryDirectory() as folder:
+        copy = open_store(sqlite_url(Path(folder) / "partial.db"), SystemClock())
         try:
-            # A copy, because opening an old backup migrates it.
-            copy = shutil.copy(source, folder)
-        except OSError as error:
-            hint = "give a file that `everloom backup` wrote"
-            raise StoreError(f"cannot read the backup {source}: {error.strerror}", hint=hint) from error
-        opened = open_store(sqlite_url(Path(copy)), clock)
-        target, former = _open_empty(url, source, clock, force=force)
-        rows = _copy_all(opened, target)
-        names = tuple(row["name"] for row in _workspaces(target))
-        opened.close()
-    target.close()
-    return RestoreReport(names, rows, former)
+            _copy_all(source, copy)
+            # The store that was just written is a file with a log. Its own backup is one compact file, which appears
+            # under its name in one step.
+            copy.backup(target)
+        finally:
+            copy.close()
 
 
-def _open_empty(url: str, source: Path, clock: Clock, *, force: bool) -> tuple[Store, Path | None]:
-    """Open the target of a restore and empty it; a damaged file is moved aside."""
-    try:
-        target = open_store(url, clock)
-    except (StoreBusy, SchemaMismatch):
-        raise
-    except StoreError as error:
-        if not url.startswith("sqlite:") or not sqlite_path(url).is_file():
-            raise
-        if not force:
-            raise StoreError(error.message, hint="--force moves the file aside and restores in its place") from error
-        return _replace_damaged(sqlite_path(url), url, clock)
-    return target, _make_empty(target, source, clock, force=force)
+def restore(source: Path, url: str, clock: Clock, *, force: bool = False, wait: float = 0.0) -> RestoreReport:
+    """Restore a backup as the store at `url`: a new store is built, checked and put in place in one step.
+
+    Existing content is replaced only with `force`, and kept. Others may not have the store open; `wait` is how many
+    seconds to wait for them.
+    """
+    with _opened(source, clock) as backup, _replacement(url, clock, force=force, wait=wait) as place:
+        copied = _copy_all(backup, place.store)
+        _compare(backup, place.store)
+        names = tuple(row["name"] for row in _workspaces(place.store))
+        former = place.switch()
+    return RestoreReport(names, copied, former)
 
 
-def _replace_damaged(damaged: Path, url: str, clock: Clock) -> tuple[Store, Path]:
-    """Move a damaged file and its log aside, and create a new store in its place."""
-    former = damaged.with_name(f"{damaged.name}.damaged-{to_micros(clock.now())}")
-    # The log goes first: if a crash left it behind, SQLite might apply it to the new file of the same name.
-    for tail in ("-wal", "-shm", ""):
-        part = damaged.with_name(damaged.name + tail)
-        if part.exists():
-            part.rename(former.with_name(former.name + tail))
-    return open_store(url, clock), former
+@contextmanager
+def _opened(source: Path, clock: Clock) -> Iterator[Store]:
+    """Open a copy of a backup, because opening an old one migrates it; a damaged one is refused."""
+    from everloom.store.sqlite.opening import copy_pages  # noqa: PLC0415  engines load only when used
+
+    hint = "give a file that `everloom backup` wrote"
+    if not source.is_file():
+        raise StoreError(f"there is no backup at {source}", hint=hint)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "backup.db"
+        copy_pages(source, copy)
+        opened = open_store(sqlite_url(copy), clock)
+        try:
+            if problems := opened.health().problems:
+                raise StoreError(f"the backup {source} is damaged: {problems[0]}", hint="use another backup")
+            yield opened
+        finally:
+            opened.close()
 
 
-def _make_empty(target: Store, source: Path, clock: Clock, *, force: bool) -> Path | None:
-    """Empty a store for a restore, saving its content to a file next to the backup."""
-    held = _workspaces(target)
-    if not held:
-        return None
-    if not force:
-        names = ", ".join(row["name"] for row in held[:5])
-        raise Conflict(
-            f"{target.address} already contains workspaces ({names})", hint="restore to another store, or use --force"
-        )
-    # Saved completely before the first row is deleted.
-    former = source.with_name(f"before-restore-{to_micros(clock.now())}.db")
-    target.backup(former)
-    for row in held:
-        with target.write(row["id"]) as unit:
-            erase(unit)
-            unit.run("kernel.workspace_drop")
-    return former
+def _replacement(url: str, clock: Clock, *, force: bool, wait: float) -> Replacement:
+    """Choose how the store at a URL is replaced."""
+    if url.startswith("sqlite:"):
+        from everloom.store.sqlite.replacing import SqliteReplacement  # noqa: PLC0415  engines load only when used
+
+        return SqliteReplacement(sqlite_path(url), clock, force=force, wait=wait)
+    from everloom.store.postgresql.replacing import PostgresReplacement  # noqa: PLC0415
+
+    return PostgresReplacement(url, clock, force=force, wait=wait)
+
+
+def _compare(source: Store, copy: Store) -> None:
+    """Check that a copy has every row of its source, and that its engine finds nothing wrong with it."""
+    for row in [{"id": _NOWHERE}, *_workspaces(source)]:
+        with source.read(row["id"]) as original, copy.read(row["id"]) as copied:
+            for table in _copied_tables(source, shared=row["id"] == _NOWHERE):
+                expected, found = (sum(1 for _ in unit.rows_of(table)) for unit in (original, copied))
+                if found < expected:
+                    raise StoreError(f"the copy of {table} has {found} of {expected} rows; nothing was replaced")
+    if problems := [each for each in copy.health().problems if "superuser" not in each]:
+        raise StoreError(f"the new store is damaged: {problems[0]}", hint="check the disk; nothing was replaced")
+
+
+def _copied_tables(source: Store, *, shared: bool) -> list[str]:
+    """List the tables whose rows are copied, in order of creation: those of all workspaces together, or of each."""
+    return [name for name, belongs in tables(source.engine).items() if belongs is not shared and name not in _DERIVED]
 
 
 def _workspaces(store: Store) -> list[Row]:
@@ -122,7 +138,7 @@ def _workspaces(store: Store) -> list[Row]:
 
 def _copy_all(source: Store, target: Store) -> int:
     """Copy the shared rows and those of every workspace; return how many there were."""
-    shared = [name for name, belongs in tables(source.engine).items() if not belongs and name not in _DERIVED]
+    shared = _copied_tables(source, shared=True)
     count = 0
     with source.read(_NOWHERE) as reading, target.write(_NOWHERE) as writing:
         present = {table: {tuple(row.values()) for row in writing.rows_of(table)} for table in shared}
@@ -141,12 +157,11 @@ def _copy_workspace(reading: Unit, writing: Unit, source: Store) -> int:
     """Copy the rows of one workspace and rebuild its word index."""
     count = 0
     # In order of creation, so that every row finds the rows it refers to; `erase` goes the other way.
-    for table in workspace_tables(source.engine):
-        if table not in _DERIVED:
-            rows = reading.rows_of(table)
-            while page := list(islice(rows, _PAGE)):
-                writing.put_rows(table, page)
-                count += len(page)
+    for table in _copied_tables(source, shared=False):
+        rows = reading.rows_of(table)
+        while page := list(islice(rows, _PAGE)):
+            writing.put_rows(table, page)
+            count += len(page)
     for ids in _documents(writing):
         writing.index_words(ids)
     return count

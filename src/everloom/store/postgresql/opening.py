@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import psycopg
 from pgvector.psycopg import register_vector
 from psycopg.conninfo import conninfo_to_dict
@@ -11,6 +13,7 @@ from everloom.clock import Clock, to_micros
 from everloom.errors import StoreError
 from everloom.store.migrations import missing_steps
 from everloom.store.postgresql.faults import explain_refusal, translate_error
+from everloom.store.statements import statements
 
 _OLDEST_SERVER = 150_000
 # The first version with iterative scans: without them, a filtered search over an approximate index comes back too
@@ -19,6 +22,8 @@ _OLDEST_PGVECTOR = (0, 8)
 # "mind" in ASCII: a number that other programs in the same database are unlikely to lock.
 _MIGRATION_LOCK = 0x6D696E64
 _CONNECT_SECONDS = 10
+# The name under which the server lists connections that replace a store; all others are called everloom.
+REPLACING = "everloom-restore"
 
 Connection = psycopg.Connection[DictRow]
 
@@ -60,15 +65,31 @@ END $$
 """
 
 
-def _connect(url: str, address: str) -> Connection:
-    """Open a connection without implicit transactions."""
+def _connect(url: str, address: str, schema: str | None = None, name: str = "everloom") -> Connection:
+    """Open a connection without implicit transactions; with `schema`, to a store next to the usual one."""
     _check_address(url, address)
     try:
         connection = psycopg.connect(
-            url, autocommit=True, row_factory=dict_row, connect_timeout=_CONNECT_SECONDS, application_name="everloom"
+            url, autocommit=True, row_factory=dict_row, connect_timeout=_CONNECT_SECONDS, application_name=name
         )
     except psycopg.OperationalError as error:
         raise explain_refusal(error, address) from error
+    if schema:
+        # Before the others: types of extensions are still found there.
+        path = "SELECT set_config('search_path', quote_ident(%s) || ', ' || current_setting('search_path'), false)"
+        connection.execute(path, (schema,))
+    return connection
+
+
+def connect_to_replace(url: str, address: str) -> Connection:
+    """Open a connection for replacing a store; it does not count as a user of the store."""
+    connection = _connect(url, address, name=REPLACING)
+    try:
+        with connection.transaction():
+            need_vectors(connection, address)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -81,9 +102,9 @@ def _check_address(url: str, address: str) -> None:
         raise StoreError(f"{address} cannot be read as an address", hint=hint) from None
 
 
-def connect_for_units(url: str, address: str) -> Connection:
+def connect_for_units(url: str, address: str, schema: str | None = None) -> Connection:
     """Open a connection that can send and receive vectors."""
-    connection = _connect(url, address)
+    connection = _connect(url, address, schema, REPLACING if schema else "everloom")
     try:
         register_vector(connection)
     except psycopg.Error as error:
@@ -92,9 +113,12 @@ def connect_for_units(url: str, address: str) -> Connection:
     return connection
 
 
-def prepare(url: str, address: str, clock: Clock) -> None:
-    """Check the server and migrate the database, once even if several processes start together."""
-    with _connect(url, address) as connection:
+def prepare(url: str, address: str, clock: Clock, schema: str | None = None) -> str:
+    """Check the server and migrate the database, once even if several processes start together.
+
+    Returns which life of the store this is.
+    """
+    with _connect(url, address, schema, REPLACING if schema else "everloom") as connection:
         if connection.info.server_version < _OLDEST_SERVER:
             raise StoreError(
                 f"{address} runs PostgreSQL {connection.info.server_version // 10_000}, which is too old",
@@ -105,13 +129,15 @@ def prepare(url: str, address: str, clock: Clock) -> None:
             # share the transaction, so a failure leaves the schema as it was.
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
-                _need_vectors(connection, address)
+                need_vectors(connection, address)
                 _migrate(connection, address, clock)
+                row = connection.execute(statements("postgresql")["kernel.incarnation"].encode()).fetchone()
+                return str(row["incarnation"]) if row else ""
         except psycopg.Error as error:
             raise translate_error(error, address) from error
 
 
-def _need_vectors(connection: Connection, address: str) -> None:
+def need_vectors(connection: Connection, address: str) -> None:
     """Check that pgvector is installed and recent enough, enabling it if necessary."""
     row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
     if row is None:
@@ -135,7 +161,9 @@ def _need_vectors(connection: Connection, address: str) -> None:
 
 def version_of(connection: Connection) -> int:
     """Read the schema version; 0 before the first migration."""
-    if connection.execute("SELECT to_regclass('migration') AS found").fetchone() == {"found": None}:
+    # In our schema alone: a store in another schema of the search path is not this one.
+    own = "SELECT to_regclass(quote_ident(current_schema()) || '.migration') AS found"
+    if connection.execute(own).fetchone() == {"found": None}:
         return 0
     row = connection.execute("SELECT COALESCE(MAX(number), 0) AS number FROM migration").fetchone()
     return int(row["number"]) if row else 0
@@ -148,6 +176,7 @@ def _migrate(connection: Connection, address: str, clock: Clock) -> None:
     if not todo:
         return
     if version:
+        _keep_others_out(connection)
         kept = f"everloom_v{version}_{to_micros(clock.now())}"
         connection.execute(_KEEP_COPY.format(schema=kept).encode())
     connection.execute(VERSIONS)
@@ -159,3 +188,11 @@ def _migrate(connection: Connection, address: str, clock: Clock) -> None:
         )
     # Last, because a step may have created tables, and because the copy above disabled the guards.
     connection.execute(GUARD)
+    connection.execute(statements("postgresql")["kernel.reincarnate"].encode(), {"incarnation": uuid4().hex})
+
+
+def _keep_others_out(connection: Connection) -> None:
+    """Wait until no unit of work is under way, and let none begin before this transaction ends."""
+    own = "SELECT to_regclass(quote_ident(current_schema()) || '.store_identity') AS found"
+    if connection.execute(own).fetchone() != {"found": None}:
+        connection.execute("LOCK TABLE store_identity IN ACCESS EXCLUSIVE MODE")

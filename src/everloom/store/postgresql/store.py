@@ -18,7 +18,7 @@ from pgvector import HalfVector
 from psycopg.rows import DictRow
 
 from everloom.clock import Clock
-from everloom.errors import StoreBusy
+from everloom.errors import StoreBusy, StoreReplaced
 from everloom.store.address import redact
 from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Scrubbed, StoreHealth, Value, VectorHit
 from everloom.store.engine import Pool, WordCounts, best_hits, count_words, nearest_first
@@ -34,15 +34,18 @@ _PATIENCE_SECONDS = 30.0
 # The upper half of the advisory lock of a workspace; the lower half is its id.
 _WRITER_LOCK = 0x6D696E64 << 32
 
+# Which life of the store this is. Reading it also takes a lock until the end of the unit, for which a restore and a
+# migration wait, so that neither happens in the middle of one.
+_LIFE = statements("postgresql")["kernel.incarnation"]
 # Everything in one round trip. With an iterative scan, an approximate index goes on until the page is full, however
 # many rows a filter removes; it may return them slightly out of order, and `nearest_first` sorts them.
 _READ = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL everloom.workspace = '{workspace}'; "
-    "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 100"
+    "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 100; {life}"
 )
 _WRITE = (
     "BEGIN; SET LOCAL everloom.workspace = '{workspace}'; SET LOCAL lock_timeout = '30s'; "
-    "SELECT pg_advisory_xact_lock({lock})"
+    "SELECT pg_advisory_xact_lock({lock}); {life}"
 )
 
 _SIZE = (
@@ -212,25 +215,26 @@ class PostgresStore:
 
     engine: Literal["postgresql"] = "postgresql"
 
-    def __init__(self, url: str, clock: Clock) -> None:
+    def __init__(self, url: str, clock: Clock, *, schema: str | None = None) -> None:
         self.address = redact(url)
         self._url = url
-        prepare(url, self.address, clock)
+        self._schema = schema
+        self._incarnation = prepare(url, self.address, clock, schema)
         self._pool = Pool(self._connect, Connection.close, size=_CONNECTIONS, patience=_PATIENCE_SECONDS)
 
     def _connect(self) -> Connection:
-        return connect_for_units(self._url, self.address)
+        return connect_for_units(self._url, self.address, self._schema)
 
     @contextmanager
     def read(self, workspace: int) -> Iterator[PostgresUnit]:
         """Begin a unit that sees a snapshot of the database."""
-        with self._unit(workspace, _READ.format(workspace=int(workspace))) as unit:
+        with self._unit(workspace, _READ.format(workspace=int(workspace), life=_LIFE)) as unit:
             yield unit
 
     @contextmanager
     def write(self, workspace: int) -> Iterator[PostgresUnit]:
         """Begin a unit that writes; one at a time in each workspace, across all machines."""
-        begin = _WRITE.format(workspace=int(workspace), lock=_WRITER_LOCK | int(workspace))
+        begin = _WRITE.format(workspace=int(workspace), lock=_WRITER_LOCK | int(workspace), life=_LIFE)
         with self._unit(workspace, begin) as unit:
             yield unit
 
@@ -258,8 +262,13 @@ class PostgresStore:
             try:
                 connection = self._pool.take()
                 # Nothing has been written yet, so beginning again on another connection is always safe.
-                connection.execute(begin.encode(), prepare=False)
+                self._check_life(connection.execute(begin.encode(), prepare=False))
                 return connection
+            except StoreReplaced:
+                if connection is not None:
+                    self._end(connection)
+                self._pool.close_idle()
+                raise
             except (psycopg.Error, StoreBusy) as error:
                 again = isinstance(error, StoreBusy) or is_lost(error)
                 if connection is not None:
@@ -267,6 +276,19 @@ class PostgresStore:
                 if not again or time.monotonic() > deadline:
                     raise (error if isinstance(error, StoreBusy) else translate_error(error, self.address)) from error
                 time.sleep(0.1)
+
+    def _check_life(self, cursor: psycopg.Cursor[DictRow]) -> None:
+        """Refuse to go on if the store was migrated or restored since this process opened it."""
+        while cursor.nextset():
+            pass
+        if cursor.description is None:
+            return
+        row = cursor.fetchone()
+        if row is None or row["incarnation"] != self._incarnation:
+            raise StoreReplaced(
+                f"{self.address} was migrated or restored while this process had it open",
+                hint="restart this process, with the newest everloom; nothing was written",
+            )
 
     def _end(self, connection: Connection) -> None:
         """Return a connection to the pool without an open transaction, or discard it."""

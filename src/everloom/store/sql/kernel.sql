@@ -16,6 +16,18 @@ SELECT last FROM counter WHERE name = :counter;
 -- Read which store this is.
 SELECT id FROM store_identity;
 
+-- name: incarnation (global)
+-- Read which life of the store this is.
+SELECT incarnation FROM store_identity;
+
+-- name: reincarnate (global)
+-- Begin a new life of the store: what other processes know of it no longer holds.
+UPDATE store_identity SET incarnation = :incarnation;
+
+-- name: identify (global)
+-- Take over the identity of the store that this one replaces.
+UPDATE store_identity SET id = :id;
+
 -- name: workspace_add (global)
 -- Create a workspace, unless one of that name already exists.
 INSERT INTO workspace (id, name, name_key, description, time_zone, created_at)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 from everloom.clock import Clock, to_micros
 from everloom.errors import StoreError
+from everloom.store.files import create_private, fsync_directory, make_private, sync_file
 from everloom.store.migrations import MigrationStep, missing_steps
 from everloom.store.sqlite.faults import ADVICE, is_busy, translate_error
+from everloom.store.sqlite.presence import FileMark, Presence, mark_of
+from everloom.store.statements import statements
 
 # "mind" in ASCII: distinguishes our files from other programs' SQLite files.
 _APPLICATION_ID = 0x6D696E64
-_MAGIC = b"SQLite format 3\x00"
+# The smallest page of a database.
+_SMALLEST = 512
 # The first version with STRICT tables.
 OLDEST = (3, 37, 0)
 _BUSY_MILLISECONDS = 30_000
@@ -23,6 +28,10 @@ PATIENCE_SECONDS = 60.0
 # The rows that the planner is told to expect in an index, and in a partial one, which holds only what is due.
 _MANY_ROWS = 1_000_000
 _FEW_ROWS = 1_000
+
+
+class ForeignFile(StoreError):
+    """The file is a database of another program."""
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -40,38 +49,77 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def prepare(path: Path, clock: Clock) -> None:
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a store was when it was opened: which file, which life of it, and the lock that says it is in use."""
+
+    file: FileMark | None
+    incarnation: str
+    presence: Presence
+
+
+def prepare(path: Path, clock: Clock) -> Opened:
     """Create the file, or back it up and migrate it, or refuse it if it is not ours."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise StoreError(
             f"this Python comes with SQLite {sqlite3.sqlite_version}, which is too old",
             hint="use a Python with SQLite 3.37 or newer",
         )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"cannot create the folder {path.parent}: {error.strerror}", hint="choose another location"
-        ) from error
+    _create(path)
     # In this order, so that another program's file is refused before anything is written: turning the log on changes
     # the file, and so does a migration.
     _refuse_other_files(path)
+    # From here on nobody replaces the file: a connection to a file that lost its name would share the log of the next.
+    presence = Presence(path)
+    try:
+        return Opened(mark_of(path), _bring_up_to_date(path, clock), presence)
+    except StoreError as error:
+        (presence.retract if isinstance(error, ForeignFile) else presence.close)()
+        raise
+
+
+def _bring_up_to_date(path: Path, clock: Clock) -> str:
+    """Open the file for the first time, migrate it if it is old, and return which life of it this is."""
     connection = _first_connection(path)
     try:
-        todo = missing_steps("sqlite", version_of(connection, path), str(path))
-        if todo:
+        if missing_steps("sqlite", version_of(connection, path), str(path)):
             _migrate(connection, path, clock)
+        return incarnation_of(connection)
     except sqlite3.Error as error:
         raise translate_error(error, str(path)) from error
     finally:
         connection.close()
 
 
+def incarnation_of(connection: sqlite3.Connection) -> str:
+    """Read which life of the store this is; nothing for one that has no identity."""
+    try:
+        row = connection.execute(statements("sqlite")["kernel.incarnation"]).fetchone()
+    except sqlite3.OperationalError:
+        return ""
+    return "" if row is None else str(row[0])
+
+
+def _create(path: Path) -> None:
+    """Create folder and file if they are missing, for their owner only; SQLite gives its log the rights of the file."""
+    try:
+        make_private(path.parent)
+    except StoreError as error:
+        raise StoreError(f"cannot create the folder {path.parent}: {error.message}", hint=error.hint) from error
+    if not path.parent.is_dir():
+        raise StoreError(f"cannot create the folder {path.parent}: it is a file", hint="choose another location")
+    with suppress(OSError):
+        # What prevents it is told by SQLite when the file is opened.
+        if create_private(path):
+            fsync_directory(path.parent)
+
+
 def _refuse_other_files(path: Path) -> None:
     """Refuse a file that is not a database: SQLite would treat a very short one as an empty database."""
-    with suppress(OSError), path.open("rb") as file:
-        head = file.read(len(_MAGIC))
-        if head not in {b"", _MAGIC}:
+    # By its size alone, for reading it here would end all locks that this process has on it: the system drops them with
+    # the first handle that is closed.
+    with suppress(OSError):
+        if path.is_file() and 0 < path.stat().st_size < _SMALLEST:
             fault, hint = ADVICE["SQLITE_NOTADB"]
             raise StoreError(f"{path}: {fault}", hint=hint)
 
@@ -102,7 +150,7 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
     if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None:
         return 0
     if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
-        raise StoreError(f"{path} is another program's database", hint="choose another file; nothing was changed")
+        raise ForeignFile(f"{path} is another program's database", hint="choose another file; nothing was changed")
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -122,6 +170,8 @@ def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
             _run_step(connection, step)
         if todo:
             _teach_planner(connection)
+            # Processes that opened the file before find another one at their next unit, and write nothing by old rules.
+            connection.execute(statements("sqlite")["kernel.reincarnate"], {"incarnation": uuid4().hex})
         connection.execute("COMMIT")
     except BaseException:
         connection.rollback()
@@ -192,17 +242,37 @@ def _keep_copy(path: Path, version: int, clock: Clock) -> Path:
 
 def copy_to(path: Path, target: Path) -> None:
     """Write a compact, consistent copy while others continue to work; the target appears complete or not at all."""
-    partial = target.with_name(f".{target.name}.part")
+    partial = target.absolute().with_name(f".{target.name}.part")
     partial.unlink(missing_ok=True)
     reader = connect(path)
     try:
+        # Before SQLite writes to it: an empty file is accepted as the target, and keeps its rights.
+        create_private(partial)
         reader.execute("VACUUM INTO ?", (str(partial),))
-    except sqlite3.Error as error:
+        # VACUUM INTO does not sync. First the content, then the name, then the folder: the name never refers to a file
+        # that is not on the disk yet, and is not lost itself.
+        sync_file(partial)
+        partial.replace(target)
+        fsync_directory(partial.parent)
+    except (sqlite3.Error, OSError) as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise StoreError(
+                f"cannot write {target}: {error.strerror}", hint="check the folder and the disk"
+            ) from error
         raise translate_error(error, str(target)) from error
     finally:
         reader.close()
-    # VACUUM INTO does not sync. Before the rename, so that the name never refers to a file that is not on the disk yet.
-    with partial.open("rb+") as written:
-        os.fsync(written.fileno())
-    partial.replace(target)
+
+
+def copy_pages(source: Path, target: Path) -> None:
+    """Copy a database as it is, with what its log holds, into a new private file; nothing of it is changed."""
+    create_private(target)
+    # Through SQLite and not as a file: that would miss the log, and would end the locks of this process on the source.
+    try:
+        with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as reading:
+            version_of(reading, source)
+            with closing(sqlite3.connect(target)) as writing:
+                reading.backup(writing)
+    except sqlite3.Error as error:
+        raise translate_error(error, str(source)) from error

@@ -7,6 +7,7 @@ until its segments are merged. Rewriting the file is the one way to be sure of a
 from __future__ import annotations
 
 import sqlite3
+from glob import escape
 from pathlib import Path
 
 # Pages of the index that are merged while other writers wait: a few milliseconds.
@@ -57,5 +58,7 @@ def rewrite(connection: sqlite3.Connection) -> bool:
 
 
 def copies_beside(path: Path) -> tuple[str, ...]:
-    """List the copies next to the file that were made before a migration: they are backups, and are not touched."""
-    return tuple(f"the backup {each.name}" for each in sorted(path.parent.glob(f"{path.name}.v*.bak")))
+    """List the copies next to the file from before a migration or a restore: they are backups, and are not touched."""
+    kinds = ("v*.bak", "before-restore-*.db", "damaged-*.db")
+    found = {each.name for kind in kinds for each in path.parent.glob(f"{escape(path.name)}.{kind}")}
+    return tuple(f"the backup {name}" for name in sorted(found))

@@ -21,15 +21,18 @@ from everloom.clock import Clock
 from everloom.errors import StoreBusy, StoreError
 from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Scrubbed, StoreHealth, Value, VectorHit
 from everloom.store.engine import Pool, best_hits, count_words, nearest_first
-from everloom.store.migrations import clear_table, fill_table, read_table, workspace_tables
+from everloom.store.migrations import clear_table, fill_table, missing_steps, read_table, workspace_tables
 from everloom.store.sqlite.faults import is_busy, translate_error
-from everloom.store.sqlite.opening import PATIENCE_SECONDS, connect, copy_to, prepare
+from everloom.store.sqlite.opening import PATIENCE_SECONDS, connect, copy_to, incarnation_of, prepare, version_of
+from everloom.store.sqlite.presence import mark_of, replaced
 from everloom.store.sqlite.scrubbing import copies_beside, merge_words, rewrite, size_of
 from everloom.store.sqlite.vectors import Floats, VectorCache, VectorShelf, unpack
 from everloom.store.statements import statements
 
 _CONNECTIONS = 32
 _BUSY = "the log, because another process was reading; the next cleaning empties it"
+# The workspace of units that concern the store itself.
+_NOWHERE = 0
 
 # Ranking this many times the page and then filtering is cheaper than joining every match, unless few pass the filter.
 _SIFTED = 4
@@ -260,8 +263,9 @@ class SqliteStore:
     engine: Literal["sqlite"] = "sqlite"
 
     def __init__(self, path: Path, clock: Clock) -> None:
-        self.path = path
-        prepare(path, clock)
+        # Absolute: connections are opened later, too, and the process may change its directory.
+        self.path = path.absolute()
+        self._opened = prepare(self.path, clock)
         self._pool = Pool(
             self._connect,
             sqlite3.Connection.close,
@@ -315,9 +319,12 @@ class SqliteStore:
     def _unit(self, workspace: int, begin: str) -> Iterator[SqliteUnit]:
         if self._owner != os.getpid():
             self._begin_anew()
+        # Before a connection is taken, because a new one would be to the file that is there now.
+        self._check_file()
         connection = self._pool.take()
         try:
             self._begin(connection, begin)
+            self._check_life(connection)
             unit = SqliteUnit(connection, workspace, self._vectors)
             yield unit
             unit.finish()
@@ -328,6 +335,29 @@ class SqliteStore:
             if connection.in_transaction:
                 connection.rollback()
             self._pool.give_back(connection)
+
+    # A file that was moved or deleted accepts writes as before, and they are lost with it. A file that was migrated or
+    # restored has other rules, or other rows, than this process believes. Both cost microseconds to notice.
+    def _check_file(self) -> None:
+        """Refuse to go on if the path no longer leads to the file that was opened."""
+        if mark_of(self.path) != self._opened.file:
+            self._forget()
+            raise replaced(self.path)
+
+    def _check_life(self, connection: sqlite3.Connection) -> None:
+        """Refuse to go on if the store was migrated or restored since this process opened it; inside a transaction."""
+        found = incarnation_of(connection)
+        if found != self._opened.incarnation:
+            self._forget()
+            missing_steps("sqlite", version_of(connection, self.path), self.address)
+            raise replaced(self.path)
+        # Again, now that a transaction holds the file: its name may have gone elsewhere while this one was waiting.
+        self._check_file()
+
+    def _forget(self) -> None:
+        """Drop what was read from another file, and the connections to it."""
+        self._vectors = VectorCache()
+        self._pool.close_idle()
 
     def _begin(self, connection: sqlite3.Connection, begin: str) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -342,8 +372,10 @@ class SqliteStore:
 
     def health(self) -> StoreHealth:
         """Check the file's structure, its references and its word index."""
+        self._check_file()
         connection = self._pool.take()
         try:
+            self._check_life(connection)
             problems = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
             dangling = connection.execute("PRAGMA foreign_key_check").fetchall()
             problems += [f"a row of {row[0]} refers to a missing row of {row[2]}" for row in dangling[:20]]
@@ -374,8 +406,10 @@ class SqliteStore:
         Readers go on meanwhile; writers wait, for about a second per hundred megabytes. The index is merged in many
         short steps, between which they get their turn.
         """
+        self._check_file()
         connection = self._pool.take()
         try:
+            self._check_life(connection)
             if at_most is not None and size_of(connection) > at_most:
                 return Scrubbed(is_done=False)
             with self._sole():
@@ -405,8 +439,10 @@ class SqliteStore:
         """Write a compact copy to a file that does not exist yet."""
         if target.exists():
             raise StoreError(f"{target} already exists", hint="choose a new file name")
-        copy_to(self.path, target)
+        with self.read(_NOWHERE):
+            copy_to(self.path, target)
 
     def close(self) -> None:
         """Close every connection; the last one to close merges the write-ahead log into the file."""
         self._pool.close()
+        self._opened.presence.close()

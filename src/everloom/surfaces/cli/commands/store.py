@@ -107,14 +107,24 @@ def backup(invocation: Invocation, target: Path) -> Answer:
 @click.command(cls=Command)
 @click.argument("source", type=_File)
 @click.option("--force", is_flag=True, help="Also replace a store that is not empty.")
-def restore(invocation: Invocation, source: Path, force: bool) -> Answer:
-    """Restore the store from a backup."""
+@click.option(
+    "--wait",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    default=0.0,
+    help="Wait so long for other processes that have the store open.",
+)
+def restore(invocation: Invocation, source: Path, force: bool, wait: float) -> Answer:
+    """Restore the store from a backup.
+
+    The backup becomes a new store, which takes the place of the old one in a single step. The old one is kept.
+    """
     from everloom.clock import SystemClock  # noqa: PLC0415  loads the store
     from everloom.store import redact, transfer  # noqa: PLC0415
 
     # The store is not opened as usual: that would create or migrate what is about to be replaced.
     url = invocation.settings()[0].store.url
-    report = transfer.restore(source, url, SystemClock(), force=force)
+    report = transfer.restore(source, url, SystemClock(), force=force, wait=wait)
     lines = [f"{source} → {redact(url)}: {report.rows:,} rows in {', '.join(report.workspaces) or 'no workspace'}"]
     if report.former:
         lines.append(f"the previous data is in {report.former}")
