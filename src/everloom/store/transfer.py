@@ -34,7 +34,7 @@ class RestoreReport:
     former: str | None
 
 
-class Replacement(Protocol):
+class StoreReplacement(Protocol):
     """A new store next to the one that it replaces; entering it refuses what must not be replaced."""
 
     @property
@@ -102,7 +102,7 @@ def _opened(source: Path, clock: Clock) -> Iterator[Store]:
             opened.close()
 
 
-def _replacement(url: str, clock: Clock, *, force: bool, wait: float) -> Replacement:
+def _replacement(url: str, clock: Clock, *, force: bool, wait: float) -> StoreReplacement:
     """Choose how the store at a URL is replaced."""
     if url.startswith("sqlite:"):
         from everloom.store.sqlite.replacing import SqliteReplacement  # noqa: PLC0415  engines load only when used
