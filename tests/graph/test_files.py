@@ -16,11 +16,13 @@ import pytest
 from everloom.clock import SystemClock
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.graph import Graph
+from everloom.graph.files import disk as disk_module
 from everloom.graph.files.changeset import Put
 from everloom.graph.files.disk import Disk, FileEntry, free_name, slug
 from everloom.graph.index import executor
 from everloom.graph.index.scan import Watcher
 from everloom.loom import Loom, Workspace
+from tests.episodic.ground import Killed
 from tests.graph.ground import assert_agreement, commits, git, keep, memory_text, open_with, text_of, write
 from tests.patience import wait_until
 
@@ -183,6 +185,106 @@ def test_links_and_paths_that_leave_the_directory_are_refused(quick: Graph, tmp_
     for path in ("../x.md", "/etc/passwd", "graph/../../x", ""):
         with pytest.raises(Rejected):
             Disk(quick.directory).place(path)
+
+
+@pytest.mark.promise("files.names-break-nothing")
+def test_what_stands_in_the_way_on_the_disk_is_named_and_stops_nothing_else(loom: Loom, graph: Graph) -> None:
+    kept = keep(graph, "Kept", "solution")
+    root = graph.directory
+    (root / "graph" / "fixes").write_text("by hand")
+    (root / "CORE.md").mkdir()
+    (root / "episodes").write_text("by hand")
+    (root / "graph" / "general" / "folder.md").mkdir(parents=True)
+    os.mkfifo(root / "graph" / "general" / "pipe.md")
+    (root / "graph" / "general" / "loop.md").symlink_to("loop.md")
+    (root / "graph" / os.fsdecode(b"caf\xe9.md")).write_text("by hand")
+    for refused in (
+        lambda: keep(graph, "In the way", "fix"),
+        graph.core,
+        lambda: graph.episode("Something happened"),
+        lambda: graph.update(kept.id, type="fix"),
+    ):
+        with pytest.raises(Conflict, match="is a f"):
+            refused()
+    # Nothing of it was begun, so nothing is left to complete.
+    assert_agreement(loom, graph)
+    other = keep(graph, "Other", "decision")
+    assert {each.id for each in graph.recent()} == {kept.id, other.id}
+    told = {problem.path: problem.reason for problem in graph.follow().problems}
+    assert {"graph/general/pipe.md", "graph/general/loop.md", "graph/caf\\udce9.md"} <= told.keys()
+    assert graph.reflection().path == "REFLECTION.md"
+    (root / "CORE.md").rmdir()
+    assert graph.core().is_new
+
+
+@pytest.mark.promise("files.names-break-nothing")
+def test_a_folder_that_appears_in_the_middle_of_an_operation_costs_nothing(
+    loom: Loom, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = Disk.put
+
+    def blocked(disk: Disk, key: str, name: str, path: str) -> None:
+        if path.startswith("graph/fixes/"):
+            (disk.root / "graph" / "fixes").write_text("by hand")
+            monkeypatch.setattr(Disk, "put", plain)
+            raise Killed
+        plain(disk, key, name, path)
+
+    monkeypatch.setattr(Disk, "put", blocked)
+    with pytest.raises(Killed):
+        keep(graph, "Interrupted", "fix")
+    # The next writer completes what was begun; the text is kept beside the place that is taken.
+    other = keep(graph, "Other", "decision")
+    assert [each.id for each in graph.recent()] == [other.id]
+    (copy,) = graph.directory.glob("graph/*.conflict-*.md")
+    assert "Interrupted" in copy.read_text(encoding="utf-8")
+
+
+@pytest.mark.promise("files.bounded")
+def test_a_memory_that_could_not_be_read_again_is_refused_before_it_is_written(loom: Loom, graph: Graph) -> None:
+    hub = keep(graph, "Hub")
+    too_many = [f"Step {number}" for number in range(30_000)]
+    for fields in (
+        {"steps": too_many},
+        {"preconditions": ["x" * 2_001]},
+        {"steps": ["x" * 1_999] * 150},
+        {"content": "<<<<<<< ours\nx\n=======\ny\n>>>>>>> theirs\n"},
+    ):
+        with pytest.raises(Rejected):
+            keep(graph, "Procedure", "procedure", **fields)
+        with pytest.raises(Rejected):
+            graph.update(hub.id, **fields)
+    with pytest.raises(Rejected):
+        graph.episode("Long", summary="x" * 20_001)
+    assert graph.get(hub.id).content == "Hub: what there is to know."
+    assert graph.follow().problems == ()
+    assert_agreement(loom, graph)
+    full = keep(graph, "Full", steps=["x" * 1_900] * 100, content="The tide turns at noon.")
+    for other in (keep(graph, f"Other {number}") for number in range(2)):
+        with pytest.raises(Rejected, match="front matter"):
+            graph.relate(full.id, other.id, "RELATED_TO", context="x" * 20_000)
+    # A memory that has no room for relations does not keep others from being stored.
+    stored = keep(graph, "Full of tides", content="The tide turns at noon.", connect=True)
+    assert graph.get(stored.id).title == "Full of tides"
+    # By hand, on the disk: named, and nothing else stops.
+    write(graph, "graph/general/large.md", memory_text("large", body="x" * 5_000_001))
+    write(graph, "graph/general/long.md", memory_text("long", more="steps:\n" + "- x\n" * 60_000))
+    told = {problem.path: problem.reason for problem in graph.follow().problems}
+    assert "larger than" in told["graph/general/large.md"]
+    assert "too long" in told["graph/general/long.md"]
+    assert graph.get(hub.id).title == "Hub"
+
+
+@pytest.mark.promise("files.bounded")
+def test_a_directory_with_more_files_than_a_scan_reads_loses_none(
+    quick: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = [keep(quick, f"Memory {number}", "fix").id for number in range(5)]
+    monkeypatch.setattr(disk_module, "MOST_FILES", 3)
+    told = quick.follow()
+    assert [problem.path for problem in told.problems] == ["graph"]
+    assert told.removed == 0
+    assert {each.id for each in quick.recent()} == set(kept)
 
 
 @pytest.mark.promise("graph.10-longer-suffix")

@@ -398,7 +398,8 @@ def test_whoever_changed_has_the_word(file: str, kept: str, soul: str) -> None:
         "", ".", "..", "../x.md", "a/../../x.md", "/etc/passwd.md", "a//b.md", ".hidden.md", "a/.b.md", "x", "x.txt",
         "a/b/c/d.md", "con:x.md", "a\\b.md", "a\x00.md", "a\n.md", "a\u202e.md", " a.md", "a /b.md", "daily/today.md",
         "daily/2026-02-30.md", "daily/2026-2-3.md", ".md", "a/.md", "x" * 250 + ".md", "status.json/x.md.",
-        "other.json", 7, None, "\ud800.md",
+        "other.json", 7, None, "\ud800.md", "status.json/x.md", "Status.JSON/x.md", "USER.md/x.md", "a/b.md/c.md",
+        "CON.md", "nul/x.md", "com1.boat.md", "Lpt9 .md",
     ],
 )  # fmt: skip
 def test_a_name_that_could_lead_elsewhere_is_refused(name: object) -> None:
@@ -433,6 +434,67 @@ def test_a_name_that_differs_by_case_alone_is_the_same_note(book: Notebook) -> N
     assert book.notes.read("boat.MD".replace("MD", "md")) == "The mast is cracked.\n"
     assert book.notes.write("memory.md", LONG).name == "MEMORY.md"
     assert note_name("STATUS.JSON") == "status.json"
+
+
+@pytest.mark.promise("files.names-break-nothing")
+def test_a_note_that_would_stand_in_the_way_of_another_is_refused_before_anything_is_written(book: Notebook) -> None:
+    book.notes.write("projects/boat.md", LONG)
+    (book.root / "letters").write_text("by hand\n", encoding="utf-8")
+    (book.root / "ideas.md").mkdir()
+    (book.root / "Zoo.md").write_text("by hand\n", encoding="utf-8")
+    (book.root / "Garden").mkdir()
+    before = {path: path.stat().st_mtime_ns for path in book.root.rglob("*") if path.is_file()}
+    with book.setup.op.read() as unit:
+        rows = [row["name"] for row in unit.all("notes.note_all")]
+    for name in ("status.json/x.md", "letters/x.md", "ideas.md", "zoo.md", "garden/x.md", "Projects/oar.md"):
+        with pytest.raises(Rejected):
+            book.notes.write(name, LONG)
+        with pytest.raises(Rejected):
+            book.notes.append(name, LONG)
+        with pytest.raises(Rejected):
+            book.notes.rename("projects/boat.md", name)
+    (book.root / ".everloom" / "owner-graph.json").write_text("{}")
+    for name in ("CORE.md", "graph/x.md", "Episodes/x.md"):
+        with pytest.raises(Rejected, match="belongs to the graph"):
+            book.notes.write(name, LONG)
+    (book.root / ".everloom" / "owner-graph.json").unlink()
+    assert {path: path.stat().st_mtime_ns for path in book.root.rglob("*") if path.is_file()} == before
+    with book.setup.op.read() as unit:
+        assert [row["name"] for row in unit.all("notes.note_all")] == rows
+
+
+@pytest.mark.promise("files.names-break-nothing")
+def test_what_stands_in_the_way_on_the_disk_is_named_and_the_prompt_is_written_all_the_same(book: Notebook) -> None:
+    book.notes.sync()
+    book.notes.update_status({"mood": "calm"})
+    for name in ("USER.md", "SOUL.md", "COMPACTION.md", "status.json"):
+        (book.root / name).unlink()
+        (book.root / name).mkdir()
+    (book.root / "status.json" / "x.md").write_text("by hand\n", encoding="utf-8")
+    (book.root / "daily").write_text("by hand\n", encoding="utf-8")
+    (book.root / "boat.md").write_text("one\n", encoding="utf-8")
+    (book.root / "Boat.md").write_text("two\n", encoding="utf-8")
+    for again in (book, book.again()):
+        again.notes.sync()
+        told = "\n".join(again.notes.problems)
+        for name in ("USER.md", "SOUL.md", "COMPACTION.md", "status.json", "daily", "boat.md"):
+            assert name in told
+        assert "MEMORY.md" in again.notes.names()
+    prompt = book.prompt()
+    assert "[cannot be read: USER.md is not a regular file]" in prompt.text()
+    assert prompt.compaction_instructions() == default_text("COMPACTION.md").strip()
+    for refused in (lambda: book.notes.append_today("x"), lambda: book.notes.update_status({"mood": "tired"})):
+        with pytest.raises(Rejected):
+            refused()
+    for name in ("USER.md", "SOUL.md", "COMPACTION.md"):
+        (book.root / name).rmdir()
+    (book.root / "status.json" / "x.md").unlink()
+    (book.root / "status.json").rmdir()
+    # Once it is moved away, everything goes on; that the file is gone is the person's doing, and can be taken back.
+    notes = book.again().notes
+    notes.restore("status.json", 1)
+    assert notes.status()["mood"] == "calm"
+    assert notes.update_status({"mood": "tired"})["mood"] == "tired"
 
 
 @pytest.mark.promise("mind.notes-keep-versions")

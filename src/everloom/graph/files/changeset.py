@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from everloom.graph.files.disk import Disk, digest
-from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile
+from everloom.errors import Rejected
+from everloom.graph.files.disk import LARGEST, Disk, digest
+from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile, split_file
 from everloom.graph.files.parser import open_file
 from everloom.graph.files.render import render_file, revise_file
 from everloom.graph.results import Edge, Memory
@@ -177,5 +178,16 @@ class Changeset:
                 if draft.before is not None:
                     drops.append(Drop.of(path, draft.before))
             elif (data := draft.data()) != draft.before:
-                puts.append(Put.of(path, draft.before, data))
+                puts.append(Put.of(path, draft.before, _readable(path, data)))
         return (*puts, *drops)
+
+
+def _readable(path: str, data: bytes) -> bytes:
+    """Return the bytes of a file if they can be read again; nothing is written that is too large for that."""
+    if len(data) > LARGEST:
+        raise Rejected(f"{path} would have {len(data):,} bytes", hint=f"split it: at most {LARGEST:,} are allowed")
+    try:
+        split_file(data)
+    except UnreadableFile as error:
+        raise Rejected(f"{path} could not be read again: {error.reason}", hint="shorten or change it") from None
+    return data

@@ -10,14 +10,16 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import time
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from everloom.errors import NotFound, Rejected, StoreError
+from everloom.errors import Conflict, NotFound, Rejected, StoreError
 from everloom.graph.kinds import MEMORIES, VAULT
 from everloom.graph.results import FileProblem
 from everloom.store.claims import CORNER
@@ -29,7 +31,9 @@ from everloom.store.files import fsync_directory, make_private
 # id of the original.
 CONFLICT = ".conflict-"
 # A memory is a page of text. Something this large was put there by mistake, and would be read whole into memory.
-_LARGEST = 5_000_000
+LARGEST = 5_000_000
+# Far more memories than one directory can be worked with; a scan that goes further would hold everybody up.
+MOST_FILES = 200_000
 # Short enough for file systems that allow 255 bytes, even for an edge, whose name contains two slugs.
 _LONGEST_SLUG = 60
 _LONGEST_EDGE_SLUG = 40
@@ -74,10 +78,17 @@ class Disk:
         # The time is taken before the bytes. If somebody writes in between, the index has new bytes under an old time,
         # and the next scan reads the file once more; the other way round it would miss the change.
         try:
-            with self.place(path).open("rb") as handle:
-                found = os.fstat(handle.fileno())
-                if found.st_size > _LARGEST:
-                    raise Rejected(f"{path} is larger than {_LARGEST:,} bytes", hint="split it")
+            # O_NONBLOCK: opening a named pipe would otherwise wait for a writer, before the check for a regular file.
+            number = os.open(self.place(path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            found = os.fstat(number)
+            if stat.S_ISDIR(found.st_mode):
+                os.close(number)
+                return None
+            with os.fdopen(number, "rb") as handle:
+                if not stat.S_ISREG(found.st_mode):
+                    raise Rejected(f"{path} is not a regular file", hint="move it away")
+                if found.st_size > LARGEST:
+                    raise Rejected(f"{path} is larger than {LARGEST:,} bytes", hint="split it")
                 return FileEntry(path, found.st_mtime_ns, found.st_size), handle.read()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
@@ -89,25 +100,58 @@ class Disk:
         return os.path.lexists(self.place(path))
 
     def walk(self) -> Iterator[FileEntry | FileProblem]:
-        """List every memory and edge file; a link that leads out of the directory is listed as a problem."""
-        for top in (MEMORIES, VAULT):
-            if (self.root / top).is_dir():
-                yield from self._walk(top)
+        """List every memory and edge file; what cannot be followed is listed as a problem.
+
+        The path of a problem may be a folder; then nothing is known about the files in it.
+        """
+        tops = [top for top in (MEMORIES, VAULT) if (self.root / top).is_dir()]
+        entries = (entry for top in tops for entry in self._walk(top))
+        yield from islice(entries, MOST_FILES)
+        if next(entries, None) is not None:
+            reason = f"there are more than {MOST_FILES:,} files; the others are left out"
+            yield from (FileProblem(top, None, reason) for top in tops)
 
     def _walk(self, folder: str) -> Iterator[FileEntry | FileProblem]:
-        with os.scandir(self.root / folder) as entries:
-            for entry in sorted(entries, key=lambda each: each.name):
-                path = f"{folder}/{entry.name}"
-                if entry.name.startswith(".") or not _is_text(path):
-                    continue
-                if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(self.root):
-                    yield FileProblem(path, None, "it is a link to a place outside the directory")
-                elif entry.is_dir(follow_symlinks=False):
-                    yield from self._walk(path)
-                elif entry.name.endswith(".md") and not entry.is_dir():
-                    with suppress(FileNotFoundError):
-                        found = entry.stat()
-                        yield FileEntry(path, found.st_mtime_ns, found.st_size)
+        try:
+            with os.scandir(self.root / folder) as found:
+                entries = sorted(found, key=lambda each: each.name)
+        except OSError as error:
+            yield FileProblem(folder, None, f"it cannot be listed: {error.strerror}")
+            return
+        for entry in entries:
+            path = f"{folder}/{entry.name}"
+            if entry.name.startswith("."):
+                continue
+            if not _is_text(path):
+                yield FileProblem(path.encode(errors="backslashreplace").decode(), None, "its name is not UTF-8")
+            elif entry.is_dir(follow_symlinks=False):
+                yield from self._walk(path)
+            elif found_file := self._look_at(path, entry):
+                yield found_file
+
+    def _look_at(self, path: str, entry: os.DirEntry[str]) -> FileEntry | FileProblem | None:
+        """Read the time and size of a file of ours; a link that leads nowhere or out of the directory is a problem."""
+        try:
+            if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(self.root):
+                return FileProblem(path, None, "it is a link to a place outside the directory")
+            if not entry.name.endswith(".md") or entry.is_dir():
+                return None
+            status = entry.stat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return FileProblem(path, None, f"it cannot be read: {error.strerror}")
+        return FileEntry(path, status.st_mtime_ns, status.st_size)
+
+    def check_room(self, path: str) -> None:
+        """Refuse a path that is taken by a folder, or that needs a folder where a file is."""
+        where = self.place(path)
+        if where.is_dir():
+            raise Conflict(f"{path} is a folder, and a file is to be written there", hint="rename the folder")
+        in_the_way = next((each for each in where.parents if each != self.root and each.exists()), self.root)
+        if not in_the_way.is_dir():
+            name = in_the_way.relative_to(self.root)
+            raise Conflict(f"{name} is a file, and a folder must be there for {path}", hint="rename the file")
 
     def stage(self, key: str, name: str, data: bytes, *, durable: bool = True) -> None:
         """Write a new file to the staging area, under the operation's key."""

@@ -23,6 +23,7 @@ from everloom.graph.files.parser import is_indexed
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import Revivable, prepare_revival, update_archive
 from everloom.graph.index.indexer import BATCH, IndexChanges, follow_files, prepare_changes, write_changes
+from everloom.graph.kinds import MEMORIES
 from everloom.kernel.operation import Transaction
 from everloom.store.claims import CORNER
 from everloom.store.files import locked
@@ -45,6 +46,9 @@ def execute(graph: OpenGraph, plan: FilePlan) -> tuple[str, ...]:
     """Apply a plan as the sole writer; returns notices for people. A Conflict is raised once both versions are safe."""
     if not plan.changes and not plan.states:
         return ()
+    # Before the intent: once it is committed, every later writer would have to complete what cannot be done.
+    for change in plan.changes:
+        graph.disk.check_room(change.path)
     key = uuid4().hex
     _stage(graph.disk, key, plan.changes)
     # Committed before the first file changes. A crash after this line is completed by `_recover`, a crash before it
@@ -153,6 +157,10 @@ def _apply(disk: Disk, key: str, place: int, change: FileChange) -> str | None:
         case Append():
             # The text after the known size may be ours already, from a process that crashed after writing it.
             data = change.text.encode()
+            if not _has_room(disk, change.path):
+                copy = f"{MEMORIES}/{conflict_name(change.path, key[:6]).rsplit('/', 1)[-1]}"
+                disk.append(copy, data)
+                return copy
             if data not in (disk.read(change.path) or b"")[change.size :]:
                 disk.append(change.path, data)
     return None
@@ -163,12 +171,23 @@ def _put(disk: Disk, key: str, name: str, change: Put) -> str | None:
     if not disk.is_staged(key, name):
         return None
     # Only the expected old bytes, or the new ones, may be replaced. Anything else is a change by a person or a program.
-    if digest(disk.read(change.path)) in (change.before, change.after):
+    if _has_room(disk, change.path) and digest(disk.read(change.path)) in (change.before, change.after):
         disk.put(key, name, change.path)
         return None
     copy = conflict_name(change.path, key[:6])
+    if not _has_room(disk, copy):
+        copy = f"{MEMORIES}/{copy.rsplit('/', 1)[-1]}"
     disk.put(key, name, copy)
     return copy
+
+
+def _has_room(disk: Disk, path: str) -> bool:
+    """Check whether a file can be where it was planned; somebody may have made a folder of that name since."""
+    try:
+        disk.check_room(path)
+    except Conflict:
+        return False
+    return True
 
 
 def _drop(disk: Disk, change: Drop) -> str | None:

@@ -40,7 +40,7 @@ _YOUNG_MICROS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Differences:
-    """The differences between directory and index; `strays` are links that lead out of the directory."""
+    """The differences between directory and index; `strays` are what cannot be followed."""
 
     there: tuple[str, ...]
     suspects: tuple[str, ...]
@@ -81,12 +81,15 @@ def _compare(graph: OpenGraph) -> _Differences:
             hint=f"mount the disk again; if everything was removed on purpose, create an empty {MEMORIES} directory",
         )
     known = {row["path"]: row for row in rows}
+    strays = tuple(entry for entry in entries if isinstance(entry, FileProblem))
+    # Nothing is known about the files of a folder that could not be listed, so they are not gone.
+    unseen = tuple(f"{stray.path}/" for stray in strays)
     there = {entry.path: entry for entry in entries if isinstance(entry, FileEntry)}
     return _Differences(
         tuple(there),
         tuple(path for path, entry in there.items() if _is_suspect(entry, known.get(path))),
-        tuple(path for path in known if path not in there),
-        tuple(entry for entry in entries if isinstance(entry, FileProblem)),
+        tuple(path for path in known if path not in there and not path.startswith(unseen)),
+        strays,
     )
 
 

@@ -24,10 +24,13 @@ from everloom.graph.operations.suggestions import ChosenLink, links_for
 from everloom.graph.pages.episodes import Episode, diary_entry
 from everloom.graph.results import AutoEdge, Changed, DeletedMemory, Edge, Memory, MergedMemory, Stored
 from everloom.kernel.journal import count_access
-from everloom.kernel.texts import checked
+from everloom.kernel.texts import checked, checked_list
 from everloom.store import Row
 
 _LONGEST_TITLE = 1_000
+# A procedure that a person can follow; the front matter as a whole is limited as well.
+_MOST_LINES = 200
+_LONGEST_LINE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,15 @@ def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink], 
                 edges.append(_draw(graph, files, memory, link))
             except EverloomError as error:
                 trouble = error.message
+        try:
+            changes = files.changes()
+        except Rejected as error:
+            # The memory at the other end may be full of relations already; then this one is stored without.
+            alone = Changeset(graph.disk)
+            alone.put(memory)
+            changes, edges, trouble = alone.changes(), [], error.message
         detail = {"id": memory.id, "path": memory.path}
-        notices = execute(graph, FilePlan("store", f"store: {memory.title}", files.changes(), detail))
+        notices = execute(graph, FilePlan("store", f"store: {memory.title}", changes, detail))
     return Stored(
         id=memory.id,
         item=graph.row(memory.id)["id"],
@@ -290,7 +300,8 @@ def _checked_title(title: object) -> str:
 
 
 def _checked_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    return tuple(checked(line, "a step or condition").strip() for line in lines)
+    given = checked_list(lines, "steps or conditions", _MOST_LINES, least=0)
+    return tuple(checked(line, "a step or condition", _LONGEST_LINE).strip() for line in given)
 
 
 _CHECKS: dict[str, Callable[[Any], Any]] = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
 
+from everloom.errors import EverloomError
 from everloom.graph.files.changeset import Append, FilePlan
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.executor import execute, sole_writer
@@ -35,6 +36,9 @@ class Episode:
 def add_episode(graph: OpenGraph, episode: Episode) -> NotedEpisode:
     """Add an entry to today's file."""
     checked(episode.title, "the episode's title", 1_000)
+    for text, what, longest in ((episode.type, "the episode's type", 200), (episode.summary, "the summary", 20_000)):
+        if text:
+            checked(text, what, longest)
     title = " ".join(episode.title.split())
     with sole_writer(graph):
         entry = diary_entry(graph, episode)
@@ -57,8 +61,16 @@ def merges_so_far(graph: OpenGraph) -> int:
     if not folder.is_dir():
         return 0
     paths = sorted(f"{EPISODES}/{each.name}" for each in folder.iterdir() if each.suffix == ".md")
-    pages = (graph.disk.read(path) for path in paths)
+    pages = (_page_of(graph, path) for path in paths)
     return count_merges(data.decode("utf-8", "replace") for data in pages if data is not None)
+
+
+def _page_of(graph: OpenGraph, path: str) -> bytes | None:
+    """Read a page of the diary; one that cannot be read must not keep the others from being counted."""
+    try:
+        return graph.disk.read(path)
+    except EverloomError:
+        return None
 
 
 def _render(episode: Episode, at: datetime, *, is_first: bool) -> str:

@@ -36,6 +36,16 @@ _DEEPEST = 3
 _LONGEST_PART = 200
 # Characters that Windows forbids are refused everywhere, because notes move between machines.
 _FORBIDDEN = frozenset('<>:"|?*\\')
+# Windows takes these for devices, whatever follows the first dot.
+_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in "123456789¹²³")}
+)
+# What ends like this is a file to this program and to people, so no folder may be called so.
+_FILE_ENDS = (".md", ".json")
+# The names that belong to a graph, if one is kept in the same directory.
+_GRAPHS_OWN = ("graph/", "vault/", "episodes/", "core.md", "reflection.md")
+# More than anybody writes by hand: beyond it, somebody has put the notes on top of something else.
+MOST_FILES = 5_000
 # Control, format, unassigned, private and surrogate characters, and line separators.
 _HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _DAILY = "daily/"
@@ -64,12 +74,16 @@ def problem_of(name: str) -> str | None:
     parts = name.split("/")
     if len(parts) > _DEEPEST:
         return f"it is more than {_DEEPEST} levels deep"
-    for part in parts:
-        if found := _problem_of_part(part):
-            return found
-    if name.casefold() == STATUS:
-        return None
-    if not name.endswith(".md") or parts[-1] == ".md":
+    if found := next(filter(None, map(_problem_of_part, parts)), None):
+        return found
+    if any(part.casefold().endswith(_FILE_ENDS) for part in parts[:-1]):
+        return "a folder cannot be called like a file"
+    return None if name.casefold() == STATUS else _problem_of_page(name, parts[-1])
+
+
+def _problem_of_page(name: str, last: str) -> str | None:
+    """Return what is wrong with the name of a note that is a page of text."""
+    if not name.endswith(".md") or last == ".md":
         return "it does not end in .md"
     if name.casefold().startswith(_DAILY) and day_of(name) is None:
         return "a daily note is named after its date"
@@ -82,6 +96,8 @@ def _problem_of_part(part: str) -> str | None:
         return "it is not a path inside the notes"
     if part.startswith(".") or part.strip(" ") != part or part.endswith("."):
         return "a level of it begins or ends with a dot or a space"
+    if part.split(".", maxsplit=1)[0].rstrip(" ").casefold() in _DEVICES:
+        return "a level of it is the name of a device on Windows"
     if any(char in _FORBIDDEN or unicodedata.category(char) in _HIDDEN for char in part):
         return "it contains a character that not every system allows"
     return f"a level of it is longer than {_LONGEST_PART} bytes" if len(part.encode()) > _LONGEST_PART else None
@@ -191,10 +207,12 @@ class NoteFiles:
             return None
         except OSError as error:
             raise Rejected(f"cannot read {name}: {error.strerror}", hint="check its permissions") from error
+        status = os.fstat(handle)
+        # Before the handle becomes a file object, which Python refuses for a folder with an error of its own.
+        if not stat.S_ISREG(status.st_mode):
+            os.close(handle)
+            raise Rejected(f"{name} is not a regular file", hint="move it away; notes are files")
         with os.fdopen(handle, "rb") as opened:
-            status = os.fstat(opened.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise Rejected(f"{name} is not a regular file", hint="replace it with a file")
             if status.st_size > LARGEST:
                 raise Rejected(f"{name} is larger than {LARGEST:,} bytes", hint="split it")
             return FileText(_text_of(opened.read(), name), _stamp_of(status))
@@ -203,9 +221,17 @@ class NoteFiles:
         """List every note's file with its stamp, and the files that cannot be notes."""
         found: dict[str, FileStamp] = {}
         problems: list[str] = []
+        spellings: dict[str, str] = {}
         for path, entry in self._walk("", _DEEPEST):
+            if len(found) >= MOST_FILES:
+                problems.append(f"there are more than {MOST_FILES:,} files; the others are left out")
+                break
             try:
                 name = note_name(path)
+                if (twin := spellings.setdefault(path.casefold(), path)) != path:
+                    raise Rejected(f"{path!r} and {twin!r} are one file on some systems", hint="rename one of them")
+                if entry.is_dir(follow_symlinks=False):
+                    raise Rejected(f"{path!r} is a folder, although it is called like a note", hint="rename it")
                 if entry.is_symlink() or name != path:
                     raise Rejected(f"{path!r} is a link" if entry.is_symlink() else f"{path!r} should be called {name}")
                 found[path] = _stamp_of(entry.stat(follow_symlinks=False))
@@ -218,20 +244,41 @@ class NoteFiles:
     def _walk(self, folder: str, depth: int) -> Iterator[tuple[str, os.DirEntry[str]]]:
         try:
             entries = sorted(os.scandir(self.root / folder), key=lambda each: each.name)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return
         for entry in entries:
             path = f"{folder}{entry.name}"
             if entry.name.startswith("."):
                 continue
-            if not entry.is_dir(follow_symlinks=False):
+            if not entry.is_dir(follow_symlinks=False) or entry.name.casefold().endswith(_FILE_ENDS):
                 yield path, entry
             elif depth > 1:
                 yield from self._walk(f"{path}/", depth - 1)
 
+    def check_room(self, name: str) -> Path:
+        """Return the path of a note if nothing is in its way: a folder, a file where a folder must be, a twin."""
+        where = self.place(name)
+        if self._is_graphs_own(name):
+            raise Rejected(f"{name} belongs to the graph in the same directory", hint="choose another name")
+        folder = self.root
+        for part in name.split("/"):
+            here = folder / part
+            if not here.exists() and (twin := _twin_in(folder, part)):
+                hint = f"use {twin!r}, or rename it"
+                raise Rejected(f"{part!r} and {twin!r} are one file on some systems", hint=hint)
+            folder = here
+            if here == where and here.exists() and not here.is_file():
+                raise Rejected(f"{name} is not a regular file", hint="move it away; notes are files")
+            if here != where and here.exists() and not here.is_dir():
+                raise Rejected(f"{part} is a file, so {name} cannot be in a folder of that name", hint="rename it")
+        return where
+
+    def _is_graphs_own(self, name: str) -> bool:
+        return name.casefold().startswith(_GRAPHS_OWN) and (self.root / CORNER / "owner-graph.json").exists()
+
     def put(self, name: str, body: str) -> None:
         """Write a note's file; an empty body removes it."""
-        where = self.place(name)
+        where = self.check_room(name)
         if not body:
             with suppress(FileNotFoundError):
                 where.unlink()
@@ -243,6 +290,17 @@ class NoteFiles:
             hint = "a file may have the name of the folder, or permission is missing"
             raise StoreError(f"cannot create a folder for {name}: {error.strerror}", hint=hint) from error
         write_whole(where, body.encode())
+
+
+def _twin_in(folder: Path, part: str) -> str | None:
+    """Find a name in a folder that is the same to a file system which ignores case and spelling."""
+    with suppress(OSError):
+        return next((each for each in os.listdir(folder) if _folded(each) == _folded(part)), None)
+    return None
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _stamp_of(status: os.stat_result) -> FileStamp:

@@ -198,6 +198,8 @@ class NoteSync:
         for _ in range(_TRIES):
             note = self.open(name)
             body = make(note)
+            # Before the version is committed: afterwards it would have to be written, today or by the next process.
+            self.files.check_room(name)
             if note.version is not None and body == note.body:
                 return note.version
             if name == SOUL:
