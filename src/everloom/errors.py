@@ -1,21 +1,26 @@
 """The one tree of errors, named by what the caller can do, and the one table that maps it to each surface.
 
 Knows nothing about engines, providers or surfaces: adapters raise these errors, surfaces look them up in `MEANING`.
+No error repeats a secret.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from everloom.secrets import masked
+
 
 class EverloomError(Exception):
     """Any error that everloom reports on purpose; `hint` says what to do next."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
+        # An error travels: to terminals, clients, logs, and into the store as the reason of a failure. Whatever it
+        # quotes, from a provider's reply to an address with a password, it must not carry a secret there.
+        self.message = masked(message)
         # Message and hint are kept apart, because each surface shows them in its own way.
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        super().__init__(self.message)
+        self.hint = None if hint is None else masked(hint)
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message

@@ -34,6 +34,7 @@ from everloom.kernel.provenance import Reason, Shown, show, why
 from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findings, Hit, Index, Recipe, Scope
 from everloom.kernel.spending import Ledger
 from everloom.kernel.tasks import Job, Outcome, Task, Work
+from everloom.kernel.trust.screen import Screen, label_of
 from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
 from everloom.models import Budget, Meter, estimate
 from everloom.models.providers import ModelThinker, Roles, make_embedder
@@ -78,7 +79,7 @@ class Loom:
         self.places = Places(data_directory(), settings, self.store, self.workspaces)
         self._access = access(settings)
         self.embedding = Embedding(self.store, make_embedder(settings.embed.models, access=self._access, clock=clock))
-        self.index = Index(self.embedding)
+        self.index = Index(self.embedding, Screen(settings.review.secrets))
         self.finder = Finder(self.store, self.embedding, clock)
         # Host and process let others on this machine see at once that the holder of a lease has died; the random part
         # tells two looms of one process apart.
@@ -152,7 +153,7 @@ class Loom:
             embedding=self.embedding,
             clock=self.clock,
             workspace=workspace,
-            session=session,
+            session=label_of(session),
             model_tier=model_tier,
         )
 
@@ -388,7 +389,8 @@ class Workspace:
         prepared = op.index.prepare(documents)
         with op.write(operation) as write:
             # After preparing, which may be slow and depends on no session.
-            placed = (each if each.session_id else replace(each, session_id=write.session_id) for each in documents)
+            ready = prepared.documents
+            placed = (each if each.session_id else replace(each, session_id=write.session_id) for each in ready)
             ids = op.index.add(write.unit, replace(prepared, documents=tuple(placed)), write.at)
             write.event(count=len(ids))
         return ids

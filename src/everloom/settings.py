@@ -168,6 +168,16 @@ class MindSettings(Section):
     )
 
 
+class ReviewSettings(Section):
+    """What is done about secrets, and what waits for a person's approval."""
+
+    secrets: Literal["warn", "redact", "refuse"] = Field(
+        default="redact",
+        description="what happens to a secret in what is written: it is stored and reported (warn), replaced by a mark "
+        "(redact), or nothing is written (refuse)",
+    )
+
+
 class TelegramSettings(Section):
     """Who may talk over Telegram."""
 
@@ -216,6 +226,7 @@ class Settings(Section):
     episodic: EpisodicSettings = Field(default_factory=EpisodicSettings)
     graph: GraphSettings = Field(default_factory=GraphSettings)
     mind: MindSettings = Field(default_factory=MindSettings)
+    review: ReviewSettings = Field(default_factory=ReviewSettings)
     telegram: TelegramSettings = Field(default_factory=TelegramSettings)
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)
     provider: ProviderSettings = Field(default_factory=ProviderSettings)

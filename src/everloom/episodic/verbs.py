@@ -62,6 +62,7 @@ class Episodic:
     """What happened to a Being, and how it felt."""
 
     def __init__(self, being: Being, work: Work) -> None:
+        self.op = being.op
         self._being = being
         self._work = work
 

@@ -6,7 +6,6 @@ Imports as little as `verbs.py` does, because the verb that lists graphs is decl
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from everloom.graph.results import GraphInfo, GraphOptions
 from everloom.graph.verbs import Graph
 from everloom.kernel.texts import checked_name, name_key
 from everloom.kernel.verbs import READS, verb
+from everloom.secrets import logger_of
 from everloom.store.claims import Owner, claim
 from everloom.store.files import make_private
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from everloom.models.ask import Thinker
     from everloom.store import Row
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _DEFAULT = "default"
 
@@ -66,7 +66,7 @@ class Graphs:
         thinker: Callable[[], Thinker | None] = lambda: None,
         followed: set[tuple[int, int]] | None = None,
     ) -> None:
-        self._op = op
+        self.op = self._op = op
         self._places = places
         self._options = options
         self._thinker = thinker

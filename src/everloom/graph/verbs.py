@@ -72,6 +72,7 @@ class Graph:
     """One graph of one workspace: a directory of markdown memories."""
 
     def __init__(self, opened: OpenGraph) -> None:
+        self.op = opened.op
         self._graph = opened
         self.name = opened.name
 

@@ -17,6 +17,7 @@ from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, NotFound
 from everloom.kernel.lifecycle import Access
 from everloom.kernel.texts import checked_name
+from everloom.secrets import masked
 from everloom.store import Row, Unit
 
 RECEIPTS_KEPT = timedelta(days=30)
@@ -100,7 +101,8 @@ def session_from(row: Row) -> Session:
 def append_event(unit: Unit, operation: str, detail: Mapping[str, Any], at: datetime, session_id: int | None) -> int:
     """Record one operation in the audit trail."""
     (fresh,) = register(unit, "event", at)
-    text = json.dumps(detail, ensure_ascii=False, sort_keys=True)
+    # Whatever the setting says about what is stored: the audit trail is read like a log.
+    text = masked(json.dumps(detail, ensure_ascii=False, sort_keys=True))
     unit.run("kernel.event_add", id=fresh, at=to_micros(at), operation=operation, session=session_id, detail=text)
     return fresh
 

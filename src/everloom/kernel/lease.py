@@ -7,7 +7,6 @@ work is.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import socket
 import time
@@ -19,9 +18,10 @@ from typing import Any
 
 from everloom.clock import Clock, to_micros
 from everloom.errors import Conflict, StoreError
+from everloom.secrets import logger_of, masked
 from everloom.store import Store, Unit
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 # Long enough for a busy machine to renew in time, short enough that another machine soon takes over from a dead one.
 LEASE = timedelta(minutes=2)
@@ -67,7 +67,7 @@ class Lease:
     def release(self, report: Mapping[str, Any] | None = None) -> None:
         """Release the lease, and record what was done under it."""
         now = to_micros(self._leases.clock.now())
-        text = json.dumps(report or {})
+        text = masked(json.dumps(report or {}))
         with self._leases.store.write(self._workspace) as unit:
             unit.run("kernel.lease_done", task=self._task, token=self.token, now=now, report=text)
 

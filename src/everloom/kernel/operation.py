@@ -17,6 +17,7 @@ from everloom.clock import Clock, zone_named
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import Session, answered_before, append_event, attend, keep_receipt
 from everloom.kernel.search import Finder, Findings, Index
+from everloom.kernel.trust.screen import Screen
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.store import Store, Unit
 
@@ -45,6 +46,11 @@ class Operation:
     def now(self) -> datetime:
         """The current time, in UTC."""
         return self.clock.now()
+
+    @property
+    def screen(self) -> Screen:
+        """What is done about secrets in what is written here."""
+        return self.index.screen
 
     @property
     def zone(self) -> ZoneInfo:

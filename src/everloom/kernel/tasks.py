@@ -6,7 +6,6 @@ Owns back-off and the loop that workers run. Refuses to know what any task does.
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,9 +16,10 @@ from everloom.clock import Clock, from_micros, to_micros
 from everloom.errors import EverloomError
 from everloom.kernel.lease import Lease, Leases
 from everloom.kernel.workspaces import WorkspaceInfo
+from everloom.secrets import logger_of, masked
 from everloom.store import Row, Store
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 # A short overload is over after the first pause; an outage of a night costs about fifteen attempts, not a thousand.
 FIRST_PAUSE = timedelta(seconds=30)
@@ -143,8 +143,10 @@ class Work:
             log.warning(
                 "task %s in %s failed", task.name, workspace.name, exc_info=not isinstance(error, EverloomError)
             )
-            self._failed(workspace, task, lease, str(error) or type(error).__name__)
-            return Outcome(workspace.name, task.name, "failed", error=str(error))
+            # An error that is not ours may quote anything, and this one is stored and shown.
+            reason = masked(str(error) or type(error).__name__)
+            self._failed(workspace, task, lease, reason)
+            return Outcome(workspace.name, task.name, "failed", error=reason)
         lease.release({"done": report.done, **report.detail})
         return Outcome(workspace.name, task.name, "done", report)
 

@@ -14,6 +14,8 @@ from functools import cached_property
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from everloom.kernel.trust.screen import screened
+
 AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
 # The attribute of a method that holds its declaration.
 _MARK = "__verb__"
@@ -143,8 +145,10 @@ def verb(
     """
 
     def declare(method: AnyMethod) -> AnyMethod:
-        setattr(method, _MARK, Verb(method, title, effect, tuple(tools), tool or method.__name__, models, agent, cli))
-        return method
+        # One place for every faculty and surface: whoever calls a verb that writes, its arguments are screened first.
+        called = screened(method) if effect.writes else method
+        setattr(called, _MARK, Verb(method, title, effect, tuple(tools), tool or method.__name__, models, agent, cli))
+        return called
 
     return declare
 

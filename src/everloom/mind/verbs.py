@@ -51,6 +51,7 @@ class Mind:
 
     def __init__(self, setup: MindSetup) -> None:
         self.setup = setup
+        self.op = setup.op
 
     @_tool(
         "Search memory",

@@ -54,7 +54,7 @@ class Semantic(CurationVerbs, SynthesisVerbs):
     """
 
     def __init__(self, op: Operation, policy: SemanticPolicy = SemanticPolicy()) -> None:  # noqa: B008  it is frozen
-        self._op = op
+        self.op = self._op = op
         self._policy = policy
 
     @verb(

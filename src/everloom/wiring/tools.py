@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from everloom.errors import Rejected
 from everloom.kernel.encode import written
+from everloom.kernel.trust.screen import noticing
 from everloom.kernel.verbs import Verb, verbs_of
 from everloom.mind.ports import AgentTool
 from everloom.models.talk import ToolSpec
@@ -70,8 +71,10 @@ def _tool_of(verb: Verb, faculty: object, zone: ZoneInfo) -> AgentTool:
     arguments = Arguments(verb.tool, [each for each in verb.parameters if each.name not in fixed])
 
     def use(given: Mapping[str, Any]) -> str:
-        answer = getattr(faculty, verb.name)(**arguments.read(given, zone), **fixed)
-        return write_answer((getattr(answer, form.shown) or answer.note) if form else answer)
+        with noticing() as secrets:
+            answer = getattr(faculty, verb.name)(**arguments.read(given, zone), **fixed)
+        text = write_answer((getattr(answer, form.shown) or answer.note) if form else answer)
+        return f"{text}\n(recognised: {', '.join(map(str, secrets))})" if secrets else text
 
     description = form.description if form else verb.description
     return AgentTool(ToolSpec(verb.tool, description, {**arguments.schema, "additionalProperties": False}), use)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from everloom.kernel.lease import Leases
+from everloom.secrets import patterns
 from everloom.semantic import Semantic
 from everloom.settings import Settings
 from everloom.surfaces.cli.commands.semantic import semantic
@@ -50,6 +51,25 @@ def test_remember_recall_and_orient_work_without_the_group(call: Call) -> None:
 def test_the_tier_of_the_model_is_recorded_with_what_it_writes(call: Call) -> None:
     kept = call("remember", "James sails.", "--about", "James", "--model-tier", "large", "--json").result
     assert call("semantic", "show", str(kept["id"]), "--json").result["model_tier"] == "large"
+
+
+@pytest.mark.promise("secrets.told")
+def test_a_recognised_secret_is_named_and_never_printed(call: Call) -> None:
+    token = next(each.example for each in patterns() if each.name == "GitHub token")
+    done = call("remember", f"James uses {token}.", "--about", "James", "--json")
+    assert done.envelope["secrets"] == [{"kind": "GitHub token", "place": "content"}]
+    assert done.result["content"] == "James uses [redacted: GitHub token]."
+    said = call("remember", f"Ann uses {token}.", "--about", "Ann")
+    assert "Recognised: GitHub token in content" in said.err
+    refused = call(
+        "remember", f"Bob uses {token}.", "--about", "Bob", "--json", env={"EVERLOOM_REVIEW_SECRETS": "refuse"}
+    )
+    assert (refused.code, refused.error["code"]) == (2, "rejected")
+    # Nothing repeats it: not the answer, not a mistake in the command line, not the log of a defect.
+    wrong = call("remember", token, "--no-such", "--json")
+    unknown = call("show", token, "--json", "--verbose")
+    for ended in (done, said, refused, wrong, unknown):
+        assert token not in ended.out + ended.err
 
 
 def test_a_dash_reads_the_text_from_stdin(call: Call) -> None:

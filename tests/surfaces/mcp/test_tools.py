@@ -16,6 +16,7 @@ from mcp.types import INVALID_PARAMS, RequestParamsMeta
 
 from everloom.errors import Conflict
 from everloom.loom import open_loom
+from everloom.secrets import patterns
 from everloom.semantic import Semantic
 from everloom.surfaces.mcp.answers import INTERNAL
 from everloom.surfaces.mcp.server import LoomServer
@@ -368,3 +369,24 @@ async def test_a_broken_store_is_an_error_that_names_it_and_nothing_crashes(stor
             assert len((await client.list_tools()).tools) == len(CORE)
     assert text.startswith("store_failed:")
     assert str(store) in text
+
+
+@pytest.mark.promise("secrets.told")
+async def test_a_recognised_secret_is_named_and_never_repeated(store_url: str, mode: str) -> None:
+    token = next(each.example for each in patterns() if each.name == "GitHub token")
+    with serving(store_url, "all") as server:
+        async with Client(server, mode=mode) as client:
+            kept = await call(client, "remember", subject_names=["James"], content=f"James uses {token}.")
+            assert kept["secrets"] == ["GitHub token in content"]
+            assert kept["content"] == "James uses [redacted: GitHub token]."
+            noted = await call(client, "update_notes", notes=[f"rotate {token}"])
+            assert noted["secrets"] == ["GitHub token in notes.0"]
+            stored = await call(client, "memory_store", type="fix", title="Deploy", content=f"with {token}")
+            assert stored["secrets"] == ["GitHub token in content"]
+            assert "secrets" not in await call(client, "remember", subject_names=["James"], content="James sails.")
+            for text in (
+                await refusal(client, "show", id=token),
+                await refusal(client, "remember", subject_names=["James"], content="x", **{token: 1}),
+                await refusal(client, "get_subjects", names=[token]),
+            ):
+                assert token not in text

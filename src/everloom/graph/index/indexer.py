@@ -89,7 +89,8 @@ def prepare_changes(
     `states` are accesses that the same transaction will restore; they also affect which memories become active again.
     """
     index, now = graph.op.index, graph.op.now
-    files = [read_file(graph.disk, path) for path in dict.fromkeys(paths)]
+    # The file stays as its writer left it; what the store keeps of it holds no secret.
+    files = [graph.op.screen.kept(read_file(graph.disk, path), path) for path in dict.fromkeys(paths)]
     with graph.op.read() as unit:
         changes = _decide(files, _known_of(unit, graph.id, files), graph.disk)
         known = index.documents(unit, [row["id"] for _, row in changes.memories if row is not None])

@@ -7,7 +7,6 @@ otherwise every few seconds.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
@@ -21,13 +20,14 @@ from everloom.graph.index.executor import sole_writer
 from everloom.graph.index.indexer import BATCH, follow_files
 from everloom.graph.kinds import MEMORIES
 from everloom.graph.results import FileProblem, Followed
+from everloom.secrets import logger_of
 from everloom.store import Row
 from everloom.store.claims import CORNER
 
 if TYPE_CHECKING:
     from everloom.graph.verbs import Graph
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 POLL_SECONDS = 3.0
 # An editor or a pull changes several files in a row; one scan should cover them all.

@@ -20,6 +20,7 @@ from everloom.kernel.embedding import Embedding, Made, situated
 from everloom.kernel.journal import register
 from everloom.kernel.search.languages import WISHES
 from everloom.kernel.texts import indexed, language_of, storable
+from everloom.kernel.trust.screen import Screen
 from everloom.store import Row, Unit, value_from
 from everloom.store.contract import Value
 
@@ -98,16 +99,24 @@ class Prepared:
 class Index:
     """Adds, changes and removes the documents that search finds."""
 
-    def __init__(self, embedding: Embedding) -> None:
+    def __init__(self, embedding: Embedding, screen: Screen = Screen()) -> None:  # noqa: B008  it is frozen
         self._embedding = embedding
+        self.screen = screen
 
     def prepare(self, documents: Iterable[Document]) -> Prepared:
         """Split documents into words, and embed them if that is fast. Call it outside a transaction."""
-        ready = tuple(documents)
+        # Most come through a verb, which was screened; this is for files, imports and what a model wrote.
+        ready = tuple(map(self._screened, documents))
         for each in ready:
             storable(f"{each.title}{each.text}{each.around}", "the document")
         words = tuple((" ".join(indexed(each.whole)), _around(each)) for each in ready)
         return Prepared(ready, words, self._embedding.inline([each.situated for each in ready]))
+
+    def _screened(self, document: Document) -> Document:
+        texts = {name: getattr(document, name) for name in ("title", "text", "context", "details", "labels")}
+        kept = {name: self.screen.stored(value) for name, value in texts.items() if value}
+        changed = {name: value for name, value in kept.items() if value is not texts[name]}
+        return replace(document, **changed) if changed else document
 
     def add(self, unit: Unit, prepared: Prepared, at: datetime) -> Sequence[int]:
         """Register new items with their documents; return their ids, in order."""
@@ -150,12 +159,11 @@ class Index:
         must be the ones that were prepared.
         """
         positions = list(documents)
-        words = tuple((prepared.words[at][0], _around(each)) for at, each in documents.items())
+        ready = tuple(_with_text_of(prepared.documents[at], each) for at, each in documents.items())
+        words = tuple((prepared.words[at][0], _around(each)) for at, each in zip(positions, ready, strict=True))
         made = prepared.made
         rows = None if made is None else {name: vectors[positions] for name, vectors in made.rows.items()}
-        return Prepared(
-            tuple(documents.values()), words, None if made is None or rows is None else Made(made.model, rows)
-        )
+        return Prepared(ready, words, None if made is None or rows is None else Made(made.model, rows))
 
     def relabel(self, unit: Unit, labels: Mapping[int, Sequence[str]]) -> None:
         """Change the labels of documents and update the word index; their vectors do not depend on labels."""
@@ -228,6 +236,12 @@ class Index:
     def cover(self, unit: Unit, cover_id: int, item_ids: Iterable[int]) -> None:
         """Record that one document already says what the others say."""
         unit.many("words.cover_add", ({"item": item, "cover": cover_id} for item in item_ids))
+
+
+def _with_text_of(prepared: Document, document: Document) -> Document:
+    """Return a document with the text that was prepared, which may hold marks in place of secrets."""
+    is_same = document.text is prepared.text and document.title is prepared.title
+    return document if is_same else replace(document, text=prepared.text, title=prepared.title)
 
 
 def _around(document: Document) -> str:

@@ -7,7 +7,6 @@ says that. An outline is made only of sentences that were said.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,9 +33,10 @@ from everloom.models.talk import (
     Turn,
 )
 from everloom.models.text import DATA_NOTICE, estimate, quoted, shortened, trimmed
+from everloom.secrets import logger_of
 from everloom.store import Row, Unit, columns_of, value_from
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 # The newest turns stay word for word: up to this share of the bound, or this many turns if they fit into half of it.
 _KEPT_SHARE = 0.2

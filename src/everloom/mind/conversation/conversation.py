@@ -6,7 +6,6 @@ the turn lease may speak. Refuses to know channels, files and providers.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -33,10 +32,11 @@ from everloom.mind.conversation.turn import Abandoned, Answered, Surroundings, T
 from everloom.mind.learning.archive import SpokenLine, document_of, sitting_of
 from everloom.mind.ports import MindSetup
 from everloom.models.talk import AutoCompaction, CompactionMode, Say, Talker, TextBlock, Turn
+from everloom.secrets import logger_of
 from everloom.store import Unit
 from everloom.store.contract import FOREVER
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 # Only the holder of this lease may speak. It is extended during a turn, and a process that lost it cannot write.
 TURN = "turn"
@@ -121,7 +121,8 @@ class Conversation(Stream):
 
         `also` is called with the exchange's id in the same transaction; if it raises, nothing is written.
         """
-        said, place = checked(text, "the message"), checked_name(channel, "the channel")
+        said = self._op.screen.kept(checked(text, "the message"), "the message")
+        place = checked_name(channel, "the channel")
         storable(address, "the address")
         if cause not in ("heartbeat", "schedule"):
             raise Rejected(f"there is no cause {cause!r}", hint="use heartbeat or schedule")
@@ -240,6 +241,8 @@ class Conversation(Stream):
         that the store never waits for a model.
         """
         now, newest = op.now, messages[-1]
+        # What tools brought and what the model said of it: the person saw it, the memory does not keep it.
+        answered = op.screen.kept(answered, "the turn")
         heard = "\n\n".join(each.text for each in messages)
         outcome = {name: getattr(answered, name) for name in _OUTCOME}
         exchange = Exchange(id=0, cause="message", began_at=began, ended_at=now, heard=heard, **outcome)

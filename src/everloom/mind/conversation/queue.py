@@ -6,15 +6,15 @@ stopping the thread in any way loses nothing. Refuses to know channels.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from threading import Event
 
 from everloom.errors import EverloomError, ProviderError, Rejected
 from everloom.mind.conversation.array import Exchange
 from everloom.mind.conversation.conversation import Conversation
+from everloom.secrets import logger_of
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 # How often to check for messages of other processes, which do not wake this one.
 _GLANCE = 0.5

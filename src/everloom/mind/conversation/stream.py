@@ -19,6 +19,7 @@ from everloom.errors import Conflict, NotFound, ProviderBusy, ProviderError, Rej
 from everloom.kernel.journal import register
 from everloom.kernel.texts import checked, checked_name, storable
 from everloom.mind.ports import MindSetup
+from everloom.secrets import masked
 from everloom.store import Row, Unit, value_from
 from everloom.store.contract import FOREVER
 
@@ -66,7 +67,9 @@ class Stream:
         self, text: str, *, channel: str, address: str = "", key: str | None = None, is_whole: bool = False
     ) -> StreamMessage:
         """Store an incoming message; a second one with the same channel and key is not stored again."""
-        kept, place = checked(text, "the message"), checked_name(channel, "the channel")
+        # Never refused: it was said, and a channel does not say it twice. The mark tells both sides what was left out.
+        said = self._op.screen.kept(checked(text, "the message"), "the message")
+        place = checked_name(channel, "the channel")
         sender_key = None if key is None else checked_name(key, "the message's key")
         to = storable(address, "the address")
         with self._op.write("receive") as writing:
@@ -76,7 +79,7 @@ class Stream:
             if known is not None:
                 return _message_from(known)
             own = {"direction": "in", "channel": place, "address": to, "key": sender_key, "is_whole": int(is_whole)}
-            return _get_message(unit, _add_message(unit, kept, writing.at, state="waiting", exchange=None, **own))
+            return _get_message(unit, _add_message(unit, said, writing.at, state="waiting", exchange=None, **own))
 
     def waiting(self) -> list[StreamMessage]:
         """List incoming messages that are not answered yet, oldest first."""
@@ -219,8 +222,8 @@ def printable(text: str) -> str:
 
 
 def storable_error(error: str) -> str:
-    """Shorten an error for the log."""
-    return printable(error)[:_LONGEST_ERROR]
+    """Shorten an error for the log; whatever it quotes, it holds no secret."""
+    return masked(printable(error))[:_LONGEST_ERROR]
 
 
 def ripe_at(waiting: Sequence[StreamMessage], window: float) -> datetime | None:

@@ -6,7 +6,6 @@ does. Refuses to know the store and individual tools: the caller stores the outc
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,11 +30,12 @@ from everloom.models.talk import (
     Turn,
 )
 from everloom.models.usage import TokenUsage
+from everloom.secrets import logger_of
 
 if TYPE_CHECKING:
     from everloom.mind.conversation.array import Exchange
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 # A longer result would crowd out the conversation; a tool that has more says how to get it.
 LONGEST_RESULT = 40_000

@@ -6,7 +6,6 @@ after a pause only the latest pass is made up for.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -27,12 +26,13 @@ from everloom.mind.ports import MindSetup
 from everloom.mind.prompts import prompt_named
 from everloom.models.ask import Passage, Question
 from everloom.models.text import shortened
+from everloom.secrets import logger_of
 from everloom.store.contract import FOREVER
 
 if TYPE_CHECKING:
     from everloom.mind.conversation import Exchange
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _NOTE = "SELF-AWARENESS.md"
 _WEEK = timedelta(days=7)

@@ -6,7 +6,6 @@ nor repeats a fact. Nothing is erased: a fact that is no longer true is supersed
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,9 +19,10 @@ from everloom.mind.learning.proposal import FactDecision, FactProposal, decide
 from everloom.mind.ports import Fact, MindSetup
 from everloom.mind.prompts import prompt_named
 from everloom.models.ask import Passage, Question, Thinker
+from everloom.secrets import logger_of
 from everloom.store import Unit
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 # The contract shows the model the 20 nearest facts; more are rarely about the same subject.
 _SHOWN = 20

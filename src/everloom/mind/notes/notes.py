@@ -19,7 +19,6 @@ from everloom.mind.notes.files import (
     daily_heading,
     daily_name,
     default_text,
-    digest,
     note_name,
 )
 from everloom.mind.notes.status import check_updates, parse_status, patch_status
@@ -184,7 +183,7 @@ class Notes:
                 except Rejected as error:
                     problems.append(str(error))
                     continue
-                if digest(note.body) != (known if coming is None else coming):
+                if note.state != (known if coming is None else coming):
                     changed.append(name)
             self.problems = tuple(problems)
             return changed

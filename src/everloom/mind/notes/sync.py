@@ -58,11 +58,15 @@ class _NoteRecord:
 
 @dataclass(frozen=True, slots=True)
 class OpenNote:
-    """A note after its file and its row agree; `version` is None if there never was one."""
+    """A note after its file and its row agree; `version` is None if there never was one.
+
+    `state` is the hash of its file. It is not that of the body if the person's file holds a secret, which is not kept.
+    """
 
     name: str
     body: str
     version: NoteVersion | None
+    state: str
 
     @property
     def number(self) -> int:
@@ -145,30 +149,36 @@ class NoteSync:
         found, record = self.files.look(name), self._record(name)
         file = digest(found.body) if found else ""
         if record is None:
-            version = self._add(name, found.body, "person", file) if found and file else None
+            version = self._add(name, self._kept(found), "person", file) if found and file else None
         else:
-            version = self._agree(record, found, file)
-        body = version.body if version else ""
-        self._trust(name, found, body)
-        return OpenNote(name, body, version)
+            version, file = self._agree(record, found, file)
+        self._trust(name, found, file)
+        return OpenNote(name, version.body if version else "", version, file)
 
-    def _agree(self, record: _NoteRecord, found: FileText | None, file: str) -> NoteVersion:
+    def _agree(self, record: _NoteRecord, found: FileText | None, file: str) -> tuple[NoteVersion, str]:
+        """Bring the row of a note and its file into agreement; returns the newest version, and the file's hash."""
         newest = record.newest
         match choose_step(file, record.known, record.coming):
             case SyncStep.ADOPT:
-                return self._add(newest.name, found.body if found else "", "person", file)
+                return self._add(newest.name, self._kept(found), "person", file), file
             case SyncStep.FINISH:
                 self.files.put(newest.name, newest.body)
-                self._mark(record.id, digest(newest.body))
+                file = digest(newest.body)
+                self._mark(record.id, file)
             case SyncStep.CONFIRM:
                 self._mark(record.id, file)
-        return newest
+        return newest, file
+
+    def _kept(self, found: FileText | None) -> str:
+        """Return what is kept of a person's file: everything but secrets, which stay in the file alone."""
+        return self._op.screen.kept(found.body, "the note") if found else ""
 
     def _open_soul(self) -> OpenNote:
         """Bring the soul and SOUL.md into agreement; if both changed, the newer wins, the other is in the history."""
         found, record = self.files.look(SOUL), self._record(SOUL)
-        file = found.body if found else ""
-        coming = None if record is None else choose_step(digest(file), record.known, record.coming)
+        file = self._kept(found)
+        there = digest(found.body) if found else ""
+        coming = None if record is None else choose_step(there, record.known, record.coming)
         if coming in (SyncStep.FINISH, SyncStep.CONFIRM):
             # An interrupted write of ours is completed first, so that it is not taken for a person's edit.
             file = self._open_file(SOUL).body
@@ -216,9 +226,13 @@ class NoteSync:
         The version is first: if the process dies after the commit, the next one finds the hash of the write in progress
         and completes it. The other way round, the file would look like a person's edit.
         """
-        known = digest(note.body)
+        known = note.state
         if note.version is not None and body == note.body:
             return note
+        if author == "agent" and note.body and known != digest(note.body):
+            # Writing the note would write the marks over the secrets, and the person may have them nowhere else.
+            hint = "write another note, or ask the person to move the secret out of this one"
+            raise Rejected(f"{note.name} holds a secret of the person's, which you do not see", hint=hint)
         version = self._add(note.name, body, author, known, digest(body))
         found, record = self.files.look(note.name), self._record(note.name)
         if record is None or (digest(found.body) if found else "") != known:
@@ -227,8 +241,8 @@ class NoteSync:
         # because editors take none.
         self.files.put(note.name, body)
         self._mark(record.id, digest(body))
-        self._trust(note.name, self.files.look(note.name), body)
-        return OpenNote(note.name, body, version)
+        self._trust(note.name, self.files.look(note.name), digest(body))
+        return OpenNote(note.name, body, version, digest(body))
 
     def _record(self, name: str) -> _NoteRecord | None:
         with self._op.read() as unit:
@@ -276,9 +290,9 @@ class NoteSync:
         with self._op.write("mark_note") as writing:
             writing.unit.run("notes.note_mark", id=note, known=known, coming=None, at=to_micros(writing.at))
 
-    def _trust(self, name: str, found: FileText | None, body: str) -> None:
+    def _trust(self, name: str, found: FileText | None, state: str) -> None:
         """Remember a file's stamp, unless it is so recent that a second change might not alter it."""
-        self._hashes[name] = digest(body)
+        self._hashes[name] = state
         self._stamps.pop(name, None)
         if found is None or time.time_ns() - found.stamp.mtime_ns > _FRESH_NS:
             self._stamps[name] = None if found is None else found.stamp

@@ -5,18 +5,18 @@ Knows no channel: it is given a function that sends. A message that may have arr
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from everloom.errors import EverloomError
+from everloom.secrets import logger_of
 
 if TYPE_CHECKING:
     from everloom.clock import Clock
     from everloom.mind import Conversation, StreamMessage
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 # Pauses double from one second; twelve attempts span almost half an hour, after which a person has to decide.
 _LONGEST_PAUSE = timedelta(minutes=10)

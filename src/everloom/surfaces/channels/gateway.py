@@ -6,7 +6,6 @@ part runs in a thread of its own; one that fails is logged and restarted without
 
 from __future__ import annotations
 
-import logging
 import socket
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from everloom.errors import EverloomError, Forbidden, Rejected
 from everloom.kernel.tokens import Tokens
 from everloom.mind import Queue
+from everloom.secrets import logger_of
 from everloom.surfaces.channels.delivery import Outbox
 from everloom.surfaces.channels.telegram import Bot, Telegram
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from everloom.surfaces.channels.http import Callback
     from everloom.surfaces.web.serving import Address
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 # Replies of this process are sent at once; the pause bounds the delay of those that another process wrote.
 _GLANCE = 0.5

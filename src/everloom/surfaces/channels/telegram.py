@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from everloom.errors import Conflict, EverloomError, Forbidden, Rejected, StoreError
 from everloom.kernel.texts import checked
+from everloom.secrets import logger_of
 from everloom.surfaces.channels.delivery import Undelivered, Unsure
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from everloom.mind import Conversation, StreamMessage
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _CHANNEL = "telegram"
 _POLL_SECONDS = 50

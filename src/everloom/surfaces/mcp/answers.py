@@ -5,10 +5,13 @@ Refuses to know what a result means.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mcp.types import CallToolResult, TextContent
 
 from everloom.errors import Conflict, EverloomError, ProviderBusy, meaning_of
 from everloom.kernel.encode import as_data, written
+from everloom.secrets import Recognised, masked
 
 # A score's fifth digit tells a model nothing, and every digit is a token.
 _SCORE_DIGITS = 4
@@ -25,11 +28,13 @@ INTERNAL = "internal error, nothing was written. Next: go on without it; the ser
 UNANSWERED = "internal error: no answer could be written. Next: read the current state before you write again"
 
 
-def answered(value: object) -> CallToolResult:
-    """Write a result as structured content and as the same JSON in text."""
+def answered(value: object, secrets: Sequence[Recognised] = ()) -> CallToolResult:
+    """Write a result as structured content and as the same JSON in text, with the secrets that were recognised."""
     # Both, because clients differ in which of the two they show to the model.
     data = as_data(value, _SCORE_DIGITS)
     whole = data if isinstance(data, dict) else {"result": data}
+    if secrets:
+        whole["secrets"] = [str(each) for each in secrets]
     return CallToolResult(content=[TextContent(type="text", text=written(whole))], structured_content=whole)
 
 
@@ -43,7 +48,7 @@ def explained(error: EverloomError) -> str:
     meaning = meaning_of(error)
     parts = [f"{meaning.mcp_code}: {error.message}."]
     if isinstance(error, Conflict) and error.current is not None:
-        parts.append(f"Current: {written(error.current, _SCORE_DIGITS)}.")
+        parts.append(f"Current: {masked(written(error.current, _SCORE_DIGITS))}.")
     parts.append(f"Next: {error.hint or _NEXT.get(meaning.mcp_code, _RETRY if meaning.retry else _GIVE_UP)}.")
     if isinstance(error, ProviderBusy) and error.retry_after:
         parts.append(f"Retry after {error.retry_after:.0f} s.")

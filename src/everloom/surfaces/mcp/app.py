@@ -6,7 +6,6 @@ nothing is ever sent unasked, and no state is kept for a connection.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -21,6 +20,7 @@ from starlette.types import ASGIApp
 
 from everloom.errors import EverloomError
 from everloom.kernel.tokens import Token, Tokens
+from everloom.secrets import logger_of
 from everloom.surfaces.mcp.connections import Connections
 from everloom.surfaces.mcp.server import LoomServer
 from everloom.surfaces.web.admission import Rules
@@ -28,7 +28,7 @@ from everloom.surfaces.web.gate import HEALTH, Gate
 from everloom.surfaces.web.identity import Process
 from everloom.surfaces.web.lazy import LazyLoom
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules) -> ASGIApp:

@@ -6,7 +6,6 @@ every transport.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import replace
@@ -23,6 +22,8 @@ from pydantic.networks import AnyUrl
 
 from everloom import __version__
 from everloom.errors import Conflict, EverloomError, Forbidden, NotFound, Rejected
+from everloom.kernel.trust.screen import noticing
+from everloom.secrets import logger_of
 from everloom.surfaces.mcp.answers import INTERNAL, UNANSWERED, answered, explained, failed
 from everloom.surfaces.mcp.documents import offer_documents
 from everloom.surfaces.mcp.tools import DEFAULT, VerbTool, tools_of
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from everloom.kernel.tokens import Token
     from everloom.loom import Workspace
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 # Long enough for the response to `tools/list` to be sent before numpy loads.
 _WARM_SECONDS = 0.25
@@ -89,14 +90,15 @@ class LoomServer(MCPServer[dict[str, Any]]):
         try:
             clues = _clues_of(context, tool.session_in(given))
             workspace = self._entrance.enter(tool.name, clues, writes=tool.verb.effect.writes)
-            value = tool.run(workspace, given, clues.meta)
+            with noticing() as secrets:
+                value = tool.run(workspace, given, clues.meta)
         except EverloomError as error:
             return failed(explained(error))
         except Exception:
             log.exception("the tool %s failed", tool.name)
             return failed(INTERNAL)
         try:
-            return answered(value)
+            return answered(value, secrets)
         except Exception:
             # The verb has done its work; a caller that takes this for a failure might write the same thing twice.
             log.exception("the result of the tool %s could not be written", tool.name)

@@ -5,7 +5,6 @@ Plain ASGI, so that a refused request reaches nothing behind it. Stores the acce
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from math import ceil
@@ -20,9 +19,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from everloom.errors import EverloomError, meaning_of
 from everloom.kernel.tokens import Token
+from everloom.secrets import logger_of
 from everloom.surfaces.web.admission import PASS_KEY, CallerBudget, Rules, is_welcome_host, is_welcome_origin
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 # They reveal nothing but that the process runs, and load balancers that call them have no token.
 OPEN_PATHS = frozenset({"/health", "/ready"})

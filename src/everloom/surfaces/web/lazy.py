@@ -7,18 +7,18 @@ Refuses to know which store it is.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from threading import Event, Lock, Thread, Timer
 from typing import TYPE_CHECKING
 
 from everloom.errors import EverloomError, ProviderBusy, StoreBusy
+from everloom.secrets import logger_of
 
 if TYPE_CHECKING:
     from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.loom import Loom
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 # How often the process looks for texts without vectors: soon enough to find by meaning what was said a moment ago.
 _EMBED_EVERY = 2.0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from everloom.errors import EverloomError, ProviderError, Rejected
+from everloom.secrets import logger_of
 from everloom.surfaces.cli.runtime.command import Command
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, json_text, printable
@@ -103,7 +104,7 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
-log = logging.getLogger("everloom.gateway")
+log = logger_of("everloom.gateway")
 
 
 @click.command(cls=Command)

@@ -6,7 +6,6 @@ Talks through `channels.terminal`; each slash command calls one operation and pr
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from everloom.errors import EverloomError, StoreError
 from everloom.kernel.texts import checked
+from everloom.secrets import logger_of
 from everloom.store.files import make_private
 from everloom.surfaces.channels.terminal import Terminal, read_message
 from everloom.surfaces.cli.render.plot import can_draw
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from everloom.mind import StreamMessage
     from everloom.surfaces.channels.terminal import Heard, Say
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 # Missing on Windows and in some builds of Python; the prompt then works without a history.
 _readline: Any = import_module("readline") if find_spec("readline") else None
 

@@ -18,6 +18,7 @@ import click
 
 from everloom.clock import shown
 from everloom.errors import EverloomError, NotFound
+from everloom.secrets import logger_of
 from everloom.surfaces.cli.runtime.command import Command, Group
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, progress
@@ -77,7 +78,7 @@ def _known_tasks(loom: Loom, names: Iterable[str]) -> Iterator[str]:
         yield name
 
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 @click.command(cls=Command)

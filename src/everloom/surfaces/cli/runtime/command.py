@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from everloom.kernel.trust.screen import noticing
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, deliver
 
@@ -90,9 +92,11 @@ class Shared(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and write its answer."""
         invocation: Invocation = ctx.obj
-        answer = super().invoke(ctx)
+        with noticing() as found:
+            answer = super().invoke(ctx)
         if isinstance(answer, Answer):
-            ctx.exit(deliver(answer, invocation.command, as_json=invocation.as_json))
+            told = answer if answer.secrets else replace(answer, secrets=tuple(found))
+            ctx.exit(deliver(told, invocation.command, as_json=invocation.as_json))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the command's own options, then its subcommands, then the options of every command."""

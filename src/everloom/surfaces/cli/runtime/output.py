@@ -22,6 +22,7 @@ import click
 from everloom.errors import EverloomError, meaning_of
 from everloom.glyphs import HIDDEN
 from everloom.kernel.encode import as_data
+from everloom.secrets import Recognised
 
 # Stored text is data, and may come from strangers: an escape sequence in it could rewrite the screen or the clipboard,
 # and a character that turns the direction of writing could show another text than the one that is stored.
@@ -39,11 +40,15 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command returns: `result` for programs, `text` for people, and `failure` if it failed."""
+    """What a command returns: `result` for programs, `text` for people, and `failure` if it failed.
+
+    `secrets` are those that were recognised in what was written: their kinds and places.
+    """
 
     result: object
     text: Sequence[str | Table] = ()
     failure: EverloomError | None = None
+    secrets: Sequence[Recognised] = ()
 
 
 def deliver(answer: Answer, command: str, *, as_json: bool) -> int:
@@ -56,6 +61,8 @@ def deliver(answer: Answer, command: str, *, as_json: bool) -> int:
                 _write_table(part)
             else:
                 click.echo(printable(part))
+        for each in answer.secrets:
+            click.echo(printable(f"Recognised: {each}"), err=True)
         if answer.failure:
             click.echo(printable(f"Error: {answer.failure.message}"), err=True)
             if answer.failure.hint:
@@ -68,6 +75,8 @@ def _envelope(answer: Answer, command: str) -> dict[str, Any]:
     whole: dict[str, Any] = {"ok": answer.failure is None, "command": command}
     if answer.failure is None or answer.result is not None:
         whole["result"] = answer.result
+    if answer.secrets:
+        whole["secrets"] = answer.secrets
     if answer.failure is not None:
         meaning = meaning_of(answer.failure)
         whole["error"] = {

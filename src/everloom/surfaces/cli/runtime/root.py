@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from everloom.errors import EverloomError, Rejected
+from everloom.secrets import logger_of
 from everloom.surfaces.cli.runtime.command import Group, set_up_log
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, deliver
@@ -126,10 +127,8 @@ def _left_out(error: ModuleNotFoundError) -> EverloomError:
 
 def _surprise(error: Exception) -> EverloomError:
     """Log an unexpected error with its traceback, and report it as one of ours."""
-    import logging  # noqa: PLC0415  a help page needs no log
-
     set_up_log(verbose=False)
-    logging.getLogger(__name__).error("unexpected %s", type(error).__name__, exc_info=error)
+    logger_of(__name__).error("unexpected %s", type(error).__name__, exc_info=error)
     message = f"unexpected {type(error).__name__}: {error}"
     return EverloomError(message, hint="this is a bug in everloom: please report it with the traceback")
 

@@ -5,7 +5,6 @@ Owns the length of a turn and the handling of signals; what is due, and who may 
 
 from __future__ import annotations
 
-import logging
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,12 +14,13 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from everloom.errors import EverloomError
+from everloom.secrets import logger_of
 
 if TYPE_CHECKING:
     from everloom.kernel.tasks import Outcome, Work
     from everloom.kernel.workspaces import WorkspaceInfo
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 # Long enough to make the cost of a lease negligible, short enough for somebody who waits for the program to stop.
 _TURN_SECONDS = 2.0
