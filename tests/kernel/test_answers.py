@@ -144,6 +144,37 @@ def test_a_short_answer_is_found_by_the_question_beside_it(workspace: Workspace)
     assert "bicycle" in hits[0].words_around
 
 
+@pytest.mark.promise("search.replies")
+def test_what_follows_a_question_answers_it_sooner_than_what_came_before(workspace: Workspace) -> None:
+    before, asked, answer, _ = talk(
+        workspace,
+        "harbour",
+        ("Ivo", "Good morning to you."),
+        ("Ivo", "Have you sold the old boat?"),
+        ("Ivo", "In May, to a fisherman."),
+        ("Ivo", "Good for him."),
+    )
+    hits = {hit.id: hit for hit in workspace.search("Was the old boat sold?")}
+    assert [*hits].index(answer) < [*hits].index(before)
+    assert hits[answer].signals["reply"] > 0.0 == hits[before].signals["reply"]
+    assert "it follows a question about this" in hits[answer].explain()
+    # A question that is asked again in the same words still finds itself.
+    assert workspace.search("Have you sold the old boat?")[0].id == asked
+
+
+@pytest.mark.promise("search.replies")
+@pytest.mark.parametrize("mark", ["?", "？", "؟", "? "])
+def test_who_tells_comes_before_who_asks_but_a_person_may_ask_an_assistant(workspace: Workspace, mark: str) -> None:
+    told, asked = talk(
+        workspace, "one", ("Ann", "The oak is from Elba."), ("Ann", f"Does the oak come from Elba or Corsica{mark}")
+    )
+    assert [hit.id for hit in workspace.search("oak from Elba")][:2] == [told, asked]
+    talk(workspace, "two", ("user", f"Would a boat of spruce be lighter{mark}"), ("assistant", "It would, by a third."))
+    hits = {hit.text.strip(): hit.signals["asks"] for hit in workspace.search("a lighter boat of spruce, or of oak")}
+    assert hits[f"Would a boat of spruce be lighter{mark}".strip()] == 0.0
+    assert hits[f"Does the oak come from Elba or Corsica{mark}".strip()] < 0.0
+
+
 def test_of_two_turns_the_one_that_holds_the_words_comes_first(workspace: Workspace) -> None:
     first, second = talk(
         workspace, "monday", ("Ann", "We sail on Sunday, at noon."), ("Ann", "The mast is made of spruce.")

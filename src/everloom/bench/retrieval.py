@@ -26,6 +26,8 @@ MEANS: Mapping[str, Mapping[str, Any]] = {
     "without vectors": {"vectors": 0.0, "around": 0.0},
     "without the vectors around": {"around": 0.0},
     "without neighbours": {"beside": False},
+    "without replies": {"reply": 0.0},
+    "questions like answers": {"asks": 0.0},
     "surroundings of long texts in full": {"short": 1e9},
     "without names": {"names": 0.0},
     "names counted as words": {"named_words": 1.0},

@@ -35,7 +35,7 @@ class Gathered:
     """The candidates of a search; `is_all` means that a wider search would find no more.
 
     `rows` begins with the candidates; what follows from `count` on was only read as their context. `beside` lists the
-    neighbours of a document in its session.
+    neighbours of a document in its session, and `before` is the one that it follows.
     """
 
     rows: Sequence[Row]
@@ -45,6 +45,7 @@ class Gathered:
     probe: Probe | None
     nearness: Mapping[int, VectorHit]
     beside: Mapping[int, Sequence[int]]
+    before: Mapping[int, int]
     accesses: Mapping[int, Access]
     covers: Mapping[int, frozenset[int]]
     is_all: bool
@@ -91,7 +92,7 @@ def gather(unit: Unit, asked: Asked, aim: Aim, reach: Reach, depth: int, recipe:
     known = set(found)
     more = [item for item in dict.fromkeys(hit.item_id for hit in near) if item not in known]
     rows += _in_order(more, unit.all("words.scored_of", ids=more))
-    gathered = Gathered(rows, len(rows), corpus, names, probe, nearness, {}, {}, {}, is_all)
+    gathered = Gathered(rows, len(rows), corpus, names, probe, nearness, {}, {}, {}, {}, is_all)
     # The best by either measure: reading what is beside every candidate would cost more than finding them.
     best = {*found[: recipe.seeds], *(hit.item_id for hit in near[: recipe.seeds])}
     return _described(unit, _with_context(unit, gathered, best, reach, recipe, may_answer=True), reach)
@@ -109,7 +110,7 @@ def gather_among(unit: Unit, asked: Asked, aim: Aim, reach: Reach, among: Sequen
         if row["item_id"] in nearness
         or {*row["words"].split(), *row["context_words"].split()}.intersection(asked.terms)
     ]
-    gathered = Gathered(rows, len(rows), _count(unit, asked.terms), names, probe, nearness, {}, {}, {}, True)
+    gathered = Gathered(rows, len(rows), _count(unit, asked.terms), names, probe, nearness, {}, {}, {}, {}, True)
     near = sorted(nearness, key=lambda item: -nearness[item].similarity)
     return _described(
         unit, _with_context(unit, gathered, {*near[: 2 * recipe.seeds]}, reach, recipe, may_answer=False), reach
@@ -136,7 +137,8 @@ def _with_context(
     ]
     if not lacking or not recipe.beside or not (recipe.context or recipe.around):
         return gathered
-    beside = _neighbours(unit.all("words.beside", ids=lacking, as_of=reach.as_of))
+    before = _followed(unit.all("words.beside", ids=lacking, as_of=reach.as_of))
+    beside = _neighbours(before)
     known = {row["item_id"] for row in rows}
     fresh = [item for item in beside if item not in known]
     nearness = dict(gathered.nearness)
@@ -151,17 +153,22 @@ def _with_context(
         count=len(rows) + len(answering),
         nearness=nearness,
         beside=beside,
+        before=before,
     )
 
 
-def _neighbours(chains: Iterable[Row]) -> dict[int, list[int]]:
-    """Learn from short chains of one session, each in order, which documents are beside which."""
-    after: dict[int, int] = {}
+def _followed(chains: Iterable[Row]) -> dict[int, int]:
+    """Learn from short chains of one session, each in order, which document each one follows."""
+    before: dict[int, int] = {}
     for row in chains:
         chain = [row["before_2"], row["before_1"], row["item_id"], row["after_1"], row["after_2"]]
-        links = [item for item in chain if item is not None]
-        after |= dict(pairwise(links))
-    before = {later: earlier for earlier, later in after.items()}
+        before |= {later: earlier for earlier, later in pairwise(item for item in chain if item is not None)}
+    return before
+
+
+def _neighbours(before: Mapping[int, int]) -> dict[int, list[int]]:
+    """List what is beside each document, nearest first on either side."""
+    after = {earlier: later for later, earlier in before.items()}
     return {item: [*_walk(item, before), *_walk(item, after)] for item in {*after, *before}}
 
 

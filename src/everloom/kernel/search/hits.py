@@ -21,6 +21,7 @@ REASONS = {
 _REASONS = {
     "verbatim": "it holds every word of the question",
     "who": "it was said by whom the question is about",
+    "reply": "it follows a question about this",
     "wishes": "it says what is always wanted",
     "names": "the question mentions one of its names",
     "time": "it is from the time that the question mentions",

@@ -39,21 +39,24 @@ class Recipe:
     """
 
     # Signals in deviations from what is usual in the memory: a text's own words and vector, and those around it.
-    words: float = 0.6
-    context: float = 0.45
+    words: float = 0.5
+    context: float = 0.4
     vectors: float = 0.9
     around: float = 0.65
     # Whether a text's neighbours in its session are read: what was told as a whole stands for itself.
     beside: bool = True
+    # What a text has of the evidence of a question that it follows, and what a text loses that asks instead of telling.
+    reply: float = 0.5
+    asks: float = 2.0
     # Up to this many words, a text needs its full context; the context of a longer text counts proportionally less.
-    short: float = 12.0
+    short: float = 16.0
     # Credits: a question mentions a document's name or time, is about what this side said, or it is not.
     names: float = 5.0
     who: float = 3.5
     time: float = 5.0
     wishes: float = 5.0
     # For the share of the question's words, by rarity, that a text and what is around it hold; and for all in the text.
-    share: float = 1.5
+    share: float = 2.0
     verbatim: float = 2.0
     # What is left of the weight of a word that is a name of the documents: it says which ones, not what they say.
     named_words: float = 0.0

@@ -6,7 +6,7 @@ Turns rows into columns; the formulas are in `fusion`, `answers` and `bias`. Pur
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +32,7 @@ from everloom.kernel.search.index import WISH, Standing
 from everloom.kernel.search.question import Asked, Side, bearing, is_said_by, said_by
 from everloom.kernel.search.recipe import Bias, Recipe
 from everloom.kernel.search.when import Moments, credit
-from everloom.store import VectorHit
+from everloom.store import Row, VectorHit
 from everloom.store.contract import FOREVER
 
 _MICROS_A_DAY = 86_400_000_000
@@ -44,6 +44,13 @@ _CALMER = 0.7
 _AROUND = 4
 # A text that holds so many words of a question, and all that it has, is no accident.
 _MANY = 4
+# The share of a text's words that make it a repetition of the question: whose text it is may stand before it.
+_VERBATIM = 0.7
+# How a question ends, in the scripts that mark one.
+_QUESTION_MARKS = frozenset("?？؟")
+
+# Places of two rows that belong together, one pair a line.
+Pairs = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +87,20 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The candidates as columns: their own words, those stored beside them, those of their neighbours, their cosines.
+    """The rows as columns: the words and cosines of all, and what is stored and stands around the candidates.
 
-    `pairs` are the places of a candidate and of a row that is beside it.
+    `pairs` are the places of a candidate and of a row that is beside it, `follows` of one and the row that it follows.
     """
 
+    every: Field
     own: Field
     stored: Field
     around: Field
-    cosine: Column | None
+    cosines: Column | None
     around_cosine: Column | None
     lacks: Column
-    pairs: npt.NDArray[np.intp]
+    pairs: Pairs
+    follows: Pairs
 
 
 def scored(gathered: Gathered, asked: Asked, background: Background | None, recipe: Recipe) -> Scores:
@@ -100,12 +109,12 @@ def scored(gathered: Gathered, asked: Asked, background: Background | None, reci
     read = _read(gathered, asked.terms, recipe)
     holds, near = read.own.counts > 0, (read.stored.counts + read.around.counts) > 0
     shares = telling_shares(asked.terms, _named(gathered, asked), gathered.corpus)
-    measured = _measured(gathered, asked, read, background, recipe)
-    signals = _in_favour(measured) | _credited(gathered, asked, holds, recipe)
+    signals = _measured(gathered, asked, read, background, recipe) | _credited(gathered, asked, holds, recipe)
     signals["share"] = recipe.share * ((holds | near) @ shares)
     strengths = sum(signals.values(), np.zeros(gathered.count))
     cosine, beside = _cosines(gathered, background.whole, read.pairs) if background else (None, None)
-    evidence = Evidence(holds | (read.stored.counts > 0), near, cosine, beside, read.lacks)
+    own = None if cosine is None else cosine[: gathered.count]
+    evidence = Evidence(holds | (read.stored.counts > 0), near, own, beside, read.lacks)
     likely = answers(evidence, shares, background.noise if background else Usual(0.0, 0.0))
     bias = factors(_circumstances(gathered, asked, recipe.bias), recipe.bias)
     ids = np.fromiter((row["item_id"] for row in gathered.candidates), np.int64, gathered.count)
@@ -126,25 +135,29 @@ def _read(gathered: Gathered, terms: Sequence[str], recipe: Recipe) -> _Read:
     every = read_field([row["words"] for row in rows], terms)
     stored = read_field([row["context_words"] for row in gathered.candidates], terms)
     places = {row["item_id"]: place for place, row in enumerate(rows)}
-    links = [
-        (place, places[other])
+    pairs = _pairs(
+        (place, places.get(other))
         for place, row in enumerate(gathered.candidates)
         for other in gathered.beside.get(row["item_id"], ())
-        if other in places
-    ]
-    pairs = np.array(links, np.intp).reshape(len(links), 2)
+    )
+    follows = _pairs((places.get(item), places.get(other)) for item, other in gathered.before.items())
     around = Field(np.zeros((count, len(terms))), np.zeros(count))
     np.add.at(around.counts, pairs[:, 0], every.counts[pairs[:, 1]])
     np.add.at(around.lengths, pairs[:, 0], every.lengths[pairs[:, 1]])
-    cosine, beside = _cosines(gathered, gathered.nearness, pairs)
+    cosines, beside = _cosines(gathered, gathered.nearness, pairs)
     own = Field(every.counts[:count], every.lengths[:count])
-    return _Read(own, stored, around, cosine, beside, lacking(own.lengths, recipe.short), pairs)
+    lacks = lacking(own.lengths, recipe.short)
+    return _Read(every, own, stored, around, cosines, beside, lacks, pairs, follows[follows[:, 0] < count])
 
 
-def _cosines(
-    gathered: Gathered, near: Mapping[int, VectorHit], pairs: npt.NDArray[np.intp]
-) -> tuple[Column | None, Column | None]:
-    """The cosine of each candidate, and the mean of those around it; its own where nothing is around it."""
+def _pairs(links: Iterable[tuple[int | None, int | None]]) -> Pairs:
+    """Keep the pairs of which both are there."""
+    known = [pair for pair in links if None not in pair]
+    return np.array(known, np.intp).reshape(len(known), 2)
+
+
+def _cosines(gathered: Gathered, near: Mapping[int, VectorHit], pairs: Pairs) -> tuple[Column | None, Column | None]:
+    """The cosine of each row, and for each candidate the mean of those around it; its own where nothing is."""
     if not near:
         return None, None
     # A document that waits for its vector is neither near nor far.
@@ -155,7 +168,7 @@ def _cosines(
     np.add.at(total, pairs[:, 0], every[pairs[:, 1]])
     np.add.at(count, pairs[:, 0], 1.0)
     own = every[: gathered.count]
-    return own, np.where(count > 0, total / np.maximum(count, 1.0), own)
+    return every, np.where(count > 0, total / np.maximum(count, 1.0), own)
 
 
 def _measured(
@@ -173,17 +186,52 @@ def _measured(
     beside = Field(read.stored.counts + read.around.counts, read.stored.lengths + read.around.lengths)
     usual = usual_words(weights, shares)
     usual_around = usual_words(weights, 1 - (1 - shares) ** (1 + _AROUND * (read.around.lengths.any())))
+    words = recipe.words * usual.z(read.every.bm25(mean, weights))
     signals = {
-        "words": recipe.words * usual.z(read.own.bm25(mean, weights)),
+        "words": words[: gathered.count],
         "context": recipe.context * read.lacks * usual_around.z(beside.bm25(stored + _AROUND * mean, weights)),
     }
-    if read.cosine is not None and read.around_cosine is not None and background is not None:
+    vectors: Column | float = 0.0
+    if read.cosines is not None and read.around_cosine is not None and background is not None:
         here = background.here
-        signals["vectors"] = recipe.vectors * here.z(read.cosine)
+        vectors = recipe.vectors * here.z(read.cosines)
+        signals["vectors"] = vectors[: gathered.count]
         # Where nothing is around a text its own cosine stands there, and must not count twice.
         needs = read.lacks * (read.around.lengths > 0)
         signals["around"] = recipe.around * needs * Usual(here.mean, _CALMER * here.spread).z(read.around_cosine)
-    return signals
+    signals = _in_favour(signals)
+    lent = signals["context"] + signals.get("around", 0.0)
+    return signals | _answering(gathered, read, words + vectors, lent, recipe)
+
+
+def _answering(gathered: Gathered, read: _Read, evidence: Column, lent: Column, recipe: Recipe) -> dict[str, Column]:
+    """Let what follows a question have a share of its evidence, and a short text that asks less than one that tells.
+
+    "Did you sell the boat?", "Yes, in May.": the second has the answer, the first has the words. With what its
+    neighbours have lent it already, no text gets more than the question has itself. A question that is asked again in
+    its own words is what is looked for; and what a person asks an assistant tells about the person.
+    """
+    if not gathered.before:
+        return {}
+    asked = np.array([row["question_marks"] > 0 for row in gathered.rows], np.bool_)
+    given, (later, earlier) = np.zeros(gathered.count), read.follows.T
+    given[later] = np.where(asked[earlier], evidence[earlier], 0.0)
+    only_asks = np.array([_only_asks(row) for row in gathered.candidates], np.bool_) & ~_repeats(read.own)
+    return {
+        "reply": np.maximum(0.0, np.minimum(recipe.reply * read.lacks * given, given - lent)),
+        "asks": np.where(only_asks, -recipe.asks * read.lacks, 0.0),
+    }
+
+
+def _only_asks(row: Row) -> bool:
+    """Return whether a text comes to a question, and is not what a person asks an assistant."""
+    return row["ending"] in _QUESTION_MARKS and not is_said_by(known_by(row), Side.PERSON)
+
+
+def _repeats(own: Field) -> Claims:
+    """Mark the texts that say what was asked and hardly anything else."""
+    repeats: Claims = (own.counts > 0).all(axis=1) & (own.counts.sum(axis=1) >= _VERBATIM * own.lengths)
+    return repeats
 
 
 def _in_favour(signals: Mapping[str, Column]) -> dict[str, Column]:

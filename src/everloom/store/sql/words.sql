@@ -99,8 +99,10 @@ FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: scored_of
 -- Read only what scoring needs: most candidates are never shown.
-SELECT item_id, kind, words, context_words, labels, substr(text, 1, 40) AS opening, standing, confidence, model_tier,
-    session_id, happened_at
+SELECT item_id, kind, words, context_words, labels, substr(text, 1, 40) AS opening,
+    substr(rtrim(text), length(rtrim(text)), 1) AS ending,
+    length(text) - length(replace(replace(replace(text, '?', ''), '？', ''), '؟', '')) AS question_marks,
+    standing, confidence, model_tier, session_id, happened_at
 FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: beside
