@@ -35,7 +35,7 @@ from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findin
 from everloom.kernel.spending import Ledger
 from everloom.kernel.tasks import Job, Outcome, Task, Work
 from everloom.kernel.trust.screen import Screen, label_of
-from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
+from everloom.kernel.workspaces import Grant, WorkspaceInfo, Workspaces
 from everloom.models import Budget, Meter, estimate
 from everloom.models.providers import ModelThinker, Roles, make_embedder
 from everloom.models.usage import DayBudget
@@ -182,7 +182,7 @@ class Loom:
         return Being(
             op=workspace.op,
             soul=self.soul(workspace),
-            party=Neighbours(lambda name: self.workspace(self.workspaces.get(name).name).episodic),
+            party=Neighbours(self.workspaces, workspace.info, lambda to: Workspace(self, to, None, None).episodic),
             policy=policy_of(EpisodicPolicy, known, starts_here=known.patrol == "here"),
             thinker=lambda: self.thinker(workspace.info),
         )
@@ -330,6 +330,18 @@ class Workspace:
         `chosen` takes the criteria of `Forgetting.forget`: search, subject_names, since, until, from_session.
         """
         return self.forgetting.forget(ids, confirm=confirm, **chosen)
+
+    def allow(self, sender: str) -> Grant:
+        """Let the Being of another workspace send messages to this one."""
+        return self.loom.workspaces.allow(self.info, sender)
+
+    def disallow(self, sender: str) -> Grant:
+        """Take no more messages from the Being of another workspace."""
+        return self.loom.workspaces.disallow(self.info, sender)
+
+    def grants(self) -> Sequence[Grant]:
+        """List the workspaces whose messages this one takes."""
+        return self.loom.workspaces.grants(self.info)
 
     def plan_consolidation(self) -> tuple[PlannedStep, ...]:
         """List the steps of a consolidation in order, without asking a model or writing anything."""

@@ -16,7 +16,7 @@ from everloom.episodic.entries import MemoryUpdated, soul
 from everloom.episodic.entries.updating import ACTIONS, TARGETS
 from everloom.episodic.recall.recalling import mix_fragments
 from everloom.episodic.scenes.geometry import halves, leaves, unit_rows
-from everloom.errors import Conflict, NotFound, Rejected
+from everloom.errors import Conflict, Forbidden, NotFound, Rejected
 from everloom.kernel.search import Document
 from everloom.loom import Loom
 from tests.episodic.ground import (
@@ -176,6 +176,7 @@ def test_relations_are_written_and_forgotten(being: Episodic) -> None:
 @pytest.mark.promise("episodic.isolation")
 def test_a_message_reaches_the_being_it_is_for_and_nobody_else(loom: Loom) -> None:
     james, audrey, bob = (loom.workspace(name).episodic for name in ("james", "audrey", "bob"))
+    loom.workspace("audrey").allow("james")
     sent = james.update_memory("party_message", "append", "Dinner at eight?", to="audrey")
     assert sent.after is not None
     assert "Dinner at eight?" in audrey.get_context().snapshot
@@ -185,17 +186,58 @@ def test_a_message_reaches_the_being_it_is_for_and_nobody_else(loom: Loom) -> No
     assert received.detail["from"] == "james"
     audrey.update_memory("party_message", "delete", key=received.key)
     assert "Dinner" not in audrey.get_context().snapshot
-    with pytest.raises(NotFound):
+    with pytest.raises(Forbidden):
         james.update_memory("party_message", "append", "Hello?", to="nobody")
     assert [place.name for place in loom.workspaces.list()] == ["james", "audrey", "bob"]
     # What could not be delivered is not shown as sent.
     assert [each.content for each in james.update_memory("party_message", "get").entries] == ["Dinner at eight?"]
 
 
+@pytest.mark.promise("trust.13-messages-need-a-grant")
+def test_nobody_takes_messages_unless_they_said_so_and_refusals_do_not_tell_who_exists(loom: Loom) -> None:
+    james, audrey = loom.workspace("james"), loom.workspace("audrey")
+
+    def refusal(to: str) -> tuple[str, str | None]:
+        with pytest.raises(Forbidden) as caught:
+            james.episodic.update_memory("party_message", "append", "Hello?", to=to)
+        return caught.value.message.replace(to, "NAME"), (caught.value.hint or "").replace(to, "NAME")
+
+    def received() -> list[str]:
+        return [each.content for each in audrey.episodic.update_memory("party_message", "get").entries]
+
+    assert refusal("audrey") == refusal("zelda")
+    assert refusal("james") == refusal("zelda")
+    # What James allows says nothing about what Audrey allows.
+    james.allow("audrey")
+    assert refusal("audrey") == refusal("zelda")
+    given = audrey.allow("JAMES")
+    assert audrey.allow("james") == given
+    assert [(each.receiver, each.sender) for each in audrey.grants()] == [("audrey", "james")]
+    james.episodic.update_memory("party_message", "append", "Tea?", to="audrey")
+    audrey.disallow("James")
+    assert audrey.grants() == []
+    assert refusal("audrey") == refusal("zelda")
+    with pytest.raises(NotFound):
+        audrey.disallow("james")
+    with pytest.raises(NotFound):
+        audrey.allow("nobody")
+    assert received() == ["Tea?"]
+    # A grant belongs to a workspace and not to its name: whoever takes the name later gets none of it.
+    audrey.allow("james")
+    loom.workspaces.change("james", new_name="jim")
+    loom.workspace("jim").episodic.update_memory("party_message", "append", "Coffee?", to="audrey")
+    assert received() == ["Tea?", "Coffee?"]
+    loom.workspaces.remove("jim")
+    assert audrey.grants() == []
+    james = loom.workspace("jim")
+    assert refusal("audrey") == refusal("zelda")
+
+
 @pytest.mark.promise("episodic.message-once")
 @pytest.mark.parametrize("key", [None, "supper-1"])
 def test_a_message_that_is_sent_again_after_a_crash_arrives_once(loom: Loom, key: str | None) -> None:
     james, audrey = (loom.workspace(name).episodic for name in ("james", "audrey"))
+    loom.workspace("audrey").allow("james")
 
     def arrived() -> list[str]:
         return [each.content for each in audrey.update_memory("party_message", "get").entries]

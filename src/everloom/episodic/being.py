@@ -27,10 +27,10 @@ class SoulKeeper(Protocol):
 
 
 class Party(Protocol):
-    """The port to the other Beings of the same owner."""
+    """The port to the other Beings of the same store."""
 
-    def deliver(self, to: str, sender: str, text: str, key: str) -> None:
-        """Deliver a message to the Being called `to`, once for each key; NotFound if there is no such Being."""
+    def deliver(self, to: str, text: str, key: str) -> None:
+        """Deliver a message to the Being called `to`, once for each key; Forbidden if no such Being takes it."""
         ...
 
 

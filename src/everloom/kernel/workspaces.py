@@ -1,17 +1,19 @@
 """Workspaces, the unit of isolation: a Being, a user, a project.
 
-Owns their names and time zones. Refuses to know their content, which belongs to the faculties.
+Owns their names and time zones, and which of them may send messages to which. Refuses to know their content, which
+belongs to the faculties.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from everloom.clock import Clock, from_micros, to_micros, zone_named
-from everloom.errors import Conflict, NotFound
+from everloom.errors import Conflict, Forbidden, NotFound
 from everloom.kernel.texts import checked_name, name_key
 from everloom.store import Row, Store
 from everloom.store.transfer import erase
@@ -34,6 +36,15 @@ class WorkspaceInfo:
     def zone(self) -> ZoneInfo:
         """The time zone in which its times are shown."""
         return zone_named(self.time_zone)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The permission of a workspace that another one may send it messages."""
+
+    receiver: str
+    sender: str
+    granted_at: datetime
 
 
 class Workspaces:
@@ -123,6 +134,51 @@ class Workspaces:
         with self._store.write(known.id) as unit:
             erase(unit)
             unit.run("kernel.workspace_drop")
+
+    def allow(self, receiver: WorkspaceInfo, sender: str) -> Grant:
+        """Let another workspace send messages to this one; a grant that exists already stays as it is."""
+        known = self.get(sender)
+        with self._store.write(receiver.id) as unit:
+            unit.run("kernel.grant_add", sender=known.id, at=to_micros(self._clock.now()))
+            row = next(row for row in unit.all("kernel.grant_all") if row["sender"] == known.id)
+        return _grant_from(receiver, row)
+
+    def grants(self, receiver: WorkspaceInfo) -> Sequence[Grant]:
+        """List the workspaces whose messages this one takes, oldest grant first."""
+        with self._store.read(receiver.id) as unit:
+            return [_grant_from(receiver, row) for row in unit.all("kernel.grant_all")]
+
+    def disallow(self, receiver: WorkspaceInfo, sender: str) -> Grant:
+        """Take no more messages from another workspace."""
+        wanted = name_key(checked_name(sender, "the sender's name"))
+        with self._store.write(receiver.id) as unit:
+            row = next((row for row in unit.all("kernel.grant_all") if name_key(row["name"]) == wanted), None)
+            if row is None:
+                hint = "`everloom workspace grants` shows whom it allows"
+                raise NotFound(f"{receiver.name!r} takes no messages from {sender!r}", hint=hint)
+            unit.run("kernel.grant_drop", sender=row["sender"])
+        return _grant_from(receiver, row)
+
+    def receiver(self, name: str, sender: WorkspaceInfo) -> WorkspaceInfo:
+        """Return the workspace of a name if it takes messages from the sender.
+
+        A name that does not exist and one that does not allow it cost the same two reads and raise the same error, so
+        that nobody learns from here which workspaces there are.
+        """
+        wanted = checked_name(name, "the receiver's name")
+        with self._store.read(NOWHERE) as unit:
+            row = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
+        with self._store.read(NOWHERE if row is None else row["id"]) as unit:
+            grant = unit.one("kernel.grant_get", sender=sender.id)
+        if row is None or grant is None:
+            hint = f"whoever owns {wanted!r} can allow it: `everloom workspace allow NAME`, with the sender's name"
+            raise Forbidden(f"nobody called {wanted!r} takes messages from here", hint=hint)
+        return _info_from(row)
+
+
+def _grant_from(receiver: WorkspaceInfo, row: Row) -> Grant:
+    """Read a grant from its row."""
+    return Grant(receiver.name, row["name"], from_micros(row["at"]))
 
 
 def _info_from(row: Row) -> WorkspaceInfo:

@@ -37,6 +37,15 @@ INSERT INTO store_identity VALUES (lower(hex(randomblob(8))));
 INSERT INTO store_identity VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 17));
 -- end
 
+-- Whose messages a workspace takes: `sender` is another workspace, by its id, so that a name that is given away takes no
+-- permission along. Ids are never used twice: the grant of a sender that was removed means nobody.
+CREATE TABLE party_grant (
+    workspace_id BIGINT NOT NULL REFERENCES workspace (id),
+    sender BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, sender)
+); -- small
+
 -- Any id resolves to its kind here.
 CREATE TABLE item (
     workspace_id BIGINT NOT NULL REFERENCES workspace (id),

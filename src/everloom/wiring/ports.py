@@ -16,6 +16,7 @@ from everloom.store import Store, Unit
 if TYPE_CHECKING:
     from everloom.episodic import Episodic
     from everloom.kernel.operation import Operation
+    from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
     from everloom.mind.ports import Fact, FactChange
     from everloom.semantic import Semantic
     from everloom.semantic.results import Understanding
@@ -66,14 +67,17 @@ class OneSoul:
 
 
 class Neighbours:
-    """The other workspaces of a store, as Beings that can receive messages."""
+    """The other workspaces of a store, as Beings that receive messages from those they allow."""
 
-    def __init__(self, being: Callable[[str], Episodic]) -> None:
+    def __init__(self, workspaces: Workspaces, own: WorkspaceInfo, being: Callable[[WorkspaceInfo], Episodic]) -> None:
+        self._workspaces = workspaces
+        self._own = own
         self._being = being
 
-    def deliver(self, to: str, sender: str, text: str, key: str) -> None:
-        """Store a message in another Being's memory."""
-        self._being(to).receive(sender, text, key)
+    def deliver(self, to: str, text: str, key: str) -> None:
+        """Store a message in another Being's memory, if that one takes messages from here."""
+        receiver = self._workspaces.receiver(to, self._own)
+        self._being(receiver).receive(self._own.name, text, key)
 
 
 _FACT = "fact"

@@ -43,7 +43,10 @@ EXAMPLES = {
     "token revoke": "old",
     "why": "{id}",
     "worker": "--once",
+    "workspace allow": "default",
     "workspace change": "default --description new",
+    "workspace disallow": "default",
+    "workspace grants": "",
     "workspace create": "fresh",
     "workspace list": "",
     "workspace remove": "default --yes",
@@ -107,6 +110,8 @@ def example(path: str, call: Call, url: str, tmp_path: Path) -> list[str]:
     (item,) = filled(url, "James sails.")
     call("backup", f"{tmp_path}/kept.db")
     call("token", "create", "old")
+    if path == "workspace disallow":
+        call("workspace", "allow", "default")
     (tmp_path / "talk.json").write_text(json.dumps([TALK]))
     (tmp_path / "own.jsonl").write_text('{"question": "Who sails?", "phrases": ["James"]}')
     ids: dict[str, object] = dict(known(url, tmp_path)) if path in KNOWING else {}

@@ -355,7 +355,7 @@ def _deliver(being: Being, request: MemoryRequest, to: str, waiting: MemoryEntry
     assert being.party is not None
     key = waiting.key if request.idempotency_key is None else f"key {request.idempotency_key}"
     try:
-        being.party.deliver(to, being.op.workspace.name, waiting.content, f"party {being.op.workspace.id} {key}")
+        being.party.deliver(to, waiting.content, f"party {being.op.workspace.id} {key}")
     except (NotFound, Forbidden, Rejected):
         with being.op.write("update_memory") as tx:
             drop_entry(tx, waiting)

@@ -55,6 +55,23 @@ WHERE id = :workspace;
 -- Delete the workspace itself, once it has been emptied.
 DELETE FROM workspace WHERE id = :workspace;
 
+-- name: grant_add
+-- Let another workspace send messages to this one.
+INSERT INTO party_grant (workspace_id, sender, at) VALUES (:workspace, :sender, :at) ON CONFLICT DO NOTHING;
+
+-- name: grant_get
+-- Find out whether a workspace may send messages to this one.
+SELECT sender FROM party_grant WHERE workspace_id = :workspace AND sender = :sender;
+
+-- name: grant_all
+-- List whose messages this workspace takes, oldest grant first.
+SELECT g.sender, w.name, g.at FROM party_grant AS g JOIN workspace AS w ON w.id = g.sender
+WHERE g.workspace_id = :workspace ORDER BY g.at, g.sender;
+
+-- name: grant_drop
+-- Take no more messages from a workspace.
+DELETE FROM party_grant WHERE workspace_id = :workspace AND sender = :sender;
+
 -- name: item_add
 -- Register an item under its id, whatever kind of thing it is.
 INSERT INTO item (workspace_id, id, kind, created_at) VALUES (:workspace, :id, :kind, :at);

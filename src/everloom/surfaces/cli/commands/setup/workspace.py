@@ -1,4 +1,4 @@
-"""`everloom workspace`: list, create, change and remove workspaces."""
+"""`everloom workspace`: list, create, change and remove workspaces, and decide whose messages one takes."""
 
 from __future__ import annotations
 
@@ -88,6 +88,34 @@ def remove(invocation: Invocation, name: str, yes: bool) -> Answer:
     kept = [f"kept {each}, which was chosen by hand" for each in gone.kept]
     answer = {"removed": info, "directories_removed": gone.removed, "directories_kept": gone.kept}
     return Answer(answer, [f"removed {info.name}", *(f"deleted {each}" for each in gone.removed), *kept])
+
+
+@workspace.command
+@click.argument("sender")
+def allow(invocation: Invocation, sender: str) -> Answer:
+    """Let another workspace send messages to this one."""
+    with invocation.open() as loom:
+        given = invocation.take(loom).allow(sender)
+    return Answer(given, [f"{given.receiver} takes messages from {given.sender}"])
+
+
+@workspace.command
+@click.argument("sender")
+def disallow(invocation: Invocation, sender: str) -> Answer:
+    """Take no more messages from another workspace."""
+    with invocation.open() as loom:
+        taken = invocation.take(loom).disallow(sender)
+    return Answer(taken, [f"{taken.receiver} takes no more messages from {taken.sender}"])
+
+
+@workspace.command
+def grants(invocation: Invocation) -> Answer:
+    """List the workspaces whose messages this one takes."""
+    with invocation.open() as loom:
+        taken = invocation.take(loom)
+        found = taken.grants()
+    rows = [(each.sender, shown(each.granted_at, taken.info.zone)) for each in found]
+    return Answer({"workspace": taken.name, "grants": found}, [Table(rows, ("sender", "granted"))])
 
 
 def _confirm(name: str) -> None:
