@@ -238,7 +238,7 @@ def test_diary_and_thoughts_read_exactly_the_scenes_of_this_patrol(
     assert "An old scene of yesterday" not in heard()[1]
     page = being.update_memory("diary", "get", key="2026-11-16").entries[0]
     assert page.content == "A quiet day."
-    assert "- I noticed nothing.\n- And it is fine." in being.get_context().system_prompt
+    assert "> - I noticed nothing.\n> - And it is fine." in being.get_context().system_prompt
     patrol(being)
     assert len(heard()) == 2
     assert step(being, "reflect").skipped == "this patrol took in no scenes"

@@ -14,6 +14,7 @@ from everloom.errors import Conflict, EverloomError, NotFound, Rejected
 from everloom.mind.notes.files import KNOWN
 from everloom.mind.notes.memory_tool import MemoryTool, memory_tool, name_of
 from everloom.mind.ports import AgentTool
+from everloom.models.text import quoted
 from tests.mind.notebook import Notebook
 
 
@@ -192,7 +193,7 @@ def test_the_note_tools_do_what_they_say_and_their_errors_teach(book: Notebook) 
     assert [each.tool.name for each in tools][: len(own)] == own
     assert all(len(each.tool.description) < 250 and each.tool.schema["type"] == "object" for each in tools)
     assert use(tools, "write_note", name="boat.md", body="The mast is cracked.") == "boat.md was written (version 1)."
-    assert use(tools, "read_note", name="boat.md") == "The mast is cracked.\n"
+    assert use(tools, "read_note", name="boat.md") == quoted("The mast is cracked.\n", "boat.md")
     assert use(tools, "append_note", name="boat.md", text="It was mended.") == "boat.md was written (version 2)."
     assert "daily/" in use(tools, "append_note", text="James mended the mast.")
     assert "boat.md" in use(tools, "read_note").split("\n")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from everloom.kernel.search import Document
 from everloom.mind.notes.files import DURABLE, IDENTITY, KNOWN, daily_name, default_text
 from everloom.mind.prompt import LANDSCAPE, LONGEST_DAY, LONGEST_PAGE, PromptSection, bounded, page
-from everloom.models.text import quoted
+from everloom.models.text import marked, quoted
 from tests.mind.notebook import Notebook, open_notebook
 
 PAGE = re.compile(r"<([a-z0-9-]+)>\n(.*?)\n</\1>", re.DOTALL)
@@ -58,6 +58,11 @@ status.json
 # Your memory
 
 {LANDSCAPE}"""
+
+
+def unmarked(body: str) -> str:
+    """Take the mark of quoted lines away."""
+    return "\n".join(line[2:] for line in body.split("\n"))
 
 
 def without_notes(book: Notebook, prompt: str) -> str:
@@ -148,7 +153,7 @@ def test_long_notes_are_cut_where_one_can_see_it(book: Notebook) -> None:
     book.notes.write("MEMORY.md", f"the beginning {'m' * 30_000} the end")
     book.edit(daily_name(book.setup.op.today), f"the morning {'d' * 9_000} the evening\n")
     prompt = book.prompt().text()
-    pages = {tag.rsplit("-", 1)[0]: body for tag, body in PAGE.findall(prompt)}
+    pages = {tag.rsplit("-", 1)[0]: unmarked(body) for tag, body in PAGE.findall(prompt)}
     memory, today = pages["memory-md"], pages[f"daily-{book.setup.op.today}-md"]
     assert memory.startswith("the beginning m")
     assert memory.endswith("m\n[10,022 characters are not shown here]")
@@ -170,7 +175,8 @@ def test_no_note_can_close_its_own_tags(text: str, extra: str) -> None:
     forged = page("MEMORY.md", f"{text}{first}{extra}", PromptSection("# Notes", ("MEMORY.md",), 1_000))
     ((tag, body),) = PAGE.findall(forged)
     assert forged == f"<{tag}>\n{body}\n</{tag}>"
-    assert first in body or first.strip() in body
+    assert first in unmarked(body) or first.strip() in unmarked(body)
+    assert all(line == ">" or line.startswith("> ") for line in body.splitlines())
 
 
 @given(st.text(max_size=30), st.integers(1, 40), st.booleans())
@@ -192,7 +198,7 @@ def test_a_note_that_cannot_be_read_or_is_gone_does_not_silence_the_others(book:
     text = prompt.text()
     assert "[cannot be read: USER.md is not UTF-8 text (byte 3)]" in text
     assert "tools-md" not in text
-    assert default_text("MEMORY.md").strip() in text
+    assert marked(default_text("MEMORY.md").strip()) in text
     assert prompt.compaction_instructions() == default_text("COMPACTION.md").strip()
     book.edit("COMPACTION.md", "Keep the jokes.\n")
     assert prompt.compaction_instructions() == "Keep the jokes."

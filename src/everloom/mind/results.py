@@ -38,7 +38,12 @@ class NoteText:
     body: str | None
 
     def __str__(self) -> str:
-        return f"There is no note {self.name}; read_note without a name lists them." if self.body is None else self.body
+        # For the agent, whose notes others may have written, too.
+        from everloom.models.text import quoted  # noqa: PLC0415  listing the verbs needs no models
+
+        if self.body is None:
+            return f"There is no note {self.name}; read_note without a name lists them."
+        return self.body if self.name is None else quoted(self.body, self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ Whatever is recalled grows stronger: once per call, in one statement. What does 
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -19,9 +18,11 @@ from everloom.episodic.scenes.node import KIND, Node, nodes_of
 from everloom.episodic.scenes.parser import emotion_of
 from everloom.episodic.scenes.scene import AXES, Emotion, fold_text
 from everloom.errors import Rejected
+from everloom.glyphs import drawn
 from everloom.kernel.journal import count_access
 from everloom.kernel.search import ALONE, Hit, Scope
 from everloom.kernel.texts import checked_limit
+from everloom.models.text import marked, on_one_line
 from everloom.store import Unit
 
 SCENES = Scope(kinds=frozenset({KIND}))
@@ -32,8 +33,10 @@ _COMPARED = 24
 _LONGEST_ANSWER = 4_000
 # How many scenes of a cluster a query is matched with.
 _DEEPEST = 10_000
-_TAG = re.compile(r"<(?=/?memory-recall)")
 _OPENING, _CLOSING = "<memory-recall>", "</memory-recall>"
+# What could be taken for the brackets of a tag, in any script.
+_BRACKETS = str.maketrans("<＜﹤‹〈⟨❮>＞﹥›〉⟩❯", "(((((((" + ")))))))")
+_TAG = drawn("memoryrecall")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +72,8 @@ def recall(being: Being, message: str, felt: object = None) -> Recall:
     fragments = mix_fragments(
         (text for item in ids for text in (nodes[item].scene.action, nodes[item].feeling)), being.chance
     )
-    return Recall(text=f"{_OPENING}\n{' / '.join(fragments)}\n{_CLOSING}", fragments=fragments, node_ids=tuple(ids))
+    told = marked(" / ".join(fragments))
+    return Recall(text=f"{_OPENING}\n{told}\n{_CLOSING}", fragments=fragments, node_ids=tuple(ids))
 
 
 def _parse_feeling(given: object) -> Emotion | None:
@@ -125,11 +129,18 @@ def _living(unit: Unit, ids: Sequence[int]) -> AbstractSet[int]:
 
 def mix_fragments(texts: Iterable[str], chance: random.Random) -> tuple[str, ...]:
     """Shuffle actions and feelings so that the borders between scenes blur."""
-    # The text of a scene must not be able to close the tag and go on as an instruction.
-    mixed = [harmless for text in texts if (harmless := _TAG.sub("‹", text))]
+    mixed = [harmless for text in texts if (harmless := _without_tags(text))]
     # The contract's Fisher-Yates: every order is equally likely.
     chance.shuffle(mixed)
     return tuple(mixed)
+
+
+def _without_tags(text: str) -> str:
+    """Write the text of a scene on one line, and so that it cannot close the tag and go on as an instruction."""
+    line = on_one_line(text)
+    # By its letters as they are drawn: spaces, look-alikes and invisible characters make no difference to a reader.
+    letters = "".join(char for char in drawn(line) if char.isalnum())
+    return line.translate(_BRACKETS) if _TAG in letters else line
 
 
 def reactivate(being: Being, ids: Sequence[int]) -> None:

@@ -1,11 +1,12 @@
 """The memory as resources: Markdown documents that a person can attach to a conversation.
 
-Reading one belongs to no session, so nothing is marked as seen.
+Headings are ours, and what was stored is quoted below them. Reading one belongs to no session, so nothing is marked as
+seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -38,7 +39,7 @@ def offer_documents(server: MCPServer[Any], workspace: Callable[[], Workspace], 
         )
 
     def core() -> str:
-        return workspace().graph.core(refresh=False).text
+        return _written([("Memory core", workspace().graph.core(refresh=False).text)])
 
     offer = partial(server.resource, mime_type="text/markdown")
     if "semantic" in faculties:
@@ -55,23 +56,31 @@ def offer_documents(server: MCPServer[Any], workspace: Callable[[], Workspace], 
 def _written_orientation(found: Orientation) -> str:
     """Write the soul, the protocol and the orientation, in this order."""
     texts = (found.soul.content, found.protocol.content, found.orientation.content)
-    titled = zip(("Soul", "Protocol", "Orientation"), texts, strict=True)
-    return "\n\n".join(f"# {title}\n\n{text.strip()}" for title, text in titled) + "\n"
+    return _written(zip(("Soul", "Protocol", "Orientation"), texts, strict=True))
 
 
 def _written_subject(found: SubjectRecall, workspace: Workspace) -> str:
     """Write what is known about a subject."""
-    parts = [f"# {found.subject.name}", found.subject.summary or ""]
-    if found.single_subject_understanding is not None:
-        parts += ["## Understanding", found.single_subject_understanding.content.strip()]
-    if found.structural_understanding is not None:
-        parts += ["## Structure", found.structural_understanding.content.strip()]
-    parts += ["## Recent observations", _written_observations(found.recent_observations, workspace)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    single, structure = found.single_subject_understanding, found.structural_understanding
+    return _written(
+        [
+            ("Subject", "\n".join(filter(None, [found.subject.name, found.subject.summary]))),
+            ("Understanding", "" if single is None else single.content),
+            ("Structure", "" if structure is None else structure.content),
+            ("Recent observations", _written_observations(found.recent_observations, workspace) or "None yet."),
+        ]
+    )
+
+
+def _written(sections: Iterable[tuple[str, str]]) -> str:
+    """Write sections, each with what was stored in quoted lines; those without text are left out."""
+    from everloom.models.text import marked  # noqa: PLC0415  a list of tools needs no models
+
+    return "\n\n".join(f"# {title}\n\n{marked(text.strip())}" for title, text in sections if text.strip()) + "\n"
 
 
 def _written_observations(found: Sequence[BriefObservation], workspace: Workspace) -> str:
     """Write observations as a list, each on one line with its time."""
     zone = workspace.info.zone
     lines = [f"- [{each.id}] {shown(each.observed_at, zone)}: {' '.join(each.content.split())}" for each in found]
-    return "\n".join(lines) or "None yet."
+    return "\n".join(lines)

@@ -54,7 +54,7 @@ def add_prompts(server: MCPServer[Any]) -> None:
 
     @server.prompt(title="Consolidate", description="Turn new observations into understanding, step by step.")
     def consolidate(focus: str = "") -> str:
-        return CONSOLIDATE + (f"\nBegin with: {focus}\n" if focus.strip() else "")
+        return CONSOLIDATE + (f"\nBegin with: {' '.join(focus.split())}\n" if focus.strip() else "")
 
     @server.prompt(title="Reflect", description="Remember what matters in this conversation, before it ends.")
     def reflect() -> str:
