@@ -196,7 +196,27 @@ def test_every_verb_that_writes_is_screened() -> None:
     for faculty in FACULTIES.values():
         owner = _class_of(faculty.declaration)
         for verb in faculty.verbs:
-            assert (getattr(owner, verb.name) is not verb.method) is verb.effect.writes, verb.name
+            is_screened = verb.effect.writes and verb.effect.stores
+            assert verb.effect.stores or verb.name == "forget"
+            assert (getattr(owner, verb.name) is not verb.method) is is_screened, verb.name
+
+
+@pytest.mark.promise("secrets.one-place")
+def test_every_faculty_lends_its_screen(place: Workspace) -> None:
+    for faculty in FACULTIES.values():
+        assert faculty.reach(place, {}).op.screen == Screen("redact"), faculty.name
+
+
+def test_a_secret_that_was_stored_can_be_found_to_be_forgotten(store_url: str, tmp_path: Path) -> None:
+    with opened(store_url, "warn", tmp_path) as loom, noticing():
+        kept = loom.workspace().semantic.remember(["James"], f"Uses {TOKEN}.")
+    with opened(store_url, "redact", tmp_path) as loom, noticing() as found:
+        place = loom.workspace()
+        shown = place.forgetting.forget(search=f"Uses {TOKEN}.")
+        place.forgetting.forget(search=f"Uses {TOKEN}.", confirm=shown.confirm)
+        assert not found
+        assert kept.id not in [hit.id for hit in place.search("Uses")]
+        assert TOKEN not in everything(place, store_url)
 
 
 def _class_of(declaration: str) -> type:

@@ -25,17 +25,23 @@ REQUIRED = inspect.Parameter.empty
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a verb may do: `writes` changes data, `destroys` loses data, `repeats` is safe to call again."""
+    """What a verb may do: `writes` changes data, `destroys` loses data, `repeats` is safe to call again.
+
+    `stores` keeps something of its arguments, which are then screened for secrets.
+    """
 
     writes: bool = True
     destroys: bool = False
     repeats: bool = False
+    stores: bool = True
 
 
 READS = Effect(writes=False)
 ADDS = Effect()
 ADDS_ONCE = Effect(repeats=True)
 DESTROYS = Effect(destroys=True)
+# Of what it is given nothing is stored: it may be the very secret that is to go.
+ERASES = Effect(destroys=True, stores=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +152,7 @@ def verb(
 
     def declare(method: AnyMethod) -> AnyMethod:
         # One place for every faculty and surface: whoever calls a verb that writes, its arguments are screened first.
-        called = screened(method) if effect.writes else method
+        called = screened(method) if effect.writes and effect.stores else method
         setattr(called, _MARK, Verb(method, title, effect, tuple(tools), tool or method.__name__, models, agent, cli))
         return called
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 from everloom.kernel.forgetting.results import Forgotten, TombstoneList
-from everloom.kernel.verbs import DESTROYS, READS, Says, helps, verb
+from everloom.kernel.verbs import DESTROYS, ERASES, READS, Says, helps, verb
 
 if TYPE_CHECKING:
     from everloom.kernel.forgetting.ports import Corrector, Eraser
@@ -35,13 +35,13 @@ class Forgetting:
         erasers: Callable[[], Sequence[Eraser]],
         correctors: Callable[[], Sequence[Corrector]] = lambda: (),
     ) -> None:
-        self._op = op
+        self.op = self._op = op
         self._erasers = erasers
         self._correctors = correctors
 
     @verb(
         "Forget",
-        DESTROYS,
+        ERASES,
         tools=_EVERY,
         models="Erase items for good, with what was derived from them. The first call only previews and gives a token: "
         "call again with it as confirm once the person has agreed. Criteria narrow each other.",
