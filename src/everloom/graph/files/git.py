@@ -1,7 +1,9 @@
 """Commits the files of an operation with the git program, if the directory is a repository.
 
 A commit is optional: a failure is reported and never blocks or undoes an operation. Only the operation's own files are
-committed; anything else that a person staged or changed stays as it is.
+committed; anything else that a person staged or changed stays as it is. The repository may be anybody's, so nothing
+that it contains or configures is ever run: no hook, no filter, no monitor, no helper. Commits are therefore put
+together from blobs and trees; `git add` and `git commit` would run filters and hooks.
 """
 
 from __future__ import annotations
@@ -10,20 +12,55 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
-# A hook of the person's may take a while; one that hangs must not hold the graph's lock for ever.
+from everloom.store.claims import CORNER
+
+# The slowest step is to read a large tree; one that hangs must not hold the graph's lock for ever.
 _SECONDS = 60
 # Another git process in the same repository holds its lock only briefly: these tries span one second.
 _TRIES = 5
 PAUSE_SECONDS = 0.1
-# `git add` takes paths as arguments, and command lines are limited; `git commit` reads them from standard input.
+# Paths are arguments of `git hash-object`, and command lines are limited.
 _BATCH = 500
 _NAME, _EMAIL = "everloom", "everloom@localhost"
-# What git says, with an exit status of 1, when the files are committed already. After a crash between a commit and the
-# removal of its intent, the commit is tried again and ends like this.
-_IDLE = ("nothing to commit", "nothing added to commit", "no changes added to commit")
+_FILE_MODE, _GONE_MODE = "100644", "0"
+# Operations of the person that a commit must not fall into; each leaves such a file in the repository.
+_UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+# The command line is stronger than every file of the repository, included ones as well. Most of these settings concern
+# commands that are never called here; they are set because a later version of git may read them earlier.
+_NEUTRAL = (
+    "core.quotepath=false",
+    f"core.hooksPath={os.devnull}",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.splitIndex=false",
+    f"core.attributesFile={os.devnull}",
+    "core.pager=cat",
+    "core.editor=true",
+    "core.askPass=",
+    "core.sshCommand=false",
+    "core.gitProxy=",
+    "core.alternateRefsCommand=true",
+    "credential.helper=",
+    "diff.external=",
+    "commit.gpgSign=false",
+    "gpg.program=false",
+    "gpg.ssh.program=false",
+    "gpg.x509.program=false",
+    "protocol.allow=never",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+)
+# What a program needs to run at all and to find the person's own settings. Everything else stays here: keys of
+# providers, our own secrets, and variables that would lead git to another repository or program.
+_PASSED = ("PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE")
+_IDENTITY = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
 
 
 class Git:
@@ -31,7 +68,8 @@ class Git:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._identity: list[str] | None = None
+        self._identity: dict[str, str] | None = None
+        self._neutral: tuple[str, ...] = _NEUTRAL
 
     @property
     def is_repository(self) -> bool:
@@ -42,74 +80,120 @@ class Git:
         """Commit only these files; returns what went wrong, or None."""
         if not self.is_repository:
             return None
-        if shutil.which("git") is None:
+        program = shutil.which("git")
+        # A relative one comes from an entry of PATH such as "." and could be a file of the repository.
+        if program is None or not Path(program).is_absolute():
             return "not committed: git is not installed"
         try:
-            known = self._known(paths)
-            if not known:
-                return None
-            for start in range(0, len(known), _BATCH):
-                self._run("add", "-A", "--", *known[start : start + _BATCH])
-            self._commit(known, message)
+            self._commit(list(dict.fromkeys(paths)), message)
         except (subprocess.SubprocessError, OSError, _GitRefused) as error:
             return f"not committed: {str(error).strip()[:300]}"
         return None
 
-    def _known(self, paths: Sequence[str]) -> list[str]:
-        """Leave out files that are gone and were never tracked."""
-        # `git add` fails as a whole if one path matches neither a file nor an entry of the index.
-        there = [path for path in paths if os.path.lexists(self._root / path)]
-        gone = [path for path in paths if path not in set(there)]
-        if not gone:
-            return there
-        tracked = self._run("ls-files", "-z", "--", *gone).split("\0")
-        return [*there, *(path for path in tracked if path)]
-
     def _commit(self, paths: Sequence[str], message: str) -> None:
-        whole = "\n".join(paths)
-        try:
-            self._run(
-                *self._as_somebody(),
-                # Signing may prompt for a passphrase, and nobody is there to type it.
-                *("-c", "commit.gpgsign=false", "commit", "-q", "-m", message),
-                # `--only` leaves out anything else that a person has staged.
-                *("--pathspec-from-file=-", "--only"),
-                text=whole,
-            )
-        except _GitRefused as refusal:
-            if not any(idle in str(refusal) for idle in _IDLE):
-                raise
-
-    def _as_somebody(self) -> list[str]:
-        """Set an author name only if the person has not configured one."""
-        if self._identity is None:
+        self._neutral = (*_NEUTRAL, *self._without_filters())
+        asked = [part for name in _UNDER_WAY for part in ("--git-path", name)]
+        form, *marks = self._run("rev-parse", "--show-object-format", *asked).splitlines()
+        if found := next((mark for mark in marks if (self._root / mark).exists()), None):
+            raise _GitRefused(f"{found} shows that a merge or the like is under way")
+        nothing = "0" * (64 if form == "sha256" else 40)
+        entries = self._entries(paths, nothing)
+        for attempt in range(_TRIES):
+            head = self._run("rev-parse", "-q", "--verify", "HEAD^{commit}", fails=True).strip()
+            tree = self._tree(head, entries)
+            # The index comes first: if it is locked, nothing is committed. The person's own changes in it stay.
+            self._run("update-index", "-z", "--index-info", text=entries)
+            if head and tree == self._run("rev-parse", f"{head}^{{tree}}").strip():
+                return
+            parent = ("-p", head) if head else ()
+            done = self._run("commit-tree", "--no-gpg-sign", *parent, "-F", "-", tree, text=f"{message}\n").strip()
             try:
-                self._run("var", "GIT_COMMITTER_IDENT")
-                self._identity = []
+                self._run("update-ref", "-m", f"commit: {message}", "HEAD", done, head or nothing)
+                return
             except _GitRefused:
-                self._identity = ["-c", f"user.name={_NAME}", "-c", f"user.email={_EMAIL}"]
+                # Somebody else committed in between, and their commit must be the parent of ours.
+                if attempt == _TRIES - 1:
+                    raise
+
+    def _without_filters(self) -> list[str]:
+        """Return settings that turn off every filter that any settings define."""
+        # Even writing the index runs them: git compares files again that changed in the second it was written.
+        found = self._run("config", "-z", "--name-only", "--get-regexp", r"^filter\.", fails=True).split("\0")
+        names = {name.removeprefix("filter.").rpartition(".")[0] for name in found if name}
+        if odd := next((name for name in names if "=" in name or "\n" in name), None):
+            raise _GitRefused(f"the filter {odd!r} has a name that cannot be turned off")
+        parts = ("clean=", "smudge=", "process=", "required=false")
+        return [f"filter.{name}.{part}" for name in sorted(names) for part in parts]
+
+    def _entries(self, paths: Sequence[str], nothing: str) -> str:
+        """Write the files as objects, byte for byte, and return them in the form that the index reads."""
+        there = [path for path in paths if (self._root / path).is_file() and not (self._root / path).is_symlink()]
+        lines = [f"{_GONE_MODE} {nothing}\t{path}" for path in paths if not os.path.lexists(self._root / path)]
+        for start in range(0, len(there), _BATCH):
+            batch = there[start : start + _BATCH]
+            hashes = self._run("hash-object", "-w", "--no-filters", "--", *batch).split()
+            lines += [f"{_FILE_MODE} {each}\t{path}" for each, path in zip(hashes, batch, strict=True)]
+        return "".join(f"{line}\0" for line in lines)
+
+    def _tree(self, head: str, entries: str) -> str:
+        """Write the tree of a commit with these entries, in an index of its own, so that nothing staged is in it."""
+        index = self._root / CORNER / f"{uuid4().hex}.index"
+        own = {"GIT_INDEX_FILE": str(index)}
+        try:
+            self._run("read-tree", *([head] if head else ["--empty"]), more=own)
+            self._run("update-index", "-z", "--index-info", text=entries, more=own)
+            return self._run("write-tree", more=own).strip()
+        finally:
+            with suppress(OSError):
+                index.unlink(missing_ok=True)
+
+    def _as_somebody(self) -> Mapping[str, str]:
+        """Return the author as variables, but only if the person has not configured one."""
+        if self._identity is None:
+            self._identity = {}
+            if not self._run("var", "GIT_COMMITTER_IDENT", fails=True):
+                self._identity = {name: _NAME if name.endswith("NAME") else _EMAIL for name in _IDENTITY}
         return self._identity
 
-    def _run(self, *arguments: str, text: str | None = None) -> str:
-        """Run git; if another process holds the lock on its index, wait and try again."""
-        # No prompt may wait for a person, messages must be in English to be recognised, and a file name that contains
-        # a star or a bracket must not be read as a pattern.
-        environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_LITERAL_PATHSPECS": "1"}
+    def _environment(self) -> dict[str, str]:
+        """Choose the variables that git sees."""
+        known = {name: os.environ[name] for name in (*_PASSED, *_IDENTITY) if name in os.environ}
+        return {
+            **known,
+            # Named, because the repository's own settings may say that its files are somewhere else.
+            "GIT_DIR": str(self._root / ".git"),
+            "GIT_WORK_TREE": str(self._root),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            # No prompt may wait for a person, no object may be fetched, messages must be in English to be recognised,
+            # and a file name that contains a star or a bracket must not be read as a pattern.
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_ALLOW_PROTOCOL": "none",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_PAGER": "cat",
+            "LC_ALL": "C",
+            "GIT_LITERAL_PATHSPECS": "1",
+        }
+
+    def _run(self, *arguments: str, text: str = "", more: Mapping[str, str] | None = None, fails: bool = False) -> str:
+        """Run git; if another process holds the lock on its index, wait and try again. `fails`: failing says no."""
+        settings = [part for each in self._neutral for part in ("-c", each)]
+        author = self._as_somebody() if arguments[0] in ("commit-tree", "update-ref") else {}
         for attempt in range(_TRIES):
             done = subprocess.run(
-                ["git", "-c", "core.quotepath=false", *arguments],
+                [shutil.which("git") or "git", "--no-pager", *settings, *arguments],
                 cwd=self._root,
-                env=environment,
-                input=text if text is not None else "",
+                env={**self._environment(), **author, **(more or {})},
+                input=text.encode("utf-8", "surrogateescape"),
                 capture_output=True,
-                text=True,
                 timeout=_SECONDS,
                 check=False,
             )
             if done.returncode == 0:
-                return done.stdout
-            if "index.lock" not in done.stderr or attempt == _TRIES - 1:
-                said = done.stderr.strip() or done.stdout.strip()
+                return done.stdout.decode("utf-8", "surrogateescape")
+            said = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace")
+            if "index.lock" not in said or attempt == _TRIES - 1:
+                if fails:
+                    return ""
                 raise _GitRefused(said or f"git exited with status {done.returncode}")
             time.sleep(PAUSE_SECONDS * (attempt + 1))
         raise _GitRefused("git is busy")
