@@ -413,6 +413,11 @@ class Workspace:
             rows = unit.all("kernel.event_recent", limit=limit, before=FOREVER if before is None else before)
         return [event_from(row) for row in rows]
 
+    def events_after(self, event_id: int, *, limit: int = 50) -> list[Event]:
+        """List the operations after an event, oldest first: whoever follows what happens misses none."""
+        with self.loom.store.read(self.info.id) as unit:
+            return [event_from(row) for row in unit.all("kernel.event_after", after=event_id, limit=limit)]
+
     def sleep(
         self, *, seconds: float = 3600.0, progress: Callable[[str, str, int, int], None] = lambda *_: None
     ) -> list[Outcome]:

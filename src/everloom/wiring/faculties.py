@@ -73,5 +73,11 @@ FACULTIES = {
             "Inspect the conversation: log, array, compactions, heartbeats, scheduled messages.",
         ),
         Faculty("forgetting", "everloom.kernel.forgetting.verbs:Forgetting", "Forget and correct items of every kind."),
+        Faculty(
+            "items",
+            "everloom.wiring.items:Items",
+            "Work with items of every kind: search, show, explain, judge, pin.",
+            open=lambda workspace, _: import_module("everloom.wiring.items").Items(workspace),
+        ),
     )
 }

@@ -128,6 +128,11 @@ VALUES (:workspace, :id, :at, :operation, :session, :detail);
 SELECT id, at, operation, session_id, detail FROM event
 WHERE workspace_id = :workspace AND id < :before ORDER BY id DESC LIMIT :limit;
 
+-- name: event_after
+-- Read the audit trail forwards, from where a reader left off.
+SELECT id, at, operation, session_id, detail FROM event
+WHERE workspace_id = :workspace AND id > :after ORDER BY id LIMIT :limit;
+
 -- name: event_get
 -- Read one event.
 SELECT id, at, operation, session_id, detail FROM event WHERE workspace_id = :workspace AND id = :id;

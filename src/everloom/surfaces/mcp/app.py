@@ -6,7 +6,7 @@ nothing is ever sent unasked, and no state is kept for a connection.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from anyio.to_thread import run_sync
@@ -31,8 +31,11 @@ from everloom.surfaces.web.lazy import LazyLoom
 log = logger_of(__name__)
 
 
-def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules) -> ASGIApp:
-    """Make the app of one process; it opens its memory when it starts and closes it when it ends."""
+def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules, beside: Sequence[Route] = ()) -> ASGIApp:
+    """Make the app of one process; it opens its memory when it starts and closes it when it ends.
+
+    `beside` are routes of other surfaces that the process serves, too, behind the same gate.
+    """
     server = LoomServer(opening, process, toolset)
     # The SDK's own check is off: the gate has checked Host and Origin for every route, by rules that can be configured.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -56,6 +59,7 @@ def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules) ->
         HEALTH,
         Route("/ready", ready, methods=["GET"]),
         Route("/mcp", Connections(StreamableHTTPASGIApp(server.session_manager)), methods=["POST"]),
+        *beside,
     ]
     return Gate(Starlette(routes=routes, lifespan=lifespan), rules, verify)
 

@@ -98,10 +98,12 @@ def serve(
 ) -> Answer:
     """Serve the memory over HTTP until stopped.
 
-    MCP is at /mcp; /health and /ready report the state of the process.
+    MCP is at /mcp, the JSON API at /api/v1; /health and /ready report the state of the process.
     """
+    from everloom.surfaces.api import api_routes  # noqa: PLC0415
     from everloom.surfaces.mcp import app  # noqa: PLC0415  the SDK takes a second to load
     from everloom.surfaces.web import serving  # noqa: PLC0415
+    from everloom.surfaces.web.entrance import Entrance  # noqa: PLC0415
 
     rules = serving.rules_for(host, hosts, origins)
     # No environment: it would identify the conversation of whoever started the server, not that of a client.
@@ -109,7 +111,8 @@ def serve(
         # Before the port is bound: not even a refused request should reach a server that nobody has a token for.
         if rules.needs_token:
             serving.require_token(_tokens_of(opening.take()), host)
-        behind_the_gate = app.make_app(opening, process, tools, rules)
+        beside = api_routes(Entrance(opening, process))
+        behind_the_gate = app.make_app(opening, process, tools, rules, beside)
         listener, address = serving.bind(host, port)
         announce = partial(_announce_server, address, needs_token=rules.needs_token, as_json=invocation.as_json)
         with listener:
@@ -128,6 +131,7 @@ def _announce_server(address: Address, *, needs_token: bool, as_json: bool) -> N
     click.echo(f"everloom serves {address.url}  (stop with Ctrl-C)")
     click.echo(f"  Claude Code:    {connect}")
     click.echo(f"  other clients:  MCP over HTTP at {url}, or `everloom init --client NAME`")
+    click.echo(f"  programs:       a JSON API at {address.url}/api/v1 (its calls: {address.url}/api/v1/reference)")
     click.echo("  conversations:  one for each connection; the header X-Memory-Session-Id names one across connections")
     if needs_token:
         click.echo("  TOKEN is what `everloom token create NAME --workspace WORKSPACE` prints")

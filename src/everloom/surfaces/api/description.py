@@ -1,0 +1,193 @@
+"""The OpenAPI description of the API, read from the declarations of the verbs, and a page that shows it.
+
+Refuses to know how a call is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from typing import Any
+
+from everloom import __version__
+from everloom.kernel.verbs import Parameter
+from everloom.surfaces.api.calls import IN_HEADERS, ROOT, ApiCall, api_calls
+from everloom.surfaces.api.problems import TYPE
+from everloom.surfaces.api.shapes import COMPONENTS, returned_by, schema_of
+
+_PROBLEM = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "code"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "what happened"},
+        "code": {"type": "string", "description": "the error's code, the same as over MCP"},
+        "hint": {"type": "string", "description": "what to do next"},
+        "retry": {"type": "boolean", "description": "whether the same request may succeed later"},
+        "current": {"description": "the present state, with a conflict"},
+    },
+}
+_HEADERS = {
+    "X-Memory-Workspace": "the workspace, if the token or the server does not name it",
+    "X-Memory-Session-Id": "the conversation that this call belongs to",
+    "X-Memory-Model-Tier": "the tier of the model that calls",
+    "X-Memory-Readonly": "1 refuses every write",
+}
+_FAILURES = {
+    "403": "Not allowed.",
+    "404": "What you named does not exist here.",
+    "409": "It exists, but not in the state you assumed.",
+    "415": "The body is not JSON.",
+    "422": "The request itself is wrong.",
+    "503": "Try again later.",
+}
+
+
+@cache
+def describe() -> dict[str, Any]:
+    """Describe the whole API."""
+    schemas: dict[str, Any] = {"Problem": _PROBLEM}
+    paths: dict[str, Any] = {}
+    for call in api_calls():
+        methods = {method.lower(): _operation(call, method, schemas) for method in call.methods}
+        paths[call.path] = methods
+    paths[f"{ROOT}/changes"] = {"get": _CHANGES}
+    faculties = {call.faculty.name: call.faculty.summary for call in api_calls()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "everloom",
+            "version": __version__,
+            "summary": "A long-term memory for AI agents.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "tags": [{"name": name, "description": summary} for name, summary in faculties.items()],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "parameters": {name: _header(name, text) for name, text in _HEADERS.items()},
+            "responses": {
+                code: {"description": text, "content": {TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+                for code, text in _FAILURES.items()
+            },
+        },
+        # On this machine no token is needed.
+        "security": [{}, {"token": []}],
+    }
+
+
+_CHANGES: dict[str, Any] = {
+    "operationId": "changes",
+    "summary": "Stream the operations of a workspace as they happen, as server-sent events.",
+    "parameters": [
+        {
+            "name": "after",
+            "in": "query",
+            "description": "the id of the last event that was seen; Last-Event-ID says the same",
+            "schema": {"type": "integer", "minimum": 0},
+        }
+    ],
+    "responses": {
+        "200": {
+            "description": "Events; the id of each is where to go on.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        },
+        "422": {"$ref": "#/components/responses/422"},
+    },
+}
+
+
+def _header(name: str, text: str) -> dict[str, Any]:
+    return {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
+
+
+def _operation(call: ApiCall, method: str, schemas: dict[str, Any]) -> dict[str, Any]:
+    prefix = "" if method == "POST" else "get_"
+    described: dict[str, Any] = {
+        "operationId": f"{prefix}{call.faculty.name}_{call.verb.name}",
+        "tags": [call.faculty.name],
+        "summary": call.verb.title,
+        "description": call.verb.summary,
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in _HEADERS],
+        "responses": {
+            "200": {"description": "Done.", "content": {"application/json": {"schema": _answer(call, schemas)}}},
+            **{code: {"$ref": f"#/components/responses/{code}"} for code in _FAILURES},
+        },
+    }
+    taken = {each.name: each for each in call.parameters}
+    described["parameters"] += [
+        _header(header.title(), taken[name].says.text) for name, header in IN_HEADERS.items() if name in taken
+    ]
+    body = _body(call, schemas)
+    if method == "POST":
+        required = bool(body.get("required"))
+        described["requestBody"] = {"required": required, "content": {"application/json": {"schema": body}}}
+    else:
+        described["parameters"] += [_in_query(taken[name], each, body) for name, each in body["properties"].items()]
+    return described
+
+
+def _body(call: ApiCall, schemas: dict[str, Any]) -> dict[str, Any]:
+    """Describe the arguments; what is defined inside them moves to the components."""
+    schema: dict[str, Any] = dict(call.arguments.schema)
+    schemas.update({name: _moved(each) for name, each in schema.pop("$defs", {}).items()})
+    moved: dict[str, Any] = _moved(schema)
+    shown = {name: each for name, each in moved.get("properties", {}).items() if name not in IN_HEADERS}
+    # A version may also stand in the body, where a client cannot send the header.
+    if "expected_version" in moved.get("properties", {}):
+        shown["expected_version"] = moved["properties"]["expected_version"]
+    return {"type": "object", **moved, "properties": shown, "additionalProperties": False}
+
+
+def _in_query(parameter: Parameter, schema: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+    is_needed = parameter.name in body.get("required", ())
+    found: dict[str, Any] = {"name": parameter.name, "in": "query", "required": is_needed, "schema": dict(schema)}
+    if parameter.says.text:
+        found["description"] = parameter.says.text
+    return found
+
+
+def _answer(call: ApiCall, schemas: dict[str, Any]) -> dict[str, Any]:
+    """Describe what a verb returns; what is not an object is the `result` of one."""
+    shape = schema_of(returned_by(call.verb.method), schemas)
+    return shape if "$ref" in shape else {"type": "object", "properties": {"result": shape}}
+
+
+def _moved(schema: Any) -> Any:
+    """Point references at the components of the whole description."""
+    if isinstance(schema, list):
+        return [_moved(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: each.replace("#/$defs/", COMPONENTS) if key == "$ref" else _moved(each) for key, each in schema.items()
+    }
+
+
+def reference_page() -> str:
+    """Show the description as a page without scripts or styles."""
+    known = describe()
+    parts = [
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>everloom: API</title></head><body>',
+        f'<h1>everloom API</h1><p><a href="{ROOT}/openapi.json">OpenAPI description</a></p>',
+    ]
+    for tag in known["tags"]:
+        parts.append(f"<h2>{escape(tag['name'])}</h2><p>{escape(tag['description'])}</p>")
+        parts += [_shown(call) for call in api_calls() if call.faculty.name == tag["name"]]
+    return "".join([*parts, "</body></html>"])
+
+
+def _shown(call: ApiCall) -> str:
+    rows = "".join(
+        f"<dt><code>{escape(each.name)}</code>{' (required)' if each.is_required else ''}</dt>"
+        f"<dd>{escape(each.says.text)}</dd>"
+        for each in call.parameters
+    )
+    methods = ", ".join(call.methods)
+    return f"<h3><code>{methods} {escape(call.path)}</code></h3><p>{escape(call.verb.summary)}</p>" + (
+        f"<dl>{rows}</dl>" if rows else ""
+    )

@@ -1,0 +1,45 @@
+"""Errors as problem details (RFC 9457), by the one table that every surface uses. Refuses to know what failed."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+from starlette.responses import JSONResponse
+
+from everloom.errors import Conflict, EverloomError, ProviderBusy, meaning_of
+from everloom.kernel.encode import as_data
+
+TYPE = "application/problem+json"
+_RETRY_SECONDS = 1
+
+
+def problem_of(error: EverloomError) -> JSONResponse:
+    """Write an error: what happened, what to do next, and whether repeating the same request can help."""
+    meaning = meaning_of(error)
+    body: dict[str, Any] = {
+        "type": f"urn:everloom:error:{meaning.mcp_code}",
+        "title": meaning.mcp_code.replace("_", " "),
+        "status": meaning.http_status,
+        "detail": error.message,
+        "code": meaning.mcp_code,
+        "retry": meaning.retry,
+    }
+    if error.hint:
+        body["hint"] = error.hint
+    if isinstance(error, Conflict) and error.current is not None:
+        body["current"] = as_data(error.current)
+    headers = {"retry-after": str(_wait(error))} if meaning.retry else {}
+    return JSONResponse(body, meaning.http_status, headers, media_type=TYPE)
+
+
+def plain_problem(status: int, title: str, detail: str, **headers: str) -> JSONResponse:
+    """Write a problem of the request itself, before any verb was called."""
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, "code": title.replace(" ", "_")}
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return JSONResponse(body, status, named, media_type=TYPE)
+
+
+def _wait(error: EverloomError) -> int:
+    asked = error.retry_after if isinstance(error, ProviderBusy) else None
+    return max(_RETRY_SECONDS, ceil(asked or 0))

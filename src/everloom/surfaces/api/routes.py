@@ -1,0 +1,108 @@
+"""The routes of the JSON API: one for each verb, the description, and the stream of changes.
+
+A verb runs in a thread, because the core is synchronous. Every answer is JSON; an answer that has a version carries it
+as its ETag, which `If-Match` takes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, cast
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from everloom.errors import EverloomError
+from everloom.kernel.encode import as_data, written
+from everloom.secrets import logger_of
+from everloom.surfaces.api.calls import ROOT, ApiCall, api_calls
+from everloom.surfaces.api.changes import changes
+from everloom.surfaces.api.description import describe, reference_page
+from everloom.surfaces.api.problems import plain_problem, problem_of
+from everloom.surfaces.web.admission import PASS_KEY
+from everloom.surfaces.web.entrance import Entrance
+from everloom.surfaces.web.identity import CallClues
+
+if TYPE_CHECKING:
+    from everloom.kernel.tokens import Token
+
+log = logger_of(__name__)
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+# Nothing of an answer may be run or shown as a page, and no store on the way may keep it.
+_SAFE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+_PAGE = {**_SAFE, "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'"}
+
+
+def api_routes(entrance: Entrance) -> list[Route]:
+    """Make the routes of one server process."""
+
+    async def index(_request: Request) -> Response:
+        return JSONResponse({"openapi": f"{ROOT}/openapi.json", "reference": f"{ROOT}/reference"}, headers=_SAFE)
+
+    async def openapi(_request: Request) -> Response:
+        return JSONResponse(await run_sync(describe), headers=_SAFE)
+
+    async def reference(_request: Request) -> Response:
+        return HTMLResponse(await run_sync(reference_page), headers=_PAGE)
+
+    async def stream(request: Request) -> Response:
+        return await _guarded(lambda: changes(entrance, clues_of(request), request))
+
+    async def unknown(request: Request) -> Response:
+        if methods := allowed.get(request.url.path):
+            detail = f"this call takes {' or '.join(methods)}"
+            return plain_problem(405, "method not allowed", detail, allow=", ".join(methods))
+        return plain_problem(404, "not found", f"there is nothing at {request.url.path}; {ROOT}/reference lists it all")
+
+    allowed = {each.path: each.methods for each in api_calls()}
+    return [
+        Route(ROOT, index, methods=["GET"]),
+        Route(f"{ROOT}/openapi.json", openapi, methods=["GET"]),
+        Route(f"{ROOT}/reference", reference, methods=["GET"]),
+        Route(f"{ROOT}/changes", stream, methods=["GET"]),
+        *(Route(each.path, _endpoint(entrance, each), methods=list(each.methods)) for each in api_calls()),
+        Route(f"{ROOT}/{{rest:path}}", unknown, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    ]
+
+
+def clues_of(request: Request) -> CallClues:
+    """Collect what identifies the caller."""
+    token = cast("Token | None", request.scope.get(PASS_KEY))
+    return CallClues(None, {}, {name.lower(): value for name, value in request.headers.items()}, token)
+
+
+def _endpoint(entrance: Entrance, call: ApiCall) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        body = await request.body()
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        # A page of another site can send a form or plain text without asking first, and JSON only after asking.
+        if request.method == "POST" and body and kind != "application/json":
+            return plain_problem(415, "unsupported media type", "send the arguments as application/json")
+        return await _guarded(lambda: run_sync(_answered, entrance, call, request, body))
+
+    return answer
+
+
+def _answered(entrance: Entrance, call: ApiCall, request: Request, body: bytes) -> Response:
+    headers = request.headers
+    in_query = request.method != "POST"
+    given = call.given_in_query(request.query_params, headers) if in_query else call.given_in_body(body, headers)
+    workspace = entrance.enter(call.name, clues_of(request), writes=call.verb.effect.writes)
+    data = as_data(call.run(workspace, given))
+    whole = data if isinstance(data, dict) else {"result": data}
+    tag = {"etag": f'"{whole["version"]}"'} if isinstance(whole.get("version"), int) else {}
+    return Response(written(whole), media_type="application/json", headers={**_SAFE, **tag})
+
+
+async def _guarded(answer: Callable[[], Awaitable[Response]]) -> Response:
+    """Turn errors into problem details; one that nobody expected is logged, and says nothing about the inside."""
+    try:
+        return await answer()
+    except EverloomError as error:
+        return problem_of(error)
+    except Exception:
+        log.exception("a call of the API failed")
+        return plain_problem(500, "internal error", "the server's log says what happened")

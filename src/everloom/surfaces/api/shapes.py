@@ -1,0 +1,97 @@
+"""JSON schemas of what verbs return: the shape that `kernel/encode.py` writes, read from the types.
+
+Nothing is required, because what is null or empty is left out of an answer. A class is described once, by its name: no
+class name occurs twice in the package. Refuses to know any verb.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import sys
+from collections.abc import Iterator, Mapping, Sequence, Set
+from datetime import date, datetime
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+COMPONENTS = "#/components/schemas/"
+_PLAIN: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    datetime: {"type": "string", "format": "date-time"},
+    date: {"type": "string", "format": "date"},
+    NoneType: {"type": "null"},
+}
+
+
+def returned_by(method: Any) -> Any:
+    """Resolve the type that a verb returns."""
+    return get_type_hints(method, globalns=_names_in(method.__module__), include_extras=False)["return"]
+
+
+def schema_of(kind: Any, schemas: dict[str, Any]) -> dict[str, Any]:
+    """Describe a type; classes are added to `schemas`, and referred to by name."""
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        return _named(kind, schemas)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"enum": [each.value for each in kind]}
+    return _composed(kind, get_args(kind), schemas)
+
+
+def _composed(kind: Any, members: tuple[Any, ...], schemas: dict[str, Any]) -> dict[str, Any]:
+    origin = get_origin(kind)
+    if origin is Literal:
+        return {"enum": list(members)}
+    if origin in {Union, UnionType}:
+        return {"anyOf": [schema_of(each, schemas) for each in members]}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": schema_of(members[1], schemas)}
+    if isinstance(origin, type) and issubclass(origin, Sequence | Set):
+        kinds = [each for each in dict.fromkeys(members) if each is not Ellipsis]
+        inner = [schema_of(each, schemas) for each in kinds]
+        return {"type": "array", "items": inner[0] if len(inner) == 1 else {"anyOf": inner}}
+    # Whatever else there is, is written as its own text or is data of any shape.
+    return {}
+
+
+def _named(kind: type, schemas: dict[str, Any]) -> dict[str, Any]:
+    name = kind.__name__
+    if name not in schemas:
+        # Before its fields: a class may contain itself.
+        schemas[name] = {}
+        hints = get_type_hints(kind, globalns=_names_in(kind.__module__))
+        fields = {each.name: schema_of(hints[each.name], schemas) for each in dataclasses.fields(kind)}
+        summary = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
+        schemas[name] = {"type": "object", "description": summary, "properties": fields}
+    return {"$ref": f"{COMPONENTS}{name}"}
+
+
+@cache
+def _names_in(module: str) -> dict[str, Any]:
+    """List the names that the annotations of a module may use, with those that it imports for type checkers only."""
+    known = sys.modules[module]
+    found = dict(vars(known))
+    for node in ast.parse(inspect.getsource(known)).body:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            found |= {name: each for line in node.body for name, each in _imports_of(line)}
+    return found
+
+
+def _imports_of(line: ast.stmt) -> Iterator[tuple[str, Any]]:
+    if isinstance(line, ast.ImportFrom) and line.module and line.module.startswith("everloom."):
+        for alias in line.names:
+            yield alias.asname or alias.name, _imported(line.module, alias.name)
+
+
+def _imported(module: str, name: str) -> Any:
+    """Import a name from a module; it may be a module itself."""
+    home = import_module(module)
+    return getattr(home, name) if hasattr(home, name) else import_module(f"{module}.{name}")

@@ -1,0 +1,97 @@
+"""What can be done with an item of any kind, as verbs: find it, show it, explain it, judge it, pin it.
+
+The Python API and the command line have these on the workspace itself; here they are declared, so that surfaces built
+from declarations have them, too. Refuses to know any faculty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, READS, Says, verb
+
+if TYPE_CHECKING:
+    from everloom.kernel.journal import Event
+    from everloom.kernel.provenance import Reason, Shown
+    from everloom.kernel.search import Findings
+    from everloom.kernel.tasks import Job
+
+Query = Annotated[str, Says("what to look for, as a question or in words")]
+Id = Annotated[int, Says("the id of an item", metavar="ID", least=1)]
+Limit = Annotated[int, Says("maximum number of results", least=1, most=1_000)]
+Kinds = Annotated[Sequence[str] | None, Says("only these kinds, such as observation, scene or note")]
+From = Annotated[datetime | None, Says("only what happened on or after this date")]
+Until = Annotated[datetime | None, Says("only what happened on or before this date", ends_day=True)]
+AsOf = Annotated[datetime | None, Says("search what was current at this time", ends_day=True)]
+Before = Annotated[int | None, Says("only what is older than this id", metavar="ID")]
+Opinion = Annotated[Literal["useful", "questionable"], Says("the verdict")]
+Why = Annotated[str | None, Says("the reason for the verdict")]
+Pinned = Annotated[bool, Says("false lets it fade again")]
+
+
+class Items:
+    """The items of one workspace, whatever their kind."""
+
+    def __init__(self, workspace: Any) -> None:
+        # The loom's own type is above this layer.
+        self._workspace = workspace
+
+    @verb("Search everything", READS, cli=False)
+    def search(
+        self,
+        query: Query,
+        *,
+        limit: Limit = 10,
+        kinds: Kinds = None,
+        happened_from: From = None,
+        happened_until: Until = None,
+        as_of: AsOf = None,
+    ) -> Findings:
+        """Search all memories, best match first."""
+        from everloom.kernel.search import Scope  # noqa: PLC0415  listing verbs loads no numpy
+
+        within = Scope(
+            kinds=None if kinds is None else frozenset(kinds),
+            happened_from=happened_from,
+            happened_until=happened_until,
+            as_of=as_of,
+        )
+        found: Findings = self._workspace.find(query, limit=limit, within=within)
+        return found
+
+    @verb("Show an item", READS, cli=False)
+    def show(self, id: Id) -> Shown:  # noqa: A002  the name that every surface uses
+        """Show everything that is known about an item."""
+        found: Shown = self._workspace.show(id)
+        return found
+
+    @verb("Explain an item", READS, cli=False)
+    def why(self, id: Id) -> Reason:  # noqa: A002  as above
+        """Explain why an item is remembered: the chain from it down to its evidence."""
+        found: Reason = self._workspace.why(id)
+        return found
+
+    @verb("List operations", READS, cli=False)
+    def events(self, *, limit: Limit = 50, before: Before = None) -> list[Event]:
+        """List the latest operations, newest first."""
+        found: list[Event] = self._workspace.events(limit=limit, before=before)
+        return found
+
+    @verb("List background work", READS, cli=False)
+    def jobs(self) -> list[Job]:
+        """List every task of this workspace: what is due, what is running, what failed."""
+        found: list[Job] = self._workspace.jobs()
+        return found
+
+    @verb("Judge an item", ADDS, cli=False)
+    def mark(self, id: Id, verdict: Opinion, *, reason: Why = None) -> int:  # noqa: A002  as above
+        """Mark an item as useful or as questionable; answers with the id of the verdict."""
+        signal: int = self._workspace.mark(id, verdict, reason)
+        return signal
+
+    @verb("Pin an item", ADDS_ONCE, cli=False)
+    def pin(self, id: Id, *, pinned: Pinned = True) -> None:  # noqa: A002  as above
+        """Pin an item so that it does not fade, or unpin it."""
+        self._workspace.pin(id, pinned)
