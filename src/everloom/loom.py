@@ -26,6 +26,7 @@ from everloom.kernel.embedding import (
     perspectives_of,
 )
 from everloom.kernel.forgetting.cleaning import Cleaning
+from everloom.kernel.forgetting.tombstones import recognised, text_key
 from everloom.kernel.journal import Event, Verdict, count_access, event_from, judge, kind_of, pin
 from everloom.kernel.lease import Leases
 from everloom.kernel.maintenance import Backfill, Rewording, Upkeep
@@ -395,16 +396,19 @@ class Workspace:
         """Add documents as they are, without the rules of a faculty: for imports and benchmarks.
 
         They belong to the session of this workspace unless they name their own: an imported conversation is added
-        session by session, so that search reads each turn together with its neighbours.
+        session by session, so that search reads each turn together with its neighbours. What was forgotten is left out.
         """
         op = self.op
+        with op.read() as unit:
+            gone = recognised(unit, [text_key(each.text) for each in documents])
+        documents = [each for each in documents if text_key(each.text) not in gone] if gone else documents
         prepared = op.index.prepare(documents)
         with op.write(operation) as write:
             # After preparing, which may be slow and depends on no session.
             ready = prepared.documents
             placed = (each if each.session_id else replace(each, session_id=write.session_id) for each in ready)
             ids = op.index.add(write.unit, replace(prepared, documents=tuple(placed)), write.at)
-            write.event(count=len(ids))
+            write.event(count=len(ids), **({"forgotten": len(gone)} if gone else {}))
         return ids
 
     def events(self, *, limit: int = 50, before: int | None = None) -> list[Event]:

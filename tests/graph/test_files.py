@@ -374,7 +374,7 @@ def test_a_file_that_is_edited_while_it_is_deleted_stays(graph: Graph, monkeypat
 
 def meddle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     """Let somebody act between the plan and the first change of a file."""
-    original = executor._finish
+    original = executor.complete
     done: list[bool] = []
 
     def finish(*args: Any) -> object:
@@ -383,7 +383,7 @@ def meddle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
             act()
         return original(*args)
 
-    monkeypatch.setattr(executor, "_finish", finish)
+    monkeypatch.setattr(executor, "complete", finish)
 
 
 WRITER = """

@@ -11,7 +11,11 @@ from everloom.clock import ManualClock
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.forgetting.plan import Doomed, ForgetPlan, Traces, blanked, numbers_in, only_in
 from everloom.kernel.search import Document, Scope
+from everloom.kernel.texts import content_hash
 from everloom.loom import Loom, Workspace
+from everloom.semantic import Lesson, NewObservation
+from everloom.semantic.evidence import learn
+from everloom.semantic.results import Learnt
 from tests.store.bytes import words_in_files
 from tests.store.ground import NOW, assert_agreement, is_sqlite, note, open_at, rows_of
 
@@ -228,6 +232,33 @@ def test_a_repeated_call_with_the_key_of_what_was_forgotten_brings_nothing_back(
     agreed(place, ill(place))
     with pytest.raises(Conflict, match="was forgotten"):
         ill(place)
+
+
+@pytest.mark.promise("forget.tombstones")
+def test_what_was_forgotten_comes_back_only_if_somebody_lifts_its_tombstone(place: Workspace, store_url: str) -> None:
+    told = "James was treated for  melanoma in Zweibruecken.\n"
+    sick = ill(place)
+    agreed(place, sick)
+    with pytest.raises(Conflict, match="forgotten on 2026-11-15") as caught:
+        place.semantic.remember(["James"], told)
+    assert f"everloom forget --lift {sick}" in (caught.value.hint or "")
+    with pytest.raises(Conflict):
+        place.semantic.add_observations([NewObservation(subject_names=["James"], content=told)])
+    assert learn(place.op, [Lesson(observation=NewObservation(subject_names=["James"], content=told))], []) == (
+        Learnt(added=None, superseded=None),
+    )
+    imported = "James was treated for melanoma in Zweibruecken."
+    assert len(place.add([note(imported), note("Something else.")])) == 1
+    assert words_in_files(store_url, WORDS) == set()
+    listed = place.forgetting.list_forgotten()
+    assert (listed.count, {each.kind for each in listed.tombstones}) == (3, {"observation", "subject"})
+    assert {each.session for each in listed.tombstones} == {"monday"}
+    digests = rows_of(store_url, "SELECT digest FROM tombstone_digest")
+    assert content_hash(told) not in {row["digest"] for row in digests}
+    place.forgetting.lift_tombstones([sick])
+    assert place.semantic.remember(["James"], told).duplicate is False
+    with pytest.raises(NotFound, match="was forgotten"):
+        place.forgetting.lift_tombstones([10**9])
 
 
 def test_a_forgetting_that_was_not_cleaned_is_cleaned_by_the_next_sleep(

@@ -25,6 +25,7 @@ from everloom.store.claims import Owner, claim
 from everloom.store.files import make_private
 
 if TYPE_CHECKING:
+    from everloom.graph.index.catalog import OpenGraph
     from everloom.kernel.operation import Operation
     from everloom.models.ask import Thinker
     from everloom.store import Row
@@ -167,6 +168,14 @@ class Graphs:
                 )
                 for row in unit.all("graph.graph_all")
             ]
+
+    def opened(self, graph_id: int) -> OpenGraph:
+        """Open a graph by its id in the store, without looking at its files."""
+        with self._op.read() as unit:
+            row = unit.one("graph.graph_get", id=graph_id)
+        if row is None:
+            raise NotFound(f"there is no graph with the id {graph_id}", hint="`everloom graph graphs` lists them")
+        return self._open_row(row, follow=False).opened
 
     def _row(self, name: str) -> Row | None:
         with self._op.read() as unit:

@@ -73,7 +73,7 @@ class Graph:
 
     def __init__(self, opened: OpenGraph) -> None:
         self.op = opened.op
-        self._graph = opened
+        self._graph = self.opened = opened
         self.name = opened.name
 
     @property

@@ -8,9 +8,19 @@ if TYPE_CHECKING:
     from everloom.kernel.forgetting.ports import Eraser
 
 
-def erasers_of(_workspace: Any) -> list[Eraser]:
+def erasers_of(workspace: Any) -> list[Eraser]:
     """Make the erasers of a workspace, in the order in which they are asked; the kernel's own is last."""
-    from everloom.kernel.forgetting.documents import DocumentEraser  # noqa: PLC0415  a search alone needs none of them
+    # Imported here: a search alone needs none of them.
+    from everloom.episodic.erasing import EpisodicEraser  # noqa: PLC0415
+    from everloom.graph.erasing import GraphEraser  # noqa: PLC0415
+    from everloom.kernel.forgetting.documents import DocumentEraser  # noqa: PLC0415
+    from everloom.mind.erasing import MindEraser  # noqa: PLC0415
     from everloom.semantic.erasing import SemanticEraser  # noqa: PLC0415
 
-    return [SemanticEraser(), DocumentEraser()]
+    return [
+        SemanticEraser(),
+        EpisodicEraser(workspace.op),
+        GraphEraser(workspace.graphs),
+        MindEraser(workspace.loom.mind_setup(workspace.info)),
+        DocumentEraser(),
+    ]

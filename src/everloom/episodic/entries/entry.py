@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from everloom.clock import to_micros
+from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document
 from everloom.store import Row, Unit, value_from
@@ -62,6 +63,7 @@ def put_entry(tx: Transaction, entry: MemoryEntry) -> MemoryEntry:
     The document is prepared here, inside the transaction: `prepare` calls an embedder only if it is fast.
     """
     unit, index = tx.unit, tx.op.index
+    refuse_forgotten(unit, [entry.content])
     known = find_entry(unit, entry.target, entry.key)
     prepared = index.prepare([_document(entry, tx.at)])
     values: dict[str, Value] = {

@@ -15,6 +15,7 @@ from everloom.clock import to_micros
 from everloom.episodic.being import Being
 from everloom.episodic.scenes.parser import ParsedScene, UnreadableScene, parse_scene
 from everloom.errors import Conflict, NotFound, Rejected
+from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.journal import register
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document
@@ -131,6 +132,7 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
     prepared = op.index.prepare([note_document(content, op.now) for _, content in notes])
 
     def write(tx: Transaction) -> NotesWritten:
+        refuse_forgotten(tx.unit, [*(each.content for each in scenes), *(content for _, content in notes)])
         deleted = _drop_scenes(tx.unit, request.scene_ids) if request.action == "update" else []
         # The note of a scene is registered but is not a document: it can be found once a patrol has made it a scene.
         scene_ids = register(tx.unit, ["note"] * len(scenes), tx.at)

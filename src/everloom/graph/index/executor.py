@@ -49,15 +49,13 @@ def execute(graph: OpenGraph, plan: FilePlan) -> tuple[str, ...]:
     # Before the intent: once it is committed, every later writer would have to complete what cannot be done.
     for change in plan.changes:
         graph.disk.check_room(change.path)
-    key = uuid4().hex
-    _stage(graph.disk, key, plan.changes)
+    key = stage(graph, plan)
     # Committed before the first file changes. A crash after this line is completed by `_recover`, a crash before it
     # leaves only staged files, which `_recover` deletes.
     with graph.op.write(f"graph.{plan.operation}") as transaction:
-        at = to_micros(transaction.at)
-        transaction.unit.run("graph.intent_add", graph=graph.id, key=key, plan=plan.as_json(), at=at)
+        intend(graph, transaction, key, plan)
         session_id = transaction.session_id
-    notices, copies = _finish(graph, key, plan, session_id)
+    notices, copies = complete(graph, key, plan, session_id)
     if copies:
         raise Conflict(
             f"{', '.join(plan.paths[:3])} changed on disk at the same moment",
@@ -67,6 +65,19 @@ def execute(graph: OpenGraph, plan: FilePlan) -> tuple[str, ...]:
     return notices
 
 
+def stage(graph: OpenGraph, plan: FilePlan) -> str:
+    """Write the new contents of a plan aside, and return the key under which they are found."""
+    key = uuid4().hex
+    _stage(graph.disk, key, plan.changes)
+    return key
+
+
+def intend(graph: OpenGraph, transaction: Transaction, key: str, plan: FilePlan) -> None:
+    """Record the intent of a staged plan in a transaction; once that is committed, `complete` must be called."""
+    at = to_micros(transaction.at)
+    transaction.unit.run("graph.intent_add", graph=graph.id, key=key, plan=plan.as_json(), at=at)
+
+
 def _recover(graph: OpenGraph) -> None:
     """Complete the operations of a process that crashed."""
     with graph.op.read() as unit:
@@ -74,7 +85,7 @@ def _recover(graph: OpenGraph) -> None:
     for row in rows:
         plan = plan_from(row["plan"])
         if row["stage"] == "files":
-            _finish(graph, row["key"], plan)
+            complete(graph, row["key"], plan)
         else:
             _commit(graph, row["key"], plan, plan.paths)
     # Files that are staged without an intent belong to an operation that never began. This is safe only under the lock:
@@ -92,7 +103,7 @@ def _stage(disk: Disk, key: str, changes: Sequence[FileChange]) -> None:
         os.sync()
 
 
-def _finish(
+def complete(
     graph: OpenGraph, key: str, plan: FilePlan, session_id: int | None = None
 ) -> tuple[tuple[str, ...], list[str]]:
     """Do every step after the committed intent, for this process or for one that crashed.

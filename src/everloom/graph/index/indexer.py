@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from everloom.clock import to_micros
@@ -17,6 +17,7 @@ from everloom.graph.files.parser import ParsedFile, in_vault, is_edge, read_file
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import NO_STATES, States, is_archived, restored_access, update_archive
 from everloom.graph.results import Edge, FileProblem, Followed, Memory
+from everloom.kernel.forgetting.tombstones import recognised
 from everloom.kernel.journal import pin, register
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document, Prepared, Standing
@@ -92,6 +93,7 @@ def prepare_changes(
     # The file stays as its writer left it; what the store keeps of it holds no secret.
     files = [graph.op.screen.kept(read_file(graph.disk, path), path) for path in dict.fromkeys(paths)]
     with graph.op.read() as unit:
+        files = _without_forgotten(unit, files)
         changes = _decide(files, _known_of(unit, graph.id, files), graph.disk)
         known = index.documents(unit, [row["id"] for _, row in changes.memories if row is not None])
     documents = []
@@ -128,6 +130,33 @@ def follow_files(graph: OpenGraph, paths: Sequence[str], session_id: int | None 
         touched = write_changes(graph, transaction, changes)
         update_archive(transaction.unit, graph.op.index, touched, transaction.at)
     return changes.report()
+
+
+def _without_forgotten(unit: Unit, files: Sequence[ParsedFile]) -> list[ParsedFile]:
+    """Turn files that bring back something forgotten, by a branch or a copy, into problems that are reported."""
+    keys = {
+        each.path: file_key("memory" if isinstance(each.content, Memory) else "edge", each.content.id)
+        for each in files
+        if isinstance(each.content, Memory | Edge)
+    }
+    found = recognised(unit, list(keys.values()))
+
+    def judged(file: ParsedFile) -> ParsedFile:
+        tombstone = found.get(keys.get(file.path, ""))
+        if tombstone is None:
+            return file
+        reason = (
+            f"it was forgotten on {tombstone.at:%Y-%m-%d}: delete the file, or run "
+            f"`everloom forget --lift {tombstone.id}`"
+        )
+        return replace(file, content=FileProblem(file.path, None, reason))
+
+    return [judged(each) for each in files]
+
+
+def file_key(kind: str, uuid: str) -> str:
+    """Make the key by which a forgotten file is recognised when it comes back."""
+    return f"{kind} {uuid}"
 
 
 def _known_of(unit: Unit, graph: int, files: Sequence[ParsedFile]) -> _Known:

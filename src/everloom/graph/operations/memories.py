@@ -23,6 +23,7 @@ from everloom.graph.operations.edges import join, new_edge, redirect
 from everloom.graph.operations.suggestions import ChosenLink, links_for
 from everloom.graph.pages.episodes import Episode, diary_entry
 from everloom.graph.results import AutoEdge, Changed, DeletedMemory, Edge, Memory, MergedMemory, Stored
+from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.journal import count_access
 from everloom.kernel.texts import checked, checked_list
 from everloom.store import Row
@@ -65,6 +66,8 @@ def store(graph: OpenGraph, fields: MemoryFields, connect: bool | None = None) -
 
 def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink], trouble: str | None = None) -> Stored:
     """Write a new memory with its chosen relations; a relation that cannot be created never fails the store."""
+    with graph.op.read() as unit:
+        refuse_forgotten(unit, [memory.content])
     with sole_writer(graph):
         files = Changeset(graph.disk)
         memory = replace(memory, path=_free_path(files, memory, KINDS[memory.type].directory))

@@ -63,7 +63,7 @@ def drop_items(tx: Transaction, plan: ForgetPlan) -> None:
     unit.run("forgetting.unretire", ids=ids)
     for name in ("source_drop", "access_drop", "signal_drop"):
         unit.run(f"kernel.{name}", ids=ids)
-    unit.run("kernel.item_drop", ids=[*ids, *verdicts])
+    unit.run("kernel.item_drop", ids=[*(item for item in ids if not plan.doomed[item].lingers), *verdicts])
     unit.run("forgetting.term_prune")
 
 

@@ -101,6 +101,8 @@ def _claim(unit: Unit, ids: Sequence[int], erasers: Sequence[Eraser]) -> Mapping
 def _carry_out(tx: Transaction, plan: ForgetPlan, erasers: Sequence[Eraser]) -> None:
     """Delete the rows, then every trace of their words, and leave tombstones."""
     unit = tx.unit
+    # A consolidation, a patrol or a turn that is under way may have read it already.
+    unit.run("forgetting.lease_fence")
     # Rows that refer to documents go before them: faculties first, the kernel last.
     for eraser in erasers:
         eraser.erase(tx, plan)
@@ -111,7 +113,7 @@ def _carry_out(tx: Transaction, plan: ForgetPlan, erasers: Sequence[Eraser]) -> 
     names = [name for each in plan.doomed.values() for name in each.names]
     traces = Traces(texts, frozenset(terms - words_left(unit, terms)), names)
     for eraser in erasers:
-        eraser.scrub(tx, plan, traces)
+        eraser.scrub(tx, traces)
     scrub_records(unit, plan, traces)
     kinds = [each.kind for each in plan.doomed.values()]
     event = tx.event(ids=plan.ids, kinds={kind: kinds.count(kind) for kind in sorted(set(kinds))})

@@ -25,7 +25,8 @@ class Doomed:
     """An item that will be forgotten, as its faculty describes it.
 
     `text` is everything that it says, `state` changes whenever it does, `names` are what rows and files elsewhere call
-    it, and `keys` are what it is recognised by when it comes back, besides its text.
+    it, and `keys` are what it is recognised by when it comes back. An item that `lingers` stays registered until its
+    faculty has removed its file.
     """
 
     id: int
@@ -34,6 +35,7 @@ class Doomed:
     state: str = ""
     names: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    lingers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

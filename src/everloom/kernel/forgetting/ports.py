@@ -39,7 +39,7 @@ class Eraser:
     def erase(self, tx: Transaction, plan: ForgetPlan) -> None:
         """Delete this faculty's rows; the kernel deletes documents, sources, accesses and the items afterwards."""
 
-    def scrub(self, tx: Transaction, plan: ForgetPlan, traces: Traces) -> None:
+    def scrub(self, tx: Transaction, traces: Traces) -> None:
         """Take the words out of what was made from texts without a record: reports, thoughts, names."""
 
     def finish(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict, NotFound, ProviderBusy, ProviderError, Rejected
+from everloom.kernel.forgetting.tombstones import recognised
 from everloom.kernel.journal import register
 from everloom.kernel.texts import checked, checked_name, storable
 from everloom.mind.ports import MindSetup
@@ -78,6 +79,8 @@ class Stream:
             known = None if key is None else unit.one("mind.message_by_key", channel=place, key=sender_key)
             if known is not None:
                 return _message_from(known)
+            if sender_key is not None and (gone := _forgotten(unit, place, to, sender_key)) is not None:
+                return gone
             own = {"direction": "in", "channel": place, "address": to, "key": sender_key, "is_whole": int(is_whole)}
             return _get_message(unit, _add_message(unit, said, writing.at, state="waiting", exchange=None, **own))
 
@@ -174,6 +177,22 @@ def _add_message(unit: Unit, text: str, at: datetime, **columns: str | int | Non
     (fresh,) = register(unit, "message", at)
     unit.run("mind.message_add", id=fresh, text=text, haystack=_normalise(text), at=to_micros(at), **columns)
     return fresh
+
+
+def message_key(channel: str, sender_key: str) -> str:
+    """Make the key by which a forgotten message is recognised when its channel delivers it again."""
+    return f"message {channel} {sender_key}"
+
+
+def _forgotten(unit: Unit, channel: str, address: str, sender_key: str) -> StreamMessage | None:
+    """Find out whether a message was received before and forgotten; it is then neither stored nor answered again."""
+    key = message_key(channel, sender_key)
+    found = recognised(unit, [key]).get(key)
+    if found is None:
+        return None
+    return StreamMessage(
+        id=found.id, direction="in", channel=channel, address=address, text="", at=found.at, state="withdrawn"
+    )
 
 
 def add_reply(unit: Unit, text: str, at: datetime, *, channel: str, address: str, exchange: int | None = None) -> None:

@@ -7,7 +7,7 @@ that no edit is lost wherever a process dies. Refuses to decide what may be writ
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +16,7 @@ from typing import Literal
 
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, Rejected
+from everloom.kernel.forgetting.tombstones import Tombstone, recognised, text_key
 from everloom.kernel.journal import register
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document, Prepared
@@ -122,6 +123,9 @@ class NoteSync:
 
     def _begin(self) -> None:
         self.files.tidy()
+        with self._op.read() as unit:
+            forgotten = [(row["id"], row["name"]) for row in unit.all("notes.note_forgotten")]
+        self.remove_forgotten(forgotten)
         hashes = self.hashes()
         unfinished = [name for name, (_, coming) in hashes.items() if coming is not None]
         for name in (*(name for name in KNOWN if name not in hashes), *unfinished):
@@ -139,6 +143,16 @@ class NoteSync:
             return self._open_soul()
         # The soul was written at the same moment; try once more with its new text.
         return self._open_soul()
+
+    def remove_forgotten(self, notes: Sequence[tuple[int, str]]) -> None:
+        """Remove the files of notes that were forgotten, then what the store still knows of them."""
+        for item, name in notes:
+            self.files.put(name, "")
+            self._hashes.pop(name, None)
+            self._stamps.pop(name, None)
+            with self._op.write("forget_note") as writing:
+                for statement in ("notes.version_purge", "notes.note_drop", "kernel.item_drop"):
+                    writing.unit.run(statement, ids=[item])
 
     def hashes(self) -> dict[str, tuple[str, str | None]]:
         """Read for every note the last known hash of its file, and the hash of a write in progress."""
@@ -255,6 +269,8 @@ class NoteSync:
         prepared = self._op.index.prepare([self._document_of(name, body)]) if is_worth_finding else None
         with self._op.write("write_note") as writing:
             unit, at = writing.unit, to_micros(writing.at)
+            if body.strip() and (gone := recognised(unit, [text_key(body)])):
+                raise _forgotten(name, next(iter(gone.values())))
             found = _find_record(unit, name)
             if found is None:
                 (note,) = register(unit, "note", writing.at)
@@ -305,6 +321,13 @@ class NoteSync:
     def hash_of(self, name: str) -> str:
         """Return the hash of a note's text when it was last read."""
         return self._hashes.get(name, "")
+
+
+def _forgotten(name: str, tombstone: Tombstone) -> Rejected:
+    return Rejected(
+        f"{name} has a text that was forgotten on {tombstone.at:%Y-%m-%d}",
+        hint=f"delete the file, or allow the text with `everloom forget --lift {tombstone.id}`",
+    )
 
 
 def version_from(name: str, row: Row) -> NoteVersion:

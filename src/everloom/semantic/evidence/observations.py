@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
+from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import checked, checked_list, checked_name, content_hash
@@ -122,6 +123,7 @@ def write_observations(tx: Transaction, ready: _ReadyDrafts) -> tuple[Added, ...
     """
     unit, drafts, wanted = tx.unit, ready.drafts, ready.subjects.wanted
     state_for_writing(unit)
+    refuse_forgotten(unit, [draft.content for draft in drafts])
     # Before anything is written: a link to a superseded understanding rejects the whole request.
     if related := [item for draft in drafts for item in draft.related_to]:
         need_active(unit, list(dict.fromkeys(related)))

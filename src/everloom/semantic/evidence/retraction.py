@@ -7,10 +7,12 @@ subjects wait for consolidation again, so that what was understood from it is re
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict, Rejected
+from everloom.kernel.forgetting.tombstones import recognised, text_key
 from everloom.kernel.journal import kind_of
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import checked_list
@@ -93,7 +95,7 @@ def learn(
     also: Callable[[Unit], None] = lambda _unit: None,
 ) -> tuple[Learnt, ...]:
     """Store new observations and supersede old ones, all or none; `also` writes in the same transaction."""
-    wanted = _check_lessons(lessons)
+    wanted = _without_forgotten(op, _check_lessons(lessons))
     sources = arguments.ids(source_ids, "source_ids")
     ready = prepare_observations(op, [each.observation for each in wanted if each.observation is not None])
     with op.write("learn") as tx:
@@ -121,6 +123,19 @@ def learn(
         gone = [each.superseded for each in learnt if each.superseded is not None]
         tx.event(added=new, superseded=gone, sources=list(sources))
         return learnt
+
+
+def _without_forgotten(op: Operation, lessons: Sequence[Lesson]) -> Sequence[Lesson]:
+    """Leave out observations that were forgotten: nobody asked for them again, a model found them in a text."""
+    texts = [each.observation.content for each in lessons if each.observation is not None]
+    with op.read() as unit:
+        gone = recognised(unit, [text_key(text) for text in texts])
+    return [
+        replace(each, observation=None)
+        if each.observation is not None and text_key(each.observation.content) in gone
+        else each
+        for each in lessons
+    ]
 
 
 def _check_lessons(lessons: Sequence[Lesson]) -> Sequence[Lesson]:

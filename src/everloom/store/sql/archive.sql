@@ -85,3 +85,19 @@ WHERE workspace_id = :workspace AND id = :id AND state = 'waiting' AND due_at = 
 -- name: scheduled_cancel
 -- Cancel a scheduled message.
 UPDATE scheduled SET state = 'cancelled' WHERE workspace_id = :workspace AND id = :id AND state = 'waiting';
+
+-- name: scheduled_of
+-- Read scheduled messages.
+SELECT id, text, state, due_at FROM scheduled WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: scheduled_drop
+-- Delete scheduled messages.
+DELETE FROM scheduled WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: heartbeat_reasons
+-- Read why the agent spoke or was silent.
+SELECT id, reason, exchange_id FROM heartbeat WHERE workspace_id = :workspace;
+
+-- name: heartbeat_blank
+-- Take the words out of a heartbeat, and the exchange that it led to.
+UPDATE heartbeat SET reason = :reason, exchange_id = :exchange WHERE workspace_id = :workspace AND id = :id;

@@ -333,3 +333,75 @@ SELECT model, recall, cluster, detail, at FROM calibration WHERE model = :model;
 INSERT INTO calibration (model, recall, cluster, detail, at) VALUES (:model, :recall, :cluster, :detail, :at)
 ON CONFLICT (model) DO UPDATE SET recall = excluded.recall, cluster = excluded.cluster, detail = excluded.detail,
     at = excluded.at;
+
+-- name: note_behind
+-- List the notes that became scenes.
+SELECT id, scene_id FROM note WHERE workspace_id = :workspace AND scene_id IN (:*ids) ORDER BY id;
+
+-- name: note_within
+-- List the notes of a period or of a session that have no document.
+SELECT id FROM note WHERE workspace_id = :workspace AND created_at BETWEEN :begin AND :end
+    AND (:every_session = 1 OR session_id = :session) ORDER BY id LIMIT :limit;
+
+-- name: note_purge
+-- Delete notes, whether or not a patrol has used them.
+DELETE FROM note WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: note_wait
+-- Let notes wait for the next patrol again.
+UPDATE note SET patrol_id = NULL, scene_id = NULL WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: absorbed_by
+-- List the scenes that were merged into others.
+SELECT scene_id AS id, absorbed_into FROM scene_life WHERE workspace_id = :workspace AND absorbed_into IN (:*ids);
+
+-- name: absorbed_of
+-- Find into which scenes others were merged.
+SELECT scene_id AS id, absorbed_into FROM scene_life
+WHERE workspace_id = :workspace AND scene_id IN (:*ids) AND absorbed_into IS NOT NULL;
+
+-- name: unabsorb
+-- Let scenes live again that were merged into one that goes.
+UPDATE scene_life SET status = 'active', death = NULL, absorbed_into = NULL
+WHERE workspace_id = :workspace AND scene_id IN (:*ids);
+
+-- name: scene_patrols
+-- Find the patrols that took scenes in.
+SELECT DISTINCT p.id, p.began_at FROM scene AS s JOIN patrol AS p ON p.workspace_id = s.workspace_id AND p.id = s.patrol_id
+WHERE s.workspace_id = :workspace AND s.id IN (:*ids);
+
+-- name: life_drop
+-- Delete the lifecycles of scenes.
+DELETE FROM scene_life WHERE workspace_id = :workspace AND scene_id IN (:*ids);
+
+-- name: scene_drop
+-- Delete scenes.
+DELETE FROM scene WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: entry_of
+-- Read entries by their ids.
+SELECT id, target, entry_key, title, content, detail, updated_at FROM entry WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: entry_purge
+-- Delete entries.
+DELETE FROM entry WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: snapshot_clear
+-- Delete what sessions were last given; the next ones are made anew.
+DELETE FROM session_snapshot WHERE workspace_id = :workspace;
+
+-- name: cluster_texts
+-- Read what clusters are called.
+SELECT id, name, digest FROM cluster WHERE workspace_id = :workspace AND is_root = 0;
+
+-- name: cluster_rename
+-- Give a cluster another name.
+UPDATE cluster SET name = :name, digest = :digest WHERE workspace_id = :workspace AND id = :id;
+
+-- name: step_texts
+-- Read what patrols reported.
+SELECT patrol_id, step, report FROM patrol_step WHERE workspace_id = :workspace;
+
+-- name: step_blank
+-- Take the words out of a report.
+UPDATE patrol_step SET report = :report WHERE workspace_id = :workspace AND patrol_id = :patrol AND step = :step;

@@ -221,3 +221,18 @@ UPDATE graph_intent SET stage = 'git' WHERE workspace_id = :workspace AND graph_
 -- name: intent_drop
 -- Record that a change is complete.
 DELETE FROM graph_intent WHERE workspace_id = :workspace AND graph_id = :graph AND key = :key;
+
+-- name: edge_get
+-- Read edges by their ids in the store.
+SELECT id, graph_id, uuid, type, from_uuid, from_title, to_uuid, to_title, strength, description, created, updated, path
+FROM edge WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: memory_drop
+-- Delete memories that are forgotten.
+DELETE FROM memory WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: insight_on
+-- Find the insights that build on a memory.
+SELECT m.id FROM relation AS r JOIN memory AS m ON m.workspace_id = r.workspace_id AND m.id = r.memory_id
+WHERE r.workspace_id = :workspace AND m.graph_id = :graph AND r.target = :uuid AND m.type = 'insight'
+    AND r.direction = 'outgoing' AND m.gone_at IS NULL;

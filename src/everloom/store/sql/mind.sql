@@ -148,3 +148,59 @@ WHERE c.workspace_id = :workspace AND e.withdrawn_at IS NULL;
 SELECT c.id, c.position, c.at, c.way, c.model, c.tokens_before, c.tokens_after, c.micro_dollars, e.blocks
 FROM compaction AS c JOIN array_entry AS e ON e.workspace_id = c.workspace_id AND e.position = c.position
 WHERE c.workspace_id = :workspace ORDER BY c.id DESC LIMIT :limit;
+
+-- name: message_of
+-- Read messages with what their channel calls them.
+SELECT id, direction, channel, sender_key, text, at, state, exchange_id, last_error FROM message
+WHERE workspace_id = :workspace AND (id IN (:*ids) OR exchange_id IN (:*ids)) ORDER BY id;
+
+-- name: message_within
+-- List the messages of a period.
+SELECT id FROM message WHERE workspace_id = :workspace AND at BETWEEN :begin AND :end ORDER BY id LIMIT :limit;
+
+-- name: exchange_within
+-- List the exchanges of a period.
+SELECT id FROM exchange WHERE workspace_id = :workspace AND ended_at BETWEEN :begin AND :end ORDER BY id LIMIT :limit;
+
+-- name: message_drop
+-- Delete messages.
+DELETE FROM message WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: exchange_drop
+-- Delete exchanges.
+DELETE FROM exchange WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: entry_places
+-- Find where the turns of exchanges stand in the array, copies included.
+SELECT exchange_id, position FROM array_entry WHERE workspace_id = :workspace AND exchange_id IN (:*ids) ORDER BY position;
+
+-- name: entry_texts
+-- Read the turns of exchanges as they are stored.
+SELECT exchange_id, blocks FROM array_entry WHERE workspace_id = :workspace AND exchange_id IN (:*ids) ORDER BY position;
+
+-- name: entry_drop
+-- Delete turns of the array.
+DELETE FROM array_entry WHERE workspace_id = :workspace AND exchange_id IN (:*ids);
+
+-- name: entry_drop_at
+-- Delete one turn of the array.
+DELETE FROM array_entry WHERE workspace_id = :workspace AND position = :position;
+
+-- name: entry_rewrite
+-- Rewrite one turn of the array.
+UPDATE array_entry SET blocks = :blocks WHERE workspace_id = :workspace AND position = :position;
+
+-- name: entry_drop_copies
+-- Delete the turns that a compaction repeated after itself: they still stand before it.
+DELETE FROM array_entry WHERE workspace_id = :workspace AND position > :position AND exchange_id IN (
+    SELECT e.exchange_id FROM array_entry AS e WHERE e.workspace_id = :workspace AND e.position < :position);
+
+-- name: compaction_places
+-- List all compactions, oldest first, with the turns that hold them.
+SELECT c.id, c.position, e.exchange_id, e.blocks FROM compaction AS c
+JOIN array_entry AS e ON e.workspace_id = c.workspace_id AND e.position = c.position
+WHERE c.workspace_id = :workspace ORDER BY c.position;
+
+-- name: compaction_drop
+-- Delete compactions.
+DELETE FROM compaction WHERE workspace_id = :workspace AND id IN (:*ids);

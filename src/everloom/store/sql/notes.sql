@@ -1,4 +1,4 @@
--- Statements of the notes. A version is never changed and never deleted.
+-- Statements of the notes. A version is never changed, and deleted only when the whole note is forgotten.
 
 -- name: note_all
 -- List the notes with what is known about their files.
@@ -41,3 +41,26 @@ WHERE n.workspace_id = :workspace AND n.name = :name ORDER BY v.number DESC LIMI
 SELECT v.number, v.body, v.author, v.at
 FROM mind_note AS n JOIN mind_note_version AS v ON v.workspace_id = n.workspace_id AND v.note_id = n.id
 WHERE n.workspace_id = :workspace AND n.name = :name AND v.number = :number;
+
+-- name: note_of
+-- Read notes by their ids.
+SELECT id, name, body_hash, next_hash FROM mind_note WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: versions_of
+-- Read all versions of notes.
+SELECT note_id, number, body FROM mind_note_version WHERE workspace_id = :workspace AND note_id IN (:*ids)
+ORDER BY note_id, number;
+
+-- name: version_purge
+-- Delete all versions of notes that are forgotten.
+DELETE FROM mind_note_version WHERE workspace_id = :workspace AND note_id IN (:*ids);
+
+-- name: note_drop
+-- Delete notes that are forgotten, once their files are gone.
+DELETE FROM mind_note WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: note_forgotten
+-- Find notes that were forgotten by a process that died before their files were gone.
+SELECT n.id, n.name FROM mind_note AS n
+JOIN tombstone AS t ON t.workspace_id = n.workspace_id AND t.item_id = n.id
+WHERE n.workspace_id = :workspace;

@@ -1,0 +1,169 @@
+"""What is forgotten of the conversation: exchanges with all that was said, summaries that hold them, facts, notes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from everloom.loom import Workspace, open_loom
+from everloom.settings import Settings
+from tests.mind.worlds import World
+from tests.scripted.speech import says
+from tests.store.bytes import words_in_files
+from tests.store.ground import ROOT, assert_agreement, rows_of
+
+WORDS = ("elopement", "ravenna")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path
+
+
+def agreed(place: Workspace, *ids: int) -> list[int]:
+    preview = place.forget(ids)
+    return [each.id for each in place.forget(ids, confirm=preview.confirm).items]
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_an_exchange_goes_with_its_messages_its_turns_and_its_facts(world: World) -> None:
+    place = world.loom.workspace("james")
+    world.server.script(says("The elopement to Ravenna stays between us."))
+    told = world.exchange("I plan an elopement to Ravenna with Ada.")
+    other = world.exchange("What is the mast made of, by the way?")
+    fact = place.semantic.remember(["James"], "James plans an elopement to Ravenna.", kind="fact").id
+    kept = place.semantic.remember(["James"], "James asked about Ravenna twice.", kind="fact").id
+    with world.loom.store.write(place.info.id) as unit:
+        unit.run("kernel.source_add", item=fact, source=told.id)
+        unit.run("kernel.source_add", item=kept, source=told.id)
+        unit.run("kernel.source_add", item=kept, source=other.id)
+    preview = place.forget([told.id])
+    reasons = {each.id: each.because for each in preview.items}
+    assert reasons[fact] == "learnt from the forgotten exchange"
+    assert kept not in reasons
+    agreed(place, told.id, kept)
+    assert words_in_files(world.url, WORDS) == set()
+    assert [each.text for each in world.conversation.log()][-1] == "What is the mast made of, by the way?"
+    world.again()
+    world.exchange("And the sail?")
+    assert "Ravenna" not in str(world.server.talks[-1])
+    world.assert_valid()
+    assert_agreement(world.url)
+
+
+@pytest.mark.promise("forget.derivations")
+def test_a_summary_that_may_hold_it_is_undone_and_made_again(world: World) -> None:
+    place = world.loom.workspace("james")
+    world.server.chars_per_token = 0.5
+    world.again(compact_at=1_000)
+    told = world.exchange("I plan an elopement to Ravenna. " * 40)
+    for number in range(3):
+        world.exchange(f"We sail on Sunday number {number}. " * 100)
+    folds = len(rows_of(world.url, "SELECT id FROM compaction"))
+    assert folds
+    preview = place.forget([told.id])
+    assert "a summary of the conversation that holds it" in {each.because for each in preview.items}
+    agreed(place, told.id)
+    assert words_in_files(world.url, WORDS) == set()
+    said = " ".join(turn.text for turn in world.again(compact_at=1_000).turns())
+    assert said.count("Sunday number 1") == 100
+    world.exchange("And on Monday?")
+    world.assert_valid()
+
+
+@pytest.mark.promise("forget.tombstones")
+def test_a_message_that_its_channel_delivers_again_stays_forgotten(world: World) -> None:
+    place = world.loom.workspace("james")
+    world.say("I plan an elopement to Ravenna.", channel="telegram", key="77")
+    told = world.conversation.step()
+    assert told is not None
+    agreed(place, told.id)
+    world.say("I plan an elopement to Ravenna.", channel="telegram", key="77")
+    assert world.conversation.step() is None
+    assert rows_of(world.url, "SELECT * FROM message") == []
+
+
+@pytest.fixture
+def diary(store_url: str) -> Iterator[Workspace]:
+    with open_loom(store_url, settings=Settings()) as loom:
+        yield loom.workspace("james")
+
+
+def note_id(url: str, name: str) -> int:
+    return next(int(row["id"]) for row in rows_of(url, "SELECT * FROM mind_note") if row["name"] == name)
+
+
+def words_below(directory: Path) -> set[str]:
+    files = [each for each in directory.rglob("*") if each.is_file() and each.suffix in {".md", ".json"}]
+    return {word for word in WORDS if any(word in f"{each} {each.read_text()}".lower() for each in files)}
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_a_note_goes_with_its_file_and_all_its_versions(diary: Workspace, store_url: str, home: Path) -> None:
+    notes = diary.mind.notes
+    notes.write("plans/ravenna.md", "The elopement.")
+    notes.write("plans/ravenna.md", "The elopement, and more of it.")
+    notes.write("MEMORY.md", "Nothing of that kind.", replace=True)
+    item = note_id(store_url, "plans/ravenna.md")
+    assert words_below(home) == set(WORDS)
+    agreed(diary, item)
+    assert words_below(home) == set()
+    assert words_in_files(store_url, WORDS) == set()
+    fresh = diary.mind.notes
+    assert "plans/ravenna.md" not in fresh.names()
+    assert fresh.history("plans/ravenna.md") == []
+    assert fresh.read("MEMORY.md") == "Nothing of that kind.\n"
+    assert rows_of(store_url, "SELECT * FROM mind_note WHERE name LIKE 'plans%'") == []
+
+
+@pytest.mark.promise("forget.tombstones")
+def test_a_file_of_a_note_that_comes_back_is_reported(diary: Workspace, store_url: str, home: Path) -> None:
+    notes = diary.mind.notes
+    notes.write("plans.md", "The elopement to Ravenna.")
+    file = next(home.rglob("plans.md"))
+    text = file.read_text()
+    agreed(diary, note_id(store_url, "plans.md"))
+    file.write_text(text)
+    again = diary.mind.notes
+    assert again.sync() == []
+    assert any("forgotten" in each for each in again.problems)
+    assert rows_of(store_url, "SELECT * FROM mind_note WHERE name = 'plans.md'") == []
+
+
+DYING = """
+import os, signal, sys
+from everloom.loom import open_loom
+from everloom.mind.notes.sync import NoteSync
+from everloom.settings import Settings
+
+with open_loom(sys.argv[1], settings=Settings()) as loom:
+    place, item = loom.workspace("james"), int(sys.argv[2])
+    token = place.forget([item]).confirm
+    NoteSync.remove_forgotten = lambda self, notes: os.kill(os.getpid(), signal.SIGKILL) if notes else None
+    place.forget([item], confirm=token)
+"""
+
+
+@pytest.mark.promise("forget.crash")
+def test_a_process_killed_before_a_file_is_removed_leaves_that_to_the_next(store_url: str, home: Path) -> None:
+    with open_loom(store_url, settings=Settings()) as loom:
+        loom.workspace("james").mind.notes.write("plans/ravenna.md", "The elopement.")
+    item = note_id(store_url, "plans/ravenna.md")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", DYING, store_url, str(item)], cwd=ROOT, env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert words_below(home) == set(WORDS)
+    with open_loom(store_url, settings=Settings()) as loom:
+        place = loom.workspace("james")
+        assert "plans/ravenna.md" not in place.mind.notes.names()
+        assert words_below(home) == set()
+        assert rows_of(store_url, "SELECT * FROM mind_note WHERE name LIKE 'plans%'") == []
+        place.sleep()
+        assert words_in_files(store_url, WORDS) == set()
