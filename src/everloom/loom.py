@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from everloom.clock import Clock, SystemClock
-from everloom.errors import Rejected
+from everloom.errors import EverloomError, Rejected
 from everloom.graph.tasks import daily_tasks
 from everloom.kernel.embedding import (
+    DEFAULTS,
     Coverage,
     Embedding,
     Perspective,
     add_perspective,
     perspective_from,
-    perspectives_of,
 )
 from everloom.kernel.forgetting.cleaning import Cleaning
 from everloom.kernel.forgetting.tombstones import recognised, text_key
 from everloom.kernel.journal import Event, Verdict, count_access, event_from, judge, kind_of, pin
 from everloom.kernel.lease import Leases
 from everloom.kernel.maintenance import Backfill, Rewording, Upkeep
-from everloom.kernel.operation import Operation
+from everloom.kernel.operation import Footprints, Operation
 from everloom.kernel.provenance import Reason, Shown, show, why
 from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findings, Hit, Index, Recipe, Scope
 from everloom.kernel.spending import Ledger
@@ -42,7 +42,8 @@ from everloom.models.providers import ModelThinker, Roles, make_embedder
 from everloom.models.usage import DayBudget
 from everloom.settings import Settings, data_directory, load
 from everloom.store import Store, open_store, sqlite_url
-from everloom.store.contract import FOREVER
+from everloom.store.contract import FOREVER, Waits
+from everloom.store.engine import refuse_write
 from everloom.wiring.places import Places, RemovedWorkspace
 from everloom.wiring.policies import MIND_TASKS, Later, access, policy_of
 from everloom.wiring.ports import Neighbours, OneSoul
@@ -75,7 +76,9 @@ class Loom:
     def __init__(self, url: str, settings: Settings, clock: Clock) -> None:
         self.settings = settings
         self.clock = clock
-        self.store: Store = open_store(url, clock)
+        known = settings.store
+        self.store: Store = open_store(url, clock, policy_of(Waits, known), is_read_only=known.read_only)
+        self.footprints = Footprints()
         self.workspaces = Workspaces(self.store, clock, settings.workspace.time_zone)
         self.places = Places(data_directory(), settings, self.store, self.workspaces)
         self._access = access(settings)
@@ -108,11 +111,21 @@ class Loom:
         yield from (Later(name, self._mind_tasks) for name in MIND_TASKS)
 
     def workspace(
-        self, name: str | None = None, *, session: str | None = None, model_tier: str | None = None
+        self,
+        name: str | None = None,
+        *,
+        session: str | None = None,
+        model_tier: str | None = None,
+        refusal: EverloomError | None = None,
     ) -> Workspace:
-        """Open a workspace, created on first use; `session` labels everything that is written through it."""
-        info = self.workspaces.open(name or self.settings.workspace.name)
-        return Workspace(self, info, session, model_tier)
+        """Open a workspace, created on first use; `session` labels everything that is written through it.
+
+        With a `refusal` nothing is written through it: the workspace must exist, every verb that writes raises it, and
+        those that read leave no footprint.
+        """
+        wanted = name or self.settings.workspace.name
+        info = self.workspaces.open(wanted) if refusal is None else self.workspaces.get(wanted)
+        return Workspace(self, info, session, model_tier, refusal)
 
     def change_workspace(
         self, name: str, *, new_name: str | None = None, description: str | None = None, time_zone: str | None = None
@@ -144,7 +157,11 @@ class Loom:
         return Roles(large=known.large, small=known.small, access=self._access, meter=meter, day=day)
 
     def operation(
-        self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None
+        self,
+        workspace: WorkspaceInfo,
+        session: str | None = None,
+        model_tier: str | None = None,
+        refusal: EverloomError | None = None,
     ) -> Operation:
         """Make the context that a verb runs in: one workspace, read and written by one session."""
         return Operation(
@@ -156,6 +173,8 @@ class Loom:
             workspace=workspace,
             session=label_of(session),
             model_tier=model_tier,
+            footprints=self.footprints,
+            refusal=refuse_write(self.store.address) if self.store.is_read_only else refusal,
         )
 
     def thinker(self, workspace: WorkspaceInfo) -> Thinker | None:
@@ -173,7 +192,7 @@ class Loom:
         """Make the task that takes in waiting scenes and ages the others."""
         from everloom.episodic.patrol import Patrol  # noqa: PLC0415
 
-        return Patrol(lambda info: self.being(Workspace(self, info, None, None)))
+        return Patrol(lambda info: self.being(Workspace(self, info)))
 
     def being(self, workspace: Workspace) -> Being:
         """Bind episodic memory to the soul, the neighbours and the model of a workspace."""
@@ -192,15 +211,15 @@ class Loom:
         """Provide the soul of a workspace, which semantic memory stores."""
         return OneSoul(self.store, workspace.info.id, workspace.semantic)
 
-    def mind_setup(self, workspace: WorkspaceInfo) -> MindSetup:
+    def mind_setup(self, workspace: WorkspaceInfo, refusal: EverloomError | None = None) -> MindSetup:
         """Collect everything that the mind of a workspace needs."""
         from everloom.mind.ports import MindPolicy, MindSetup  # noqa: PLC0415  a search alone does not need it
         from everloom.wiring.ports import ConversationFacts  # noqa: PLC0415
         from everloom.wiring.tools import faculty_tools, verb_tools  # noqa: PLC0415
 
         # Everything that the conversation writes into other faculties carries this one session label.
-        place = Workspace(self, workspace, "conversation", None)
-        op = self.operation(workspace)
+        place = Workspace(self, workspace, "conversation", refusal=refusal)
+        op = self.operation(workspace, refusal=refusal)
         return MindSetup(
             op=op,
             leases=Leases(self.store, self.clock, self.holder),
@@ -208,7 +227,7 @@ class Loom:
             owner=self.places.owner(workspace),
             former_notes=self.places.former_notes(workspace),
             soul=self.soul(place),
-            facts=ConversationFacts(self.operation(workspace, place.session)),
+            facts=ConversationFacts(place.op),
             policy=policy_of(MindPolicy, self.settings.mind),
             talker=lambda: self.talker(workspace),
             thinker=lambda: self.thinker(workspace),
@@ -232,12 +251,18 @@ class Loom:
 
         return mind_tasks(self.mind_setup)
 
-    def graphs(self, workspace: WorkspaceInfo, session: str | None = None, model_tier: str | None = None) -> Graphs:
+    def graphs(
+        self,
+        workspace: WorkspaceInfo,
+        session: str | None = None,
+        model_tier: str | None = None,
+        refusal: EverloomError | None = None,
+    ) -> Graphs:
         """Provide the memory graphs of a workspace."""
         from everloom.graph import GraphOptions, Graphs  # noqa: PLC0415  a search alone needs none
 
         return Graphs(
-            self.operation(workspace, session, model_tier),
+            self.operation(workspace, session, model_tier, refusal),
             self.places.graphs(workspace),
             policy_of(GraphOptions, self.settings.graph),
             thinker=lambda: self.thinker(workspace),
@@ -253,10 +278,11 @@ class Loom:
         return graph
 
     def close(self) -> None:
-        """Stop all watchers and close every connection."""
+        """Stop all watchers, write the footprints that wait, and close every connection."""
         # Watchers first: one that is indexing a change still needs the store.
         for watcher in self._watchers.values():
             watcher.stop()
+        self.footprints.flush()
         self.store.close()
 
     def __enter__(self) -> Loom:
@@ -269,16 +295,24 @@ class Loom:
 class Workspace:
     """One workspace of a loom, as one session reads and writes it."""
 
-    def __init__(self, loom: Loom, info: WorkspaceInfo, session: str | None, model_tier: str | None) -> None:
+    def __init__(
+        self,
+        loom: Loom,
+        info: WorkspaceInfo,
+        session: str | None = None,
+        model_tier: str | None = None,
+        refusal: EverloomError | None = None,
+    ) -> None:
         self.loom = loom
         self.info = info
         self.session = session
         self.model_tier = model_tier
+        self.refusal = refusal
 
     @property
     def op(self) -> Operation:
         """Make the context that a verb runs in here."""
-        return self.loom.operation(self.info, self.session, self.model_tier)
+        return self.loom.operation(self.info, self.session, self.model_tier, self.refusal)
 
     @property
     def name(self) -> str:
@@ -303,7 +337,7 @@ class Workspace:
     @property
     def graphs(self) -> Graphs:
         """Reach the memory graphs, by name."""
-        return self.loom.graphs(self.info, self.session, self.model_tier)
+        return self.loom.graphs(self.info, self.session, self.model_tier, self.refusal)
 
     @property
     def graph(self) -> Graph:
@@ -315,7 +349,7 @@ class Workspace:
         """Reach the one continuous conversation, its notes and its archive."""
         from everloom.mind import Mind  # noqa: PLC0415  a search alone does not need it
 
-        return Mind(self.loom.mind_setup(self.info))
+        return Mind(self.loom.mind_setup(self.info, self.refusal))
 
     @property
     def forgetting(self) -> Forgetting:
@@ -365,9 +399,8 @@ class Workspace:
         op = self.op
         with op.read() as unit:
             found = show(unit, item_id)
-        # After the read has found it, and in a transaction of its own: reading must not wait for writers.
-        with self.loom.store.write(self.info.id) as unit:
-            count_access(unit, [item_id], op.now)
+        # Without the session: looking something up here is no part of a conversation.
+        replace(op, session=None).leave("show", lambda tx: count_access(tx.unit, [item_id], tx.at))
         return found
 
     def why(self, item_id: int) -> Reason:
@@ -434,9 +467,11 @@ class Workspace:
 
     def perspectives(self) -> list[Perspective]:
         """List the angles from which this workspace's texts are embedded."""
-        # A write, although it only lists: the default perspectives are created by whoever looks first.
-        with self.loom.store.write(self.info.id) as unit:
-            return [perspective_from(row) for row in perspectives_of(unit, self.loom.clock.now()).values()]
+        with self.loom.store.read(self.info.id) as unit:
+            rows = unit.all("vectors.perspective_all")
+        # Before its first vector, a workspace has those that it will start with.
+        defaults = [Perspective(0, name, instruction) for name, instruction in DEFAULTS.items()]
+        return [perspective_from(row) for row in rows] or defaults
 
     def add_perspective(self, name: str, instruction: str) -> Perspective:
         """Add an angle; `embed` then gives every document its vector, if the model follows instructions."""

@@ -60,6 +60,12 @@ class StoreSettings(Section):
         default_factory=lambda: sqlite_url(data_directory() / "everloom.db"),
         description="sqlite:///path/loom.db or postgresql://user@host/database",
     )
+    read_only: bool = Field(default=False, description="open it only for reading: nothing at all is written")
+    connect_seconds: float = Field(default=5.0, ge=1, description="how long a server may take to accept a connection")
+    lock_seconds: float = Field(default=30.0, gt=0, description="how long a write waits for other writers")
+    statement_seconds: float = Field(
+        default=15.0, ge=1, description="how long one statement may take to read, or a server may stay silent"
+    )
 
 
 class WorkspaceSettings(Section):

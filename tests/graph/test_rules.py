@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -295,8 +296,8 @@ def test_no_vector_is_made_while_a_transaction_is_open(
     prepared: list[int] = []
 
     @contextmanager
-    def noted_write(op: Operation, name: str) -> Iterator[Transaction]:
-        with original_write(op, name) as transaction:
+    def noted_write(op: Operation, name: str, **how: Any) -> Iterator[Transaction]:
+        with original_write(op, name, **how) as transaction:
             open_writes.append(name)
             yield transaction
             open_writes.pop()

@@ -54,8 +54,8 @@ class FailingStore:
         return getattr(self._store, name)
 
     @contextmanager
-    def write(self, workspace: int) -> Iterator[Any]:
-        with self._store.write(workspace) as unit:
+    def write(self, workspace: int, **how: Any) -> Iterator[Any]:
+        with self._store.write(workspace, **how) as unit:
             yield Failing(unit, self.left)
 
 

@@ -7,12 +7,12 @@ Imports as little as `verbs.py` does, because the verb that lists graphs is decl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from everloom.errors import Conflict, NotFound
+from everloom.errors import Conflict, NotFound, StoreError
 from everloom.graph.files.disk import Disk, slug
 from everloom.graph.files.git import Git
 from everloom.graph.kinds import GITIGNORE, MEMORIES
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 log = logger_of(__name__)
 
 _DEFAULT = "default"
+# How long a thread waits for another that scans the files; then it goes on with the index as it is.
+_TURN_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +84,19 @@ class Graphs:
             known = ", ".join(info.name for info in self.list()) or "none yet"
             hint = f"existing graphs: {known}; `everloom graph import` creates one"
             raise NotFound(f"there is no graph {wanted!r}", hint=hint)
-        if row is None:
-            return self.create(wanted, self._places.default)
-        return self._open_row(row, follow=follow)
+        return self._begin(wanted) if row is None else self._open_row(row, follow=follow)
+
+    def _begin(self, name: str) -> Graph:
+        """Create the default graph or, where nothing can be written, show it as it is before: with nothing in it."""
+        refusal = self._op.refusal
+        if refusal is None:
+            try:
+                return self.create(name, self._places.default)
+            except StoreError as error:
+                # Whoever only reads gets an answer all the same; whoever writes hears the reason.
+                refusal = error
+        place = self._places.default or self._usual_place(0, name)
+        return self._opened(replace(self._op, refusal=refusal), 0, name, _disk_at(place))
 
     def _usual(self) -> str:
         """Choose the graph to use when none is named: the one in the configured directory, if there is one."""
@@ -109,6 +121,7 @@ class Graphs:
                 where = known["directory"]
                 raise Conflict(f"the graph {wanted!r} already exists in {where}", hint="choose another name")
             return self._open_row(known)
+        self._op.must_write()
         if directory is not None:
             # Before the transaction: a directory that a person chose may be slow to answer.
             self._lay_out(_disk_at(directory), wanted)
@@ -134,16 +147,20 @@ class Graphs:
         """Create a graph's directory with what every graph has, and claim it."""
         disk.prepare()
         self._claim(disk, name)
-        (disk.root / MEMORIES).mkdir(exist_ok=True)
-        # A person may have written their own .gitignore.
-        if not (disk.root / ".gitignore").exists():
-            (disk.root / ".gitignore").write_text(GITIGNORE)
+        try:
+            (disk.root / MEMORIES).mkdir(exist_ok=True)
+            # A person may have written their own .gitignore.
+            if not (disk.root / ".gitignore").exists():
+                (disk.root / ".gitignore").write_text(GITIGNORE)
+        except OSError as error:
+            raise StoreError(f"cannot write to {disk.root}: {error.strerror}", hint="check its permissions") from error
 
     def _claim(self, disk: Disk, name: str) -> None:
-        claim(disk.root, self._places.owner, "graph", name_key(name))
+        claim(disk.root, self._places.owner, "graph", name_key(name), may_write=not self._op.is_read_only)
 
     def move(self, name: str, directory: Path) -> Graph:
         """Record that a graph's directory was moved."""
+        self._op.must_write()
         row = self._existing(checked_name(name, "the graph's name"))
         disk = _disk_at(directory)
         disk.must_exist()
@@ -188,18 +205,34 @@ class Graphs:
         return row
 
     def _open_row(self, row: Row, *, follow: bool = True) -> Graph:
+        disk = Disk(Path(row["directory"]))
+        try:
+            disk = Disk(self._settled(row))
+            if disk.root.is_dir():
+                self._claim(disk, row["name"])
+            if follow and not self._op.is_read_only:
+                self._follow(row, disk)
+        except StoreError as error:
+            # Nobody asked for this, and who only reads must not depend on it. The next open tries again.
+            log.warning("the index of %s may be older than its files: %s", disk.root, error)
+        return self._opened(self._op, row["id"], row["name"], disk)
+
+    def _follow(self, row: Row, disk: Disk) -> None:
+        """Update the index when a process first opens a graph, if others leave it room to."""
+        key = (self._op.workspace.id, row["id"])
+        if key in self._followed or not _turn.acquire(timeout=_TURN_SECONDS):
+            return
+        try:
+            if key not in self._followed:
+                self._opened(self._op.in_passing(), row["id"], row["name"], disk).follow()
+                self._followed.add(key)
+        finally:
+            _turn.release()
+
+    def _opened(self, op: Operation, number: int, name: str, disk: Disk) -> Graph:
         from everloom.graph.index.catalog import OpenGraph  # noqa: PLC0415  listing tools needs no store
 
-        disk = Disk(self._settled(row))
-        if disk.root.is_dir():
-            self._claim(disk, row["name"])
-        graph = Graph(OpenGraph(self._op, row["id"], row["name"], disk, Git(disk.root), self._options, self._thinker))
-        key = (self._op.workspace.id, row["id"])
-        with _turn:
-            if follow and key not in self._followed:
-                graph.follow()
-                self._followed.add(key)
-        return graph
+        return Graph(OpenGraph(op, number, name, disk, Git(disk.root), self._options, self._thinker))
 
     def _settled(self, row: Row) -> Path:
         """Return a graph's directory, after moving one that earlier versions named after its workspace."""
@@ -207,13 +240,16 @@ class Graphs:
         if former is None or not known.is_relative_to(former):
             return known
         target = self._usual_place(row["id"], row["name"])
-        if known.is_dir() and not self._adopt(known, target):
+        if known.is_dir() and (self._op.is_read_only or not self._adopt(known, target)):
             return known
         if not target.is_dir():
             hint = "another store may have taken it over; `everloom graph config --directory DIR` records where it is"
             raise NotFound(f"the graph's directory {known} does not exist", hint=hint)
-        with self._op.write("graph.move") as transaction:
-            transaction.unit.run("graph.graph_move", id=row["id"], directory=str(target))
+        # Recorded if that is possible now; until it is, every process finds the directory as this one did.
+        self._op.leave(
+            "graph.move",
+            lambda tx: tx.unit.run("graph.graph_move", id=row["id"], directory=str(target)),
+        )
         return target
 
     def _adopt(self, known: Path, target: Path) -> bool:

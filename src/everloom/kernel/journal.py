@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -81,13 +81,21 @@ def kind_of(unit: Unit, item_id: int) -> str:
 
 def attend(unit: Unit, label: str, at: datetime, model_tier: str | None = None) -> Session:
     """Record that a session is active now, creating it if it is new."""
+    known = attendance(unit, label, at, model_tier)
+    if known.id:
+        unit.run("kernel.session_touch", id=known.id, at=to_micros(at), model_tier=model_tier)
+        return known
+    (fresh,) = register(unit, "session", at)
+    unit.run("kernel.session_add", id=fresh, label=known.label, model_tier=model_tier, at=to_micros(at))
+    return replace(known, id=fresh)
+
+
+def attendance(unit: Unit, label: str, at: datetime, model_tier: str | None = None) -> Session:
+    """Return a session as `attend` would, without recording anything; a new one has the id 0."""
     wanted = checked_name(label, "the session's id")
     row = unit.one("kernel.session_by_label", label=wanted)
     if row is None:
-        (fresh,) = register(unit, "session", at)
-        unit.run("kernel.session_add", id=fresh, label=wanted, model_tier=model_tier, at=to_micros(at))
-        return Session(fresh, wanted, model_tier, at, at)
-    unit.run("kernel.session_touch", id=row["id"], at=to_micros(at), model_tier=model_tier)
+        return Session(0, wanted, model_tier, at, at)
     known = session_from(row)
     return Session(known.id, known.label, model_tier or known.model_tier, known.started_at, at)
 

@@ -1,21 +1,28 @@
 """The context in which every verb runs: one workspace, one session, the clock, and how to read and write.
 
 A write is one transaction that records the session, an event for the audit trail and, if the caller may repeat it, a
-receipt. Refuses to know any rule of memory: a faculty keeps its policy next to an operation, never inside one.
+receipt. A look is a read whose footprints are written afterwards, if that is possible; reading never depends on it. An
+operation that is read-only refuses every write, and its looks leave none. Refuses to know any rule of memory: a faculty
+keeps its policy next to an operation, never inside one.
 """
 
 from __future__ import annotations
 
+import logging
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from everloom.clock import Clock, zone_named
+from everloom.errors import EverloomError, StoreError
 from everloom.kernel.embedding import Embedding
-from everloom.kernel.journal import Session, answered_before, append_event, attend, keep_receipt
+from everloom.kernel.journal import Session, answered_before, append_event, attend, attendance, keep_receipt
 from everloom.kernel.search import Finder, Findings, Index
 from everloom.kernel.trust.screen import Screen
 from everloom.kernel.workspaces import WorkspaceInfo
@@ -24,7 +31,102 @@ from everloom.store import Store, Unit
 if TYPE_CHECKING:
     from everloom.kernel.lease import Lease
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
+# Writes one footprint, waiting at most so many seconds for other writers.
+Write = Callable[[float], None]
+
+# How long a reader may wait for other writers before it leaves its footprint to others.
+MOMENT = 0.5
+# And how long while others have waited in vain: just enough to notice that it is over.
+_SHORT_SECONDS = 0.02
+# After a failure, readers do not even try for so long.
+_PAUSE_SECONDS = 1.0
+# Footprints that wait at most. Beyond it the oldest are lost: their counts are the least recent.
+MOST_WAITING = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class FootprintCounts:
+    """How the footprints of a process fared: written, waiting, lost, and why the last one could not be written."""
+
+    written: int
+    waiting: int
+    lost: int
+    reason: str | None
+
+
+class Footprints:
+    """The footprints of one process: what reading leaves behind. Use it from any thread, outside a unit of work.
+
+    Each is written right after the answer is known, by a short write of its own. Where that is not possible now (a full
+    disk, a file that cannot be written, a writer that hangs) the answer is given all the same: the footprint waits for
+    the next one that succeeds, a bounded number of them, and is lost if none does before the process ends. Losing one
+    costs a count or repeats what was shown; nobody is told that a footprint was stored.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Write] = deque()
+        self._lock = Lock()
+        self._written = self._lost = 0
+        self._reason: str | None = None
+        self._pause_until = 0.0
+
+    def leave(self, write: Write) -> None:
+        """Write a footprint now if that is possible at once, else later or never; a store that fails is no error."""
+        with self._lock:
+            self._waiting.append(write)
+            if len(self._waiting) > MOST_WAITING:
+                self._waiting.popleft()
+                self._lost += 1
+        self._write_waiting()
+
+    def flush(self) -> None:
+        """Try to write what waits, whatever happened a moment ago; what cannot be written then is lost."""
+        self._pause_until = 0.0
+        self._write_waiting()
+        with self._lock:
+            self._lost += len(self._waiting)
+            self._waiting.clear()
+
+    @property
+    def counts(self) -> FootprintCounts:
+        """Say how the footprints of this process have fared so far."""
+        with self._lock:
+            return FootprintCounts(self._written, len(self._waiting), self._lost, self._reason)
+
+    def _write_waiting(self) -> None:
+        # In order, and each in a transaction of its own: one that cannot be written must not take others with it.
+        while time.monotonic() >= self._pause_until and (write := self._next()) is not None:
+            try:
+                write(MOMENT if self._reason is None else _SHORT_SECONDS)
+            except StoreError as error:
+                self._put_back(write, error)
+                return
+            except EverloomError as error:
+                # Its own fault: what it is about was deleted, or its lease was lost. Trying again would fail again.
+                self._count(lost=1, reason=str(error))
+            else:
+                self._count(written=1)
+
+    def _next(self) -> Write | None:
+        with self._lock:
+            return self._waiting.popleft() if self._waiting else None
+
+    def _put_back(self, write: Write, error: StoreError) -> None:
+        with self._lock:
+            self._waiting.appendleft(write)
+            if self._reason is None:
+                log.warning("reading goes on, but what it leaves behind cannot be stored: %s", error)
+            self._reason = str(error)
+            self._pause_until = time.monotonic() + _PAUSE_SECONDS
+
+    def _count(self, *, written: int = 0, lost: int = 0, reason: str | None = None) -> None:
+        with self._lock:
+            self._written += written
+            self._lost += lost
+            self._reason = reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +143,16 @@ class Operation:
     model_tier: str | None = None
     # Run first in every write; one that raises, such as a lease's guard, rolls it back.
     guards: tuple[Callable[[Unit], None], ...] = ()
+    footprints: Footprints = field(default_factory=Footprints)
+    # Why nothing may be written through it; None if it may.
+    refusal: EverloomError | None = None
+    # How long its writes wait for others, if not as long as usual. Only work that nobody asked for has one.
+    patience: float | None = None
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing may be written: no row, no file, not even a trace of reading."""
+        return self.refusal is not None
 
     @property
     def now(self) -> datetime:
@@ -73,9 +185,35 @@ class Operation:
             yield unit
 
     @contextmanager
-    def write(self, name: str) -> Iterator[Transaction]:
-        """Begin a transaction, and record the session as active in it."""
-        with self.store.write(self.workspace.id) as unit:
+    def look(self, name: str) -> Iterator[Look]:
+        """Begin a read that leaves footprints: written after it, if that is possible at once, else later or never.
+
+        A session counts as active from then on. In a read-only operation nothing is left.
+        """
+        with self.store.read(self.workspace.id) as unit:
+            at = self.now
+            session = None if self.session is None else attendance(unit, self.session, at, self.model_tier)
+            look = Look(self, unit, name, at, session)
+            yield look
+        if look.footprints or session is not None:
+            self.leave(name, look.write_footprints)
+
+    def leave(self, name: str, act: Callable[[Transaction], object]) -> None:
+        """Write something that no answer depends on, if that is possible now or soon."""
+        if self.is_read_only:
+            return
+
+        def write(patience: float) -> None:
+            with replace(self, patience=patience).write(name, is_durable=False) as transaction:
+                act(transaction)
+
+        self.footprints.leave(write)
+
+    @contextmanager
+    def write(self, name: str, *, is_durable: bool = True) -> Iterator[Transaction]:
+        """Begin a transaction, and record the session as active in it; only a footprint is not durable."""
+        self.must_write()
+        with self.store.write(self.workspace.id, patience=self.patience, is_durable=is_durable) as unit:
             for guard in self.guards:
                 guard(unit)
             # Read under the write lock, so that times in a workspace grow with its ids as long as the clock is right.
@@ -102,6 +240,15 @@ class Operation:
                 receipt = {"answer": _adapter(shape).dump_python(answer, mode="json")}
                 keep_receipt(unit, key, name, request, receipt, transaction.at)
             return answer
+
+    def must_write(self) -> None:
+        """Raise the reason why nothing may be written, if there is one. Call it before a file is touched."""
+        if self.refusal is not None:
+            raise self.refusal.with_traceback(None)
+
+    def in_passing(self) -> Operation:
+        """Return an operation for work that is due but not asked for: its writes give up after a moment."""
+        return replace(self, patience=MOMENT)
 
     def search(self, cue: str, **how: Any) -> Findings:
         """Search this workspace; `how` takes the options of `Finder.search`."""
@@ -135,6 +282,35 @@ class Transaction:
     def event(self, **detail: object) -> int:
         """Append the operation to the audit trail."""
         return append_event(self.unit, self.name, detail, self.at, self.session_id)
+
+    def leave(self, act: Callable[[Transaction], object]) -> None:
+        """Do at once what a look would do afterwards."""
+        act(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One read in progress, and what it will leave behind; a session that was not recorded before has the id 0."""
+
+    op: Operation
+    unit: Unit
+    name: str
+    at: datetime
+    session: Session | None
+    footprints: list[Callable[[Transaction], object]] = field(default_factory=list)
+
+    def event(self, **detail: object) -> None:
+        """Append the operation to the audit trail afterwards."""
+        self.leave(lambda transaction: transaction.event(**detail))
+
+    def leave(self, act: Callable[[Transaction], object]) -> None:
+        """Do something afterwards, in one short transaction with everything else that this read leaves."""
+        self.footprints.append(act)
+
+    def write_footprints(self, transaction: Transaction) -> None:
+        """Do everything that was left for afterwards."""
+        for act in self.footprints:
+            act(transaction)
 
 
 def _adapter(shape: type[T]) -> Any:

@@ -68,6 +68,8 @@ class Workspaces:
         try:
             return self.get(name)
         except NotFound:
+            if self._store.is_read_only:
+                raise
             return self.create(name, if_missing=True)
 
     def get(self, name: str) -> WorkspaceInfo:

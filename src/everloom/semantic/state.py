@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, NotFound
 from everloom.kernel.journal import Session, count_access, session_from
-from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.operation import Look, Operation, Transaction
 from everloom.kernel.search import Document
 from everloom.kernel.texts import checked_name
 from everloom.semantic.parts import Activity, BriefUnderstanding, WorkspaceActivity
@@ -128,17 +128,18 @@ def signed(tx: Transaction, document: Document, labels: Iterable[str]) -> Docume
     return replace(document, labels=tuple(labels), session_id=tx.session_id, model_tier=tx.model_tier)
 
 
-def activity(tx: Transaction) -> WorkspaceActivity:
+def activity(call: Look | Transaction) -> WorkspaceActivity:
     """List what others wrote since this session's previous call, and record this call."""
-    if tx.session is None:
+    if call.session is None:
         return None
-    unit, session = tx.unit, tx.session.id
-    # A new row starts from the session's own id, so that a first call does not report the whole past as news.
-    unit.run("semantic.session_ensure", session=session)
-    (state,) = unit.all("semantic.session_get", session=session)
-    rows = unit.all("semantic.activity", after=state["called_through"], session=session, limit=_MOST_ACTIVITY)
+    unit, session = call.unit, call.session.id
     # Up to now and not only up to what is shown: of fifty new items five are reported, and the rest are no longer news.
-    unit.run("semantic.session_called", session=session, through=clock_id(unit))
+    through = clock_id(unit)
+    # A session begins with its own id, so that its first call does not report the whole past as news.
+    state = unit.one("semantic.session_get", session=session)
+    after = state["called_through"] if state is not None else session or through
+    call.leave(lambda tx: _note_news(tx, through))
+    rows = unit.all("semantic.activity", after=after, session=session, limit=_MOST_ACTIVITY)
     ids = [row["item_id"] for row in rows]
     tags = group_rows(
         row for kind in ("observation", "understanding") for row in unit.all(f"semantic.{kind}_tags", ids=ids)
@@ -156,6 +157,12 @@ def activity(tx: Transaction) -> WorkspaceActivity:
     return found or None
 
 
+def _note_news(tx: Transaction, through: int) -> None:
+    """Record up to which id the session has been told the news."""
+    tx.unit.run("semantic.session_ensure", session=tx.session_id)
+    tx.unit.run("semantic.session_called", session=tx.session_id, through=through)
+
+
 def preview(text: str) -> str:
     """Cut a text to its first words."""
     # Twenty words bound ordinary prose; the characters bound a pasted URL or a language without spaces.
@@ -169,10 +176,10 @@ def note_call(op: Operation, name: str, used: Sequence[int] = ()) -> WorkspaceAc
     """Record a call that only read, and count what it used; without a session or a use there is nothing to record."""
     if op.session is None and not used:
         return None
-    with op.write(name) as tx:
-        count_access(tx.unit, used, tx.at)
-        tx.event(used=list(used))
-        return activity(tx)
+    with op.look(name) as look:
+        look.leave(lambda tx: count_access(tx.unit, used, tx.at))
+        look.event(used=list(used))
+        return activity(look)
 
 
 def session_named(unit: Unit, label: str) -> Session:
@@ -207,8 +214,12 @@ def read_seen(op: Operation) -> SeenLog:
     return SeenLog(state["token"], at, seen)
 
 
-def show_items(tx: Transaction, ids: Sequence[int]) -> None:
+def show_items(look: Look, ids: Sequence[int]) -> None:
     """Count items as accessed, and record that this session was shown them."""
+    look.leave(lambda tx: _note_shown(tx, ids))
+
+
+def _note_shown(tx: Transaction, ids: Sequence[int]) -> None:
     count_access(tx.unit, ids, tx.at)
     if tx.session is not None:
         at = to_micros(tx.at)
@@ -216,14 +227,17 @@ def show_items(tx: Transaction, ids: Sequence[int]) -> None:
         tx.unit.many("semantic.seen_add", rows)
 
 
-def clear_seen(tx: Transaction) -> int:
-    """Forget what the session was shown, and count it."""
-    return 0 if tx.session is None else tx.unit.run("semantic.seen_clear", session=tx.session.id)
+def clear_seen(look: Look) -> None:
+    """Forget what the session was shown."""
+    if look.session is not None:
+        look.leave(lambda tx: tx.unit.run("semantic.seen_clear", session=tx.session_id))
 
 
 def reset_seen(op: Operation) -> SeenReset:
     """Forget what this session was shown."""
-    with op.write("reset_seen") as tx:
-        cleared = clear_seen(tx)
-        tx.event(cleared=cleared)
-        return SeenReset(cleared=cleared, workspace_activity=activity(tx))
+    with op.look("reset_seen") as look:
+        row = None if look.session is None else look.unit.one("semantic.seen_count", session=look.session.id)
+        cleared = 0 if row is None else int(row["count"])
+        clear_seen(look)
+        look.event(cleared=cleared)
+        return SeenReset(cleared=cleared, workspace_activity=activity(look))

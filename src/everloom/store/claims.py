@@ -31,16 +31,16 @@ class Owner:
     name: str
 
 
-def claim(root: Path, owner: Owner, part: Literal["graph", "notes"], item: str = "") -> None:
+def claim(root: Path, owner: Owner, part: Literal["graph", "notes"], item: str = "", *, may_write: bool = True) -> None:
     """Record that a directory holds a part of a workspace; Conflict if it holds that of another.
 
     `item` tells the graphs of one workspace apart. A copy of a directory is nobody's until it is claimed. A directory
-    that cannot be written to is not claimed: nobody can change anything in it.
+    that cannot be written to is not claimed: nobody can change anything in it. Without `may_write` it is only checked.
     """
     record = root / CORNER / f"owner-{part}.json"
     # A move, or another path to the same place, keeps the number of the directory; a copy has another.
     known = {"store": owner.store, "workspace": owner.workspace, "item": item, "directory": root.stat().st_ino}
-    if _is_mine(record, part, known) or not os.access(root, os.W_OK):
+    if _is_mine(record, part, known) or not may_write or not os.access(root, os.W_OK):
         return
     make_private(record.parent)
     # Two workspaces may open a new directory at the same moment; the lock decides, and the second one is refused.

@@ -58,6 +58,19 @@ class Reach:
 EVERYTHING = Reach()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """How many seconds a store waits for others before it gives up with `StoreBusy`; no wait is without an end.
+
+    For a server to accept a connection, for other writers, and for one statement that reads: a server that is silent
+    for longer than that counts as gone.
+    """
+
+    connect_seconds: float = 5.0
+    lock_seconds: float = 30.0
+    statement_seconds: float = 15.0
+
+
 class VectorHit(NamedTuple):
     """A document near a probe, its cosine similarity, and the perspective with the highest one."""
 
@@ -193,12 +206,27 @@ class Store(Protocol):
         """The location of the database, without any password."""
         ...
 
-    def read(self, workspace: int) -> AbstractContextManager[Unit]:
-        """Begin a read-only unit of work that sees a single snapshot."""
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it was opened only for reading; `write` then raises Forbidden."""
         ...
 
-    def write(self, workspace: int) -> AbstractContextManager[Unit]:
-        """Begin a unit of work that commits when the block ends and rolls back when it raises."""
+    def read(self, workspace: int) -> AbstractContextManager[Unit]:
+        """Begin a read-only unit of work that sees a single snapshot. It needs no right, room or lock to write."""
+        ...
+
+    def write(
+        self, workspace: int, *, patience: float | None = None, is_durable: bool = True
+    ) -> AbstractContextManager[Unit]:
+        """Begin a unit of work that commits when the block ends and rolls back when it raises.
+
+        `patience` bounds the seconds that it waits for other writers. One that is not durable does not wait for the
+        disk either, and a power failure may undo it.
+        """
+        ...
+
+    def check(self) -> None:
+        """Check in constant time that the store answers; raises an error if not."""
         ...
 
     def health(self) -> StoreHealth:

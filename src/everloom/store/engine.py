@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
 from everloom.clock import from_micros, to_micros
-from everloom.errors import Conflict, StoreBusy, StoreError
+from everloom.errors import Conflict, Forbidden, StoreBusy, StoreError
 from everloom.store.contract import Row, Value, VectorHit
 
 if TYPE_CHECKING:
@@ -152,6 +152,12 @@ def holds_workspaces(address: str, names: Sequence[str]) -> Conflict:
         f"{address} already contains workspaces ({', '.join(names[:5])})",
         hint="restore to another store, or use --force",
     )
+
+
+def refuse_write(address: str) -> Forbidden:
+    """Explain why a store that was opened only for reading takes no write."""
+    hint = "leave out --read-only, or unset store.read_only (EVERLOOM_STORE_READ_ONLY)"
+    return Forbidden(f"{address} was opened only for reading", hint=hint)
 
 
 def best_hits(scores: Mapping[int, Mapping[int, float]]) -> dict[int, VectorHit]:

@@ -32,15 +32,15 @@ else:
 
 
 @contextmanager
-def locked(file: Path, patience: float = _PATIENCE_SECONDS) -> Iterator[None]:
-    """Hold a file's lock for the duration of a block, waiting until it is free."""
+def locked(file: Path, patience: float | None = None) -> Iterator[None]:
+    """Hold a file's lock for the duration of a block, waiting until it is free, but not for ever."""
     # The lock file is never deleted: if it were, one process could lock the old file while another locks a new one.
     try:
         handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise StoreError(f"cannot open {file}: {error.strerror}", hint="check its permissions") from error
     try:
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + (_PATIENCE_SECONDS if patience is None else patience)
         while not _taken(handle):
             if time.monotonic() > deadline:
                 raise StoreBusy(f"another process is writing in {file.parent.parent}", hint="try again in a moment")

@@ -153,6 +153,8 @@ def _run_step(run: PatrolRun, name: str) -> None:
 
 def run_patrol(being: Being, work: Work, *, is_asked: bool, progress: Progress = lambda _: None) -> Patrolled:
     """Run a patrol now, or continue an interrupted one; on request, even if it failed recently."""
+    # The task itself knows nothing of who asked for it.
+    being.op.must_write()
     (task,) = (each for each in work.tasks if each.name == _TASK)
     if is_asked:
         work.retry_now(being.op.workspace, _TASK)

@@ -16,6 +16,7 @@ from everloom.episodic.being import Being
 from everloom.episodic.entries.entry import MemoryEntry, entries_of, recent_diary
 from everloom.episodic.entries.notes import open_notes
 from everloom.episodic.scenes.node import nodes_of
+from everloom.kernel.operation import Transaction
 from everloom.models.text import marked
 from everloom.store import Unit
 
@@ -74,8 +75,7 @@ def get_context(being: Being) -> ContextBlocks:
     if kept is not None and kept["content"] == snapshot:
         since = from_micros(kept["changed_at"])
     else:
-        with op.write("get_context") as tx:
-            tx.unit.run("episodic.snapshot_put", label=label, content=snapshot, at=to_micros(since))
+        op.leave("get_context", lambda tx: _store_snapshot(tx, being, since))
     metadata = ContextMetadata(
         being_id=op.workspace.id,
         soul_name=op.workspace.name,
@@ -86,6 +86,12 @@ def get_context(being: Being) -> ContextBlocks:
         cache_guidance=_CACHE_GUIDANCE,
     )
     return ContextBlocks(system_prompt=system, snapshot=snapshot, recent_nodes=recent, metadata=metadata)
+
+
+def _store_snapshot(tx: Transaction, being: Being, since: datetime) -> None:
+    # Written anew and not as it was given: what was forgotten since then must not come back with it.
+    content = "\n\n".join(_snapshot(tx.unit, being))
+    tx.unit.run("episodic.snapshot_put", label=being.op.session or "", content=content, at=to_micros(since))
 
 
 def _mark(text: str) -> str:

@@ -20,6 +20,7 @@ from everloom.episodic.scenes.scene import AXES, Emotion, fold_text
 from everloom.errors import Rejected
 from everloom.glyphs import drawn
 from everloom.kernel.journal import count_access
+from everloom.kernel.operation import Transaction
 from everloom.kernel.search import ALONE, Hit, Scope
 from everloom.kernel.texts import checked_limit
 from everloom.models.text import marked, on_one_line
@@ -145,14 +146,16 @@ def _without_tags(text: str) -> str:
 
 def reactivate(being: Being, ids: Sequence[int]) -> None:
     """Count that scenes were recalled: +1 for living ones, +2 for dead ones; a dying one becomes active again."""
-    if not ids:
-        return
-    with being.op.write("recall") as tx:
-        # Read before the update, which changes the status: a scene that was dying becomes part of its cluster's mean.
-        rows = tx.unit.all("episodic.status_of", ids=list(ids))
-        tx.unit.run("episodic.reactivate", ids=sorted(set(ids)), at=to_micros(tx.at))
-        refresh(tx.unit, being.op.embedding, [row["cluster_id"] for row in rows if row["status"] == "dying"])
-        count_access(tx.unit, ids, tx.at)
+    if ids:
+        being.op.leave("recall", lambda tx: _note_recall(being, tx, ids))
+
+
+def _note_recall(being: Being, tx: Transaction, ids: Sequence[int]) -> None:
+    # Read before the update, which changes the status: a scene that was dying becomes part of its cluster's mean.
+    rows = tx.unit.all("episodic.status_of", ids=list(ids))
+    tx.unit.run("episodic.reactivate", ids=sorted(set(ids)), at=to_micros(tx.at))
+    refresh(tx.unit, being.op.embedding, [row["cluster_id"] for row in rows if row["status"] == "dying"])
+    count_access(tx.unit, ids, tx.at)
 
 
 def recall_memory(

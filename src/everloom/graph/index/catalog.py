@@ -106,7 +106,7 @@ def stats(graph: OpenGraph) -> GraphStats:
         rows, edges = unit.all("graph.memory_all", graph=graph.id), unit.all("graph.edge_all", graph=graph.id)
         relations = unit.all("graph.relation_all", graph=graph.id)
         unreadable = problems(graph, unit)
-        (known,) = unit.all("graph.graph_get", id=graph.id)
+        known = unit.one("graph.graph_get", id=graph.id)
     return GraphStats(
         graph=graph.name,
         directory=str(graph.disk.root),
@@ -117,8 +117,8 @@ def stats(graph: OpenGraph) -> GraphStats:
         by_status=dict(Counter(vigour(strength_of(row, now)).value for row in rows)),
         tags=len({tag for row in rows for tag in json.loads(row["tags"])}),
         pinned=sum(bool(row["in_vault"] or row["pinned"]) for row in rows),
-        reflections=known["reflections"],
-        last_reflection=None if known["reflected_at"] is None else from_micros(known["reflected_at"]),
+        reflections=0 if known is None else known["reflections"],
+        last_reflection=from_micros(known["reflected_at"]) if known and known["reflected_at"] is not None else None,
         problems=unreadable,
     )
 

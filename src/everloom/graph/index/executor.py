@@ -35,9 +35,10 @@ _MANY = 200
 @contextmanager
 def sole_writer(graph: OpenGraph) -> Iterator[None]:
     """Hold the directory's write lock, after completing what a crashed writer began."""
+    graph.op.must_write()
     graph.disk.must_exist()
     graph.disk.prepare()
-    with locked(graph.disk.root / CORNER / "lock"):
+    with locked(graph.disk.root / CORNER / "lock", graph.op.patience):
         _recover(graph)
         yield
 

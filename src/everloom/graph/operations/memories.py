@@ -25,6 +25,7 @@ from everloom.graph.pages.episodes import Episode, diary_entry
 from everloom.graph.results import AutoEdge, Changed, DeletedMemory, Edge, Memory, MergedMemory, Stored
 from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.journal import count_access
+from everloom.kernel.operation import Transaction
 from everloom.kernel.texts import checked, checked_list
 from everloom.store import Row
 
@@ -113,6 +114,8 @@ def get(graph: OpenGraph, identity: str) -> Memory:
     try:
         memory = Changeset(graph.disk).read(row["path"], Memory)
     except UnreadableFile:
+        if graph.op.is_read_only:
+            raise
         # The file may have been moved or repaired since the last scan.
         scan(graph)
         row = graph.row(identity)
@@ -120,10 +123,14 @@ def get(graph: OpenGraph, identity: str) -> Memory:
     op, item = graph.op, row["id"]
     # Prepared as if the access below were counted already: reading an archived memory makes it active again.
     ready = prepare_revival(graph, [row], {row["uuid"]: ((row["count"] or 0) + 1, to_micros(op.now))})
-    with op.write("graph.get") as transaction:
+
+    def count(transaction: Transaction) -> None:
         count_access(transaction.unit, [item], transaction.at)
         update_archive(transaction.unit, op.index, [item], transaction.at, ready)
-        return with_state(transaction.unit, memory, item, transaction.at)
+
+    op.leave("graph.get", count)
+    with op.read() as unit:
+        return with_state(unit, memory, item, op.now)
 
 
 def update(graph: OpenGraph, identity: str, fields: MemoryFields) -> Changed:

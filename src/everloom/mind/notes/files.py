@@ -180,9 +180,9 @@ class NoteFiles:
         """Create the directory, and the hidden directory for its lock."""
         make_private(self.root / CORNER)
 
-    def locked(self) -> AbstractContextManager[None]:
+    def locked(self, patience: float | None = None) -> AbstractContextManager[None]:
         """Lock the directory for a block: one writer at a time."""
-        return locked(self.root / CORNER / "lock")
+        return locked(self.root / CORNER / "lock", patience)
 
     def tidy(self) -> None:
         """Delete temporary files of a writer that died; call it only while the directory is locked."""

@@ -7,9 +7,10 @@ may be waiting for the store.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar
 
-from everloom.errors import Conflict, NotFound, Rejected
+from everloom.errors import Conflict, NotFound, Rejected, StoreError
 from everloom.kernel.texts import storable
 from everloom.mind.notes.files import (
     KNOWN,
@@ -27,6 +28,8 @@ from everloom.mind.ports import MindSetup
 
 _MOST_VERSIONS = 100
 
+T = TypeVar("T")
+
 
 class Notes:
     """The notes of one workspace. Use it from any thread, not inside a unit of work."""
@@ -37,15 +40,21 @@ class Notes:
         # The files that the last `sync` could not read, with the reason.
         self.problems: tuple[str, ...] = ()
 
+    def _in_agreement(self, read: Callable[[], T], otherwise: Callable[[], T]) -> T:
+        """Read after bringing files and versions into agreement; where nothing may or can be written, as they are."""
+        if not self._op.is_read_only:
+            with suppress(StoreError), self._sync.alone(self._op.in_passing()):
+                return read()
+        return otherwise()
+
     def names(self) -> list[str]:
         """List the names of all notes."""
-        with self._sync.alone():
-            return sorted(self._sync.files.stamps()[0])
+        return self._in_agreement(lambda: sorted(self._sync.files.stamps()[0]), self._sync.names)
 
     def read(self, name: str) -> str | None:
         """Read a note; None if there is none."""
-        with self._sync.alone():
-            return self._sync.open(self._named(name)).body or None
+        wanted = self._named(name)
+        return self._in_agreement(lambda: self._sync.open(wanted).body, lambda: self._sync.peek(wanted)) or None
 
     def show(self, name: str) -> str | None:
         """Read a note for a model; if it cannot be read, return the reason in its place."""
@@ -138,9 +147,8 @@ class Notes:
 
     def history(self, name: str, limit: int = _MOST_VERSIONS) -> list[NoteVersion]:
         """List the versions of a note, newest first, even if it was removed."""
-        with self._sync.alone():
-            wanted = self._named(name)
-            self._sync.open(wanted)
+        wanted = self._named(name)
+        self._in_agreement(lambda: self._sync.open(wanted).body, str)
         with self._op.read() as unit:
             return [version_from(wanted, row) for row in unit.all("notes.version_of", name=wanted, limit=limit)]
 

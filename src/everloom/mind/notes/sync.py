@@ -15,10 +15,10 @@ from threading import RLock
 from typing import Literal
 
 from everloom.clock import from_micros, to_micros
-from everloom.errors import Conflict, Rejected
+from everloom.errors import Conflict, Rejected, StoreBusy
 from everloom.kernel.forgetting.tombstones import Tombstone, recognised, text_key
 from everloom.kernel.journal import register
-from everloom.kernel.operation import Transaction
+from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import LONGEST_TEXT
 from everloom.mind.notes.agreement import SoulSide, SyncStep, choose_side, choose_step, is_same
@@ -80,7 +80,7 @@ class NoteSync:
 
     def __init__(self, setup: MindSetup) -> None:
         self.files = NoteFiles(setup.notes)
-        self._op = setup.op
+        self._op = self._usual = setup.op
         self._soul = setup.soul
         self._owner = setup.owner
         self._former = setup.former_notes
@@ -90,25 +90,39 @@ class NoteSync:
         self._hashes: dict[str, str] = {}
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Lock the directory for a block, and prepare it on first use."""
-        with self._thread:
-            self._adopt()
-            if not self.files.is_there:
-                # A missing directory does not mean that every note was deleted: they are written again from the store.
-                with self._op.write("reset_notes") as writing:
-                    writing.unit.run("notes.note_reset")
-                self._stamps.clear()
-                self._is_ready = False
-            self.files.prepare()
-            if self._owner is not None:
-                claim(self.files.root, self._owner, "notes")
-            # The file lock excludes other processes, but not other threads of this one; the thread lock does that.
-            with self.files.locked():
-                if not self._is_ready:
-                    self._begin()
-                    self._is_ready = True
+    def alone(self, op: Operation | None = None) -> Iterator[None]:
+        """Lock the directory for a block, and prepare it on first use; `op` replaces the operation for the block."""
+        chosen = op or self._usual
+        chosen.must_write()
+        if not self._thread.acquire(timeout=-1 if chosen.patience is None else chosen.patience):
+            raise StoreBusy("another thread is writing notes", hint="try again in a moment")
+        try:
+            self._op = chosen
+            with self._locked():
                 yield
+        finally:
+            self._op = self._usual
+            self._thread.release()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Lock the directory against other processes, and prepare it on first use."""
+        self._adopt()
+        if not self.files.is_there:
+            # A missing directory does not mean that every note was deleted: they are written again from the store.
+            with self._op.write("reset_notes") as writing:
+                writing.unit.run("notes.note_reset")
+            self._stamps.clear()
+            self._is_ready = False
+        self.files.prepare()
+        if self._owner is not None:
+            claim(self.files.root, self._owner, "notes")
+        # The file lock excludes other processes, but not other threads of this one; the thread lock does that.
+        with self.files.locked(self._op.patience):
+            if not self._is_ready:
+                self._begin()
+                self._is_ready = True
+            yield
 
     def _adopt(self) -> None:
         """Move the directory that earlier versions named after the workspace, in one step, if it is this one's."""
@@ -134,6 +148,33 @@ class NoteSync:
                 note = self.open(name)
                 if note.version is None and (text := default_text(name)):
                     self._put(note, text, "agent")
+
+    def names(self) -> list[str]:
+        """List what can be read without writing: the files or, where there are none yet, what would be written."""
+        if (lying := self._lying()) is not None:
+            return sorted(lying.stamps()[0])
+        with self._op.read() as unit:
+            kept = [row["name"] for row in unit.all("notes.note_all") if _find_text(unit, row["name"])]
+        return sorted({*kept, SOUL, *(name for name in KNOWN if default_text(name))})
+
+    def peek(self, name: str) -> str:
+        """Read a note as it is, without bringing anything into agreement; empty if there is none."""
+        if (lying := self._lying()) is not None:
+            found = lying.look(name)
+            return found.body if found else ""
+        if name == SOUL:
+            return f"{self._soul.read().strip()}\n"
+        with self._op.read() as unit:
+            return _find_text(unit, name) or default_text(name)
+
+    def _lying(self) -> NoteFiles | None:
+        """Find the files where they are now, perhaps where earlier versions put them; None if there are none yet."""
+        former = self._former
+        if not self.files.is_there and former is not None and former.is_dir() and self.hashes():
+            return NoteFiles(former)
+        if self.files.is_there and self._owner is not None:
+            claim(self.files.root, self._owner, "notes", may_write=False)
+        return self.files if self.files.is_there else None
 
     def open(self, name: str) -> OpenNote:
         """Read a note after bringing its file, its row and the soul into agreement."""
@@ -338,3 +379,8 @@ def version_from(name: str, row: Row) -> NoteVersion:
 def _find_record(unit: Unit, name: str) -> _NoteRecord | None:
     row = unit.one("notes.note_by_name", name=name)
     return None if row is None else _NoteRecord(row["id"], row["body_hash"], row["next_hash"], version_from(name, row))
+
+
+def _find_text(unit: Unit, name: str) -> str:
+    record = _find_record(unit, name)
+    return "" if record is None else record.newest.body

@@ -140,14 +140,18 @@ def _record(op: Operation, topic: _Topic, after: _Position, through: int) -> Wor
     """Record how far this session has read, unless it skipped something."""
     if op.session is None:
         return None
-    with op.write("read_unseen") as tx:
-        session = tx.session_id
-        row = tx.unit.one("semantic.reading_get", session=session, subject_set=topic.subject_set)
-        given = max(topic.start, 0 if row is None else row["through_id"])
-        if after.since <= given + 1:
-            tx.unit.run("semantic.reading_put", session=session, subject_set=topic.subject_set, through=through)
-        tx.event(subjects=list(topic.ids), through=through)
-        return activity(tx)
+    with op.look("read_unseen") as look:
+        look.leave(lambda tx: _note_reading(tx, topic, after, through))
+        look.event(subjects=list(topic.ids), through=through)
+        return activity(look)
+
+
+def _note_reading(tx: Transaction, topic: _Topic, after: _Position, through: int) -> None:
+    session = tx.session_id
+    row = tx.unit.one("semantic.reading_get", session=session, subject_set=topic.subject_set)
+    given = max(topic.start, 0 if row is None else row["through_id"])
+    if after.since <= given + 1:
+        tx.unit.run("semantic.reading_put", session=session, subject_set=topic.subject_set, through=through)
 
 
 def read_through(tx: Transaction, regions: Sequence[Region], now: int) -> int:

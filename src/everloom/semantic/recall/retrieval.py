@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
-from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.operation import Look, Operation, Transaction
 from everloom.kernel.search import DEFAULT, Findings, Recipe, Scope
 from everloom.kernel.texts import checked, checked_list, checked_name, name_key
 from everloom.semantic import arguments
@@ -119,18 +119,16 @@ def bring_to_mind(
     seen = frozenset() if held.include_seen or lost is not None else log.seen
     leaving_out = seen | _documents(op)
     found = {topic: op.search(topic, limit=_DEPTH, within=_KNOWN, leaving_out=leaving_out) for topic in topics}
-    with op.write("bring_to_mind") as tx:
+    with op.look("bring_to_mind") as look:
         if lost is not None:
-            clear_seen(tx)
-        chosen = _in_turn([_fitting(tx, topic, each) for topic, each in found.items()])
+            clear_seen(look)
+        chosen = _in_turn([_fitting(look, topic, each) for topic, each in found.items()])
         results = affordable([_brought(each, budget) for each in chosen], budget - _FRAME_TOKENS, least=1)
-        show_items(tx, _used(chosen[: len(results)]))
-        # Random, so that a client that lost its context cannot guess it, and never 0, which reads as none.
-        token = 1 + secrets.randbelow(_LARGEST_TOKEN)
-        activity_of_others = activity(tx)
-        if tx.session is not None:
-            tx.unit.run("semantic.session_brought", session=tx.session.id, token=token, at=to_micros(tx.at))
-        tx.event(topics=len(topics), results=[each.id for each in results], compaction=lost)
+        show_items(look, _used(chosen[: len(results)]))
+        token = _next_token(op, log)
+        activity_of_others = activity(look)
+        look.leave(lambda tx: _note_token(tx, token))
+        look.event(topics=len(topics), results=[each.id for each in results], compaction=lost)
         return BroughtToMind(
             compaction_note=_DISPOSABLE if lost is not None or log.token is None else None,
             heartbeat_token=token,
@@ -143,15 +141,26 @@ def bring_to_mind(
         )
 
 
+def _next_token(op: Operation, log: SeenLog) -> int:
+    """Choose the token that the next call must show; where none can be stored, the one that is."""
+    # Random, so that a client that lost its context cannot guess it, and never 0, which reads as none.
+    return log.token if op.is_read_only and log.token is not None else 1 + secrets.randbelow(_LARGEST_TOKEN)
+
+
+def _note_token(tx: Transaction, token: int) -> None:
+    if tx.session is not None:
+        tx.unit.run("semantic.session_brought", session=tx.session.id, token=token, at=to_micros(tx.at))
+
+
 def _documents(op: Operation) -> frozenset[int]:
     """Find the soul, the protocol and the orientation: `orient` returns them, and they answer no question."""
     with op.read() as unit:
         return frozenset(state_of(unit).document_ids)
 
 
-def _fitting(tx: Transaction, topic: str, found: Findings) -> list[RecalledHit]:
+def _fitting(look: Look, topic: str, found: Findings) -> list[RecalledHit]:
     """Read what fits a topic, the present state first."""
-    joined = uncrowded(arranged(topic, read_hits(tx.unit, found.hits), tx.op.local()))
+    joined = uncrowded(arranged(topic, read_hits(look.unit, found.hits), look.op.local()))
     return [each for each in joined if each.fits]
 
 
@@ -213,16 +222,16 @@ def _subject_meant(op: Operation, text: str) -> Region | None:
 def _recall_question(op: Operation, question: str, budget: int) -> QuestionRecall:
     """Find the best answer and what supports it; where nothing fits, say so and show what is nearest."""
     found = op.search(question, limit=_DEPTH, within=_KNOWN, leaving_out=_documents(op))
-    with op.write("recall") as tx:
-        joined = uncrowded(arranged(question, read_hits(tx.unit, found.hits), op.local()))
+    with op.look("recall") as look:
+        joined = uncrowded(arranged(question, read_hits(look.unit, found.hits), op.local()))
         fitting = [each for each in joined if each.fits]
         best = _best_answer(fitting[0], budget) if fitting else None
         left = budget - _FRAME_TOKENS - (0 if best is None else cost(best))
         others = fitting[1 : 1 + _SUPPORTING] if fitting else joined[:_NEAREST]
         listed = affordable([_supporting(each, budget) for each in others], left, least=0 if fitting else 1)
         used = fitting[: 1 + len(listed)]
-        show_items(tx, _used(used))
-        tx.event(results=[each.id for each in used])
+        show_items(look, _used(used))
+        look.event(results=[each.id for each in used])
         return QuestionRecall(
             best_answer=best,
             supporting=listed if fitting else (),
@@ -230,7 +239,7 @@ def _recall_question(op: Operation, question: str, budget: int) -> QuestionRecal
             nearest=() if fitting else listed,
             note=_left_off(len(others) - len(listed)) if fitting else _unknown(len(listed)),
             degraded=found.degraded,
-            workspace_activity=activity(tx),
+            workspace_activity=activity(look),
         )
 
 
@@ -257,8 +266,8 @@ def _supporting(each: RecalledHit, budget: int) -> Supporting:
 
 def _recall_subject(op: Operation, known: Region, budget: int) -> SubjectRecall:
     """Show what is known about a subject."""
-    with op.write("recall") as tx:
-        unit = tx.unit
+    with op.look("recall") as look:
+        unit = look.unit
         # Read again: it may have been merged or given a new understanding since it was found.
         key = name_key(known.name)
         region = find(unit, [key]).get(key, known)
@@ -283,14 +292,14 @@ def _recall_subject(op: Operation, known: Region, budget: int) -> SubjectRecall:
         ]
         shown = affordable(recent, budget - _FRAME_TOKENS - cost(answer), least=1)
         linked = () if single is None else single.linked_observations
-        show_items(tx, list(dict.fromkeys([*texts, *(each.id for each in (*shown, *linked))])))
-        tx.event(subject=region.name, results=[*texts, *(each.id for each in shown)])
+        show_items(look, list(dict.fromkeys([*texts, *(each.id for each in (*shown, *linked))])))
+        look.event(subject=region.name, results=[*texts, *(each.id for each in shown)])
         more = len(recent) - len(shown)
         return replace(
             answer,
             recent_observations=shown,
             note=f"{more} more recent observations; ask with a larger max_tokens" if more else None,
-            workspace_activity=activity(tx),
+            workspace_activity=activity(look),
         )
 
 

@@ -5,7 +5,7 @@ Soul, protocol and orientation are understandings like any other; only the works
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from importlib import resources
@@ -13,11 +13,11 @@ from typing import TypeVar
 
 from everloom.clock import shown, to_micros
 from everloom.kernel.embedding import Backlog
-from everloom.kernel.operation import Operation
+from everloom.kernel.operation import Operation, Transaction
 from everloom.semantic.arguments import UnderstandingKind
 from everloom.semantic.parts import CriticalDocument, OrientationDocument, RecentActivity
 from everloom.semantic.recall.sessions import recent_sessions, summaries
-from everloom.semantic.results import Orientation
+from everloom.semantic.results import Orientation, SessionSummary
 from everloom.semantic.state import (
     SemanticState,
     activity,
@@ -59,36 +59,64 @@ def _missing_kinds(state: SemanticState) -> list[UnderstandingKind]:
 
 def orient(op: Operation) -> Orientation:
     """Return the three documents and the current state; the session starts with an empty seen log."""
-    with op.read() as unit:
-        missing = _missing_kinds(state_of(unit))
-    # Before the transaction. Another session may prepare the same texts at this moment; only one of the two writes
-    # them. A pointer is never cleared, so whatever is missing inside the transaction was also missing here.
-    prepared = {kind: prepare_text(op, default_text(kind), _SUMMARIES[kind]) for kind in missing}
-    with op.write("orient") as tx:
-        for kind in _missing_kinds(state_for_writing(tx.unit)):
-            text, summary = default_text(kind), _SUMMARIES[kind]
-            write_understanding(tx, Synthesis(kind=kind, content=text, summary=summary, prepared=prepared[kind]))
-        state = state_of(tx.unit)
+    _begin_documents(op)
+    with op.look("orient") as look:
+        unit, state = look.unit, state_of(look.unit)
         # A client orients when it starts or after a compaction: either way its context holds nothing of what was shown.
-        clear_seen(tx)
-        rows = {row["kind"]: row for row in tx.unit.all("semantic.understanding_of", ids=list(state.document_ids))}
-        tx.event()
+        clear_seen(look)
+        rows = {row["kind"]: row for row in unit.all("semantic.understanding_of", ids=list(state.document_ids))}
+        this = None if look.session is None else summaries(unit, [look.session])[0]
+        lately = recent_sessions(unit, MOST_SESSIONS, seen_from=to_micros(look.at - _LATELY))
+        look.event()
         return Orientation(
-            soul=_document(CriticalDocument, rows["soul"], compaction_note=_KEEP_SOUL),
-            protocol=_document(CriticalDocument, rows["protocol"], compaction_note=_KEEP_PROTOCOL),
-            orientation=_document(OrientationDocument, rows["orientation"]),
-            pending_consolidation_count=pending_count(tx.unit),
-            recent_activity=_recent_activity(tx.unit, op, state),
-            current_time=shown(tx.at, op.zone),
-            this_session=None if tx.session is None else summaries(tx.unit, [tx.session])[0],
-            recent_sessions=recent_sessions(tx.unit, MOST_SESSIONS, seen_from=to_micros(tx.at - _LATELY)),
-            notices=_notices(op.embedding.backlog(tx.unit)),
-            workspace_activity=activity(tx),
+            soul=_document(CriticalDocument, "soul", rows, op, compaction_note=_KEEP_SOUL),
+            protocol=_document(CriticalDocument, "protocol", rows, op, compaction_note=_KEEP_PROTOCOL),
+            orientation=_document(OrientationDocument, "orientation", rows, op),
+            pending_consolidation_count=pending_count(unit),
+            recent_activity=_recent_activity(unit, op, state),
+            current_time=shown(look.at, op.zone),
+            this_session=this,
+            recent_sessions=_with_this(this, lately),
+            notices=_notices(op.embedding.backlog(unit)),
+            workspace_activity=activity(look),
         )
 
 
-def _document(shape: type[DocumentT], row: Row, **extra: str) -> DocumentT:
-    return value_from(shape, row, content=row["text"], summary=row["title"], **extra)
+def _begin_documents(op: Operation) -> None:
+    """Store the texts that a workspace starts with, if it has none and can be written now."""
+    with op.read() as unit:
+        missing = _missing_kinds(state_of(unit))
+    if not missing or op.is_read_only:
+        return
+    # Before the transaction. Another session may prepare the same texts at this moment; only one of the two writes
+    # them. A pointer is never cleared, so whatever is missing inside the transaction was also missing here.
+    prepared = {kind: prepare_text(op, default_text(kind), _SUMMARIES[kind]) for kind in missing}
+
+    def write(tx: Transaction) -> None:
+        for kind in _missing_kinds(state_for_writing(tx.unit)):
+            text, summary = default_text(kind), _SUMMARIES[kind]
+            write_understanding(tx, Synthesis(kind=kind, content=text, summary=summary, prepared=prepared[kind]))
+
+    op.leave("orient", write)
+
+
+def _document(
+    shape: type[DocumentT], kind: UnderstandingKind, rows: Mapping[str, Row], op: Operation, **extra: str
+) -> DocumentT:
+    """Make a document of its row or, where there is none and none can be stored, of the text to start with."""
+    row = rows.get(kind)
+    if row is not None:
+        return value_from(shape, row, content=row["text"], summary=row["title"], **extra)
+    text = {"content": default_text(kind), "summary": _SUMMARIES[kind], **extra}
+    return shape(id=0, version=0, updated_at=op.workspace.created_at, **text)
+
+
+def _with_this(this: SessionSummary | None, lately: Sequence[SessionSummary]) -> tuple[SessionSummary, ...]:
+    """List the recent sessions with this one first: its call is the latest, and is recorded only afterwards."""
+    if this is None:
+        return tuple(lately)
+    others = (each for each in lately if each.session_id != this.session_id)
+    return (this, *others)[:MOST_SESSIONS]
 
 
 def _recent_activity(unit: Unit, op: Operation, state: SemanticState) -> RecentActivity | None:

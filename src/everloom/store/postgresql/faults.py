@@ -41,6 +41,11 @@ def translate_error(error: psycopg.Error, address: str) -> StoreError | Conflict
         return StoreError(
             f"{address}: the server's disk is full", hint="free some space; nothing that was stored is lost"
         )
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return StoreError(
+            f"{address} is read-only: it is a replica, or open only for reading",
+            hint="write to the primary server; reading works here",
+        )
     if isinstance(error, errors.InsufficientPrivilege):
         return StoreError(f"{address}: {text}", hint="grant the role this privilege, or connect as the schema's owner")
     if isinstance(error, _RETRY) or is_lost(error):

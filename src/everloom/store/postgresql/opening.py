@@ -1,7 +1,15 @@
-"""Opening a PostgreSQL database: connections, the vector extension, migrations, row-level security."""
+"""Opening a PostgreSQL database: connections, the vector extension, migrations, row-level security.
+
+A database that is up to date is opened without writing or locking anything, so that a replica can be read. Every wait
+has an end: the server's own limits where it can keep them, and a limit on its silence where it cannot, because a frozen
+server keeps none.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Generator
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import psycopg
@@ -11,6 +19,7 @@ from psycopg.rows import DictRow, dict_row
 
 from everloom.clock import Clock, to_micros
 from everloom.errors import StoreError
+from everloom.store.contract import Waits
 from everloom.store.migrations import missing_steps
 from everloom.store.postgresql.faults import explain_refusal, translate_error
 from everloom.store.statements import statements
@@ -21,11 +30,60 @@ _OLDEST_SERVER = 150_000
 _OLDEST_PGVECTOR = (0, 8)
 # "mind" in ASCII: a number that other programs in the same database are unlikely to lock.
 _MIGRATION_LOCK = 0x6D696E64
-_CONNECT_SECONDS = 10
 # The name under which the server lists connections that replace a store; all others are called everloom.
 REPLACING = "everloom-restore"
 
-Connection = psycopg.Connection[DictRow]
+# A migration may take long, and so may waiting for the process that runs it.
+_MIGRATION_SECONDS = 3_600
+# How much longer than a statement may take, a server may be silent: it should be the one to end it.
+GRACE_SECONDS = 2.0
+# A transaction in which the client does nothing for so long is ended by the server, and its locks with it: the client
+# is frozen or gone without a farewell.
+_IDLE_SECONDS = 120
+# A connection over the network that carries nothing for so long is tested, and given up after a few unanswered tests.
+_KEEPALIVE: dict[str, Any] = {"keepalives_idle": 30, "keepalives_interval": 5, "keepalives_count": 3}
+
+_WAITS = Waits()
+
+_T = TypeVar("_T")
+
+
+class Connection(psycopg.Connection[DictRow]):
+    """A connection that gives up on a server that stays silent, whatever the reason."""
+
+    silence: float = _MIGRATION_SECONDS
+
+    def wait(self, gen: Generator[Any, Any, _T], *how: Any, **more: Any) -> _T:
+        """Wait for the server; close the connection if it is silent for too long."""
+        try:
+            return super().wait(_attended(gen, self.silence), *how, **more)
+        except _Silent:
+            # Closed, because an answer that comes late would be taken for that to another question.
+            self.pgconn.finish()
+            message = f"the server did not answer for {self.silence:g} seconds"
+            raise psycopg.OperationalError(message) from None
+
+
+class _Silent(Exception):
+    """The server has been silent for too long."""
+
+
+def _attended(gen: Generator[Any, Any, _T], silence: float) -> Generator[Any, Any, _T]:
+    """Pass everything through between the socket and psycopg, unless nothing comes for too long."""
+    deadline = time.monotonic() + silence
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            if ready:
+                deadline = time.monotonic() + silence
+            elif time.monotonic() > deadline:
+                raise _Silent
+            wanted = gen.send(ready)
+    except StopIteration as end:
+        result: _T = end.value
+        return result
+
 
 VERSIONS = "CREATE TABLE IF NOT EXISTS migration (number BIGINT PRIMARY KEY, name TEXT NOT NULL, at BIGINT NOT NULL)"
 
@@ -65,12 +123,21 @@ END $$
 """
 
 
-def _connect(url: str, address: str, schema: str | None = None, name: str = "everloom") -> Connection:
+def _connect(
+    url: str, address: str, waits: Waits = _WAITS, schema: str | None = None, name: str = "everloom"
+) -> Connection:
     """Open a connection without implicit transactions; with `schema`, to a store next to the usual one."""
     _check_address(url, address)
     try:
-        connection = psycopg.connect(
-            url, autocommit=True, row_factory=dict_row, connect_timeout=_CONNECT_SECONDS, application_name=name
+        connection = Connection.connect(
+            url,
+            autocommit=True,
+            row_factory=dict_row,
+            connect_timeout=max(2, round(waits.connect_seconds)),
+            application_name=name,
+            # Unanswered data, too: a network that was cut acknowledges nothing.
+            tcp_user_timeout=round((waits.statement_seconds + GRACE_SECONDS) * 1000),
+            **_KEEPALIVE,
         )
     except psycopg.OperationalError as error:
         raise explain_refusal(error, address) from error
@@ -102,10 +169,21 @@ def _check_address(url: str, address: str) -> None:
         raise StoreError(f"{address} cannot be read as an address", hint=hint) from None
 
 
-def connect_for_units(url: str, address: str, schema: str | None = None) -> Connection:
-    """Open a connection that can send and receive vectors."""
-    connection = _connect(url, address, schema, REPLACING if schema else "everloom")
+def connect_for_units(
+    url: str, address: str, waits: Waits, schema: str | None = None, *, is_read_only: bool = False
+) -> Connection:
+    """Open a connection that can send and receive vectors, with the limits of a unit that reads."""
+    connection = _connect(url, address, waits, schema, REPLACING if schema else "everloom")
+    connection.silence = waits.statement_seconds + GRACE_SECONDS
+    # Set once for each connection and not with each transaction. Not as options of the connection, which a pool between
+    # here and the server may refuse.
+    limits = (
+        f"SET statement_timeout = '{waits.statement_seconds * 1000:.0f}ms'; "
+        f"SET lock_timeout = '{waits.lock_seconds * 1000:.0f}ms'; "
+        f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'"
+    ) + ("; SET default_transaction_read_only = on" if is_read_only else "")
     try:
+        connection.execute(limits.encode(), prepare=False)
         register_vector(connection)
     except psycopg.Error as error:
         connection.close()
@@ -113,28 +191,58 @@ def connect_for_units(url: str, address: str, schema: str | None = None) -> Conn
     return connection
 
 
-def prepare(url: str, address: str, clock: Clock, schema: str | None = None) -> str:
+def prepare(
+    url: str, address: str, clock: Clock, waits: Waits, schema: str | None = None, *, is_read_only: bool = False
+) -> str:
     """Check the server and migrate the database, once even if several processes start together.
 
     Returns which life of the store this is.
     """
-    with _connect(url, address, schema, REPLACING if schema else "everloom") as connection:
+    with _connect(url, address, waits, schema, REPLACING if schema else "everloom") as connection:
         if connection.info.server_version < _OLDEST_SERVER:
             raise StoreError(
                 f"{address} runs PostgreSQL {connection.info.server_version // 10_000}, which is too old",
                 hint="upgrade the server to PostgreSQL 15 or newer",
             )
         try:
+            if _is_current(connection, address, waits):
+                return _incarnation_of(connection)
+            if is_read_only:
+                hint = "run `everloom migrate` once, without --read-only"
+                raise StoreError(f"{address} needs a migration", hint=hint)
             # The lock comes first: if many processes start at once, one migrates and the others find it done. All steps
             # share the transaction, so a failure leaves the schema as it was.
             with connection.transaction():
+                connection.execute(f"SET LOCAL lock_timeout = '{_MIGRATION_SECONDS}s'".encode())
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
+                connection.execute(f"SET LOCAL lock_timeout = '{waits.lock_seconds * 1000:.0f}ms'".encode())
                 need_vectors(connection, address)
                 _migrate(connection, address, clock)
-                row = connection.execute(statements("postgresql")["kernel.incarnation"].encode()).fetchone()
-                return str(row["incarnation"]) if row else ""
+                return _incarnation_of(connection)
         except psycopg.Error as error:
             raise translate_error(error, address) from error
+
+
+def _incarnation_of(connection: Connection) -> str:
+    row = connection.execute(statements("postgresql")["kernel.incarnation"].encode()).fetchone()
+    return str(row["incarnation"]) if row else ""
+
+
+def _is_current(connection: Connection, address: str, waits: Waits) -> bool:
+    """Return whether there is nothing to migrate, as far as that can be seen at once. Writes nothing, locks nothing."""
+    connection.silence = waits.statement_seconds + GRACE_SECONDS
+    try:
+        with connection.transaction():
+            connection.execute(f"SET LOCAL statement_timeout = '{waits.statement_seconds * 1000:.0f}ms'".encode())
+            if missing_steps("postgresql", version_of(connection), address):
+                return False
+            need_vectors(connection, address)
+            return True
+    except psycopg.errors.QueryCanceled:
+        # Somebody is migrating right now, and holds locks. The migration lock tells when that is over.
+        return False
+    finally:
+        connection.silence = _MIGRATION_SECONDS
 
 
 def need_vectors(connection: Connection, address: str) -> None:

@@ -20,17 +20,23 @@ from psycopg.rows import DictRow
 from everloom.clock import Clock
 from everloom.errors import StoreBusy, StoreReplaced
 from everloom.store.address import redact
-from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Scrubbed, StoreHealth, Value, VectorHit
-from everloom.store.engine import Pool, WordCounts, best_hits, count_words, nearest_first
+from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Scrubbed, StoreHealth, Value, VectorHit, Waits
+from everloom.store.engine import Pool, WordCounts, best_hits, count_words, nearest_first, refuse_write
 from everloom.store.migrations import clear_table, fill_table, read_table, text_tables
 from everloom.store.postgresql.faults import is_lost, translate_error
-from everloom.store.postgresql.opening import Connection, connect_for_units, prepare, version_of
+from everloom.store.postgresql.opening import GRACE_SECONDS, Connection, connect_for_units, prepare, version_of
 from everloom.store.statements import statements
 
 _CONNECTIONS = 16
 # Up to this many vectors in a perspective, sorting them exactly is fast enough and loses nothing.
 _LARGE = 20_000
-_PATIENCE_SECONDS = 30.0
+# A statement that writes, such as a batch of an import, may take longer than one that reads.
+_WRITE_SECONDS = 60.0
+# For copies, maintenance and the removal of a workspace, which take as long as there are rows.
+_LONG_SECONDS = 3_600.0
+_WAITS = Waits()
+# The workspace of units that concern the store itself.
+_NOWHERE = 0
 # The upper half of the advisory lock of a workspace; the lower half is its id.
 _WRITER_LOCK = 0x6D696E64 << 32
 
@@ -44,9 +50,11 @@ _READ = (
     "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 100; {life}"
 )
 _WRITE = (
-    "BEGIN; SET LOCAL everloom.workspace = '{workspace}'; SET LOCAL lock_timeout = '30s'; "
-    "SELECT pg_advisory_xact_lock({lock}); {life}"
+    "BEGIN; SET LOCAL everloom.workspace = '{workspace}'; SET LOCAL statement_timeout = '{longest}ms'; "
+    "SET LOCAL lock_timeout = '{patience}ms'; {haste}SELECT pg_advisory_xact_lock({lock}); {life}"
 )
+# What a power failure may undo.
+_HASTE = "SET LOCAL synchronous_commit = off; "
 
 _SIZE = (
     "SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0)::bigint AS size FROM pg_class AS c "
@@ -175,8 +183,18 @@ class PostgresUnit:
         rows = self.all("vectors.of_items", model=model_id, perspective=perspective_id, ids=list(item_ids))
         return {row["item_id"]: row["vector"].to_numpy().astype(np.float32) for row in rows}
 
+    def allow(self, seconds: float) -> None:
+        """Let the server be silent for as long as a statement of this unit may take."""
+        self._connection.silence = seconds + GRACE_SECONDS
+
+    def _take_time(self) -> None:
+        """Let this unit take as long as there are rows."""
+        self._connection.execute(f"SET LOCAL statement_timeout = '{_LONG_SECONDS:.0f}s'".encode())
+        self.allow(_LONG_SECONDS)
+
     def rows_of(self, table: str) -> Iterator[dict[str, Value]]:
         """Read a whole table for a copy; row-level security leaves only this workspace's rows."""
+        self._take_time()
         with self._connection.cursor(binary=True) as cursor:
             for row in cursor.stream(read_table(table).encode()):
                 yield {column: _to_neutral(value) for column, value in row.items()}
@@ -184,12 +202,14 @@ class PostgresUnit:
     def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """Insert rows in the form that `rows_of` yields."""
         if rows:
+            self._take_time()
             statement = fill_table(table, rows[0], "%({})s")
             with self._connection.cursor() as cursor:
                 cursor.executemany(statement.encode(), [_to_native(table, row) for row in rows])
 
     def clear(self, table: str) -> None:
         """Delete this workspace's rows from a table."""
+        self._take_time()
         self._connection.execute(clear_table(table, "%s").encode(), (self.workspace,))
 
 
@@ -215,35 +235,61 @@ class PostgresStore:
 
     engine: Literal["postgresql"] = "postgresql"
 
-    def __init__(self, url: str, clock: Clock, *, schema: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        clock: Clock,
+        waits: Waits = _WAITS,
+        *,
+        schema: str | None = None,
+        is_read_only: bool = False,
+    ) -> None:
         self.address = redact(url)
         self._url = url
         self._schema = schema
-        self._incarnation = prepare(url, self.address, clock, schema)
-        self._pool = Pool(self._connect, Connection.close, size=_CONNECTIONS, patience=_PATIENCE_SECONDS)
+        self.is_read_only = is_read_only
+        self._waits = waits
+        self._incarnation = prepare(url, self.address, clock, waits, schema, is_read_only=is_read_only)
+        self._pool = Pool(self._connect, Connection.close, size=_CONNECTIONS, patience=waits.lock_seconds)
 
     def _connect(self) -> Connection:
-        return connect_for_units(self._url, self.address, self._schema)
+        only = self.is_read_only
+        return connect_for_units(self._url, self.address, self._waits, self._schema, is_read_only=only)
 
     @contextmanager
     def read(self, workspace: int) -> Iterator[PostgresUnit]:
         """Begin a unit that sees a snapshot of the database."""
-        with self._unit(workspace, _READ.format(workspace=int(workspace), life=_LIFE)) as unit:
+        begin = _READ.format(workspace=int(workspace), life=_LIFE)
+        with self._unit(workspace, begin, self._waits.statement_seconds) as unit:
             yield unit
 
     @contextmanager
-    def write(self, workspace: int) -> Iterator[PostgresUnit]:
+    def write(
+        self, workspace: int, *, patience: float | None = None, is_durable: bool = True
+    ) -> Iterator[PostgresUnit]:
         """Begin a unit that writes; one at a time in each workspace, across all machines."""
-        begin = _WRITE.format(workspace=int(workspace), lock=_WRITER_LOCK | int(workspace), life=_LIFE)
-        with self._unit(workspace, begin) as unit:
+        if self.is_read_only:
+            raise refuse_write(self.address)
+        seconds = self._waits.lock_seconds if patience is None else patience
+        longest = max(_WRITE_SECONDS, self._waits.statement_seconds, seconds)
+        begin = _WRITE.format(
+            workspace=int(workspace),
+            patience=round(seconds * 1000),
+            longest=round(longest * 1000),
+            haste="" if is_durable else _HASTE,
+            lock=_WRITER_LOCK | int(workspace),
+            life=_LIFE,
+        )
+        with self._unit(workspace, begin, seconds) as unit:
+            unit.allow(longest)
             yield unit
 
     # A writing unit takes the advisory lock of its workspace first, and the end of the transaction releases it. Writers
     # of a workspace therefore take turns across all machines, ids grow in commit order, and a lost connection blocks
     # nobody.
     @contextmanager
-    def _unit(self, workspace: int, begin: str) -> Iterator[PostgresUnit]:
-        connection = self._begin(begin)
+    def _unit(self, workspace: int, begin: str, patience: float) -> Iterator[PostgresUnit]:
+        connection = self._begin(begin, patience)
         try:
             yield PostgresUnit(connection, workspace)
             connection.execute("COMMIT")
@@ -254,13 +300,14 @@ class PostgresStore:
         finally:
             self._end(connection)
 
-    def _begin(self, begin: str) -> Connection:
+    def _begin(self, begin: str, patience: float) -> Connection:
         """Begin a transaction, replacing connections that died while idle until the time limit is reached."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + patience
         while True:
             connection = None
             try:
                 connection = self._pool.take()
+                connection.silence = patience + GRACE_SECONDS
                 # Nothing has been written yet, so beginning again on another connection is always safe.
                 self._check_life(connection.execute(begin.encode(), prepare=False))
                 return connection
@@ -302,9 +349,14 @@ class PostgresStore:
         else:
             self._pool.give_back(connection)
 
+    def check(self) -> None:
+        """Check that the server answers, and that the store is still the one that was opened."""
+        with self.read(_NOWHERE) as unit:
+            unit.all("kernel.store_identity")
+
     def health(self) -> StoreHealth:
         """Ask the server for its version, its size, and whether row-level security applies to this role."""
-        connection = self._begin("BEGIN READ ONLY")
+        connection = self._begin("BEGIN READ ONLY", self._waits.statement_seconds)
         try:
             version = version_of(connection)
             size = connection.execute("SELECT pg_database_size(current_database()) AS size").fetchone()
@@ -349,10 +401,16 @@ class PostgresStore:
         """Run one maintenance statement outside any transaction."""
         # CREATE INDEX CONCURRENTLY is not allowed inside one.
         connection = self._pool.take()
+        connection.silence = _LONG_SECONDS
         try:
+            connection.execute(f"SET statement_timeout = '{_LONG_SECONDS:.0f}s'".encode())
             cursor = connection.execute(statement.encode(), prepare=False)
-            return cursor.fetchone() if cursor.description else None
+            found = cursor.fetchone() if cursor.description else None
+            connection.execute(f"SET statement_timeout = '{self._waits.statement_seconds * 1000:.0f}ms'".encode())
+            return found
         except psycopg.Error as error:
+            # Closed, because its time limit is not that of a unit.
+            connection.close()
             raise translate_error(error, self.address) from error
         finally:
             self._end(connection)
@@ -375,7 +433,9 @@ class PostgresStore:
         """Run maintenance statements one by one, each giving up after a while if others hold its table."""
         connection = self._pool.take()
         try:
-            connection.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'".encode(), prepare=False)
+            connection.silence = _LONG_SECONDS
+            limits = f"SET lock_timeout = '{_LOCK_SECONDS}s'; SET statement_timeout = '{_LONG_SECONDS:.0f}s'"
+            connection.execute(limits.encode(), prepare=False)
             for statement in statements:
                 connection.execute(statement.encode(), prepare=False)
             connection.execute(b"RESET lock_timeout", prepare=False)

@@ -29,6 +29,11 @@ def is_busy(error: sqlite3.Error) -> bool:
     return _code_of(error) in {"SQLITE_BUSY", "SQLITE_LOCKED"}
 
 
+def is_refused_by_disk(error: sqlite3.Error) -> bool:
+    """Return whether the disk or its rights kept SQLite from writing something that it wanted to."""
+    return _code_of(error) in {"SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_FULL", "SQLITE_IOERR"}
+
+
 def _code_of(error: sqlite3.Error) -> str:
     """Return the name of the primary result code."""
     name = getattr(error, "sqlite_errorname", None) or "SQLITE_ERROR"

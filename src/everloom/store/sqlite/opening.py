@@ -1,4 +1,8 @@
-"""Opening a SQLite file: connection settings, creation, backup and migration, and refusing other programs' files."""
+"""Opening a SQLite file: creation, backup and migration, and refusing other programs' files.
+
+A file that is up to date is opened without writing anything, so that it can be read where it cannot be written: on a
+full disk, without the right to write, behind a writer that hangs.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,11 @@ from pathlib import Path
 from uuid import uuid4
 
 from everloom.clock import Clock, to_micros
-from everloom.errors import StoreError
+from everloom.errors import NotFound, StoreError
 from everloom.store.files import create_private, fsync_directory, make_private, sync_file
 from everloom.store.migrations import MigrationStep, missing_steps
-from everloom.store.sqlite.faults import ADVICE, is_busy, translate_error
+from everloom.store.sqlite.connecting import Stamp, connect, stamp_of
+from everloom.store.sqlite.faults import ADVICE, is_busy, is_refused_by_disk, translate_error
 from everloom.store.sqlite.presence import FileMark, Presence, mark_of
 from everloom.store.statements import statements
 
@@ -23,8 +28,7 @@ _APPLICATION_ID = 0x6D696E64
 _SMALLEST = 512
 # The first version with STRICT tables.
 OLDEST = (3, 37, 0)
-_BUSY_MILLISECONDS = 30_000
-PATIENCE_SECONDS = 60.0
+_OPEN_SECONDS = 30.0
 # The rows that the planner is told to expect in an index, and in a partial one, which holds only what is due.
 _MANY_ROWS = 1_000_000
 _FEW_ROWS = 1_000
@@ -34,21 +38,6 @@ class ForeignFile(StoreError):
     """The file is a database of another program."""
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """Open a connection that survives power loss and has no implicit transactions."""
-    # Without isolation_level=None, Python begins a transaction only before the first write, so whatever was read before
-    # may be outdated: four processes that counted in this way lost 62 % of their updates. The pool passes a connection
-    # from thread to thread, but never to two at once.
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MILLISECONDS / 1000)
-    connection.row_factory = sqlite3.Row
-    connection.execute("PRAGMA foreign_keys = ON")
-    # NORMAL would commit faster, but may lose the last commits in a power failure. Batches cost the same in both.
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA cache_size = -16000")
-    connection.execute("PRAGMA temp_store = MEMORY")
-    return connection
-
-
 @dataclass(frozen=True, slots=True)
 class Opened:
     """What a store was when it was opened: which file, which life of it, and the lock that says it is in use."""
@@ -56,35 +45,49 @@ class Opened:
     file: FileMark | None
     incarnation: str
     presence: Presence
+    # Set if the file can be read only as it lies.
+    still: Stamp | None
 
 
-def prepare(path: Path, clock: Clock) -> Opened:
+def prepare(path: Path, clock: Clock, *, is_read_only: bool = False) -> Opened:
     """Create the file, or back it up and migrate it, or refuse it if it is not ours."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise StoreError(
             f"this Python comes with SQLite {sqlite3.sqlite_version}, which is too old",
             hint="use a Python with SQLite 3.37 or newer",
         )
-    _create(path)
+    if is_read_only:
+        _must_exist(path)
+    else:
+        _create(path)
     # In this order, so that another program's file is refused before anything is written: turning the log on changes
     # the file, and so does a migration.
     _refuse_other_files(path)
     # From here on nobody replaces the file: a connection to a file that lost its name would share the log of the next.
-    presence = Presence(path)
+    presence = Presence(path, may_create=not is_read_only)
     try:
-        return Opened(mark_of(path), _bring_up_to_date(path, clock), presence)
+        mark = mark_of(path)
+        return Opened(mark, *_bring_up_to_date(path, clock, presence, is_read_only=is_read_only))
     except StoreError as error:
         (presence.retract if isinstance(error, ForeignFile) else presence.close)()
         raise
 
 
-def _bring_up_to_date(path: Path, clock: Clock) -> str:
-    """Open the file for the first time, migrate it if it is old, and return which life of it this is."""
-    connection = _first_connection(path)
+def _bring_up_to_date(
+    path: Path, clock: Clock, presence: Presence, *, is_read_only: bool
+) -> tuple[str, Presence, Stamp | None]:
+    """Open the file for the first time, and migrate it if it is old; returns which life of it this is."""
+    connection, still = first_connection(path, may_write=not is_read_only)
     try:
-        if missing_steps("sqlite", version_of(connection, path), str(path)):
+        todo = missing_steps("sqlite", version_of(connection, path), str(path))
+        if todo and (is_read_only or still):
+            raise StoreError(
+                f"{path} needs a migration and cannot be written",
+                hint="let somebody who may write run `everloom migrate` once",
+            )
+        if todo:
             _migrate(connection, path, clock)
-        return incarnation_of(connection)
+        return incarnation_of(connection), presence, still
     except sqlite3.Error as error:
         raise translate_error(error, str(path)) from error
     finally:
@@ -98,6 +101,12 @@ def incarnation_of(connection: sqlite3.Connection) -> str:
     except sqlite3.OperationalError:
         return ""
     return "" if row is None else str(row[0])
+
+
+def _must_exist(path: Path) -> None:
+    if not path.exists():
+        hint = "create it without --read-only, for example with `everloom init`"
+        raise NotFound(f"there is no store at {path}", hint=hint)
 
 
 def _create(path: Path) -> None:
@@ -124,25 +133,63 @@ def _refuse_other_files(path: Path) -> None:
             raise StoreError(f"{path}: {fault}", hint=hint)
 
 
-def _first_connection(path: Path) -> sqlite3.Connection:
-    """Open the file in write-ahead mode; several processes may do so at the same time."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+def first_connection(path: Path, *, may_write: bool) -> tuple[sqlite3.Connection, Stamp | None]:
+    """Open the file in write-ahead mode; several processes may do so at the same time.
+
+    Where the files next to it cannot be created, it is opened as it lies, and its stamp is returned.
+    """
+    deadline = time.monotonic() + _OPEN_SECONDS
     while True:
         connection = None
         try:
             connection = connect(path)
             version_of(connection, path)  # turning the log on would change another program's file
-            connection.execute("PRAGMA journal_mode = WAL")
-            return connection
+            # Asked first: turning it on needs a right and a lock that reading does not.
+            if may_write and connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode = WAL")
+            return connection, None
         except (sqlite3.Error, StoreError) as error:
             if connection is not None:
                 connection.close()
             if isinstance(error, StoreError):
                 raise
+            if is_refused_by_disk(error) and path.is_file() and path.stat().st_size:
+                return _connect_still(path, error)
             # SQLite does not wait by itself if two connections turn the log on at the same time.
             if not is_busy(error) or time.monotonic() > deadline:
                 raise translate_error(error, str(path)) from error
             time.sleep(0.02)
+
+
+def _connect_still(path: Path, refusal: sqlite3.Error) -> tuple[sqlite3.Connection, Stamp]:
+    """Open a file as it lies; only possible while everything that was written is in the file itself."""
+    still = stamp_of(path)
+    if still is None:
+        raise StoreError(
+            f"{path}: its last changes are in {path.name}-wal, which cannot be read here",
+            hint="make room on the disk or the folder writable, or let somebody who may write open it once",
+        ) from refusal
+    connection = connect(path, is_still=True)
+    try:
+        version_of(connection, path)
+    except sqlite3.Error as error:
+        connection.close()
+        raise translate_error(refusal, str(path)) from error
+    return connection, still
+
+
+def read_version(path: Path) -> int:
+    """Read the schema version of a file without changing it."""
+    # Not a plain connection, which might recover the log of a process that was killed, and so change the file.
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return version_of(connection, path)
+    except sqlite3.Error as error:
+        if not is_refused_by_disk(error):
+            raise translate_error(error, str(path)) from error
+        connection, _ = _connect_still(path, error)
+        with closing(connection):
+            return version_of(connection, path)
 
 
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
@@ -244,7 +291,7 @@ def copy_to(path: Path, target: Path) -> None:
     """Write a compact, consistent copy while others continue to work; the target appears complete or not at all."""
     partial = target.absolute().with_name(f".{target.name}.part")
     partial.unlink(missing_ok=True)
-    reader = connect(path)
+    reader, _ = first_connection(path, may_write=False)
     try:
         # Before SQLite writes to it: an empty file is accepted as the target, and keeps its rights.
         create_private(partial)

@@ -21,8 +21,9 @@ from everloom.errors import StoreError
 from everloom.store.engine import holds_workspaces, in_use
 from everloom.store.files import create_private, fsync_directory, make_private, sync_file
 from everloom.store.migrations import missing_steps
+from everloom.store.sqlite.connecting import connect
 from everloom.store.sqlite.faults import is_busy, translate_error
-from everloom.store.sqlite.opening import connect, version_of
+from everloom.store.sqlite.opening import version_of
 from everloom.store.sqlite.presence import alone
 from everloom.store.sqlite.store import SqliteStore
 from everloom.store.statements import statements

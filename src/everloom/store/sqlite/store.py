@@ -19,11 +19,12 @@ import numpy as np
 
 from everloom.clock import Clock
 from everloom.errors import StoreBusy, StoreError
-from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Scrubbed, StoreHealth, Value, VectorHit
-from everloom.store.engine import Pool, best_hits, count_words, nearest_first
+from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Scrubbed, StoreHealth, Value, VectorHit, Waits
+from everloom.store.engine import Pool, best_hits, count_words, nearest_first, refuse_write
 from everloom.store.migrations import clear_table, fill_table, missing_steps, read_table, workspace_tables
+from everloom.store.sqlite.connecting import Stamp, connect, hasten, settle, stamp_of
 from everloom.store.sqlite.faults import is_busy, translate_error
-from everloom.store.sqlite.opening import PATIENCE_SECONDS, connect, copy_to, incarnation_of, prepare, version_of
+from everloom.store.sqlite.opening import copy_to, first_connection, incarnation_of, prepare, version_of
 from everloom.store.sqlite.presence import mark_of, replaced
 from everloom.store.sqlite.scrubbing import copies_beside, merge_words, rewrite, size_of
 from everloom.store.sqlite.vectors import Floats, VectorCache, VectorShelf, unpack
@@ -33,6 +34,8 @@ _CONNECTIONS = 32
 _BUSY = "the log, because another process was reading; the next cleaning empties it"
 # The workspace of units that concern the store itself.
 _NOWHERE = 0
+_WAITS = Waits()
+_READ, _WRITE = "BEGIN", "BEGIN IMMEDIATE"
 
 # Ranking this many times the page and then filtering is cheaper than joining every match, unless few pass the filter.
 _SIFTED = 4
@@ -262,15 +265,19 @@ class SqliteStore:
 
     engine: Literal["sqlite"] = "sqlite"
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: Path, clock: Clock, waits: Waits = _WAITS, *, is_read_only: bool = False) -> None:
         # Absolute: connections are opened later, too, and the process may change its directory.
         self.path = path.absolute()
-        self._opened = prepare(self.path, clock)
+        self.is_read_only = is_read_only
+        self._waits = waits
+        self._opened = prepare(self.path, clock, is_read_only=is_read_only)
+        # Where the file can be read only as it lies, without locks: whether it is still the same must be checked.
+        self._still = self._opened.still
         self._pool = Pool(
             self._connect,
             sqlite3.Connection.close,
             size=_CONNECTIONS,
-            patience=PATIENCE_SECONDS,
+            patience=waits.lock_seconds,
             survives_fork=False,
         )
         self._begin_anew()
@@ -289,52 +296,59 @@ class SqliteStore:
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            return connect(self.path)
+            connection = connect(self.path, is_still=self._still is not None)
+            if self.is_read_only:
+                connection.execute("PRAGMA query_only = ON")
+            return connection
         except sqlite3.Error as error:
             raise translate_error(error, self.address) from error
 
     @contextmanager
     def read(self, workspace: int) -> Iterator[SqliteUnit]:
         """Begin a unit that sees a snapshot of the file."""
-        with self._unit(workspace, "BEGIN") as unit:
+        with self._unit(workspace, _READ, self._waits.statement_seconds) as unit:
             yield unit
 
     @contextmanager
-    def write(self, workspace: int) -> Iterator[SqliteUnit]:
+    def write(self, workspace: int, *, patience: float | None = None, is_durable: bool = True) -> Iterator[SqliteUnit]:
         """Begin a unit that writes; one at a time across all processes."""
+        if self.is_read_only:
+            raise refuse_write(self.address)
         if self._owner != os.getpid():
             self._begin_anew()
+        seconds = self._waits.lock_seconds if patience is None else patience
         # First the queue of this process, then SQLite's lock, which polls and can let a waiting writer starve. BEGIN
         # IMMEDIATE takes the write lock before anything is read: a transaction that reads first and writes later fails
         # at once if another process wrote in between, whatever the timeout.
-        if not self._turn.acquire(timeout=PATIENCE_SECONDS):
-            raise StoreBusy(f"{self.address} is busy: another thread is writing", hint="try again in a moment")
-        try:
-            with self._unit(workspace, "BEGIN IMMEDIATE") as unit:
-                yield unit
-        finally:
-            self._turn.release()
+        with self._sole(seconds), self._unit(workspace, _WRITE, seconds, is_durable=is_durable) as unit:
+            yield unit
 
     @contextmanager
-    def _unit(self, workspace: int, begin: str) -> Iterator[SqliteUnit]:
+    def _unit(self, workspace: int, begin: str, patience: float, *, is_durable: bool = True) -> Iterator[SqliteUnit]:
         if self._owner != os.getpid():
             self._begin_anew()
         # Before a connection is taken, because a new one would be to the file that is there now.
         self._check_file()
+        still = self._look_again(begin)
         connection = self._pool.take()
         try:
-            self._begin(connection, begin)
+            hasten(connection, patience, is_durable=is_durable)
+            self._begin(connection, begin, patience)
             self._check_life(connection)
             unit = SqliteUnit(connection, workspace, self._vectors)
             yield unit
             unit.finish()
             connection.execute("COMMIT")
+            if still is not None and stamp_of(self.path) != still:
+                raise StoreBusy(f"{self.address} was written while it was read", hint="try again in a moment")
         except sqlite3.Error as error:
             raise translate_error(error, self.address) from error
         finally:
             if connection.in_transaction:
                 connection.rollback()
-            self._pool.give_back(connection)
+            settle(connection, patience, is_durable=is_durable)
+            # A connection from before the file was looked at again would go on reading it as it lay then.
+            (self._pool.give_back if self._still == still else self._pool.discard)(connection)
 
     # A file that was moved or deleted accepts writes as before, and they are lost with it. A file that was migrated or
     # restored has other rules, or other rows, than this process believes. Both cost microseconds to notice.
@@ -359,16 +373,29 @@ class SqliteStore:
         self._vectors = VectorCache()
         self._pool.close_idle()
 
-    def _begin(self, connection: sqlite3.Connection, begin: str) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+    def _look_again(self, begin: str) -> Stamp | None:
+        """Check a file that is read as it lies: somebody may have written to it, or it may be writable by now."""
+        if self._still is not None and (begin != _READ or stamp_of(self.path) != self._still):
+            connection, self._still = first_connection(self.path, may_write=False)
+            connection.close()
+            self._pool.close_idle()
+        return self._still
+
+    def _begin(self, connection: sqlite3.Connection, begin: str, patience: float) -> None:
+        deadline = time.monotonic() + patience
         while True:
             try:
                 connection.execute(begin)
                 return
             except sqlite3.OperationalError as error:
-                # SQLite's own wait is not fair: a writer that was overtaken for 30 s tries once more.
+                # SQLite's own wait is not fair: a writer that was overtaken for seconds tries again.
                 if not is_busy(error) or time.monotonic() > deadline:
                     raise
+
+    def check(self) -> None:
+        """Check that the file can be read, and is still the one that was opened."""
+        with self.read(_NOWHERE) as unit:
+            unit.all("kernel.store_identity")
 
     def health(self) -> StoreHealth:
         """Check the file's structure, its references and its word index."""
@@ -426,9 +453,9 @@ class SqliteStore:
         return Scrubbed(is_done, steps, (*(() if is_done else (_BUSY,)), *copies_beside(self.path)))
 
     @contextmanager
-    def _sole(self) -> Iterator[None]:
+    def _sole(self, seconds: float | None = None) -> Iterator[None]:
         """Take this process's turn to write."""
-        if not self._turn.acquire(timeout=PATIENCE_SECONDS):
+        if not self._turn.acquire(timeout=self._waits.lock_seconds if seconds is None else seconds):
             raise StoreBusy(f"{self.address} is busy: another thread is writing", hint="try again in a moment")
         try:
             yield

@@ -91,8 +91,9 @@ class VerbTool:
 
 
 def _watched(workspace: Workspace, chosen: Mapping[str, Any]) -> object:
-    """Open a graph, and watch its files from now on."""
-    return workspace.loom.watched(workspace.graphs.open(chosen.get("graph")))
+    """Open a graph, and watch its files from now on, unless nothing may be written."""
+    graph = workspace.graphs.open(chosen.get("graph"))
+    return graph if workspace.op.is_read_only else workspace.loom.watched(graph)
 
 
 # A command opens a graph for a moment and follows its files once; a server lives long enough for people to change them.

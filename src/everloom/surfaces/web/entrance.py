@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from everloom.errors import Forbidden
 from everloom.surfaces.web.identity import CallClues, Caller, Process, caller_of, refuse_write
 
 if TYPE_CHECKING:
@@ -24,17 +25,19 @@ class Entrance:
     def enter(self, name: str, clues: CallClues, *, writes: bool) -> Workspace:
         """Return the workspace of the call `name`; refuse a write by a caller that may only read."""
         caller = caller_of(clues, self.process)
-        if writes and caller.read_only:
-            raise refuse_write(name, clues, self.process)
-        return self.take(caller)
+        refusal = refuse_write(name, clues, self.process) if caller.read_only else None
+        if writes and refusal is not None:
+            raise refusal
+        return self.take(caller, refusal)
 
-    def take(self, caller: Caller) -> Workspace:
-        """Return the workspace of a caller."""
+    def take(self, caller: Caller, refusal: Forbidden | None = None) -> Workspace:
+        """Return the workspace of a caller; through that of one who may only read, nothing at all is written."""
         loom = self.opening.take()
-        # Opening creates a missing workspace, which a caller that may only read must not cause.
         if caller.read_only:
-            loom.workspaces.get(caller.workspace)
-        workspace = loom.workspace(caller.workspace, session=caller.session, model_tier=caller.model_tier)
-        if not caller.read_only:
+            refusal = refusal or Forbidden("this caller may only read", hint="use a server and a token that may write")
+        workspace = loom.workspace(
+            caller.workspace, session=caller.session, model_tier=caller.model_tier, refusal=refusal
+        )
+        if refusal is None:
             self.opening.follow(workspace.info)
         return workspace

@@ -8,6 +8,7 @@ Refuses to know which store it is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from threading import Event, Lock, Thread, Timer
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ _EMBED_EVERY = 2.0
 _EMBED_SECONDS = 60.0
 # How long closing waits for a batch that is under way; an unfinished one is made again by whoever comes next.
 _CLOSE_SECONDS = 5.0
+# How long a check may take: a load balancer waits about two seconds.
+_CHECK_SECONDS = 1.5
 
 
 class LazyLoom:
@@ -39,6 +42,8 @@ class LazyLoom:
         self._stopping = Event()
         self._loom: Loom | None = None
         self._lock = Lock()
+        self._check_lock = Lock()
+        self._checking: Future[None] | None = None
         self._timer: Timer | None = None
         self._closed = False
         self.is_warm = False
@@ -87,9 +92,30 @@ class LazyLoom:
         finally:
             self._timer = None
 
-    def check(self) -> None:
-        """Check that the store works and has the right schema; raises an error if not."""
-        self.take().workspaces.list()
+    def check(self, seconds: float = _CHECK_SECONDS) -> None:
+        """Check that the store works; raises an error if not, or if it has not answered after some seconds."""
+        # In a thread of its own, because opening and asking a store may take longer than whoever checks can wait. One
+        # thread for all who check: a store that hangs must not collect them.
+        with self._check_lock:
+            if self._checking is None or self._checking.done():
+                self._checking = Future()
+                Thread(target=self._answer, args=(self._checking,), name="check", daemon=True).start()
+            answer = self._checking
+        try:
+            answer.result(seconds)
+        except TimeoutError:
+            hint = "look at the store; `everloom doctor` checks it"
+            raise StoreBusy(f"the store did not answer within {seconds:g} seconds", hint=hint) from None
+
+    def _answer(self, answer: Future[None]) -> None:
+        try:
+            self.take().store.check()
+            answer.set_result(None)
+        except EverloomError as error:
+            answer.set_exception(error)
+        except BaseException as error:
+            answer.set_exception(error)
+            raise
 
     def close(self) -> None:
         """Close the store for good."""

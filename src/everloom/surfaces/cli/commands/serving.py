@@ -34,9 +34,7 @@ _tools_option = click.option(
 
 
 @contextmanager
-def _prepared(
-    invocation: Invocation, read_only: bool, environ: Mapping[str, str] | None
-) -> Iterator[tuple[LazyLoom, Process]]:
+def _prepared(invocation: Invocation, environ: Mapping[str, str] | None) -> Iterator[tuple[LazyLoom, Process]]:
     """Prepare a server: its memory, opened on first use, and its options; `environ` is that of its only client."""
     from everloom.surfaces.web.identity import Process  # noqa: PLC0415  the SDK takes a second to load
     from everloom.surfaces.web.lazy import LazyLoom  # noqa: PLC0415
@@ -46,6 +44,7 @@ def _prepared(
     settings, _ = invocation.settings()
     # A client that starts a process is the only one it serves; over HTTP, calls belong together by what they carry.
     label = invocation.session or (None if environ is None else f"process {uuid4().hex[:12]}")
+    read_only = settings.store.read_only
     bounds = (settings.workspace.name, invocation.workspace, read_only)
     process = Process(label, *bounds, environ or {}, invocation.model_tier)
     with closing(LazyLoom(lambda: invocation.open(settings), embeds=not read_only)) as opening:
@@ -55,14 +54,13 @@ def _prepared(
 @click.command(cls=Command)
 @_tools_option
 @click.option("--graph", "directory", metavar="DIR", help="The directory of the memory graph (for --tools graph).")
-@click.option("--read-only", is_flag=True, help="Reject every tool that writes.")
-def mcp(invocation: Invocation, tools: str, directory: str | None, read_only: bool) -> None:
+def mcp(invocation: Invocation, tools: str, directory: str | None) -> None:
     """Serve the memory to the AI client that starts this command (MCP over stdio)."""
     # As if graph.directory had been set, so that the default graph of this process is the one in that directory.
     invocation.graph = directory
     from everloom.surfaces.mcp.server import LoomServer  # noqa: PLC0415  the SDK takes a second to load
 
-    with _prepared(invocation, read_only, os.environ) as (opening, process):
+    with _prepared(invocation, os.environ) as (opening, process):
         LoomServer(opening, process, tools).run("stdio")
     # Standard output belongs to the protocol: there is no answer to write.
     click.get_current_context().exit(0)
@@ -72,7 +70,6 @@ def mcp(invocation: Invocation, tools: str, directory: str | None, read_only: bo
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")
 @click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535), help="Listen on this port.")
 @_tools_option
-@click.option("--read-only", is_flag=True, help="Reject every tool that writes.")
 @click.option(
     "--allow-host",
     "hosts",
@@ -92,7 +89,6 @@ def serve(
     host: str,
     port: int,
     tools: str,
-    read_only: bool,
     hosts: tuple[str, ...],
     origins: tuple[str, ...],
 ) -> Answer:
@@ -107,7 +103,7 @@ def serve(
 
     rules = serving.rules_for(host, hosts, origins)
     # No environment: it would identify the conversation of whoever started the server, not that of a client.
-    with _prepared(invocation, read_only, None) as (opening, process):
+    with _prepared(invocation, None) as (opening, process):
         # Before the port is bound: not even a refused request should reach a server that nobody has a token for.
         if rules.needs_token:
             serving.require_token(_tokens_of(opening.take()), host)

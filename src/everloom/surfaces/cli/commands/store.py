@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,24 +50,13 @@ def schema_of(url: str) -> _Schema:
 
     if not url.startswith("sqlite:"):
         return _Schema("postgresql", redact(url), None, latest_version("postgresql"))
+    from everloom.store.sqlite.opening import read_version  # noqa: PLC0415
+
     path = sqlite_path(url)
     exists = path.exists()
-    version = _file_version(path) if exists else 0
+    version = read_version(path) if exists else 0
     steps = tuple(f"{step.number} {step.name}" for step in missing_steps("sqlite", version, str(path)))
     return _Schema("sqlite", str(path), version, latest_version("sqlite"), exists, steps)
-
-
-def _file_version(path: Path) -> int:
-    """Read the schema version of a SQLite file without changing it."""
-    from everloom.store.sqlite.faults import translate_error  # noqa: PLC0415  loads the store
-    from everloom.store.sqlite.opening import version_of  # noqa: PLC0415
-
-    try:
-        # Read-only: a plain connection might recover the journal of a process that was killed, and so change the file.
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            return version_of(connection, path)
-    except sqlite3.Error as error:
-        raise translate_error(error, str(path)) from error
 
 
 @click.command(cls=Command)

@@ -63,6 +63,9 @@ def shared_options() -> list[click.Option]:
         click.Option(
             ["--model-tier"], metavar="TIER", help="Record this tier of the model with what is written.", **common
         ),
+        click.Option(
+            ["--read-only"], is_flag=True, help="Write nothing: no memory, no trace of reading, no file.", **common
+        ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.", **common),
         click.Option(["--verbose"], is_flag=True, help="Log to stderr.", **common),
         click.Option(
@@ -81,7 +84,9 @@ class Shared(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._shared = shared_options()
+        # `token create` has an option of its own that is called --read-only, and means the token.
+        own = {name for each in self.params for name in each.opts}
+        self._shared = [each for each in shared_options() if own.isdisjoint(each.opts)]
         self.params = [*self.params, *self._shared]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

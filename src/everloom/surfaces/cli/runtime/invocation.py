@@ -36,6 +36,7 @@ class Invocation:
         self.session: str | None = None
         self.model_tier: str | None = None
         self.graph: str | None = None
+        self.read_only = False
         self.as_json = False
         self.verbose = False
 
@@ -55,9 +56,14 @@ class Invocation:
         return as_url(self.store) if self.store else None
 
     @property
-    def flags(self) -> dict[str, str | None]:
+    def flags(self) -> dict[str, str | bool | None]:
         """Return the flags as settings."""
-        return {"store.url": self.address, "workspace.name": self.workspace, "graph.directory": self.graph}
+        return {
+            "store.url": self.address,
+            "store.read_only": self.read_only or None,
+            "workspace.name": self.workspace,
+            "graph.directory": self.graph,
+        }
 
     def settings(self) -> tuple[Settings, list[Origin]]:
         """Read the settings and where each came from."""

@@ -1,0 +1,219 @@
+"""What the tests of reading stand on: a memory with something in every faculty, and a call of every verb."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from everloom.kernel.verbs import Verb
+from everloom.loom import Loom, Workspace
+from everloom.semantic import NewObservation, NewSubject
+from everloom.wiring.faculties import FACULTIES, Faculty
+from tests.store.ground import asking, is_sqlite
+
+Arguments = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Furniture:
+    """The ids of what a furnished memory holds."""
+
+    observation: int
+    understanding: int
+    scenes: list[int]
+    memory: str
+    other: str
+    edge: str
+    scheduled: int
+    agreed: str
+
+
+def furnish(workspace: Workspace) -> Furniture:
+    """Put something into every faculty, and use each once, so that whatever begins with a first use has begun."""
+    semantic, episodic, graph, mind = workspace.semantic, workspace.episodic, workspace.graph, workspace.mind
+    observation = semantic.remember(["James", "Audrey"], "James and Audrey sail the red boat.").id
+    understanding = semantic.create_understanding(["James"], "James is a sailor.", "A sailor").id
+    semantic.orient()
+    semantic.bring_to_mind("Who sails the red boat?")
+    happened = ("James sailed to the island", "Audrey painted the hull of the boat")
+    episodic.update_notes(scenes=[{"action": each, "actors": ["James"], "quote": "Ahoy"} for each in happened])
+    episodic.run_patrol()
+    scenes = [episodic.search_memory(each).hits[0].node.id for each in ("island", "hull")]
+    one = graph.store(type="decision", title="Blue", content="The boat is painted blue.").id
+    two = graph.store(type="problem", title="Leak", content="The old hull is leaking water.").id
+    edge = graph.relate(one, two, "SOLVES").edge.id
+    mind.write_note("plans.md", "Sail round the island in May.")
+    mind.conversation.receive("Ahoy.", channel="terminal", key="one")
+    scheduled = mind.schedule_message("Bring the rope.", "2030-01-01T09:00").id
+    agreed = workspace.forgetting.forget([observation]).confirm or ""
+    return Furniture(observation, understanding, scenes, one, two, edge, scheduled, agreed)
+
+
+def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
+    """List arguments for every verb with which it finds something, or could write something."""
+    one = {"id": held.observation}
+    return {
+        "semantic": {
+            "orient": {},
+            "bring_to_mind": {"topic_or_context": "the red boat"},
+            "recall": {"question_or_subject_name": "Who sails the red boat?"},
+            "reset_seen": {},
+            "open_around": {"subject_name": "James"},
+            "open_intersection": {"subject_a": "James", "subject_b": "Audrey"},
+            "remember": {"subject_names": ["Porto"], "content": "Porto has six bridges."},
+            "update_understanding": {
+                "understanding_id": held.understanding,
+                "new_content": "James is a captain.",
+                "new_summary": "A captain",
+            },
+            "mark_useful": one,
+            "mark_questionable": {**one, "reason": "hm"},
+            "sessions": {},
+            "what_happened": {"session_id": "before"},
+            "get_session_context": {"session_id": "before"},
+            "describe_session": {"summary": "We talked."},
+            "create_subjects": {"subjects": [NewSubject(name="Lisbon")]},
+            "get_subjects": {"names": ["James"]},
+            "get_subjects_by_tag": {"tag": "person"},
+            "set_subject_summary": {"subject_name": "James", "summary": "A sailor"},
+            "set_subject_tags": {"subject_name": "James", "tags": ["person"]},
+            "add_alias": {"subject_name": "James", "alias": "Jim"},
+            "remove_alias": {"subject_name": "James", "alias": "Jim"},
+            "find_similar_subjects": {},
+            "merge_subjects": {"primary": "James", "duplicate": "Audrey"},
+            "add_observations": {"observations": [NewObservation(subject_names=["James"], content="He is tall.")]},
+            "delete_observations": {"ids": [held.observation]},
+            "list_observations": {"subject_names": ["James"]},
+            "query_observations": {"subject_names": ["James"], "query": "boat"},
+            "search": {"query": "the red boat"},
+            "show": one,
+            "list_perspectives": {},
+            "add_perspective": {"name": "legal", "instruction": "Represent for law:"},
+            "get_stats": {},
+            "set_structural_understanding": {"subject_name": "James", "content": "Also called Jim."},
+            "create_understanding": {"subject_names": ["Audrey"], "content": "Audrey sails.", "summary": "Sails"},
+            "get_understandings": {"subject_names": ["James"]},
+            "get_understanding_history": {"understanding_id": held.understanding},
+            "get_consolidation_report": {},
+            "get_pending_consolidation": {},
+            "read_unseen": {"subject_names": ["James"]},
+            "begin_consolidation": {},
+            "finish_consolidation": {"generation": 1, "summary": "Done", "reviewed_subject_names": ["James"]},
+        },
+        "episodic": {
+            "get_context": {},
+            "recall": {"user_message": "the island"},
+            "recall_memory": {},
+            "search_memory": {"query": "island"},
+            "search_history": {"query": "island"},
+            "update_notes": {"notes": ["Buy rope."]},
+            "update_memory": {"target": "knowledge", "action": "append", "key": "rope", "content": "It is long."},
+            "update_relation": {"entity_name": "Audrey", "relation_type": "friend", "content": "Since school."},
+            "merge_nodes": {"node_ids": held.scenes, "summary": "One."},
+            "pin_node": {"node_id": held.scenes[0]},
+            "unpin_node": {"node_id": held.scenes[0]},
+            "trigger_patrol": {},
+            "patrol_report": {},
+            "show": {"node_id": held.scenes[0]},
+            "census": {},
+        },
+        "graph": {
+            "store": {"type": "fix", "title": "Patch", "content": "Patch the hull."},
+            "procedure": {"title": "Patch", "content": "How to patch.", "steps": ["Dry it."]},
+            "recall": {"query": "Which colour has the boat?"},
+            "get": {"id": held.memory},
+            "search": {"query": "boat"},
+            "update": {"id": held.memory, "content": "The boat is painted green."},
+            "delete": {"id": held.memory},
+            "relate": {"from_id": held.other, "to_id": held.memory, "type": "CAUSES"},
+            "related": {"id": held.memory},
+            "edge_get": {"id": held.edge},
+            "edge_search": {"query": "Blue"},
+            "edge_update": {"id": held.edge, "strength": 0.9},
+            "edge_delete": {"id": held.edge},
+            "episode": {"title": "Painting", "type": "session", "summary": "It was painted."},
+            "reflect": {},
+            "reflection": {"refresh": True},
+            "core": {"refresh": True},
+            "tags": {"action": "list"},
+            "stats": {},
+            "recent": {},
+            "merge": {"keep": held.memory, "duplicate": held.other},
+            "pin": {"id": held.memory},
+            "unpin": {"id": held.memory},
+            "decay": {},
+            "reindex": {},
+        },
+        "graphs": {"list": {}},
+        "items": {
+            "search": {"query": "the red boat"},
+            "show": one,
+            "why": one,
+            "events": {},
+            "jobs": {},
+            "mark": {**one, "verdict": "useful"},
+            "pin": one,
+        },
+        "forgetting": {
+            "forget": {"ids": [held.observation], "confirm": held.agreed},
+            "list_forgotten": {},
+            "lift_tombstones": {"ids": [held.observation]},
+        },
+        "mind": {
+            "search_memory": {"query": "island"},
+            "update_status": {"updates": {"mood": "fine"}},
+            "list_notes": {},
+            "read_note": {"name": "plans.md"},
+            "write_note": {"name": "other.md", "body": "Something else."},
+            "append_note": {"text": "One more."},
+            "schedule_message": {"text": "Ahoy.", "at": "2031-01-01T09:00"},
+            "list_scheduled": {},
+            "cancel_scheduled": {"id": held.scheduled},
+            "log": {},
+            "array": {},
+            "compactions": {},
+            "heartbeats": {},
+            "note_history": {"name": "plans.md"},
+            "restore_note": {"name": "plans.md", "number": 1},
+        },
+    }
+
+
+def verbs(*, writing: bool) -> Iterator[tuple[Faculty, Verb]]:
+    """List every declared verb that writes, or every one that reads."""
+    for faculty in FACULTIES.values():
+        yield from ((faculty, verb) for verb in faculty.verbs if verb.effect.writes is writing)
+
+
+def call(workspace: Workspace, faculty: Faculty, verb: Verb, held: Furniture) -> Any:
+    """Call one verb as Python does."""
+    return getattr(faculty.reach(workspace, {}), verb.name)(**calls(held)[faculty.name][verb.name])
+
+
+def whole(url: str) -> dict[str, list[str]]:
+    """Read every row of every table."""
+    with asking(url) as ask:
+        names = (
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+            if is_sqlite(url)
+            else "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'"
+        )
+        tables = [row["name"] for row in ask(names)]
+        return {table: sorted(repr(tuple(row.values())) for row in ask(f'SELECT * FROM "{table}"')) for table in tables}
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """List every file below a folder, with its content; the store's own files are compared as rows."""
+    return {
+        str(each.relative_to(folder)): hashlib.sha256(each.read_bytes()).hexdigest() if each.is_file() else "folder"
+        for each in sorted(folder.rglob("*"))
+        if not each.name.startswith("loom.db")
+    }
+
+
+def furnished(loom: Loom) -> Furniture:
+    """Furnish the usual workspace in a session that is over."""
+    return furnish(loom.workspace(session="before"))
