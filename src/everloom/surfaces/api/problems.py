@@ -9,13 +9,15 @@ from starlette.responses import JSONResponse
 
 from everloom.errors import Conflict, EverloomError, ProviderBusy, meaning_of
 from everloom.kernel.encode import as_data
+from everloom.surfaces.web.entrance import discreet
 
 TYPE = "application/problem+json"
 _RETRY_SECONDS = 1
 
 
-def problem_of(error: EverloomError) -> JSONResponse:
+def problem_of(failure: EverloomError) -> JSONResponse:
     """Write an error: what happened, what to do next, and whether repeating the same request can help."""
+    error = discreet(failure)
     meaning = meaning_of(error)
     body: dict[str, Any] = {
         "type": f"urn:everloom:error:{meaning.mcp_code}",

@@ -26,6 +26,7 @@ from everloom.kernel.texts import LONGEST_TEXT, checked
 from everloom.surfaces.channels.delivery import Undelivered
 from everloom.surfaces.channels.signing import HEADER, signature, verified
 from everloom.surfaces.web.admission import PASS_KEY
+from everloom.surfaces.web.entrance import discreet
 from everloom.surfaces.web.gate import HEALTH, OPEN_PATHS, Gate, RefusedRequest
 from everloom.surfaces.web.serving import make_server, require_token, rules_for
 
@@ -168,7 +169,8 @@ async def _guard(request: Request, act: Callable[[Request], Awaitable[JSONRespon
     except RefusedRequest as refused:
         return refused.response
     except EverloomError as error:
-        return JSONResponse({"error": error.message, "hint": error.hint}, meaning_of(error).http_status)
+        told = discreet(error)
+        return JSONResponse({"error": told.message, "hint": told.hint}, meaning_of(told).http_status)
 
 
 def _only_header(request: Request, name: str) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+from anyio import CapacityLimiter, move_on_after
 from anyio.to_thread import run_sync
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.transport_security import TransportSecuritySettings
@@ -20,15 +21,16 @@ from starlette.types import ASGIApp
 
 from everloom.errors import EverloomError
 from everloom.kernel.tokens import Token, Tokens
-from everloom.secrets import logger_of
 from everloom.surfaces.mcp.connections import Connections
 from everloom.surfaces.mcp.server import LoomServer
 from everloom.surfaces.web.admission import Rules
+from everloom.surfaces.web.entrance import discreet
 from everloom.surfaces.web.gate import HEALTH, Gate
 from everloom.surfaces.web.identity import Process
 from everloom.surfaces.web.lazy import LazyLoom
 
-log = logger_of(__name__)
+# Who asks whether a server is ready gives up after a few seconds.
+_READY_SECONDS = 1.5
 
 
 def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules, beside: Sequence[Route] = ()) -> ASGIApp:
@@ -36,7 +38,7 @@ def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules, be
 
     `beside` are routes of other surfaces that the process serves, too, behind the same gate.
     """
-    server = LoomServer(opening, process, toolset)
+    server, probing = LoomServer(opening, process, toolset), CapacityLimiter(1)
     # The SDK's own check is off: the gate has checked Host and Origin for every route, by rules that can be configured.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     server.streamable_http_app(stateless_http=True, transport_security=security, max_request_body_size=rules.most_bytes)
@@ -49,7 +51,7 @@ def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules, be
         await run_sync(opening.close)
 
     async def ready(_request: Request) -> JSONResponse:
-        return await run_sync(_readiness, opening)
+        return await _readiness(opening, probing)
 
     def verify(secret: str) -> Token | None:
         loom = opening.take()
@@ -64,15 +66,20 @@ def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules, be
     return Gate(Starlette(routes=routes, lifespan=lifespan), rules, verify)
 
 
-def _readiness(opening: LazyLoom) -> JSONResponse:
-    """Report whether the store and the embedder work; the log says why not."""
+async def _readiness(opening: LazyLoom, probing: CapacityLimiter) -> JSONResponse:
+    """Report whether the store and the embedder work, soon and with the reason; the log has its details."""
     # Each probe starts the next attempt, so that a server whose database came up late becomes ready by itself.
     if not opening.is_warm:
         opening.warm_after(0)
-        return JSONResponse({"status": "starting"}, 503)
-    try:
-        opening.check()
-    except EverloomError as error:
-        log.warning("not ready: %s", error)
-        return JSONResponse({"status": "not ready", "reason": type(error).__name__}, 503)
-    return JSONResponse({"status": "ready"})
+        trouble = opening.trouble
+        reason = "the store and the embedder are being opened" if trouble is None else discreet(trouble).message
+        return JSONResponse({"status": "starting", "reason": reason}, 503)
+    # One probe at a time, in a place of its own: a store that is frozen holds that one, and no thread of the calls.
+    reason = "the store did not answer in time"
+    with move_on_after(_READY_SECONDS):
+        try:
+            await run_sync(opening.check, abandon_on_cancel=True, limiter=probing)
+            return JSONResponse({"status": "ready"})
+        except EverloomError as error:
+            reason = discreet(error).message
+    return JSONResponse({"status": "not ready", "reason": reason}, 503)

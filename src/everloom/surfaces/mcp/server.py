@@ -28,7 +28,7 @@ from everloom.surfaces.mcp.answers import INTERNAL, UNANSWERED, answered, explai
 from everloom.surfaces.mcp.documents import offer_documents
 from everloom.surfaces.mcp.tools import DEFAULT, VerbTool, tools_of
 from everloom.surfaces.web.admission import PASS_KEY
-from everloom.surfaces.web.entrance import Entrance
+from everloom.surfaces.web.entrance import Entrance, discreet
 from everloom.surfaces.web.identity import CallClues, Caller, Process, caller_of
 from everloom.surfaces.web.lazy import LazyLoom
 
@@ -93,7 +93,7 @@ class LoomServer(MCPServer[dict[str, Any]]):
             with noticing() as secrets:
                 value = tool.run(workspace, given, clues.meta)
         except EverloomError as error:
-            return failed(explained(error))
+            return failed(explained(discreet(error) if _is_remote(context) else error))
         except Exception:
             log.exception("the tool %s failed", tool.name)
             return failed(INTERNAL)
@@ -111,12 +111,12 @@ class LoomServer(MCPServer[dict[str, Any]]):
         try:
             token = _caller.set(caller_of(_clues_of(context), self._entrance.process))
         except EverloomError as error:
-            raise _unreadable(uri, error) from error
+            raise _unreadable(uri, error, context) from error
         try:
             return await super().read_resource(uri, context)
         except ResourceError as error:
             if isinstance(error.__cause__, EverloomError):
-                raise _unreadable(uri, error.__cause__) from error
+                raise _unreadable(uri, error.__cause__, context) from error
             raise
         finally:
             _caller.reset(token)
@@ -141,8 +141,14 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> MCPError:
     return MCPError(code=INVALID_PARAMS, message=told)
 
 
-def _unreadable(uri: AnyUrl | str, error: EverloomError) -> MCPError:
+def _is_remote(context: Context[Any, Any] | None) -> bool:
+    """Return whether a call came over HTTP; over stdio, the client runs on the machine of the store."""
+    return context is not None and context.request_context.request is not None
+
+
+def _unreadable(uri: AnyUrl | str, found: EverloomError, context: Context[Any, Any] | None) -> MCPError:
     """Make the protocol's error for a resource that cannot be read: the client's mistake, or ours."""
+    error = discreet(found) if _is_remote(context) else found
     is_theirs = isinstance(error, NotFound | Rejected | Forbidden | Conflict)
     code = INVALID_PARAMS if is_theirs else INTERNAL_ERROR
     return MCPError(code=code, message=explained(error), data={"uri": str(uri)})

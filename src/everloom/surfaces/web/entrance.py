@@ -1,18 +1,27 @@
 """From a request to the workspace it is for: who calls, whether it may write, and the loom, opened if need be.
 
-One entrance for MCP and the JSON API, so that both grant and refuse the same. Refuses to know what is called there.
+One entrance for MCP and the JSON API, so that both grant and refuse the same, and tell strangers as little. Refuses to
+know what is called there.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everloom.errors import Forbidden
+from everloom.errors import EverloomError, Forbidden, SchemaMismatch, StoreBusy, StoreError, meaning_of
+from everloom.secrets import logger_of
 from everloom.surfaces.web.identity import CallClues, Caller, Process, caller_of, refuse_write
 
 if TYPE_CHECKING:
     from everloom.loom import Workspace
     from everloom.surfaces.web.lazy import LazyLoom
+
+log = logger_of(__name__)
+
+# What strangers are told about a store that does not work; its address and its files are for the log alone.
+_TROUBLES = {StoreBusy: "the store does not answer now", SchemaMismatch: "the store has a schema of another version"}
+_TROUBLE = "the store does not work"
+_ELSEWHERE = "whoever runs the server finds the reason in its log, or with `everloom doctor`"
 
 
 class Entrance:
@@ -41,3 +50,11 @@ class Entrance:
         if refusal is None:
             self.opening.follow(workspace.info)
         return workspace
+
+
+def discreet(error: EverloomError) -> EverloomError:
+    """Return an error as others than the owner may read it; what it leaves out is logged."""
+    if not isinstance(error, StoreError):
+        return error
+    log.warning("%s", error)
+    return type(error)(_TROUBLES.get(type(error), _TROUBLE), hint=None if meaning_of(error).retry else _ELSEWHERE)

@@ -21,6 +21,7 @@ from everloom.errors import EverloomError, meaning_of
 from everloom.kernel.tokens import Token
 from everloom.secrets import logger_of
 from everloom.surfaces.web.admission import PASS_KEY, CallerBudget, Rules, is_welcome_host, is_welcome_origin
+from everloom.surfaces.web.entrance import discreet
 
 log = logger_of(__name__)
 
@@ -65,14 +66,17 @@ class Gate:
             await refused.response(scope, receive, send)
             return
         except EverloomError as error:
-            log.warning("a token could not be checked: %s", error)
-            response = JSONResponse({"error": "the store does not answer"}, meaning_of(error).http_status)
+            told = discreet(error)
+            response = JSONResponse({"error": told.message, "hint": told.hint}, meaning_of(told).http_status)
             await response(scope, receive, send)
             return
         await self._pass_on(scope, _replay(body, receive), send)
 
     async def _admit(self, scope: Scope, receive: Receive) -> bytes:
         headers = Headers(scope=scope)
+        # Two lengths mean two ends: a proxy in front might see another request than we do.
+        if "content-length" in headers and "transfer-encoding" in headers:
+            raise RefusedRequest(400, "a request has a length or comes in chunks, not both", connection="close")
         host = headers.get("host", "")
         if not is_welcome_host(host, self._rules):
             raise RefusedRequest(
@@ -84,7 +88,9 @@ class Gate:
             )
         # X-Forwarded-For is ignored: whoever can set a header could pretend to be anybody, and escape the rate limit.
         address = scope["client"][0] if scope.get("client") else "unknown"
-        token = await self._token(headers.get("authorization"), scope["path"], address)
+        # Whether the server works must be told even if the store, which knows the tokens, does not answer.
+        shown = None if scope["path"] in OPEN_PATHS else headers.get("authorization")
+        token = await self._token(shown, scope["path"], address)
         self._spend(address if token is None else f"token {token.name}")
         scope[PASS_KEY] = token
         return await self._body(headers, receive)

@@ -47,6 +47,8 @@ class LazyLoom:
         self._timer: Timer | None = None
         self._closed = False
         self.is_warm = False
+        # Why the last attempt to become warm failed.
+        self.trouble: EverloomError | None = None
 
     def take(self) -> Loom:
         """Return the loom, opening it on first use."""
@@ -89,6 +91,7 @@ class LazyLoom:
         except EverloomError as error:
             # Nobody waits for this thread; the next call tries again and reports the error to its caller.
             log.warning("not ready: %s", error)
+            self.trouble = error
         finally:
             self._timer = None
 

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from everloom.errors import Conflict, EverloomError, Forbidden, Rejected
 from everloom.kernel.tokens import Tokens
 from everloom.surfaces.web.admission import Rules, bare, is_loopback
+from everloom.surfaces.web.guard import Patience, guarded
 
 _SHUTDOWN_SECONDS = 10
 _MOST_CONNECTIONS = 512
@@ -88,7 +89,7 @@ def _unbound(error: OSError, host: str, port: int) -> EverloomError:
     return Rejected(f"cannot listen on {host}: {error.strerror}", hint="use 127.0.0.1, or an address of this machine")
 
 
-def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"]) -> uvicorn.Server:
+def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"], patience: Patience = Patience()) -> uvicorn.Server:  # noqa: B008
     """Make a server with bounded connections that lets requests finish when it stops."""
     # No access log, because it would hold what people ask; no forwarded headers and no Server header, because the first
     # can be forged and the second only helps attackers.
@@ -99,6 +100,7 @@ def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"]) -> uvicorn.Serv
         lifespan=lifespan,
         proxy_headers=False,
         server_header=False,
+        http=guarded(patience),
         limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
