@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from everloom.episodic.being import Being
     from everloom.episodic.patrol import Patrol
     from everloom.graph import Graph, Graphs, Watcher
-    from everloom.kernel.forgetting.results import Forgotten
+    from everloom.kernel.forgetting.results import Corrected, Forgotten
     from everloom.kernel.forgetting.verbs import Forgetting
     from everloom.mind import Mind
     from everloom.mind.ports import MindSetup
@@ -355,9 +355,9 @@ class Workspace:
     def forgetting(self) -> Forgetting:
         """Reach what the owner may do to any item: forget it, correct it."""
         from everloom.kernel.forgetting.verbs import Forgetting  # noqa: PLC0415  a search alone does not need it
-        from everloom.wiring.erasing import erasers_of  # noqa: PLC0415
+        from everloom.wiring.erasing import correctors_of, erasers_of  # noqa: PLC0415
 
-        return Forgetting(self.op, lambda: erasers_of(self))
+        return Forgetting(self.op, lambda: erasers_of(self), lambda: correctors_of(self))
 
     def forget(self, ids: Sequence[int] | None = None, *, confirm: str | None = None, **chosen: Any) -> Forgotten:
         """Forget items for good; without the token of a preview as `confirm`, only show what would go.
@@ -377,6 +377,18 @@ class Workspace:
     def grants(self) -> Sequence[Grant]:
         """List the workspaces whose messages this one takes."""
         return self.loom.workspaces.grants(self.info)
+
+    def correct(
+        self,
+        item_id: int,
+        text: str,
+        *,
+        summary: str | None = None,
+        reason: str | None = None,
+        forget_old: bool = False,
+    ) -> Corrected:
+        """Put what is right in place of what an item says; with `forget_old`, the wrong words are forgotten, too."""
+        return self.forgetting.correct(item_id, text, summary=summary, reason=reason, forget_old=forget_old)
 
     def plan_consolidation(self) -> tuple[PlannedStep, ...]:
         """List the steps of a consolidation in order, without asking a model or writing anything."""

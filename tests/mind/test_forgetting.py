@@ -78,6 +78,19 @@ def test_a_summary_that_may_hold_it_is_undone_and_made_again(world: World) -> No
     world.assert_valid()
 
 
+@pytest.mark.promise("correct.everything")
+def test_what_an_exchange_said_is_corrected_by_a_fact_and_stays_in_the_log(world: World) -> None:
+    place = world.loom.workspace("james")
+    told = world.exchange("The elopement goes to Ravenna, in May.")
+    done = place.correct(told.id, "The elopement goes to Verona.", reason="Changed.")
+    found = world.found("where does the elopement go?")
+    assert found[0] == done.id
+    assert told.id not in found
+    assert place.show(told.id).retired_by == done.id
+    assert told.id in [each.id for each in place.why(done.id).because]
+    assert world.conversation.log()[-1].text == "The elopement goes to Ravenna, in May."
+
+
 @pytest.mark.promise("forget.tombstones")
 def test_a_message_that_its_channel_delivers_again_stays_forgotten(world: World) -> None:
     place = world.loom.workspace("james")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from everloom.kernel.forgetting.ports import Eraser
+    from everloom.kernel.forgetting.ports import Corrector, Eraser
 
 
 def erasers_of(workspace: Any) -> list[Eraser]:
@@ -23,4 +23,19 @@ def erasers_of(workspace: Any) -> list[Eraser]:
         GraphEraser(workspace.graphs),
         MindEraser(workspace.loom.mind_setup(workspace.info)),
         DocumentEraser(),
+    ]
+
+
+def correctors_of(workspace: Any) -> list[Corrector]:
+    """Make the correctors of a workspace, in the order in which they are asked."""
+    from everloom.episodic.correcting import EpisodicCorrector  # noqa: PLC0415
+    from everloom.graph.correcting import GraphCorrector  # noqa: PLC0415
+    from everloom.mind.correcting import MindCorrector  # noqa: PLC0415
+    from everloom.semantic.correcting import SemanticCorrector  # noqa: PLC0415
+
+    return [
+        SemanticCorrector(workspace.op),
+        EpisodicCorrector(workspace.loom.being(workspace)),
+        GraphCorrector(workspace.graphs),
+        MindCorrector(workspace.loom.mind_setup(workspace.info)),
     ]

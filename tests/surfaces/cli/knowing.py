@@ -10,6 +10,7 @@ from tests.surfaces.cli.conftest import opened
 # {observation}, {understanding}: ids; {generation}: an open pass; {folder}: where observations.json lies.
 KNOWING = {
     "consolidate": "--dry-run",
+    "correct": "{observation} Married since May. --reason Dated.",
     "forget": "{observation}",
     "orient": "",
     "recall": "James",

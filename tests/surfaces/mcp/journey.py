@@ -135,6 +135,8 @@ async def walk_upkeep(client: Client) -> set[str]:
     assert finished["generation"] == begun["generation"]
     assert (await walk("get_stats"))["subject_count"] >= 2
     assert all(each["kind"] == "observation" for each in (await walk("list_forgotten"))["tombstones"])
+    corrected = await walk("correct", id=ids[0], text="The boat is green.", reason="It was painted.")
+    assert corrected["replaced"] == ids[0]
     angles = len((await walk("list_perspectives"))["result"])
     await walk("add_perspective", name="nautical", instruction="Represent for retrieval about ships:")
     assert len((await walk("list_perspectives"))["result"]) == angles + 1

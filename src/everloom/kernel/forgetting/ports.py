@@ -54,6 +54,7 @@ class Correction:
     text: str
     summary: str | None = None
     reason: str | None = None
+    forget_old: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

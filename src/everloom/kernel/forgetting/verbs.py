@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
-from everloom.kernel.forgetting.results import Forgotten, TombstoneList
-from everloom.kernel.verbs import DESTROYS, ERASES, READS, Says, helps, verb
+from everloom.kernel.forgetting.results import Corrected, Forgotten, TombstoneList
+from everloom.kernel.verbs import ADDS, DESTROYS, ERASES, READS, Says, helps, verb
 
 if TYPE_CHECKING:
     from everloom.kernel.forgetting.ports import Corrector, Eraser
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _EVERY = ("semantic", "semantic-full", "episodic", "graph", "mind")
 _FULL = ("semantic-full",)
+_CORRECTING = ("semantic-full", "episodic", "graph", "mind")
 
 Ids = Annotated[
     Sequence[int] | None, helps("what to forget; a session's id means all that was written in it", metavar="ID")
@@ -90,3 +91,20 @@ class Forgetting:
         from everloom.kernel.forgetting.tombstones import lift_tombstones
 
         return lift_tombstones(self._op, ids)
+
+    @verb("Correct", ADDS, tools=_CORRECTING)
+    def correct(
+        self,
+        id: Annotated[int, helps("the item that is wrong", metavar="ID")],  # noqa: A002  as in every other verb
+        text: Annotated[str, helps("what is right", metavar="TEXT")],
+        *,
+        summary: Annotated[str | None, helps("a new summary or title, where there is one", metavar="LINE")] = None,
+        reason: Annotated[str | None, helps("why it was wrong", metavar="REASON")] = None,
+        forget_old: Annotated[bool, helps("also forget the wrong words for good")] = False,
+    ) -> Corrected:
+        """Put what is right in place of what is wrong; the old stays as history unless it is forgotten, too."""
+        from everloom.kernel.forgetting.correcting import correct
+        from everloom.kernel.forgetting.ports import Correction
+
+        new = Correction(text=text, summary=summary, reason=reason, forget_old=forget_old)
+        return correct(self._op, id, new, self._correctors(), self._erasers())

@@ -405,3 +405,7 @@ SELECT patrol_id, step, report FROM patrol_step WHERE workspace_id = :workspace;
 -- name: step_blank
 -- Take the words out of a report.
 UPDATE patrol_step SET report = :report WHERE workspace_id = :workspace AND patrol_id = :patrol AND step = :step;
+
+-- name: note_retell
+-- Rewrite the note of a scene whose old words were forgotten.
+UPDATE note SET content = :content, updated_at = :at WHERE workspace_id = :workspace AND id = :id;

@@ -64,3 +64,7 @@ DELETE FROM mind_note WHERE workspace_id = :workspace AND id IN (:*ids);
 SELECT n.id, n.name FROM mind_note AS n
 JOIN tombstone AS t ON t.workspace_id = n.workspace_id AND t.item_id = n.id
 WHERE n.workspace_id = :workspace;
+
+-- name: version_purge_before
+-- Delete the versions of a note before one, whose words were forgotten.
+DELETE FROM mind_note_version WHERE workspace_id = :workspace AND note_id = :id AND number < :number;

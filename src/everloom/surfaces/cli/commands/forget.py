@@ -1,4 +1,4 @@
-"""`everloom forget`: the verb, with what only people need: --yes, the list of tombstones, and cleaning at once."""
+"""`everloom forget` and `correct`; the first with what only people need: --yes, the list of tombstones, cleaning."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import click
 from everloom.surfaces.cli.runtime.command import Command, ItemId
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer
-from everloom.surfaces.cli.runtime.verbs import call
+from everloom.surfaces.cli.runtime.verbs import call, command_of
 from everloom.wiring.faculties import FACULTIES
 
 if TYPE_CHECKING:
     from everloom.kernel.forgetting.results import Forgotten
 
 _FACULTY = FACULTIES["forgetting"]
+
+correct = command_of(_FACULTY, _FACULTY.verb("correct"))
 
 
 @click.command(cls=Command)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from zoneinfo import ZoneInfo
 
 from everloom.clock import shown
-from everloom.kernel.forgetting.results import Forgotten, TombstoneList
+from everloom.kernel.forgetting.results import Corrected, Forgotten, TombstoneList
 from everloom.surfaces.cli.render.parts import Part, Renderer
 from everloom.surfaces.cli.runtime.output import Table
 
@@ -41,4 +41,14 @@ def _tombstones(value: TombstoneList, zone: ZoneInfo) -> Iterator[Part]:
         yield f"… and {value.count - len(rows):,} more"
 
 
-RENDERERS: Mapping[type, Renderer] = {Forgotten: _forgotten, TombstoneList: _tombstones}
+def _corrected(value: Corrected, zone: ZoneInfo) -> Iterator[Part]:
+    yield f"{value.kind} {value.id} says it now: {value.how}"
+    if value.forgotten is not None:
+        yield from _forgotten(value.forgotten, zone)
+
+
+RENDERERS: Mapping[type, Renderer] = {
+    Corrected: _corrected,
+    Forgotten: _forgotten,
+    TombstoneList: _tombstones,
+}

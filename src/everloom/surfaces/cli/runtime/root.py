@@ -33,6 +33,10 @@ COMMANDS = {
     "why": ("search", "Trace an item back to its evidence."),
     "events": ("search", "List the operations recorded in a workspace, newest first."),
     "forget": ("forget", "Forget items for good: without confirmation, show what would go."),
+    "correct": (
+        "forget",
+        "Put what is right in place of what is wrong; the old stays as history unless it is forgotten, too.",
+    ),
     "semantic": ("semantic", "Work with semantic memory: subjects, observations, understandings."),
     "consolidate": ("semantic", "Let a language model turn new observations into understandings."),
     "episodic": ("episodic", "Work with episodic memory: scenes, notes, diary, patrols."),
