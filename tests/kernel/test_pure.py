@@ -324,6 +324,26 @@ def test_whether_a_text_answers_does_not_depend_on_the_others() -> None:
     assert both[2] < 0.1
 
 
+@pytest.mark.promise("search.answers")
+def test_cosines_decide_where_the_embedder_separates_and_words_where_it_does_not() -> None:
+    weights = np.full(4, 0.25)
+
+    def judged(held: int, cosine: float, noise: Usual) -> float:
+        rows = np.arange(4)[None, :] < held
+        case = Evidence(rows, rows, np.array([cosine]), np.array([cosine]), np.array([0.1]))
+        return float(answers(case, weights, noise)[0])
+
+    clear, blind = Usual(0.07, 0.09), Usual(0.6, 0.07)
+    # A long text holds half of the words of many a question by chance.
+    assert judged(2, 0.15, clear) < 0.5 < judged(2, 0.5, clear)
+    # In a script that the embedder hardly knows, every text is near: three of four words are an answer, none is not.
+    assert judged(0, 0.75, blind) < 0.5 < judged(3, 0.58, blind)
+    assert judged(3, 0.58, blind) == pytest.approx(judged(3, 0.75, blind))
+    # In between both count, and more evidence of either kind is never less.
+    between = Usual(0.3, 0.1)
+    assert judged(2, 0.4, blind) < judged(3, 0.4, between) < judged(3, 0.6, between)
+
+
 @pytest.mark.promise("search.diversity")
 def test_folding_keeps_the_best_and_remembers_the_rest() -> None:
     ranked = [

@@ -22,6 +22,9 @@ FLOOR = 0.5
 _COMMON = 0.1
 # An answer about somebody else is no answer: a name counts as much as so many other words.
 _NAME = 4.0
+# Up to the first mean cosine of unrelated texts an embedder separates well, from the second on it says nothing: in
+# scripts that it hardly knows, all is near.
+_CLEAR, _BLIND = 0.1, 0.6
 # What the words around a text are worth for one that holds none of the question's itself.
 _HEARSAY = 0.5
 
@@ -37,8 +40,9 @@ class Judgement:
     none: float
 
 
-# With vectors, and where no vector says anything.
-_BY_BOTH = Judgement(cosine=0.41, around=0.29, share=2.9, share_around=2.9, none=-2.7)
+# With vectors that separate, and where no vector says anything. A long text holds many words of any question by chance,
+# so where cosines can tell, they decide, and words help.
+_BY_BOTH = Judgement(cosine=0.6, around=0.5, share=2.4, share_around=1.8, none=-4.2)
 _BY_WORDS = Judgement(cosine=0.0, around=0.0, share=4.0, share_around=4.0, none=-4.0)
 
 
@@ -69,14 +73,21 @@ def answers(evidence: Evidence, weights: Column, noise: Usual) -> Column:
     """Judge every candidate by itself."""
     share, share_around = evidence.holds @ weights, (evidence.holds | evidence.near) @ weights
     share_around = np.where(share > 0, share_around, _HEARSAY * share_around)
-    if evidence.cosine is None or evidence.around is None:
-        known = _BY_WORDS
-        odds = known.none + known.share * share + known.share_around * share_around
-    else:
-        known = _BY_BOTH
-        cosine = noise.z(evidence.cosine)
-        around = evidence.lacks * noise.z(evidence.around)
-        odds = known.none + known.cosine * cosine + known.around * around
-        odds = odds + known.share * share + known.share_around * share_around
+    odds = _odds(_BY_WORDS, share, share_around)
+    if evidence.cosine is not None and evidence.around is not None:
+        sight = clearness(noise)
+        cosines = _BY_BOTH.cosine * noise.z(evidence.cosine)
+        cosines = cosines + _BY_BOTH.around * evidence.lacks * noise.z(evidence.around)
+        odds = sight * (_odds(_BY_BOTH, share, share_around) + cosines) + (1.0 - sight) * odds
     likely: Column = 1.0 / (1.0 + np.exp(-odds))
     return likely
+
+
+def _odds(known: Judgement, share: Column, share_around: Column) -> Column:
+    """Say what the words alone are worth."""
+    return known.none + known.share * share + known.share_around * share_around
+
+
+def clearness(noise: Usual) -> float:
+    """Return how far the cosines of an embedder can be trusted in this script, from 0 to 1."""
+    return min(1.0, max(0.0, (_BLIND - noise.mean) / (_BLIND - _CLEAR)))
