@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import everloom
+from everloom.store.checksums import COLUMN, CONTENT, sealed
 from everloom.store.migrations import steps
 from everloom.store.statements import PARAMETER, PART, Engine, render, split_parts, statements
 
@@ -153,3 +154,19 @@ def test_no_sql_is_written_outside_the_store() -> None:
 def test_every_migration_has_its_own_number() -> None:
     numbers = [step.number for step in steps("sqlite")]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.promise("store.content-is-checked")
+def test_every_statement_that_writes_content_writes_its_checksum() -> None:
+    found = set()
+    for name, _, sql in named_parts():
+        for table, content in CONTENT.items():
+            inserts = re.search(rf"\bINSERT (OR \w+ )?INTO {table}\b", sql)
+            update = re.search(rf"\bUPDATE {table}\b(.*?)(WHERE|$)", sql, re.DOTALL)
+            updates = update and any(re.search(rf"\b{column} =", update[1]) for column in content.columns)
+            if inserts or updates:
+                seal = sealed(sql)[1]
+                advice = f"bind {', '.join(content.all)} as parameters, or set {COLUMN} = NULL"
+                assert seal or f"{COLUMN} = NULL" in sql, f"{name} writes content without a checksum: {advice}"
+                found.add(table)
+    assert found == set(CONTENT)

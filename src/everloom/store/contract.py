@@ -229,8 +229,8 @@ class Store(Protocol):
         """Check in constant time that the store answers; raises an error if not."""
         ...
 
-    def health(self) -> StoreHealth:
-        """Check the engine: version, size, integrity."""
+    def health(self, *, deep: bool = False) -> StoreHealth:
+        """Check the engine: version, size, integrity; with `deep`, read everything and name what is damaged."""
         ...
 
     def maintain(self, workspace: int) -> list[str]:
@@ -242,7 +242,10 @@ class Store(Protocol):
         ...
 
     def backup(self, target: Path) -> None:
-        """Write a consistent copy to `target` while others continue to read and write."""
+        """Write a consistent copy to `target` while others continue to read and write.
+
+        If what was copied is damaged, the copy is written and an error names the damage.
+        """
         ...
 
     def close(self) -> None:

@@ -12,6 +12,8 @@ from functools import cache
 from importlib import resources
 from typing import Literal
 
+from everloom.store.checksums import Sealing, sealed
+
 Engine = Literal["sqlite", "postgresql"]
 
 PART = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
@@ -23,7 +25,19 @@ _COMMENT = re.compile(r"^\s*--.*$\n?", re.MULTILINE)
 @cache
 def statements(engine: Engine) -> dict[str, str]:
     """Load every named statement in an engine's dialect."""
+    return _load(engine)[0]
+
+
+@cache
+def sealings(engine: Engine) -> dict[str, Sealing]:
+    """List the statements that write content, each with how to compute the checksum of its row."""
+    return _load(engine)[1]
+
+
+@cache
+def _load(engine: Engine) -> tuple[dict[str, str], dict[str, Sealing]]:
     found: dict[str, str] = {}
+    seals: dict[str, Sealing] = {}
     folder = resources.files("everloom.store") / "sql"
     files = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name.endswith(".sql")}
     shared = [name for name in files if name.count(".") == 1]
@@ -31,8 +45,11 @@ def statements(engine: Engine) -> dict[str, str]:
     for name in sorted(shared) + sorted(own):
         prefix = name.split(".")[0]
         for part, text in split_parts(files[name]).items():
-            found[f"{prefix}.{part}"] = render(text, engine)
-    return found
+            whole, seal = sealed(text)
+            found[f"{prefix}.{part}"] = render(whole, engine)
+            if seal is not None:
+                seals[f"{prefix}.{part}"] = seal
+    return found, seals
 
 
 def split_parts(text: str) -> dict[str, str]:

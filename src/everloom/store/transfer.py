@@ -18,6 +18,7 @@ from everloom.errors import StoreError
 from everloom.store.address import open_store, sqlite_path, sqlite_url
 from everloom.store.contract import Row, Store, Unit
 from everloom.store.migrations import tables, workspace_tables
+from everloom.store.verifying import content_problems
 
 # Not copied: each engine builds these from the rest, and each store is itself.
 _DERIVED = frozenset({"counter", "posting", "term", "tally", "store_identity", "vector_gone"})
@@ -27,11 +28,12 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """The workspaces and rows that a restore brought back, and where the previous content is."""
+    """The workspaces and rows that a restore brought back, what was damaged in the backup, where the old content is."""
 
     workspaces: tuple[str, ...]
     rows: int
     former: str | None
+    damaged: tuple[str, ...] = ()
 
 
 class StoreReplacement(Protocol):
@@ -78,8 +80,9 @@ def restore(source: Path, url: str, clock: Clock, *, force: bool = False, wait: 
         copied = _copy_all(backup, place.store)
         _compare(backup, place.store)
         names = tuple(row["name"] for row in _workspaces(place.store))
+        damaged = tuple(content_problems(place.store))
         former = place.switch()
-    return RestoreReport(names, copied, former)
+    return RestoreReport(names, copied, former, damaged)
 
 
 @contextmanager
@@ -178,8 +181,7 @@ def _documents(unit: Unit) -> Iterator[list[int]]:
 def _advance_counters(source: Store, target: Store) -> None:
     """Make sure that new ids in the copy will be larger than every copied id."""
     for counter in ("item", "revision"):
-        # A write, because on PostgreSQL only taking a number from a sequence tells where it is.
-        with source.write(_NOWHERE) as reading:
+        with source.read(_NOWHERE) as reading:
             (row,) = reading.all("kernel.counter_read", counter=counter)
         with target.write(_NOWHERE) as writing:
             writing.run("kernel.counter_advance", counter=counter, last=row["last"])

@@ -16,6 +16,7 @@ from everloom.clock import SystemClock
 from everloom.errors import Conflict, Rejected
 from everloom.kernel.tokens import Tokens
 from everloom.loom import open_loom
+from everloom.store import open_store, sqlite_url
 from everloom.surfaces.web.serving import bind
 from tests.patience import PATIENCE, reading
 from tests.surfaces.mcp.ground import PROGRAM, SETTINGS, ServerProcess, environment, server_process
@@ -216,3 +217,29 @@ def test_a_server_whose_store_cannot_be_opened_is_up_but_not_ready(tmp_path: Pat
     finally:
         code, _ = server.stop()
     assert code == 0
+
+
+@pytest.mark.promise("store.replaced-is-noticed")
+def test_a_server_whose_file_was_swapped_is_not_ready_and_takes_no_more_calls(tmp_path: Path) -> None:
+    path, other = tmp_path / "loom.db", tmp_path / "other.db"
+    for each in (path, other):
+        open_store(sqlite_url(each), SystemClock()).close()
+    meta: Any = LIST["params"]
+    call = {**LIST, "method": "tools/call", "params": {**meta, "name": "remember", "arguments": SAID}}
+    server = ServerProcess(tmp_path, path, "--port", "0")
+    headers = {"mcp-method": "tools/call", "mcp-name": "remember"}
+    try:
+        url = server.wait_for_address()
+        assert get(f"{url}/ready").status_code == 200
+        assert "error" not in post(url, call, **headers).text
+        other.replace(path)
+        answer = get(f"{url}/ready")
+        assert (answer.status_code, answer.json()["reason"]) == (503, "StoreReplaced")
+        assert "store_replaced" in post(url, call, **headers).text
+    finally:
+        code, log = server.stop()
+    assert code == 0
+    assert "restart this process" in log
+
+
+SAID = {"subject_names": ["James"], "content": "James sails."}

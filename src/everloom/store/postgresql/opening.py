@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 import psycopg
+from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 
 from everloom.clock import Clock, to_micros
 from everloom.errors import StoreError
-from everloom.store.contract import Waits
+from everloom.store.checksums import CONTENT, seal_row, sealed_rows, unsealed_rows
+from everloom.store.contract import Value, Waits
 from everloom.store.migrations import missing_steps
 from everloom.store.postgresql.faults import explain_refusal, translate_error
 from everloom.store.statements import statements
@@ -30,6 +32,8 @@ _OLDEST_SERVER = 150_000
 _OLDEST_PGVECTOR = (0, 8)
 # "mind" in ASCII: a number that other programs in the same database are unlikely to lock.
 _MIGRATION_LOCK = 0x6D696E64
+# Rows whose checksums are computed at a time.
+_PAGE = 1_000
 # The name under which the server lists connections that replace a store; all others are called everloom.
 REPLACING = "everloom-restore"
 
@@ -294,9 +298,27 @@ def _migrate(connection: Connection, address: str, clock: Clock) -> None:
             "INSERT INTO migration (number, name, at) VALUES (%s, %s, %s)",
             (step.number, step.name, to_micros(clock.now())),
         )
+    if version:
+        _seal(connection)
     # Last, because a step may have created tables, and because the copy above disabled the guards.
     connection.execute(GUARD)
     connection.execute(statements("postgresql")["kernel.reincarnate"].encode(), {"incarnation": uuid4().hex})
+
+
+def _seal(connection: Connection) -> None:
+    """Compute the checksums that rows lack: those from before there were any, and those that a migration changed."""
+    register_vector(connection)
+    for table in CONTENT:
+        with connection.cursor(name=f"unsealed_{table}") as rows, connection.cursor() as writing:
+            rows.execute(unsealed_rows(table).encode())
+            while page := rows.fetchmany(_PAGE):
+                found = sealed_rows(table, ({key: to_neutral(value) for key, value in row.items()} for row in page))
+                writing.executemany(seal_row(table, "%({})s").encode(), list(found))
+
+
+def to_neutral(value: object) -> Value:
+    """Convert a column to the form that every engine reads: a vector becomes float16 bytes."""
+    return value.to_numpy().astype("<f2").tobytes() if isinstance(value, HalfVector) else cast("Value", value)
 
 
 def _keep_others_out(connection: Connection) -> None:

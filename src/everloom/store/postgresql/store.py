@@ -20,12 +20,21 @@ from psycopg.rows import DictRow
 from everloom.clock import Clock
 from everloom.errors import StoreBusy, StoreReplaced
 from everloom.store.address import redact
+from everloom.store.checksums import COLUMN
 from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Scrubbed, StoreHealth, Value, VectorHit, Waits
 from everloom.store.engine import Pool, WordCounts, best_hits, count_words, nearest_first, refuse_write
 from everloom.store.migrations import clear_table, fill_table, read_table, text_tables
 from everloom.store.postgresql.faults import is_lost, translate_error
-from everloom.store.postgresql.opening import GRACE_SECONDS, Connection, connect_for_units, prepare, version_of
-from everloom.store.statements import statements
+from everloom.store.postgresql.opening import (
+    GRACE_SECONDS,
+    Connection,
+    connect_for_units,
+    prepare,
+    to_neutral,
+    version_of,
+)
+from everloom.store.statements import sealings, statements
+from everloom.store.verifying import content_problems, derived_problems
 
 _CONNECTIONS = 16
 # Up to this many vectors in a perspective, sorting them exactly is fast enough and loses nothing.
@@ -79,13 +88,20 @@ class PostgresUnit:
         self.workspace = workspace
         self._connection = connection
         self._sql = statements("postgresql")
+        self._sealings = sealings("postgresql")
 
     def _execute(
         self, name: str, params: Mapping[str, _Given], written: Mapping[str, int] | None = None
     ) -> psycopg.Cursor[dict[str, object]]:
         values = {key: list(value) if isinstance(value, tuple) else value for key, value in params.items()}
         sql = self._sql[name].format(**written) if written else self._sql[name]
-        return self._connection.execute(sql, {"workspace": self.workspace, **values}, binary=True)
+        return self._connection.execute(sql, self._sealed(name, {"workspace": self.workspace, **values}), binary=True)
+
+    def _sealed(self, name: str, params: dict[str, _Given]) -> dict[str, _Given]:
+        """Add the checksum of the row, if the statement writes content."""
+        if seal := self._sealings.get(name):
+            params[COLUMN] = seal.checksum({key: to_neutral(value) for key, value in params.items()})
+        return params
 
     def run(self, name: str, /, **params: _Given) -> int:
         """Run a named statement and return how many rows it changed."""
@@ -94,7 +110,8 @@ class PostgresUnit:
     def many(self, name: str, rows: Iterable[Mapping[str, _Given]], /) -> None:
         """Run a named statement once for each row of values."""
         with self._connection.cursor() as cursor:
-            cursor.executemany(self._sql[name], [{"workspace": self.workspace, **row} for row in rows])
+            bound = [self._sealed(name, {"workspace": self.workspace, **row}) for row in rows]
+            cursor.executemany(self._sql[name], bound)
 
     def one(self, name: str, /, **params: _Given) -> Row | None:
         """Return the first row, or None."""
@@ -197,7 +214,7 @@ class PostgresUnit:
         self._take_time()
         with self._connection.cursor(binary=True) as cursor:
             for row in cursor.stream(read_table(table).encode()):
-                yield {column: _to_neutral(value) for column, value in row.items()}
+                yield {column: to_neutral(value) for column, value in row.items()}
 
     def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """Insert rows in the form that `rows_of` yields."""
@@ -216,11 +233,6 @@ class PostgresUnit:
 def impact(text_count: int, context_count: int) -> float:
     """Weight a word by how often a document uses it: each repetition adds less, and the context counts half."""
     return text_count / (text_count + 1.2) + 0.5 * context_count / (context_count + 1.2)
-
-
-def _to_neutral(value: object) -> Value:
-    """Convert a column to the form that every engine reads: a vector becomes float16 bytes."""
-    return value.to_numpy().astype("<f2").tobytes() if isinstance(value, HalfVector) else cast("Value", value)
 
 
 def _to_native(table: str, row: Mapping[str, Value]) -> dict[str, _Given]:
@@ -354,8 +366,11 @@ class PostgresStore:
         with self.read(_NOWHERE) as unit:
             unit.all("kernel.store_identity")
 
-    def health(self) -> StoreHealth:
-        """Ask the server for its version, its size, and whether row-level security applies to this role."""
+    def health(self, *, deep: bool = False) -> StoreHealth:
+        """Ask the server for its version, its size, and whether row-level security applies to this role.
+
+        With `deep`, compare all content with its checksums, and everything derived with what it is derived from.
+        """
         connection = self._begin("BEGIN READ ONLY", self._waits.statement_seconds)
         try:
             version = version_of(connection)
@@ -372,6 +387,8 @@ class PostgresStore:
             problems.append(
                 "the role is a superuser, so row-level security does not apply: connect as an ordinary role"
             )
+        if deep:
+            problems += [*content_problems(self), *derived_problems(self)]
         server = connection.info.server_version
         return StoreHealth(
             "postgresql", f"{server // 10_000}.{server % 10_000}", version, size["size"] if size else 0, tuple(problems)

@@ -9,5 +9,6 @@ SELECT nextval((:counter || '_counter')::regclass) AS id FROM generate_series(1,
 SELECT setval((:counter || '_counter')::regclass, GREATEST(:last, nextval((:counter || '_counter')::regclass)));
 
 -- name: counter_read (global)
--- Read the last number of a counter.
-SELECT nextval((:counter || '_counter')::regclass) AS last;
+-- Read the last number of a counter, without taking one: that would be a write.
+SELECT CASE :counter WHEN 'item' THEN (SELECT last_value FROM item_counter)
+    ELSE (SELECT last_value FROM revision_counter) END AS last;

@@ -72,7 +72,7 @@ WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :pers
 
 -- name: blank
 -- Discard the vectors of documents whose text changed.
-UPDATE embedding SET vector = zeroblob(length(vector)), live = 0, revision = :revision
+UPDATE embedding SET vector = zeroblob(length(vector)), checksum = NULL, live = 0, revision = :revision
 WHERE workspace_id = :workspace AND model_id = :model AND perspective_id = :perspective AND item_id = :item;
 
 -- name: drop

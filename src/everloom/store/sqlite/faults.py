@@ -24,23 +24,29 @@ ADVICE = {
 }
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+# What the driver raises. The second is about a damaged file: the text of the error itself holds bytes of the damage.
+FAULTS = (sqlite3.Error, UnicodeDecodeError)
+
+
+def is_busy(error: sqlite3.Error | UnicodeDecodeError) -> bool:
     """Return whether another connection held the lock."""
     return _code_of(error) in {"SQLITE_BUSY", "SQLITE_LOCKED"}
 
 
-def is_refused_by_disk(error: sqlite3.Error) -> bool:
+def is_refused_by_disk(error: sqlite3.Error | UnicodeDecodeError) -> bool:
     """Return whether the disk or its rights kept SQLite from writing something that it wanted to."""
     return _code_of(error) in {"SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_FULL", "SQLITE_IOERR"}
 
 
-def _code_of(error: sqlite3.Error) -> str:
+def _code_of(error: sqlite3.Error | UnicodeDecodeError) -> str:
     """Return the name of the primary result code."""
+    if isinstance(error, UnicodeDecodeError):
+        return "SQLITE_CORRUPT"
     name = getattr(error, "sqlite_errorname", None) or "SQLITE_ERROR"
     return "_".join(name.split("_")[:2])
 
 
-def translate_error(error: sqlite3.Error, address: str) -> StoreError | Conflict:
+def translate_error(error: sqlite3.Error | UnicodeDecodeError, address: str) -> StoreError | Conflict:
     """Turn a driver error into one of ours, with advice on what to do next."""
     if is_busy(error):
         return StoreBusy(f"{address} is busy: another process is writing", hint="try again in a moment")

@@ -15,10 +15,11 @@ from uuid import uuid4
 
 from everloom.clock import Clock, to_micros
 from everloom.errors import NotFound, StoreError
+from everloom.store.checksums import CONTENT, seal_row, sealed_rows, unsealed_rows
 from everloom.store.files import create_private, fsync_directory, make_private, sync_file
 from everloom.store.migrations import MigrationStep, missing_steps
 from everloom.store.sqlite.connecting import Stamp, connect, stamp_of
-from everloom.store.sqlite.faults import ADVICE, is_busy, is_refused_by_disk, translate_error
+from everloom.store.sqlite.faults import ADVICE, FAULTS, is_busy, is_refused_by_disk, translate_error
 from everloom.store.sqlite.presence import FileMark, Presence, mark_of
 from everloom.store.statements import statements
 
@@ -32,6 +33,8 @@ _OPEN_SECONDS = 30.0
 # The rows that the planner is told to expect in an index, and in a partial one, which holds only what is due.
 _MANY_ROWS = 1_000_000
 _FEW_ROWS = 1_000
+# Rows whose checksums are computed at a time.
+_PAGE = 1_000
 
 
 class ForeignFile(StoreError):
@@ -88,7 +91,7 @@ def _bring_up_to_date(
         if todo:
             _migrate(connection, path, clock)
         return incarnation_of(connection), presence, still
-    except sqlite3.Error as error:
+    except FAULTS as error:
         raise translate_error(error, str(path)) from error
     finally:
         connection.close()
@@ -148,7 +151,7 @@ def first_connection(path: Path, *, may_write: bool) -> tuple[sqlite3.Connection
             if may_write and connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 connection.execute("PRAGMA journal_mode = WAL")
             return connection, None
-        except (sqlite3.Error, StoreError) as error:
+        except (*FAULTS, StoreError) as error:
             if connection is not None:
                 connection.close()
             if isinstance(error, StoreError):
@@ -161,7 +164,7 @@ def first_connection(path: Path, *, may_write: bool) -> tuple[sqlite3.Connection
             time.sleep(0.02)
 
 
-def _connect_still(path: Path, refusal: sqlite3.Error) -> tuple[sqlite3.Connection, Stamp]:
+def _connect_still(path: Path, refusal: sqlite3.Error | UnicodeDecodeError) -> tuple[sqlite3.Connection, Stamp]:
     """Open a file as it lies; only possible while everything that was written is in the file itself."""
     still = stamp_of(path)
     if still is None:
@@ -172,7 +175,7 @@ def _connect_still(path: Path, refusal: sqlite3.Error) -> tuple[sqlite3.Connecti
     connection = connect(path, is_still=True)
     try:
         version_of(connection, path)
-    except sqlite3.Error as error:
+    except FAULTS as error:
         connection.close()
         raise translate_error(refusal, str(path)) from error
     return connection, still
@@ -184,7 +187,7 @@ def read_version(path: Path) -> int:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return version_of(connection, path)
-    except sqlite3.Error as error:
+    except FAULTS as error:
         if not is_refused_by_disk(error):
             raise translate_error(error, str(path)) from error
         connection, _ = _connect_still(path, error)
@@ -216,6 +219,7 @@ def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
         for step in todo:
             _run_step(connection, step)
         if todo:
+            _seal(connection)
             _teach_planner(connection)
             # Processes that opened the file before find another one at their next unit, and write nothing by old rules.
             connection.execute(statements("sqlite")["kernel.reincarnate"], {"incarnation": uuid4().hex})
@@ -234,6 +238,14 @@ def _run_step(connection: sqlite3.Connection, step: MigrationStep) -> None:
         raise StoreError(f"migration {step.number} ({step.name}) would leave {broken[0]} with a dangling reference")
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {step.number}")
+
+
+def _seal(connection: sqlite3.Connection) -> None:
+    """Compute the checksums that rows lack: those from before there were any, and those that a migration changed."""
+    for table in CONTENT:
+        rows = connection.execute(unsealed_rows(table))
+        while page := rows.fetchmany(_PAGE):
+            connection.executemany(seal_row(table, ":{}"), sealed_rows(table, map(dict, page)))
 
 
 def _teach_planner(connection: sqlite3.Connection) -> None:
@@ -301,7 +313,7 @@ def copy_to(path: Path, target: Path) -> None:
         sync_file(partial)
         partial.replace(target)
         fsync_directory(partial.parent)
-    except (sqlite3.Error, OSError) as error:
+    except (*FAULTS, OSError) as error:
         partial.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise StoreError(
@@ -321,5 +333,5 @@ def copy_pages(source: Path, target: Path) -> None:
             version_of(reading, source)
             with closing(sqlite3.connect(target)) as writing:
                 reading.backup(writing)
-    except sqlite3.Error as error:
+    except FAULTS as error:
         raise translate_error(error, str(source)) from error

@@ -22,7 +22,7 @@ from everloom.store.engine import holds_workspaces, in_use
 from everloom.store.files import create_private, fsync_directory, make_private, sync_file
 from everloom.store.migrations import missing_steps
 from everloom.store.sqlite.connecting import connect
-from everloom.store.sqlite.faults import is_busy, translate_error
+from everloom.store.sqlite.faults import FAULTS, is_busy, translate_error
 from everloom.store.sqlite.opening import version_of
 from everloom.store.sqlite.presence import alone
 from everloom.store.sqlite.store import SqliteStore
@@ -86,7 +86,7 @@ class SqliteReplacement:
                     return
                 names = [row[0] for row in connection.execute("SELECT name FROM workspace ORDER BY id")]
                 self._identity = _identity_of(connection)
-        except sqlite3.Error as error:
+        except FAULTS as error:
             if is_busy(error):
                 raise in_use(str(self._path)) from error
             if not self._force:
@@ -146,7 +146,7 @@ class SqliteReplacement:
                 if connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0] == "delete":
                     connection.execute("BEGIN EXCLUSIVE")
                     return connection
-            except sqlite3.Error as error:
+            except FAULTS as error:
                 if not is_busy(error):
                     connection.close()
                     raise translate_error(error, str(self._path)) from error

@@ -13,22 +13,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from everloom.clock import Clock
 from everloom.errors import StoreBusy, StoreError
+from everloom.store.checksums import COLUMN
 from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Scrubbed, StoreHealth, Value, VectorHit, Waits
 from everloom.store.engine import Pool, best_hits, count_words, nearest_first, refuse_write
 from everloom.store.migrations import clear_table, fill_table, missing_steps, read_table, workspace_tables
+from everloom.store.sqlite.checking import file_problems, structure_problems, word_index_problems
 from everloom.store.sqlite.connecting import Stamp, connect, hasten, settle, stamp_of
-from everloom.store.sqlite.faults import is_busy, translate_error
+from everloom.store.sqlite.faults import FAULTS, is_busy, translate_error
 from everloom.store.sqlite.opening import copy_to, first_connection, incarnation_of, prepare, version_of
 from everloom.store.sqlite.presence import mark_of, replaced
 from everloom.store.sqlite.scrubbing import copies_beside, merge_words, rewrite, size_of
 from everloom.store.sqlite.vectors import Floats, VectorCache, VectorShelf, unpack
-from everloom.store.statements import statements
+from everloom.store.statements import sealings, statements
+from everloom.store.verifying import complain, content_problems, derived_problems
 
 _CONNECTIONS = 32
 _BUSY = "the log, because another process was reading; the next cleaning empties it"
@@ -51,11 +54,18 @@ class SqliteUnit:
         self._connection = connection
         self._vectors: VectorCache | None = vectors
         self._sql = statements("sqlite")
+        self._sealings = sealings("sqlite")
         self._counters: dict[str, int] = {}
 
     def _execute(self, name: str, params: Mapping[str, Value | Sequence[int] | Sequence[str]]) -> sqlite3.Cursor:
         values = {key: json.dumps(value) if isinstance(value, list | tuple) else value for key, value in params.items()}
-        return self._connection.execute(self._sql[name], {"workspace": self.workspace, **values})
+        return self._connection.execute(self._sql[name], self._sealed(name, {"workspace": self.workspace, **values}))
+
+    def _sealed(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Add the checksum of the row, if the statement writes content."""
+        if seal := self._sealings.get(name):
+            params[COLUMN] = seal.checksum(params)
+        return params
 
     def run(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> int:
         """Run a named statement and return how many rows it changed."""
@@ -63,7 +73,8 @@ class SqliteUnit:
 
     def many(self, name: str, rows: Iterable[Mapping[str, Value]], /) -> None:
         """Run a named statement once for each row of values."""
-        self._connection.executemany(self._sql[name], ({"workspace": self.workspace, **row} for row in rows))
+        bound = (self._sealed(name, {"workspace": self.workspace, **row}) for row in rows)
+        self._connection.executemany(self._sql[name], bound)
 
     def one(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> Row | None:
         """Return the first row, or None."""
@@ -300,7 +311,7 @@ class SqliteStore:
             if self.is_read_only:
                 connection.execute("PRAGMA query_only = ON")
             return connection
-        except sqlite3.Error as error:
+        except FAULTS as error:
             raise translate_error(error, self.address) from error
 
     @contextmanager
@@ -341,7 +352,7 @@ class SqliteStore:
             connection.execute("COMMIT")
             if still is not None and stamp_of(self.path) != still:
                 raise StoreBusy(f"{self.address} was written while it was read", hint="try again in a moment")
-        except sqlite3.Error as error:
+        except FAULTS as error:
             raise translate_error(error, self.address) from error
         finally:
             if connection.in_transaction:
@@ -397,22 +408,35 @@ class SqliteStore:
         with self.read(_NOWHERE) as unit:
             unit.all("kernel.store_identity")
 
-    def health(self) -> StoreHealth:
-        """Check the file's structure, its references and its word index."""
+    def health(self, *, deep: bool = False) -> StoreHealth:
+        """Check the file's structure and references; with `deep`, also the checksums and everything derived."""
         self._check_file()
         connection = self._pool.take()
         try:
             self._check_life(connection)
-            problems = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            dangling = connection.execute("PRAGMA foreign_key_check").fetchall()
-            problems += [f"a row of {row[0]} refers to a missing row of {row[2]}" for row in dangling[:20]]
+            problems = structure_problems(connection)
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
-        except sqlite3.Error as error:
+        except FAULTS as error:
             raise translate_error(error, self.address) from error
         finally:
             self._pool.give_back(connection)
+        if deep:
+            problems += [*content_problems(self), *derived_problems(self), *self._index_problems()]
         return StoreHealth("sqlite", sqlite3.sqlite_version, version, pages * size, tuple(problems))
+
+    def _index_problems(self) -> list[str]:
+        """Compare the word index with the words of the documents."""
+        # A connection of its own: FTS5 shows what it holds through a temporary table. That is kept in memory, but a
+        # connection that may only read does not create it.
+        connection = connect(self.path, is_still=self._still is not None)
+        try:
+            connection.execute("BEGIN")
+            return [*word_index_problems(connection)]
+        except FAULTS as error:
+            raise translate_error(error, self.address) from error
+        finally:
+            connection.close()
 
     def maintain(self, workspace: int) -> list[str]:
         """Merge segments of the word index and refresh the planner's statistics."""
@@ -421,7 +445,7 @@ class SqliteStore:
         connection = self._pool.take()
         try:
             connection.execute("PRAGMA optimize")
-        except sqlite3.Error as error:
+        except FAULTS as error:
             raise translate_error(error, self.address) from error
         finally:
             self._pool.give_back(connection)
@@ -443,7 +467,7 @@ class SqliteStore:
                 merge_words(connection)
             with self._sole():
                 is_done = rewrite(connection)
-        except sqlite3.Error as error:
+        except FAULTS as error:
             if is_busy(error):
                 return Scrubbed(is_done=False, remains=(_BUSY,))
             raise translate_error(error, self.address) from error
@@ -468,6 +492,7 @@ class SqliteStore:
             raise StoreError(f"{target} already exists", hint="choose a new file name")
         with self.read(_NOWHERE):
             copy_to(self.path, target)
+        complain(file_problems(target), target)
 
     def close(self) -> None:
         """Close every connection; the last one to close merges the write-ahead log into the file."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from everloom.errors import NotFound
+from everloom.errors import EverloomError, NotFound
 from everloom.surfaces.cli.runtime.command import Command
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, fields_of
@@ -115,4 +115,8 @@ def restore(invocation: Invocation, source: Path, force: bool, wait: float) -> A
     lines = [f"{source} → {redact(url)}: {report.rows:,} rows in {', '.join(report.workspaces) or 'no workspace'}"]
     if report.former:
         lines.append(f"the previous data is in {report.former}")
-    return Answer({"source": str(source), "target": redact(url), **fields_of(report)}, lines)
+    failure = None
+    if report.damaged:
+        lines += report.damaged
+        failure = EverloomError("the backup was restored, but some of it is damaged", hint="it is listed above")
+    return Answer({"source": str(source), "target": redact(url), **fields_of(report)}, lines, failure)

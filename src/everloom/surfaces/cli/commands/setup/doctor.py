@@ -5,13 +5,16 @@ Changes nothing: a store that does not exist is not created, and one that needs 
 
 from __future__ import annotations
 
+import os
 import platform
+import shlex
 import shutil
 import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -46,9 +49,10 @@ class Check:
 @click.option(
     "--llm", "ask_llm", is_flag=True, help="Also send a request to the language models, which may cost money."
 )
-def doctor(invocation: Invocation, ask_llm: bool) -> Answer:
+@click.option("--deep", is_flag=True, help="Also read everything that is stored, and name what is damaged.")
+def doctor(invocation: Invocation, ask_llm: bool, deep: bool) -> Answer:
     """Check that everything works, and say how to fix what does not."""
-    checks = list(_examine(invocation, ask_llm))
+    checks = list(_examine(invocation, ask_llm, deep=deep))
     rows = [(check.state, check.name, check.message) for check in checks]
     mends = [(f"{check.name}:", check.mend) for check in checks if check.state != "ok" and check.mend]
     failed = [check.name for check in checks if check.state == "fail"]
@@ -61,7 +65,7 @@ def doctor(invocation: Invocation, ask_llm: bool) -> Answer:
     return Answer({"healthy": not failed, "checks": checks}, [Table(rows), *advice], failure)
 
 
-def _examine(invocation: Invocation, ask_llm: bool) -> Iterator[Check]:
+def _examine(invocation: Invocation, ask_llm: bool, *, deep: bool) -> Iterator[Check]:
     """Run the checks in order; each needs those before it."""
     yield _check_python()
     yield _check_sqlite()
@@ -85,7 +89,8 @@ def _examine(invocation: Invocation, ask_llm: bool) -> Iterator[Check]:
         return
     with loom:
         for part in (
-            _check_store,
+            _check_deeply if deep else _check_store,
+            _check_access,
             _check_room,
             _check_embedders,
             _check_coverage,
@@ -118,24 +123,57 @@ def _check_python() -> Check:
 def _check_sqlite() -> Check:
     """Check the version of SQLite that Python uses."""
     from everloom.store.sqlite.opening import OLDEST  # noqa: PLC0415  loads the store
+    from everloom.store.sqlite.versions import defects_of  # noqa: PLC0415
 
-    is_fit = sqlite3.sqlite_version_info >= OLDEST
-    mend = None if is_fit else f"use a Python with SQLite {'.'.join(map(str, OLDEST))} or newer"
-    return Check("sqlite", "ok" if is_fit else "fail", sqlite3.sqlite_version, mend)
+    version = sqlite3.sqlite_version_info
+    if version < OLDEST:
+        mend = f"use a Python with SQLite {'.'.join(map(str, OLDEST))} or newer"
+        return Check("sqlite", "fail", sqlite3.sqlite_version, mend)
+    if defects := defects_of(version):
+        known = ", ".join(each.title for each in defects)
+        why = "; ".join(f"{each.effect} ({each.source})" for each in defects)
+        least = ".".join(map(str, max(each.mended for each in defects)))
+        mend = (
+            f"use a Python with SQLite {least} or newer; until then, let few processes write, and back up often: {why}"
+        )
+        return Check("sqlite", "warn", f"{sqlite3.sqlite_version} has a known defect: {known}", mend)
+    return Check("sqlite", "ok", sqlite3.sqlite_version)
 
 
-def _check_store(loom: Loom) -> Iterator[Check]:
+def _check_deeply(loom: Loom) -> Iterator[Check]:
+    """Check the store by reading all of it."""
+    yield from _check_store(loom, deep=True)
+
+
+def _check_store(loom: Loom, *, deep: bool = False) -> Iterator[Check]:
     """Check the integrity of the store."""
-    health = loom.store.health()
+    health = loom.store.health(deep=deep)
     size = f"{health.bytes_used / 1e6:,.1f} MB"
     yield Check("store", "ok", f"{loom.store.address} ({health.engine} {health.version}, {size})")
     yield Check("schema", "ok", f"version {health.schema_version}")
     if not health.problems:
-        yield Check("integrity", "ok", "no problem found")
+        yield Check("integrity", "ok", "everything was read, no problem found" if deep else "no problem found")
     for problem in health.problems:
         yield Check(
             "integrity", "fail", problem, "keep the file, and restore the newest backup with `everloom restore`"
         )
+
+
+def _check_access(loom: Loom) -> Iterator[Check]:
+    """Check that only the owner can read the files of the store, and that the database has one name."""
+    if loom.store.engine != "sqlite" or os.name == "nt":
+        return
+    path = Path(loom.store.address)
+    wide = [each for each in sorted(path.parent.glob(f"{escape(path.name)}*")) if each.stat().st_mode & 0o077]
+    if wide:
+        names = ", ".join(each.name for each in wide[:5])
+        mend = f"chmod go= {shlex.join(str(each) for each in wide)}"
+        yield Check("permissions", "warn", f"other users of this machine may read {names}", mend)
+    else:
+        yield Check("permissions", "ok", "only their owner can read the files of the store")
+    if path.stat().st_nlink > 1:
+        mend = "delete the other name; whoever opened the database by it would write to another log, and damage it"
+        yield Check("names", "warn", f"{path} is one of several names (hard links) of the same database", mend)
 
 
 def _check_room(loom: Loom) -> Iterator[Check]:

@@ -1,0 +1,96 @@
+"""Reading everything that a store holds, and naming what is damaged: content by checksum, derived data by its source.
+
+Works on units of work, so it is the same for both engines. Changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from everloom.errors import StoreBusy, StoreError, StoreReplaced
+from everloom.store.checksums import CONTENT, complaint, is_intact
+from everloom.store.contract import Store, Unit
+from everloom.store.engine import count_words
+from everloom.store.migrations import workspace_tables
+
+_NOWHERE = 0
+# Named one by one; of more, only the number is told.
+_NAMED = 100
+
+
+def content_problems(store: Store) -> list[str]:
+    """Compare every row of content with its checksum, and name those that differ."""
+    found = list(_content_problems(store))
+    more = len(found) - _NAMED
+    return [*found[:_NAMED], *([f"{more} more rows do not match their checksum"] if more > 0 else [])]
+
+
+def complain(problems: Sequence[str], copy: Path) -> None:
+    """Raise an error about what is damaged in a store that was just copied."""
+    if problems:
+        named_first = "; ".join(problems[:5])
+        more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
+        raise StoreError(
+            f"{copy} was written, but what it holds is damaged: {named_first}{more}",
+            hint="keep it and all older backups; `everloom doctor --deep` names everything that is damaged",
+        )
+
+
+def _content_problems(store: Store) -> Iterator[str]:
+    with store.read(_NOWHERE) as unit:
+        places = [dict(row) for row in unit.rows_of("workspace")]
+    for place in places:
+        if not is_intact("workspace", place):
+            yield complaint("workspace", place, str(place["name"]))
+        for table in CONTENT:
+            if table in workspace_tables(store.engine):
+                yield from _table_problems(store, table, place)
+
+
+def _table_problems(store: Store, table: str, place: Mapping[str, Any]) -> Iterator[str]:
+    name = str(place["name"])
+    try:
+        with store.read(place["id"]) as unit:
+            yield from [complaint(table, row, name) for row in unit.rows_of(table) if not is_intact(table, row)]
+    except (StoreBusy, StoreReplaced):
+        raise
+    except StoreError as error:
+        yield f"{table} of workspace {name} cannot be read: {error.message}"
+
+
+def derived_problems(store: Store) -> list[str]:
+    """Count the words of every workspace again, and compare the counts with those that are stored."""
+    with store.read(_NOWHERE) as unit:
+        places = [(row["id"], str(row["name"])) for row in unit.all("kernel.workspace_all")]
+    found = []
+    for workspace, name in places:
+        try:
+            with store.read(workspace) as unit:
+                found += [f"{what} of workspace {name} {fault}" for what, fault in _count_problems(unit)]
+        except (StoreBusy, StoreReplaced):
+            raise
+        except StoreError as error:
+            found.append(f"the words of workspace {name} cannot be read: {error.message}")
+    return found
+
+
+def _count_problems(unit: Unit) -> Iterator[tuple[str, str]]:
+    """Compare the stored counts of words with a new count of the documents' words."""
+    counts = count_words(_words_of(unit))
+    stored = {str(row["term"]): row["documents"] for row in unit.rows_of("term")}
+    if Counter({term: count for term, count in stored.items() if count}) != Counter(counts.terms):
+        yield "the counts of words", "do not match its documents"
+    tally = next(iter(unit.rows_of("tally")), {"documents": 0, "words": 0, "context_words": 0})
+    if (tally["documents"], tally["words"], tally["context_words"]) != (
+        counts.documents,
+        counts.words,
+        counts.context_words,
+    ):
+        yield "the number of documents and words", "does not match its documents"
+
+
+def _words_of(unit: Unit) -> Iterable[Any]:
+    return unit.rows_of("document")
