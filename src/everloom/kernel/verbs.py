@@ -8,12 +8,13 @@ and tool lists are built without loading a store or a model.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property, wraps
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from everloom.errors import Rejected
 from everloom.kernel.trust.screen import screened
 
 AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
@@ -21,6 +22,15 @@ AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
 _MARK = "__verb__"
 # A parameter without a default must be given.
 REQUIRED = inspect.Parameter.empty
+
+# What one call may bring, whatever it is called: nobody else should wait for it longer than about a second. Faculties
+# allow less where less makes sense. A text is a statement and not a library; a list is a page of an import.
+LONGEST_TEXT = 200_000
+MOST_ENTRIES = 500
+# In all texts and lists of a call together, however they are nested.
+MOST_CHARACTERS = 2_000_000
+MOST_VALUES = 50_000
+_LISTS = (list, tuple, set, frozenset, dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +60,8 @@ class Says:
 
     `flag` is its command-line option if that differs from its name. `ends_day`: a date without a time means the end of
     that day. `is_plumbing`: each surface passes it in its own way, and models do not see it. `is_plain`: the text is
-    for people only. `least` and `most` bound a number.
+    for people only. `least` and `most` bound a number; `longest` bounds the characters of a text, and `entries` those
+    of a list or an object, where they differ from the usual bounds.
     """
 
     text: str = ""
@@ -61,6 +72,8 @@ class Says:
     is_plain: bool = False
     least: float | None = None
     most: float | None = None
+    longest: int = LONGEST_TEXT
+    entries: int = MOST_ENTRIES
 
 
 def helps(text: str, **more: Any) -> Says:
@@ -151,12 +164,60 @@ def verb(
     """
 
     def declare(method: AnyMethod) -> AnyMethod:
-        # One place for every faculty and surface: whoever calls a verb that writes, its arguments are screened first.
-        called = screened(method) if effect.writes and effect.stores else method
-        setattr(called, _MARK, Verb(method, title, effect, tuple(tools), tool or method.__name__, models, agent, cli))
+        # One place for every faculty and surface: whoever calls a verb, its arguments are within bounds, and those of
+        # one that writes are screened.
+        known = Verb(method, title, effect, tuple(tools), tool or method.__name__, models, agent, cli)
+        called = _bounded(screened(method) if effect.writes and effect.stores else method, known)
+        setattr(called, _MARK, known)
         return called
 
     return declare
+
+
+def _bounded(method: AnyMethod, verb: Verb) -> AnyMethod:
+    """Check the arguments of a method against their bounds before it is called."""
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        given = [*zip(verb.parameters, args, strict=False)]
+        given += [(each, named[each.name]) for each in verb.parameters if each.name in named]
+        _check_bounds(given)
+        return method(self, *args, **named)
+
+    return cast("AnyMethod", call)
+
+
+def _check_bounds(given: Sequence[tuple[Parameter, Any]]) -> None:
+    """Refuse a text, a list or a whole call that is too large."""
+    for each, value in given:
+        if isinstance(value, str) and len(value) > each.says.longest:
+            raise _too_large(f"{each.name} has {len(value):,} characters", f"{each.says.longest:,}")
+        if isinstance(value, _LISTS) and len(value) > each.says.entries:
+            raise _too_large(f"{each.name} has {len(value):,} entries", f"{each.says.entries:,}")
+    values = characters = 0
+    # Without recursion, because a value may be nested as deeply as it likes.
+    held = [value for _, value in given]
+    while held:
+        value = held.pop()
+        values, characters = values + 1, characters + (len(value) if isinstance(value, str) else 0)
+        held += _inside(value)
+        if values + len(held) > MOST_VALUES:
+            raise _too_large("its lists have too many entries", f"{MOST_VALUES:,} in one call")
+        if characters > MOST_CHARACTERS:
+            raise _too_large("its texts are too long", f"{MOST_CHARACTERS:,} characters in one call")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    """List what a value holds."""
+    if isinstance(value, dict):
+        return (*value, *value.values())
+    if isinstance(value, _LISTS):
+        return cast("Iterable[Any]", value)
+    return (getattr(value, each.name) for each in fields(value)) if is_dataclass(value) else ()
+
+
+def _too_large(what: str, most: str) -> Rejected:
+    return Rejected(f"{what}: at most {most}", hint="divide it among several calls; nothing was written")
 
 
 def verbs_of(faculty: type) -> tuple[Verb, ...]:

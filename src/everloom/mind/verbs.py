@@ -26,7 +26,8 @@ Where = Annotated[Literal["conversations", "facts", "both"], Says("where to look
 Updates = Annotated[Mapping[str, Any], Says('the fields to set, such as {"water": {"glasses": 3}, "mood": "tired"}')]
 NoteName = Annotated[str, Says("such as MEMORY.md, daily/2026-11-16.md or projects/boat.md", metavar="NAME")]
 MaybeNote = Annotated[str | None, Says("such as MEMORY.md, daily/2026-11-16.md or projects/boat.md", metavar="NAME")]
-Body = Annotated[str, Says("the whole text of the note; never empty")]
+# As large as the file of a note may be.
+Body = Annotated[str, Says("the whole text of the note; never empty", longest=1_000_000)]
 Addition = Annotated[str, Says("what to add; never empty")]
 Replace = Annotated[bool, Says("allow the text to become less than half as long")]
 Words = Annotated[str, Says("what the person will read")]

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from everloom.semantic.consolidation import results as consolidated
 
 
+# A pass reviews a whole workspace; each entry is one small update.
+_REVIEW = 10_000
+
+
 class SynthesisVerbs:
     """The verbs on understandings and consolidation beyond what a conversation needs."""
 
@@ -147,12 +151,12 @@ class SynthesisVerbs:
         generation: Annotated[int, Says(metavar="GENERATION")],
         summary: Summary,
         reviewed_subject_names: Annotated[
-            Sequence[str], helps("subjects that need no change", flag="--subject", metavar="SUBJECT")
+            Sequence[str], helps("subjects that need no change", flag="--subject", metavar="SUBJECT", entries=_REVIEW)
         ] = (),
         *,
         reviewed_intersections: Annotated[
             Sequence[tuple[str, str]],
-            Says("pairs of subjects that need no change", flag="--pair", metavar="SUBJECT OTHER"),
+            Says("pairs of subjects that need no change", flag="--pair", metavar="SUBJECT OTHER", entries=_REVIEW),
         ] = (),
         dismissed_observation_ids: Dismissed = None,
         idempotency_key: Key = None,

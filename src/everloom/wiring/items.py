@@ -14,6 +14,7 @@ from everloom.kernel.verbs import ADDS, ADDS_ONCE, READS, Says, verb
 
 if TYPE_CHECKING:
     from everloom.kernel.journal import Event
+    from everloom.kernel.operation import Operation
     from everloom.kernel.provenance import Reason, Shown
     from everloom.kernel.search import Findings
     from everloom.kernel.tasks import Job
@@ -37,6 +38,12 @@ class Items:
     def __init__(self, workspace: Any) -> None:
         # The loom's own type is above this layer.
         self._workspace = workspace
+
+    @property
+    def op(self) -> Operation:
+        """Make the context that a verb runs in."""
+        operation: Operation = self._workspace.op
+        return operation
 
     @verb("Search everything", READS, cli=False)
     def search(

@@ -25,6 +25,7 @@ OnSecret = Literal["warn", "redact", "refuse"]
 AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
 T = TypeVar("T")
 
+_DEEPEST = 50
 # A redacted key would be the same key for every secret, and hand out another request's answer.
 _NEVER_REDACTED = "idempotency_key"
 _noticed: ContextVar[list[Recognised] | None] = ContextVar("noticed", default=None)
@@ -112,6 +113,9 @@ def _names_of(method: Callable[..., Any]) -> tuple[str, ...]:
 
 def _walked(value: Any, place: str, found: list[Recognised]) -> Any:
     """Replace the secrets in a value; one without any is returned as it is, not copied."""
+    # Whoever reads a value that is nested as deeply as this refuses it.
+    if place.count(".") > _DEEPEST:
+        return value
     match value:
         case str():
             return _redacted(value, place, found)
