@@ -87,6 +87,27 @@ class PostgresServer:
         self.stop(mode)
         self.start()
 
+    def make_standby(self, home: Path) -> PostgresServer:
+        """Start a standby in `home` that confirms every commit of this server from now on."""
+        standby = PostgresServer(home, self.programs)
+        home.mkdir(mode=0o700)
+        account = _account()
+        if account is not None:
+            os.chown(home, account.pw_uid, account.pw_gid)
+        standby._run(
+            "pg_basebackup", "-D", str(standby.data), "-h", str(self.home), "-U", "postgres", "-R", "-X", "stream"
+        )
+        with (standby.data / "postgresql.conf").open("a") as settings:
+            settings.write(f"unix_socket_directories = '{home}'\n")
+        standby._pg_ctl("start", "-w", "-t", f"{PATIENCE:.0f}", "-l", str(standby.log))
+        self._administer("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self._administer("SELECT pg_reload_conf()")
+        return standby
+
+    def promote(self) -> None:
+        """Let a standby become the server that writes."""
+        self._pg_ctl("promote", "-w", "-t", f"{PATIENCE:.0f}")
+
     def kill(self) -> None:
         """Kill all its processes at once, as a crash would; `start` then recovers."""
         _kill(self.data)
@@ -108,12 +129,17 @@ class PostgresServer:
     @contextmanager
     def database(self, like: str = TEMPLATE) -> Iterator[str]:
         """Lend the url of a new database with pgvector, empty or like a template, and drop it afterwards."""
-        name = f"t_{uuid4().hex}"
-        self._administer("CREATE DATABASE {} TEMPLATE {} OWNER {} STRATEGY file_copy", name, like, ROLE)
+        name = self.create_database(like)
         try:
             yield self.url(name)
         finally:
             self._administer("DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
+
+    def create_database(self, like: str = TEMPLATE) -> str:
+        """Create a database that lives as long as the server, and give its name."""
+        name = f"t_{uuid4().hex}"
+        self._administer("CREATE DATABASE {} TEMPLATE {} OWNER {} STRATEGY file_copy", name, like, ROLE)
+        return name
 
     def _administer(self, statement: str, *names: str, database: str = "postgres") -> None:
         with closing(psycopg.connect(self.url(database, "postgres"), autocommit=True)) as connection:

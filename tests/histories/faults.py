@@ -8,17 +8,19 @@ from __future__ import annotations
 import random
 import resource
 import signal
+import sqlite3
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import psutil
 
 from tests.engines import PostgresServer
 from tests.histories.surfaces import HttpServer, Surface
+from tests.patience import wait_until
 
 
 class Fault(ABC):
@@ -104,6 +106,43 @@ class FullDisk(Fault):
         self.count += 1
 
 
+class Switch(Fault):
+    """The file is moved aside with its log, and a copy of an hour ago put in its place; it happens once.
+
+    Clients that have it open must not go on writing into the file that nobody will look at any more.
+    """
+
+    def __init__(self, file: Path, kept: Path, server: HttpServer) -> None:
+        super().__init__()
+        self._file = file
+        self._kept = kept
+        self._server = server
+        self.at = 0.0
+
+    def strike(self, chance: random.Random) -> None:
+        """Switch the files after a while."""
+        if self.count:
+            return
+        copy = self._file.with_name("copy.db")
+        with closing(sqlite3.connect(self._file)) as reader:
+            reader.execute("VACUUM INTO ?", (str(copy),))
+        time.sleep(chance.uniform(1.0, 2.0))
+        # Held during the switch, so that no write is half done; whoever comes next finds another file.
+        with closing(sqlite3.connect(self._file, timeout=60, isolation_level=None)) as holder:
+            holder.execute("BEGIN IMMEDIATE")
+            for tail in ("-wal", "-shm", ""):
+                part = self._file.with_name(self._file.name + tail)
+                if part.exists():
+                    part.rename(self._kept.with_name(self._kept.name + tail))
+            copy.rename(self._file)
+            self.at = time.monotonic()
+            holder.execute("ROLLBACK")
+        self.count += 1
+        # It says that it is not ready any more, and whoever runs it starts it again.
+        wait_until(lambda: not self._server.is_ready(), "the server to notice")
+        self._server.start()
+
+
 class ServerGone(Fault):
     """PostgreSQL is restarted, crashes, or is killed, and comes back."""
 
@@ -121,6 +160,23 @@ class ServerGone(Fault):
         chance.choice(ways)()
         self._server.start()
         self.count += 1
+
+
+class Failover(Fault):
+    """The primary of PostgreSQL is killed for good, and its synchronous standby takes over; it happens once."""
+
+    def __init__(self, primary: PostgresServer, standby: PostgresServer) -> None:
+        super().__init__()
+        self._primary = primary
+        self._standby = standby
+
+    def strike(self, chance: random.Random) -> None:
+        """Let the standby take over after a while."""
+        if self.count == 0:
+            time.sleep(chance.uniform(0.5, 1.5))
+            self._primary.kill()
+            self._standby.promote()
+            self.count += 1
 
 
 class ServerFrozen(Fault):

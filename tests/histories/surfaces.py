@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from tests.surfaces.mcp.ground import PROGRAM, ROOT, environment
 PLACE = "harbour"
 # These errors promise that nothing was written. A busy or failed store promises nothing to somebody who counts.
 DEFINITE = frozenset({"rejected", "forbidden", "not_found", "conflict"})
+REPLACED = "store_replaced"
 ERA = "2026-07-28"
 META = {
     "io.modelcontextprotocol/protocolVersion": ERA,
@@ -58,6 +59,8 @@ def tool_of(request: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
             return "append_note", {"text": text, "name": NOTE}
         case {"act": "add", "kind": "memory", "text": text, "word": word}:
             return "memory_store", {"type": "general", "title": f"On {word}", "content": text}
+        case {"act": "forget", "id": item, "confirm": token}:
+            return "forget", {"ids": [item], "confirm": token}
         case {"act": "look", "word": word}:
             return "search", {"query": word, "limit": 5}
     raise AssertionError(f"there is no tool for {request}")
@@ -77,6 +80,12 @@ class Surface(ABC):
     @abstractmethod
     def ask(self, request: Mapping[str, Any]) -> int:
         """Carry out one request: the id of what was added, or whether a word was found."""
+
+    def confirmed(self, request: Mapping[str, Any], ask: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> int:
+        """Forget in two steps: a preview, then its confirmation."""
+        preview = ask({**request, "confirm": None})
+        ask({**request, "confirm": preview["confirm"]})
+        return 0
 
     def recover(self) -> None:
         """Wait, after a call that was not heard, until calling again makes sense."""
@@ -131,6 +140,9 @@ class _Piped(Surface):
         if not said.endswith("\n"):
             raise Unheard("the process ended before it answered")
         answer: dict[str, Any] = json.loads(said)
+        # A process whose store was replaced says so and does nothing more: it has to be started again.
+        if REPLACED in said:
+            self.close()
         return answer
 
 
@@ -159,17 +171,22 @@ def message_of(number: int, request: Mapping[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": parameters}
 
 
-def read_result(answer: Mapping[str, Any], request: Mapping[str, Any]) -> int:
-    """Read the answer of a tool."""
+def result_in(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Find the structured result in the answer of a tool."""
     if "error" in answer:
         raise Unheard(str(answer["error"]))
     result = answer["result"]
     if result.get("isError"):
         text: str = result["content"][0]["text"]
         raise heard(text.partition(":")[0], text)
-    found = result["structuredContent"]
+    found: Mapping[str, Any] = result["structuredContent"]
+    return found
+
+
+def read(found: Mapping[str, Any], request: Mapping[str, Any]) -> int:
+    """Read a result: whether the word was found, or the id of what was added."""
     if request["act"] == "look":
-        return int(request["word"] in json.dumps(found.get("result", [])))
+        return int(request["word"] in json.dumps(found))
     return int(found["id"]) if request["kind"] == "observation" else 0
 
 
@@ -183,8 +200,11 @@ class McpStdio(_Piped):
 
     def ask(self, request: Mapping[str, Any]) -> int:
         """Call a tool."""
+        return self.confirmed(request, self._told) if request["act"] == "forget" else read(self._told(request), request)
+
+    def _told(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         self._number += 1
-        return read_result(self.exchange(message_of(self._number, request)), request)
+        return result_in(self.exchange(message_of(self._number, request)))
 
 
 class HttpServer(Surface):
@@ -227,6 +247,9 @@ class McpHttp(Surface):
 
     def ask(self, request: Mapping[str, Any]) -> int:
         """Call a tool."""
+        return self.confirmed(request, self._told) if request["act"] == "forget" else read(self._told(request), request)
+
+    def _told(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         self._number += 1
         message = message_of(self._number, request)
         headers = {
@@ -242,7 +265,7 @@ class McpHttp(Surface):
             raise Unheard(repr(error)) from error
         if answer.status_code != 200:
             raise Unheard(f"status {answer.status_code}: {answer.text[:200]}")
-        return read_result(answer.json(), request)
+        return result_in(answer.json())
 
     def recover(self) -> None:
         """Wait until somebody has started the server again."""
@@ -251,6 +274,36 @@ class McpHttp(Surface):
     def close(self) -> None:
         """Close the connections; the server belongs to the trial."""
         self._http.close()
+
+
+class JsonApi(McpHttp):
+    """A client of the JSON API of that server."""
+
+    kinds = ("observation", "line", "memory")
+
+    def _told(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        headers = {"x-memory-session-id": f"api {id(self)}"}
+        if request["act"] == "add" and request["kind"] == "observation":
+            headers["idempotency-key"] = request["key"]
+        tool, arguments = tool_of(request)
+        try:
+            answer = self._http.post(f"{self._server.address}/api/v1/{CALLS[tool]}", json=arguments, headers=headers)
+            found: Mapping[str, Any] = answer.json()
+        except (httpx2.TransportError, ValueError) as error:
+            raise Unheard(repr(error)) from error
+        if answer.status_code != 200:
+            raise heard(str(found.get("code")), str(found))
+        return found
+
+
+# The call of the JSON API that is the same verb as a tool.
+CALLS = {
+    "remember": "semantic/remember",
+    "append_note": "mind/append_note",
+    "memory_store": "graph/store",
+    "forget": "forgetting/forget",
+    "search": "semantic/search",
+}
 
 
 class CommandLine(Surface):
@@ -268,7 +321,7 @@ class CommandLine(Surface):
             raise heard(envelope["error"]["code"], envelope["error"]["message"])
         if request["act"] == "look":
             return int(request["word"] in json.dumps(envelope["result"]))
-        return int(envelope["result"]["id"]) if request["kind"] == "observation" else 0
+        return int(envelope["result"]["id"]) if request["act"] == "add" and request["kind"] == "observation" else 0
 
 
 def _command_of(request: Mapping[str, Any]) -> tuple[str, ...]:
@@ -279,6 +332,8 @@ def _command_of(request: Mapping[str, Any]) -> tuple[str, ...]:
             return ("notes", "write", NOTE, text, "--append")
         case {"act": "add", "kind": "memory", "text": text, "word": word}:
             return ("graph", "store", "--type", "general", "--title", f"On {word}", "--content", text, "--no-edges")
+        case {"act": "forget", "id": item}:
+            return ("forget", str(item), "--yes")
         case {"act": "look", "word": word}:
             return ("search", word, "--limit", "5")
     raise AssertionError(f"there is no command for {request}")

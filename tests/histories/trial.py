@@ -46,6 +46,17 @@ class Journal:
             if call.act == "add":
                 self.words.append((call.kind, call.word))
 
+    def count_heard(self) -> int:
+        """Count the calls that were answered."""
+        with self.lock:
+            return sum(call.outcome == "ok" for call in self.calls)
+
+    def some_item(self, chance: random.Random) -> tuple[str, int] | None:
+        """Choose an observation whose id somebody was told."""
+        with self.lock:
+            known = [(call.word, call.answer) for call in self.calls[-100:] if call.act == "add" and call.answer]
+        return chance.choice(known) if known else None
+
     def some_word(self, chance: random.Random) -> tuple[Kind, str] | None:
         """Choose something that somebody has tried to write."""
         with self.lock:
@@ -75,9 +86,12 @@ class Client(threading.Thread):
             self.error = error
 
     def _step(self) -> None:
-        known = self._journal.some_word(self._chance) if self._chance.random() < 0.35 else None
-        if known is not None:
+        act = self._chance.random()
+        if act < 0.35 and (known := self._journal.some_word(self._chance)) is not None:
             self._call("look", *known)
+            return
+        if act > 0.92 and (item := self._journal.some_item(self._chance)) is not None:
+            self._call("forget", "observation", item[0], item[1])
             return
         kind: Any = self._chance.choice(self._surface.kinds)
         word = f"qz{next(self._journal.numbers)}k"
@@ -86,9 +100,9 @@ class Client(threading.Thread):
                 return
             self._surface.recover()
 
-    def _call(self, act: Any, kind: Kind, word: str) -> Outcome:
+    def _call(self, act: Any, kind: Kind, word: str, item: int | None = None) -> Outcome:
         text = f"{' '.join(random.Random(word).choices(VOCABULARY, k=7))} {word}"
-        request = {"act": act, "kind": kind, "word": word, "text": text, "key": f"key {word}"}
+        request = {"act": act, "kind": kind, "word": word, "text": text, "key": f"key {word}", "id": item}
         began, answer, detail = time.monotonic(), None, ""
         outcome: Outcome = "ok"
         try:
@@ -132,9 +146,12 @@ def run(surfaces: Sequence[Surface], faults: Sequence[Fault], *, seed: int, goes
     for client in clients:
         client.start()
     while any(client.is_alive() for client in clients):
+        # By calls and not by seconds: on a busy machine a process that is killed every moment never gets anything done.
+        target = journal.count_heard() + chance.randint(2, 10)
+        while any(client.is_alive() for client in clients) and journal.count_heard() < target:
+            time.sleep(0.01)
         if faults:
             chance.choice(faults).strike(chance)
-        time.sleep(chance.uniform(0.05, 0.3))
     for client in clients:
         client.join()
         if client.error is not None:

@@ -29,6 +29,9 @@ def answer_to(place: Workspace, request: dict[str, Any]) -> dict[str, Any]:
             place.graph.store(type="general", title=f"On {word}", content=text, connect=False)
         case {"act": "add", "kind": "message", "text": text, "key": key}:
             place.mind.conversation.receive(text, channel="test", key=key)
+        case {"act": "forget", "id": item}:
+            preview = place.forget([item])
+            place.forget([item], confirm=preview.confirm)
         case {"act": "look", "word": word}:
             return {"id": int(any(word in hit.text for hit in place.search(word, limit=5)))}
         case _:
