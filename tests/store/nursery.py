@@ -207,6 +207,16 @@ def restore_and_die(source: str, url: str, step: int) -> None:
     say("survived", step - left())
 
 
+def forget_and_die(url: str, item: int, step: int) -> None:
+    """Forget an item, and kill this process before statement number `step` of it."""
+    with open_at(url) as loom:
+        place = loom.workspace("james")
+        token = place.forget([item]).confirm
+        with killing_at(step):
+            place.forget([item], confirm=token)
+    say("survived")
+
+
 TASKS: dict[str, Callable[..., object]] = {
     "visit": visit,
     "restore": restore_and_die,
@@ -214,6 +224,7 @@ TASKS: dict[str, Callable[..., object]] = {
     "write": write_until_killed,
     "hammer": hammer,
     "die": die_at,
+    "forget": forget_and_die,
     "chain": chain,
     "migrate": open_and_migrate,
 }

@@ -69,6 +69,10 @@ _SIZE = (
     "SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0)::bigint AS size FROM pg_class AS c "
     "WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace"
 )
+_FILLED = (
+    "SELECT array_agg(c.relname::text) AS names FROM pg_class AS c "
+    "WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND pg_relation_size(c.oid) > 0"
+)
 # How long the rewriting of a table waits for those who use it.
 _LOCK_SECONDS = 10
 _LOCKED = "tables that were in use; the next cleaning rewrites them"
@@ -441,7 +445,8 @@ class PostgresStore:
         try:
             if at_most is not None and (self._administer(_SIZE) or {"size": 0})["size"] > at_most:
                 return Scrubbed(is_done=False, remains=(_ELSEWHERE,))
-            self._administer_all([f"VACUUM (FULL, ANALYZE) {name}" for name in text_tables()])
+            filled = (self._administer(_FILLED) or {"names": []})["names"] or []
+            self._administer_all([f"VACUUM (FULL, ANALYZE) {name}" for name in text_tables() if name in filled])
         except StoreBusy:
             return Scrubbed(is_done=False, remains=(_LOCKED, _ELSEWHERE))
         return Scrubbed(is_done=True, steps=("tables", "statistics"), remains=(_ELSEWHERE,))

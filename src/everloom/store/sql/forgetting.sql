@@ -48,6 +48,10 @@ SELECT idempotency_key, answer FROM receipt WHERE workspace_id = :workspace;
 -- Take the words out of an answer; the key stays used.
 UPDATE receipt SET answer = :answer, request_hash = '' WHERE workspace_id = :workspace AND idempotency_key = :key;
 
+-- name: receipt_drop
+-- Delete an answer whose key repeats what was forgotten.
+DELETE FROM receipt WHERE workspace_id = :workspace AND idempotency_key = :key;
+
 -- name: lease_texts
 -- Read what tasks last said.
 SELECT task, last_error, last_report FROM lease WHERE workspace_id = :workspace;
