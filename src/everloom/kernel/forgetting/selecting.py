@@ -9,7 +9,7 @@ from datetime import datetime
 from everloom.clock import to_micros
 from everloom.errors import NotFound, Rejected
 from everloom.kernel.forgetting.ports import Eraser
-from everloom.kernel.journal import kind_of
+from everloom.kernel.forgetting.tombstones import explain_absence
 from everloom.kernel.operation import Operation
 from everloom.kernel.texts import checked, checked_list, checked_name
 from everloom.store import Unit
@@ -87,7 +87,10 @@ def _named(unit: Unit, ids: Sequence[int], erasers: Sequence[Eraser]) -> set[int
     """Take items by id; a session stands for everything that was written in it."""
     found: set[int] = set()
     for item in dict.fromkeys(ids):
-        if kind_of(unit, item) in _PLACES:
+        row = unit.one("kernel.item_get", id=item)
+        if row is None:
+            raise explain_absence(unit, item)
+        if row["kind"] in _PLACES:
             found |= _of_session(unit, item, erasers)
         else:
             found.add(item)
