@@ -55,7 +55,7 @@ def test_a_store_that_does_not_answer_is_told_within_seconds_and_again_once_it_d
     with served(postgres_url) as url:
         wait_until(lambda: readiness(url)[0] == 200, "the server to be ready")
         with psycopg.connect(postgres_url) as other:
-            other.execute("LOCK TABLE workspace, token IN ACCESS EXCLUSIVE MODE")
+            other.execute("LOCK TABLE store_identity, workspace, token IN ACCESS EXCLUSIVE MODE")
             # Several at once, and with a token that nobody can look up now.
             for headers in ({}, {}, {"authorization": "Bearer x"}):
                 status, told, seconds = readiness(url, **headers)
