@@ -59,8 +59,8 @@ def run(tmp_path: Path) -> Run:
 def test_ten_scenes_are_written_patrolled_recalled_and_reported(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "scenes.jsonl"
     file.write_text("\n".join(json.dumps(scene(each)) for each in SAILING[:5]) + "\nnot JSON\n")
-    kept = run("episodic", "update-notes", "--scenes", file, "--note", "Buy rope", "--someday", "Learn Finnish")
-    assert (len(kept["scene_ids"]), len(kept["rejected"]), kept["pending_scenes"]) == (5, 1, 5)
+    words = ["--scenes", file, "--note", "Buy rope", "--someday", "Learn Finnish"]
+    assert "1 scenes could not be read" in run("episodic", "update-notes", *words, code=1)["message"]
     more = [word for each in BILLING[:5] for word in ("--scene", json.dumps(scene(each)))]
     kept = run("episodic", "update-notes", *more)
     assert (kept["patrol"], kept["pending_scenes"]) == ("done", 0)

@@ -13,6 +13,7 @@ SOLUTION, PROBLEM, PROCEDURE, EDGE = (
 )
 KEY = "sk-verysecret"
 
+BROKEN = "graph/general/broken-000000.md"
 FILES = {
     "graph/solutions/fixed-redis-connection-timeouts-a1b2c3.md": f"""---
 id: {SOLUTION}
@@ -86,7 +87,7 @@ updated: 2025-12-06T16:25:58+00:00
 
 The keepalive fix directly resolves the idle disconnection problem.
 """,
-    "graph/general/broken-000000.md": "---\nid: 0\ntitle: [unclosed\n---\n\nLeft as it is.\n",
+    BROKEN: "---\nid: 0\ntitle: [unclosed\n---\n\nLeft as it is.\n",
     "episodes/2025-12-13.md": "# 2025-12-13\n\n## 10:30 - Merged two notes\n- **Type:** fix\n- **Summary:** One left\n",
 }
 

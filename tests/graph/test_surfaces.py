@@ -92,7 +92,7 @@ def test_the_whole_command_line(run: Run, tmp_path: Path) -> None:
 @pytest.mark.promise("graph.cli")
 def test_people_are_told_in_words(run: Run, tmp_path: Path) -> None:
     write_sample(tmp_path / "old")
-    said = run("graph", "import", str(tmp_path / "old"), plain=True)
+    said = run("graph", "import", str(tmp_path / "old"), plain=True, code=1)
     assert "graph/general/broken-000000.md:4: the front matter is not YAML" in said
     assert "Fixed Redis connection timeouts" in run("graph", "recall", "redis", "--archived", plain=True)
     assert "→ SOLVES" in run("graph", "get", SOLUTION, plain=True)

@@ -22,7 +22,7 @@ from everloom.clock import to_micros
 from everloom.episodic.being import Being
 from everloom.episodic.noise import ScriptNoise, halves, measure_noise
 from everloom.episodic.scenes.geometry import Floats, unit_rows
-from everloom.errors import ProviderBusy, Rejected
+from everloom.errors import EverloomError, ProviderBusy, Rejected
 from everloom.kernel.embedding import Embedding
 from everloom.store import Unit
 
@@ -130,6 +130,14 @@ class Calibrated:
     after: Thresholds
     noise: tuple[ScriptNoise, ...]
     kept: bool
+
+    @property
+    def refusal(self) -> EverloomError | None:
+        """Why the earlier values stay, if both do."""
+        if len(self.refused) < 2:
+            return None
+        hint = "calibrate on more of your own texts, or choose an embedder that tells them apart"
+        return EverloomError(f"no {' or '.join(self.refused)} threshold tells right from wrong here", hint=hint)
 
     @property
     def refused(self) -> tuple[str, ...]:

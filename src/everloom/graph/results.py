@@ -5,9 +5,14 @@ Holds values only. Times are aware and in UTC; `id` is the uuid in the front mat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+
+from everloom.errors import Conflict, EverloomError
+
+# A refusal tells the first reasons; the answer has them all.
+_MOST_REASONS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +206,14 @@ class FileProblem:
     reason: str
 
 
+def _skipped(problems: Sequence[FileProblem], hint: str) -> EverloomError | None:
+    """Make the error for files that cannot be used."""
+    if not problems:
+        return None
+    why = "; ".join(f"{each.path}: {each.reason}" for each in problems[:_MOST_REASONS])
+    return Conflict(f"{len(problems)} files cannot be used ({why})", hint=hint)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
     """What changed in the index when it was updated from the files."""
@@ -211,6 +224,11 @@ class Followed:
     removed: int = 0
     problems: tuple[FileProblem, ...] = ()
     notices: tuple[str, ...] = ()
+
+    @property
+    def refusal(self) -> EverloomError | None:
+        """Why some files are not in the index."""
+        return _skipped(self.problems, "correct them: they are read again as soon as they change")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,6 +325,11 @@ class Imported:
     vectors: int
     skipped: tuple[FileProblem, ...] = ()
     notices: tuple[str, ...] = ()
+
+    @property
+    def refusal(self) -> EverloomError | None:
+        """Why some files were not taken in."""
+        return _skipped(self.skipped, "correct them and import the directory again: nothing is taken in twice")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

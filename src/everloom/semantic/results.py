@@ -9,9 +9,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from everloom.errors import Conflict, EverloomError, NotFound
 from everloom.kernel.encode import SAID
 from everloom.semantic import parts
 from everloom.semantic.arguments import UnderstandingKind
+
+# A refusal tells the first reasons; the answer has them all.
+_MOST_REASONS = 3
+_OTHERWISE = "only the session that wrote an observation may delete it; `forget` is for everything else"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,16 @@ class DeletedObservations:
     deleted: tuple[int, ...]
     rejected: tuple[parts.RejectedId, ...]
     note: str | None = None
+
+    @property
+    def refusal(self) -> EverloomError | None:
+        """Why not all of them were deleted."""
+        if not self.rejected:
+            return None
+        count = len(self.deleted) + len(self.rejected)
+        why = "; ".join(f"{each.id}: {each.reason}" for each in self.rejected[:_MOST_REASONS])
+        kind = NotFound if all(each.reason == "not found" for each in self.rejected) else Conflict
+        return kind(f"{len(self.rejected)} of {count} were not deleted ({why})", hint=self.note or _OTHERWISE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.graph.sample import EDGE, PROBLEM, SOLUTION, write_sample
+from tests.graph.sample import BROKEN, EDGE, PROBLEM, SOLUTION, write_sample
 from tests.surfaces.cli.conftest import Call
 
 # {first}, {second}: scenes; {folder}: a place for files.
@@ -85,5 +85,6 @@ def woven(call: Call, folder: Path) -> dict[str, str]:
     """Import a small graph; give the ids of two memories and of their edge."""
     for name in ("old", "again"):
         write_sample(folder / name)
+        (folder / name / BROKEN).unlink()
     assert call("graph", "import", f"{folder}/old", "--json").result
     return {"solution": SOLUTION, "problem": PROBLEM, "edge": EDGE}

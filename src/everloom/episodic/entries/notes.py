@@ -14,7 +14,7 @@ from typing import Any, Literal
 from everloom.clock import to_micros
 from everloom.episodic.being import Being
 from everloom.episodic.scenes.parser import ParsedScene, UnreadableScene, parse_scene
-from everloom.errors import Conflict, NotFound, Rejected
+from everloom.errors import Conflict, EverloomError, NotFound, Rejected
 from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.journal import register
 from everloom.kernel.operation import Transaction
@@ -23,6 +23,8 @@ from everloom.kernel.texts import LONGEST_TEXT, UNSTORABLE, checked
 from everloom.store import Row, Unit, value_from
 
 _PARSE_FAILED = "[PARSE_FAILED]"
+# A refusal tells the first reasons; the answer has them all.
+_MOST_REASONS = 3
 # All of them go into a prompt, so there must be a limit; the oldest come first, because they have waited longest.
 _MOST_OPEN = 200
 
@@ -73,6 +75,15 @@ class NotesUpdated(NotesWritten):
     open_notes: tuple[BeingNote, ...]
     pending_scenes: int
     patrol: str | None = None
+
+    @property
+    def refusal(self) -> EverloomError | None:
+        """Why not all scenes could be read; what could not is kept as it was written."""
+        if not self.rejected:
+            return None
+        why = "; ".join(f"{each.id}: {each.reason}" for each in self.rejected[:_MOST_REASONS])
+        hint = "correct each: update_memory, target notes, action update, key: its id"
+        return Conflict(f"{len(self.rejected)} scenes could not be read ({why})", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from everloom.episodic.patrol.intake import take_in
 from everloom.episodic.patrol.reflection import feel, reflect
 from everloom.episodic.patrol.steps import PatrolReport, PatrolRun, Step, StepReport, age, flag_dying, revive
 from everloom.episodic.scenes.clusters import roots_of
+from everloom.errors import Conflict, EverloomError
 from everloom.kernel.journal import register
 from everloom.kernel.lease import Lease
 from everloom.kernel.tasks import Progress, Report, Work
@@ -58,6 +59,15 @@ class Patrolled:
     scenes_created: int = 0
     report: PatrolReport | None = None
     error: str | None = None
+
+    @property
+    def refusal(self) -> EverloomError | None:
+        """Why it did not finish, if it did not."""
+        if self.status == "already_running":
+            return Conflict("a patrol is already running", hint="`everloom episodic patrol-report` shows its progress")
+        if self.status == "failed":
+            return EverloomError(f"the patrol failed: {self.error}", hint="run it again: it continues where it stopped")
+        return None
 
 
 class Patrol:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from everloom.errors import Conflict, EverloomError, Rejected
+from everloom.errors import Rejected
 from everloom.surfaces.cli.runtime.command import Command, ItemId
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, progress
@@ -19,7 +19,7 @@ from everloom.surfaces.cli.runtime.verbs import call, group_of, rendered
 from everloom.wiring.faculties import FACULTIES
 
 if TYPE_CHECKING:
-    from everloom.episodic.patrol import Patrolled
+    pass
 
 _FACULTY = FACULTIES["episodic"]
 # In JSON, these lists are fields of an object, so that more fields can be added later.
@@ -97,17 +97,8 @@ def patrol(invocation: Invocation) -> Answer:
 
     with invocation.enter() as workspace, progress(len(STEPS), "patrol") as advance:
         done = workspace.episodic.run_patrol(progress=advance)
-    return Answer(done, rendered(_FACULTY, done, workspace.info.zone), _failure_of(done))
+    return Answer(done, rendered(_FACULTY, done, workspace.info.zone), done.refusal)
 
 
-def _failure_of(done: Patrolled) -> EverloomError | None:
-    """Report why a patrol did not finish, if it did not."""
-    if done.status == "already_running":
-        return Conflict("a patrol is already running", hint="`everloom episodic patrol-report` shows its progress")
-    if done.status == "failed":
-        return EverloomError(f"the patrol failed: {done.error}", hint="run it again: it continues where it stopped")
-    return None
-
-
-# Replaces the command made from the verb, which would show no progress and exit with 0 after a failed patrol.
+# Replaces the command made from the verb, which would show no progress.
 episodic.add_command(patrol, "trigger-patrol")

@@ -55,7 +55,7 @@ def embed(invocation: Invocation, name: str | None) -> Answer:
         workspace.loom.work.run_due([workspace.info], tasks=["embed"])
         coverage = workspace.coverage()
     rows = [("model", coverage.model), ("with vectors", coverage.embedded), ("waiting", coverage.waiting)]
-    return Answer({"followed": followed, "coverage": coverage}, [Table(rows)])
+    return Answer({"followed": followed, "coverage": coverage}, [Table(rows)], followed.refusal)
 
 
 @graph.command(name="import")
@@ -72,7 +72,7 @@ def import_directory(invocation: Invocation, source: Path, in_place: bool, name:
         else:
             target = workspace.graph if name is None else workspace.graphs.create(name)
         value = target.import_directory(source)
-        return Answer(value, rendered(_FACULTY, value, workspace.info.zone))
+        return Answer(value, rendered(_FACULTY, value, workspace.info.zone), value.refusal)
 
 
 @graph.command

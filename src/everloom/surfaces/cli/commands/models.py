@@ -80,7 +80,7 @@ def calibrate(invocation: Invocation, files: tuple[Path, ...], dry_run: bool) ->
     passages = [passage for file in files for passage in _read_passages(file)] if files else None
     with invocation.enter() as workspace:
         found = workspace.episodic.calibrate(passages, keep=not dry_run)
-    return Answer(found, [*_calibrated_lines(found)])
+    return Answer(found, [*_calibrated_lines(found)], found.refusal)
 
 
 def _calibrated_lines(found: Calibrated) -> Iterator[str | Table]:

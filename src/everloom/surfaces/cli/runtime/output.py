@@ -51,6 +51,12 @@ class Answer:
     secrets: Sequence[Recognised] = ()
 
 
+def refusal_in(result: object) -> EverloomError | None:
+    """Return why a result did not do all that was asked; a script must see it in the exit code."""
+    found = getattr(result, "refusal", None)
+    return found if isinstance(found, EverloomError) else None
+
+
 def deliver(answer: Answer, command: str, *, as_json: bool) -> int:
     """Write an answer, and return the exit code."""
     if as_json:

@@ -19,7 +19,7 @@ from everloom.errors import Rejected
 from everloom.kernel.verbs import Parameter, Verb
 from everloom.surfaces.cli.runtime.command import Command, Group, ItemId
 from everloom.surfaces.cli.runtime.invocation import Invocation
-from everloom.surfaces.cli.runtime.output import Answer, Table
+from everloom.surfaces.cli.runtime.output import Answer, Table, refusal_in
 from everloom.wiring.faculties import Faculty
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def call(invocation: Invocation, faculty: Faculty, verb: Verb, given: Mapping[st
         read = Arguments(verb.name, tuple(known.values())).read(written, workspace.info.zone)
         chosen = {each.name: read.pop(each.name, None) for each in faculty.selectors}
         value = getattr(faculty.reach(workspace, chosen), verb.name)(**read)
-        return Answer(value, rendered(faculty, value, workspace.info.zone))
+        return Answer(value, rendered(faculty, value, workspace.info.zone), refusal_in(value))
 
 
 def rendered(faculty: Faculty, value: object, zone: ZoneInfo) -> Sequence[str | Table]:
