@@ -92,6 +92,7 @@ def _examine(invocation: Invocation, ask_llm: bool, *, deep: bool) -> Iterator[C
             _check_deeply if deep else _check_store,
             _check_access,
             _check_room,
+            _check_writing,
             _check_embedders,
             _check_coverage,
             _check_words,
@@ -183,6 +184,25 @@ def _check_room(loom: Loom) -> Iterator[Check]:
     free = shutil.disk_usage(Path(loom.store.address).parent).free
     state: _State = "fail" if free < _NO_ROOM else "warn" if free < _LITTLE_ROOM else "ok"
     yield Check("disk", state, f"{free / 1e9:,.1f} GB free", "free some space")
+
+
+def _check_writing(loom: Loom) -> Iterator[Check]:
+    """Check whether the store can be written, with a footprint that changes nothing."""
+    if loom.store.is_read_only:
+        yield Check("writing", "ok", "nothing is written: it was opened only for reading")
+        return
+    places = loom.workspaces.list()
+    if not places:
+        return
+    loom.operation(places[0]).leave(
+        "doctor", lambda tx: tx.unit.run("kernel.session_touch", id=0, at=0, model_tier=None)
+    )
+    counts = loom.footprints.counts
+    if counts.reason is None:
+        yield Check("writing", "ok", "what reading leaves behind can be stored")
+        return
+    message = f"{counts.waiting + counts.lost} footprints of reading could not be stored: {counts.reason}"
+    yield Check("writing", "warn", message, "reading works meanwhile; what it leaves behind is stored later or lost")
 
 
 def _check_embedders(loom: Loom) -> Iterator[Check]:
