@@ -415,10 +415,13 @@ class Workspace:
         replace(op, session=None).leave("show", lambda tx: count_access(tx.unit, [item_id], tx.at))
         return found
 
-    def why(self, item_id: int) -> Reason:
-        """Explain why an item is remembered: the chain from it down to its evidence."""
+    def why(self, item_id: int, *, after: int = 0) -> Reason:
+        """Explain why an item is remembered: the chain from it down to its evidence.
+
+        An item with many sources shows the first and counts those left off; `after` goes on after one of them.
+        """
         with self.loom.store.read(self.info.id) as unit:
-            return why(unit, item_id)
+            return why(unit, item_id, after)
 
     def mark(self, item_id: int, verdict: Verdict, reason: str | None = None) -> int:
         """Mark an item as useful or as questionable."""

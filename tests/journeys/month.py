@@ -453,7 +453,8 @@ class Month:
             assert [each["version"] for each in history] == list(range(len(history), 0, -1))
         for pair, count in self.pairs.items():
             one, other = sorted(pair)
-            found = await self.ask(session, "open_intersection", subject_a=one, subject_b=other)
+            pair_of = {"subject_a": one, "subject_b": other}
+            found = await self.ask(session, "open_intersection", **pair_of, max_tokens=100_000)
             assert len(found["observations"]) == min(count, 200), pair
         report = await self.ask(session, "get_consolidation_report")
         assert report["pending_count"] == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from everloom.kernel.encode import as_data
+from everloom.kernel.answer.encode import as_data
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.settings import Settings
 from tests.store.bytes import words_in_files

@@ -12,9 +12,11 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.errors import Conflict, NotFound, Rejected
+from everloom.kernel.answer.budget import cost
 from everloom.kernel.journal import RECEIPTS_KEPT, answered_before, attend, keep_receipt
 from everloom.kernel.provenance import DEEPEST
 from everloom.loom import Loom, Workspace
+from everloom.wiring.items import Items
 from tests.store.ground import NOW, insight, note, rows_of
 
 
@@ -185,6 +187,22 @@ def test_why_says_where_a_long_chain_is_cut(workspace: Workspace) -> None:
         depth += 1
     assert depth == DEEPEST
     assert reason.is_cut
+
+
+@pytest.mark.promise("journal.why")
+def test_why_counts_the_sources_it_leaves_off_and_goes_on_after_the_last(workspace: Workspace) -> None:
+    ids = workspace.add([note(f"Drop {number}.") for number in range(250)])
+    (made,) = workspace.add([insight("Many drops make a sea.")])
+    link(workspace, {made: list(ids)})
+    first = workspace.why(made)
+    assert (len(first.because), first.left_off) == (200, 50)
+    rest = workspace.why(made, after=first.because[-1].id)
+    assert (len(rest.because), rest.left_off) == (50, 0)
+    assert [each.id for each in (*first.because, *rest.because)] == sorted(ids)
+    # The same within a budget, as the API gives it: what is left off is counted, wherever it was cut.
+    short = Items(workspace).why(made, max_tokens=800)
+    assert cost(short) <= 800
+    assert len(short.because) + short.left_off == 250
 
 
 def link(place: Workspace, sources: dict[int, list[int]]) -> None:

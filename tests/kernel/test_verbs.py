@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import pytest
 
-from everloom.kernel.encode import SAID, as_data
+from everloom.kernel.answer.encode import SAID, as_data
 from everloom.kernel.verbs import ADDS_ONCE, READS, REQUIRED, Effect, Says, verb, verbs_of
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import pytest
 from everloom.clock import ManualClock
 from everloom.loom import Loom, open_loom
 from everloom.semantic import NewObservation, Semantic, SemanticPolicy
+from everloom.semantic.consolidation.report import consolidation_report
 from everloom.settings import Settings
 from everloom.store.statements import statements
 from tests.semantic.conftest import NOW
@@ -42,7 +43,7 @@ def grow(mind: Semantic, first: int, count: int) -> None:
 def settle_everything(mind: Semantic) -> None:
     """Review all there is."""
     begun = mind.begin_consolidation()
-    report = mind.get_consolidation_report(limit=10_000)
+    report = consolidation_report(mind._op, 10_000)
     names = [each.name for each in report.subjects_needing_understanding]
     pairs = [(each.subject_a, each.subject_b) for each in report.intersections_needing_synthesis]
     mind.finish_consolidation(begun.generation, "All.", names, reviewed_intersections=pairs)

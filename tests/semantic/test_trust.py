@@ -8,10 +8,10 @@ from datetime import datetime
 import pytest
 
 from everloom.errors import Rejected
+from everloom.kernel.answer.budget import cost
 from everloom.loom import Loom
 from everloom.models.text import estimate
 from everloom.semantic import NewObservation, Semantic
-from everloom.semantic.recall.answers import cost
 from everloom.semantic.results import QuestionRecall, SubjectRecall
 
 Later = Callable[..., datetime]

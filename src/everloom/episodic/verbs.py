@@ -10,7 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, AnyMethod, Effect, Says, helps, verb
+from everloom.kernel.verbs import (
+    ADDS,
+    ADDS_ONCE,
+    ANSWER_TOKENS,
+    DESTROYS,
+    PAGE_TOKENS,
+    READS,
+    AnyMethod,
+    Effect,
+    MaxTokens,
+    MaxTokensOfRecord,
+    Says,
+    helps,
+    verb,
+)
 
 if TYPE_CHECKING:
     from everloom.episodic.being import Being
@@ -72,11 +86,12 @@ class Episodic:
         """Call at the start of a conversation: system_prompt (who you are), snapshot (notes, knowledge, diary,
         scenes to correct), recent_nodes; metadata says what to cache.""",
     )
-    def get_context(self) -> ContextBlocks:
+    def get_context(self, *, max_tokens: MaxTokens = PAGE_TOKENS) -> ContextBlocks:
         """Show the blocks of context that a conversation starts with."""
         from everloom.episodic.recall import get_context
+        from everloom.kernel.answer.budget import fitted
 
-        return get_context(self._being)
+        return fitted(get_context(self._being), max_tokens)
 
     @_tool(
         "Recall",
@@ -89,11 +104,12 @@ class Episodic:
         user_message: Annotated[str, helps("the message to recall by", metavar="MESSAGE")] = "",
         *,
         feeling: _Feeling = None,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> Recall:
         """Recall fragments of scenes that a message or a feeling brings up."""
         from everloom.episodic.recall import recall
 
-        return recall(self._being, user_message, feeling)
+        return recall(self._being, user_message, feeling, max_tokens)
 
     @_tool(
         "Recall a cluster",
@@ -108,11 +124,13 @@ class Episodic:
         limit: _Limit = 5,
         query: Annotated[str | None, helps("only scenes with these words; among clusters, the nearest first")] = None,
         no_nodes: Annotated[bool, helps("leave the scenes out")] = False,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> ClusterMemory:
         """List the clusters, or recall one cluster's scenes."""
-        from everloom.episodic.recall import recall_memory
+        from everloom.episodic.recall import ClusterRequest, recall_memory
 
-        return recall_memory(self._being, cluster_id, limit, query, no_nodes=no_nodes)
+        asked = ClusterRequest(cluster_id, limit, query)
+        return recall_memory(self._being, asked, no_nodes=no_nodes, max_tokens=max_tokens)
 
     @_tool(
         "Search memory",
@@ -126,11 +144,12 @@ class Episodic:
         *,
         mode: Annotated[Literal["or", "and"], helps("match any word, or all of them")] = "or",
         limit: _Limit = 10,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> FoundScenes:
         """Search scenes, including forgotten ones."""
         from everloom.episodic.recall import search_memory
 
-        return search_memory(self._being, query, mode, limit)
+        return search_memory(self._being, query, mode, limit, max_tokens)
 
     @_tool("Search history", READS, "Find what was said in conversations, by words and by date (YYYY-MM-DD).")
     def search_history(
@@ -142,11 +161,13 @@ class Episodic:
             datetime | None, helps("only what was said on or before this date", flag="--until", ends_day=True)
         ] = None,
         limit: _Limit = 10,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> tuple[SaidMessage, ...]:
         """Search what was said in conversations."""
         from everloom.episodic.recall import search_history
+        from everloom.kernel.answer.budget import fitted
 
-        return search_history(self._being, query, date_from, date_to, limit)
+        return fitted(search_history(self._being, query, date_from, date_to, limit), max_tokens)
 
     @_tool(
         "Update notes",
@@ -184,7 +205,7 @@ class Episodic:
         """Read or change entries by key; returns before and after. Change rules and souls
         (personality, voice, values, backstory, inner_world, examples) only when the user asks for it.""",
     )
-    def update_memory(
+    def update_memory(  # noqa: PLR0913  the contract's parameters
         self,
         target: Target,
         action: Action,
@@ -193,10 +214,12 @@ class Episodic:
         key: Annotated[str | None, Says("required to update and delete")] = None,
         location: Annotated[str | None, helps("where it is")] = None,
         to: Annotated[str | None, Says("party_message: the Being it goes to")] = None,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
         idempotency_key: _Key = None,
     ) -> MemoryUpdated:
         """Read or change preferences, knowledge, diary, notes, rules, the soul and so on."""
         from everloom.episodic.entries import MemoryRequest, update_memory
+        from everloom.kernel.answer.budget import fitted
 
         request = MemoryRequest(
             target=target,
@@ -207,7 +230,9 @@ class Episodic:
             to=to,
             idempotency_key=idempotency_key,
         )
-        return update_memory(self._being, request)
+        # One entry that was asked for by its key is as much as there is.
+        way = None if action == "get" and key is not None else f"update_memory {target} get {{key}}"
+        return fitted(update_memory(self._being, request), max_tokens, way=way)
 
     @_tool("Update relation", ADDS_ONCE, "Record who somebody or something is to you, or forget it.")
     def update_relation(
@@ -264,18 +289,22 @@ class Episodic:
         return self.run_patrol()
 
     @_tool("Patrol report", READS, "The latest patrols, step by step: counts, milliseconds, what was skipped and why.")
-    def patrol_report(self, *, limit: Annotated[int, helps("how many patrols")] = 1) -> tuple[PatrolReport, ...]:
+    def patrol_report(
+        self, *, limit: Annotated[int, helps("how many patrols")] = 1, max_tokens: MaxTokens = ANSWER_TOKENS
+    ) -> tuple[PatrolReport, ...]:
         """Show the latest patrols step by step."""
         from everloom.episodic.patrol import patrol_report
+        from everloom.kernel.answer.budget import fitted
 
-        return patrol_report(self._being, limit)
+        return fitted(patrol_report(self._being, limit), max_tokens)
 
     @verb("Show a node", READS)
-    def show(self, node_id: _NodeId) -> Node:
+    def show(self, node_id: _NodeId, *, max_tokens: MaxTokensOfRecord = None) -> Node:
         """Show a scene with all its fields; this does not count as recalling it."""
         from everloom.episodic.scenes import show_node
+        from everloom.kernel.answer.budget import fitted
 
-        return show_node(self._being, node_id)
+        return fitted(show_node(self._being, node_id), max_tokens, way=None)
 
     @verb("Census", READS)
     def census(self) -> dict[str, int]:

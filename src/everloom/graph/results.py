@@ -1,6 +1,7 @@
 """The values that the graph takes and returns: frozen, with the field names of the front matter.
 
-Holds values only. Times are aware and in UTC; `id` is the uuid in the front matter, `item` the id in the store.
+Holds values only. Times are aware and in UTC; `id` is the uuid in the front matter, `item` the id in the store, and
+`note` what was left off to keep within the budget of an answer.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Memory:
     last_accessed: datetime | None = None
     decay_score: float = 0.0
     status: str = ""
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,6 +312,7 @@ class Reflected:
     edge_suggestions: tuple[tuple[str, str, float], ...] = ()
     episode: str | None = None
     notices: tuple[str, ...] = ()
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,3 +362,4 @@ class GraphStats:
     reflections: int
     last_reflection: datetime | None
     problems: tuple[FileProblem, ...]
+    note: str | None = None

@@ -13,7 +13,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, AnyMethod, Effect, Says, helps, verb
+from everloom.kernel.verbs import (
+    ADDS,
+    ADDS_ONCE,
+    ANSWER_TOKENS,
+    DESTROYS,
+    PAGE_TOKENS,
+    READS,
+    AnyMethod,
+    Effect,
+    MaxTokens,
+    MaxTokensOfRecord,
+    Says,
+    helps,
+    verb,
+)
 
 if TYPE_CHECKING:
     from everloom.graph import results
@@ -53,6 +67,8 @@ _Archived = Annotated[bool, helps("include archived memories")]
 _Relations = Annotated[Sequence[_RelationType] | None, helps("only relations of these types")]
 _Description = Annotated[str | None, Says("the reason in full: the edge's own text")]
 _Refresh = Annotated[bool, helps("rewrite the page, or only read it", flag="--refresh/--read")]
+# How a memory, an edge or a page is read in full.
+_GET, _EDGE_GET, _FILE = "memory_get {id}", "memory_edge_get {id}", "the file {path}"
 _Connect = Annotated[bool | None, helps("relate it to similar memories automatically", flag="--edges/--no-edges")]
 
 
@@ -160,18 +176,22 @@ class Graph:
         tags: _WithTags = None,
         min_importance: _MinImportance = 0.0,
         archived: _Archived = False,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.Recalled:
         """Find the memories that match a question, best match first."""
         from everloom.graph.index.recall import MemoryFilter, recall
+        from everloom.kernel.answer.budget import fitted
 
-        return recall(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived))
+        found = recall(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived))
+        return fitted(found, max_tokens, way=_GET)
 
     @_tool("Get a memory", READS, "Read a whole memory with its relations; reading slows its decay.")
-    def get(self, id: _Id) -> results.Memory:
+    def get(self, id: _Id, *, max_tokens: MaxTokensOfRecord = None) -> results.Memory:
         """Read a memory from its file; this counts as an access."""
         from everloom.graph.operations.memories import get
+        from everloom.kernel.answer.budget import fitted
 
-        return get(self._graph, id)
+        return fitted(get(self._graph, id), max_tokens, way=None)
 
     @_tool(
         "Search memories",
@@ -188,11 +208,14 @@ class Graph:
         min_importance: _MinImportance = 0.0,
         limit: _Limit = 20,
         archived: _Archived = False,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.Recalled:
         """List memories by type, tags and importance, most recently changed first."""
         from everloom.graph.index.recall import MemoryFilter, search
+        from everloom.kernel.answer.budget import fitted
 
-        return search(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived))
+        found = search(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived))
+        return fitted(found, max_tokens, way=_GET)
 
     @_tool(
         "Update a memory",
@@ -256,18 +279,21 @@ class Graph:
         *,
         hops: Annotated[int, helps("how many steps to follow, 1 to 5", least=1, most=5)] = 1,
         types: _Relations = None,
-    ) -> list[results.RelatedMemory]:
+        max_tokens: MaxTokens = ANSWER_TOKENS,
+    ) -> Sequence[results.RelatedMemory]:
         """List the memories that are related to a memory."""
         from everloom.graph.operations.edges import related
+        from everloom.kernel.answer.budget import fitted
 
-        return related(self._graph, id, hops=hops, kinds=types or ())
+        return fitted(related(self._graph, id, hops=hops, kinds=types or ()), max_tokens, way=_GET)
 
     @_tool("Get an edge", READS)
-    def edge_get(self, id: _EdgeId) -> results.Edge:
+    def edge_get(self, id: _EdgeId, *, max_tokens: MaxTokensOfRecord = None) -> results.Edge:
         """Read an edge with its description."""
         from everloom.graph.operations.edges import get_edge
+        from everloom.kernel.answer.budget import fitted
 
-        return get_edge(self._graph, id)
+        return fitted(get_edge(self._graph, id), max_tokens, way=None)
 
     @_tool(
         "Search edges", READS, "Find edges by words in their titles or description, by type, or by a memory at one end."
@@ -279,11 +305,14 @@ class Graph:
         type: Annotated[_RelationType | None, helps("only edges of this type")] = None,
         memory_id: Annotated[str | None, helps("only edges of this memory", flag="--memory", metavar="ID")] = None,
         limit: _Limit = 20,
-    ) -> list[results.Edge]:
+        max_tokens: MaxTokens = ANSWER_TOKENS,
+    ) -> Sequence[results.Edge]:
         """Find edges by words, type or memory."""
         from everloom.graph.operations.edges import search_edges
+        from everloom.kernel.answer.budget import fitted
 
-        return search_edges(self._graph, query, kind=type, memory=memory_id, limit=limit)
+        found = search_edges(self._graph, query, kind=type, memory=memory_id, limit=limit)
+        return fitted(found, max_tokens, way=_EDGE_GET)
 
     @_tool("Update an edge", ADDS_ONCE, "Change an edge; both memories' sides are updated.")
     def edge_update(
@@ -332,33 +361,41 @@ class Graph:
         memory_relate.""",
     )
     def reflect(
-        self, *, dry_run: Annotated[bool, helps("only propose insights: write nothing and call no model")] = False
+        self,
+        *,
+        dry_run: Annotated[bool, helps("only propose insights: write nothing and call no model")] = False,
+        max_tokens: MaxTokens = PAGE_TOKENS,
     ) -> results.Reflected:
         """Group similar memories, and store insights with a language model, or propose them without one."""
         from everloom.graph.pages.insights import reflect
+        from everloom.kernel.answer.budget import fitted
 
-        return reflect(self._graph, dry_run=dry_run)
+        return fitted(reflect(self._graph, dry_run=dry_run), max_tokens, way=None)
 
     @_tool(
         "Reflection page",
         ADDS_ONCE,
         "REFLECTION.md: themes, patterns across projects, most-read memories, insights, merges.",
     )
-    def reflection(self, *, refresh: _Refresh = True) -> results.Page:
+    def reflection(self, *, refresh: _Refresh = True, max_tokens: MaxTokens = PAGE_TOKENS) -> results.Page:
         """Write REFLECTION.md: themes, patterns and insights."""
         from everloom.graph.kinds import REFLECTION
         from everloom.graph.pages.core import read_page
         from everloom.graph.pages.reflection import write_reflection
+        from everloom.kernel.answer.budget import fitted
 
-        return (None if refresh else read_page(self._graph, REFLECTION)) or write_reflection(self._graph)
+        page = (None if refresh else read_page(self._graph, REFLECTION)) or write_reflection(self._graph)
+        return fitted(page, max_tokens, way=_FILE)
 
     @_tool("Core page", ADDS_ONCE, "CORE.md: the most active memories, on one page.")
-    def core(self, *, refresh: _Refresh = True) -> results.Page:
+    def core(self, *, refresh: _Refresh = True, max_tokens: MaxTokens = PAGE_TOKENS) -> results.Page:
         """Write CORE.md, which lists the most active memories."""
         from everloom.graph.kinds import CORE
         from everloom.graph.pages.core import read_page, write_core
+        from everloom.kernel.answer.budget import fitted
 
-        return (None if refresh else read_page(self._graph, CORE)) or write_core(self._graph)
+        page = (None if refresh else read_page(self._graph, CORE)) or write_core(self._graph)
+        return fitted(page, max_tokens, way=_FILE)
 
     @_tool("Tags", READS, "Count tags, count those that occur with one, or suggest tags for a memory.")
     def tags(
@@ -371,30 +408,34 @@ class Graph:
             str | None, Says("for related: list the tags that occur with this one", flag="--related")
         ] = None,
         id: Annotated[str | None, Says("for suggest: tags that this memory may lack", flag="--suggest")] = None,
-    ) -> list[results.TagCount] | results.SuggestedTags:
+        max_tokens: MaxTokens = ANSWER_TOKENS,
+    ) -> Sequence[results.TagCount] | results.SuggestedTags:
         """List all tags, the tags that occur with one, or tags that a memory may lack."""
         from everloom.errors import Rejected
         from everloom.graph.operations.suggestions import list_tags, tags_for
+        from everloom.kernel.answer.budget import fitted
 
         if tag is not None and id is not None:
             raise Rejected("give a tag or an id, not both", hint="ask for one at a time")
         if (action == "related" and tag is None) or (action == "suggest" and id is None):
             raise Rejected(f"{action} needs {'a tag' if action == 'related' else 'an id'}", hint="give it")
-        return list_tags(self._graph, tag) if id is None else tags_for(self._graph, id)
+        return fitted(list_tags(self._graph, tag), max_tokens) if id is None else tags_for(self._graph, id)
 
     @_tool("Statistics", READS, "Count memories by type and state, edges and tags; list files that cannot be read.")
-    def stats(self) -> results.GraphStats:
+    def stats(self, *, max_tokens: MaxTokens = ANSWER_TOKENS) -> results.GraphStats:
         """Count memories, edges and tags, and list files that cannot be read."""
         from everloom.graph.index.catalog import stats
+        from everloom.kernel.answer.budget import fitted
 
-        return stats(self._graph)
+        return fitted(stats(self._graph), max_tokens, way=None)
 
     @verb("Recent memories", READS)
-    def recent(self, *, limit: _Limit = 20) -> list[results.MemoryBrief]:
+    def recent(self, *, limit: _Limit = 20, max_tokens: MaxTokens = PAGE_TOKENS) -> Sequence[results.MemoryBrief]:
         """List the most recently changed memories."""
         from everloom.graph.index.recall import list_memories
+        from everloom.kernel.answer.budget import fitted
 
-        return list_memories(self._graph, limit=limit)
+        return fitted(list_memories(self._graph, limit=limit), max_tokens, way=_GET)
 
     @verb("Merge two memories", DESTROYS)
     def merge(

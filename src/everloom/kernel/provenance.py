@@ -42,11 +42,17 @@ class Shown:
     access: Access = field(default_factory=Access)
     signals: tuple[Signal, ...] = ()
     detail: dict[str, Any] = field(default_factory=dict)
+    # What was left off to keep within the budget of an answer.
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """One link in the chain of sources that explains why an item is remembered."""
+    """One link in the chain of sources that explains why an item is remembered.
+
+    `is_cut`: the chain goes on below it. `left_off` counts the further sources of this link; `why` of its id, after the
+    last one that is shown, goes on.
+    """
 
     id: int
     kind: str
@@ -55,6 +61,7 @@ class Reason:
     at: datetime
     because: tuple[Reason, ...] = ()
     is_cut: bool = False
+    left_off: int = 0
 
 
 def show(unit: Unit, item_id: int) -> Shown:
@@ -109,18 +116,22 @@ def _session_label(unit: Unit, session_id: int | None) -> str | None:
     return None if row is None else str(row["label"])
 
 
-def why(unit: Unit, item_id: int) -> Reason:
-    """Follow an item's sources down to their origin; a source that occurs twice is followed once."""
+def why(unit: Unit, item_id: int, after: int = 0) -> Reason:
+    """Follow an item's sources down to their origin; a source that occurs twice is followed once.
+
+    Of many sources, the first are followed; `after` goes on after one of them.
+    """
     kinds = {row["id"]: row["kind"] for row in unit.all("kernel.item_kinds", ids=[item_id])}
     if not kinds:
         raise explain_absence(unit, item_id)
-    return _reason(unit, item_id, {item_id}, DEEPEST)
+    return _reason(unit, item_id, {item_id}, DEEPEST, after)
 
 
-def _reason(unit: Unit, item_id: int, met: set[int], depth: int) -> Reason:
+def _reason(unit: Unit, item_id: int, met: set[int], depth: int, after: int = 0) -> Reason:
     """Build one link and, below it, the links it rests on."""
     shown = show(unit, item_id)
-    fresh = [source for source in shown.sources if source not in met][:_WIDEST]
+    every = [source for source in shown.sources if source not in met and source > after]
+    fresh = every[:_WIDEST]
     # Marked before going deeper: a source that several items share is shown once, and a cycle ends.
     met.update(fresh)
     return Reason(
@@ -131,4 +142,5 @@ def _reason(unit: Unit, item_id: int, met: set[int], depth: int) -> Reason:
         at=shown.happened_at or shown.created_at,
         because=tuple(_reason(unit, source, met, depth - 1) for source in fresh) if depth else (),
         is_cut=bool(fresh) and not depth,
+        left_off=len(every) - len(fresh) if depth else 0,
     )

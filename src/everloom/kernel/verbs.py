@@ -8,7 +8,7 @@ and tool lists are built without loading a store or a model.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property, wraps
 from types import NoneType, UnionType
@@ -22,6 +22,10 @@ AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
 _MARK = "__verb__"
 # A parameter without a default must be given.
 REQUIRED = inspect.Parameter.empty
+# The budgets of answers, in tokens: of an answer, and of a page, which is what a conversation or a pass begins with, a
+# record that was asked for by its id, or a list that no model is offered. Whoever needs more asks for it.
+ANSWER_TOKENS = 800
+PAGE_TOKENS = 4_000
 
 # What one call may bring, whatever it is called: nobody else should wait for it longer than about a second. Faculties
 # allow less where less makes sense. A text is a statement and not a library; a list is a page of an import.
@@ -62,6 +66,8 @@ class Says:
     that day. `is_plumbing`: each surface passes it in its own way, and models do not see it. `is_plain`: the text is
     for people only. `least` and `most` bound a number; `longest` bounds the characters of a text, and `entries` those
     of a list or an object, where they differ from the usual bounds.
+    `for_models` is what a surface for models gives if a model leaves it out. `hides_default`: the list of tools does
+    not tell the default; `is_unlisted`: nor that it exists.
     """
 
     text: str = ""
@@ -74,11 +80,24 @@ class Says:
     most: float | None = None
     longest: int = LONGEST_TEXT
     entries: int = MOST_ENTRIES
+    for_models: Any = None
+    hides_default: bool = False
+    is_unlisted: bool = False
 
 
 def helps(text: str, **more: Any) -> Says:
     """Describe a parameter for people only: its name is enough for models, which pay for every word."""
     return Says(text, is_plain=True, **more)
+
+
+# How many tokens an answer may take; an answer that leaves something off names the argument. Where little is left off,
+# the list of tools does not. A record that is asked for by its id is given whole, except to a model.
+MaxTokens = Annotated[int, helps("tokens that the answer may take", metavar="TOKENS", hides_default=True)]
+MaxTokensUnlisted = Annotated[int, helps("tokens that the answer may take", metavar="TOKENS", is_unlisted=True)]
+MaxTokensOfRecord = Annotated[
+    int | None,
+    helps("tokens that the answer may take; all of it if left out", metavar="TOKENS", for_models=PAGE_TOKENS),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +154,11 @@ class Verb:
     def description(self) -> str:
         """What it does, in the words that models read."""
         return " ".join((self.models or self.summary).split())
+
+    def for_model(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Complete the arguments that a model gave with those for models; null, too, leaves such a one out."""
+        own = {each.name: each.says.for_models for each in self.parameters if each.says.for_models is not None}
+        return {**own, **{name: value for name, value in given.items() if value is not None or name not in own}}
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:

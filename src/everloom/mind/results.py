@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from everloom.kernel.encode import as_data
+from everloom.kernel.answer.encode import as_data
 
 if TYPE_CHECKING:
     from everloom.mind.conversation import StreamMessage
@@ -74,6 +74,7 @@ class ConversationLog:
     """Messages from the log, newest last."""
 
     messages: tuple[StreamMessage, ...]
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ class ArrayView:
     """The turns that the model sees, each block with its kind."""
 
     turns: tuple[Mapping[str, Any], ...]
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class CompactionList:
     """Compactions, newest first."""
 
     compactions: tuple[Compaction, ...]
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ class HeartbeatList:
     """Heartbeats, newest first."""
 
     heartbeats: tuple[Heartbeat, ...]
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,7 @@ class NoteHistory:
     """The versions of a note, newest first."""
 
     versions: tuple[NoteVersion, ...]
+    note: str | None = None
 
 
 def view_of(turns: Iterable[Turn]) -> ArrayView:

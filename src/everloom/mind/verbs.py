@@ -10,7 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, AnyMethod, Effect, Says, verb
+from everloom.kernel.verbs import (
+    ADDS,
+    ADDS_ONCE,
+    ANSWER_TOKENS,
+    DESTROYS,
+    PAGE_TOKENS,
+    READS,
+    AnyMethod,
+    Effect,
+    MaxTokens,
+    MaxTokensOfRecord,
+    Says,
+    verb,
+)
 from everloom.mind import results
 
 if TYPE_CHECKING:
@@ -59,9 +72,11 @@ class Mind:
         READS,
         "Search past exchanges of the conversation and facts learnt from it; returns dates and ids.",
     )
-    def search_memory(self, query: Query, search_type: Where = "both") -> results.FoundInArchive:
+    def search_memory(
+        self, query: Query, search_type: Where = "both", *, max_tokens: MaxTokens = ANSWER_TOKENS
+    ) -> results.FoundInArchive:
         """Search past exchanges and facts, as the agent does."""
-        return results.FoundInArchive(self.archive.search(query, search_type))
+        return results.FoundInArchive(self.archive.search(query, search_type, max_tokens))
 
     @_tool(
         "Update status",
@@ -74,18 +89,21 @@ class Mind:
         return self.notes.update_status(updates)
 
     @_tool("List notes", READS, "The names of all notes that the person and the agent share.", agent=False)
-    def list_notes(self) -> Sequence[str]:
+    def list_notes(self, *, max_tokens: MaxTokens = ANSWER_TOKENS) -> Sequence[str]:
         """List the notes."""
-        return self.notes.names()
+        from everloom.kernel.answer.budget import fitted
+
+        return fitted(self.notes.names(), max_tokens)
 
     @_tool(
         "Read a note", READS, "Read a whole note; body is null if there is none. Without a name, body lists the notes."
     )
-    def read_note(self, name: MaybeNote = None) -> results.NoteText:
+    def read_note(self, name: MaybeNote = None, *, max_tokens: MaxTokensOfRecord = None) -> results.NoteText:
         """Read a note."""
-        if not name:
-            return results.NoteText(None, "\n".join(self.notes.names()))
-        return results.NoteText(name, self.notes.read(name))
+        from everloom.kernel.answer.budget import fitted
+
+        body = self.notes.read(name) if name else "\n".join(self.notes.names())
+        return fitted(results.NoteText(name or None, body), max_tokens)
 
     @_tool(
         "Write a note",
@@ -117,9 +135,11 @@ class Mind:
         return self.schedule.add(text, at, every or "")
 
     @_tool("List scheduled messages", READS, "List the messages that will be sent, and when.")
-    def list_scheduled(self) -> Sequence[Scheduled]:
+    def list_scheduled(self, *, max_tokens: MaxTokens = ANSWER_TOKENS) -> Sequence[Scheduled]:
         """List scheduled messages."""
-        return self.schedule.waiting()
+        from everloom.kernel.answer.budget import fitted
+
+        return fitted(self.schedule.waiting(), max_tokens, way=None)
 
     @_tool("Cancel a scheduled message", DESTROYS, "Cancel a scheduled message.")
     def cancel_scheduled(self, id: ScheduledId) -> results.Cancelled:  # noqa: A002  the contract's name
@@ -128,31 +148,50 @@ class Mind:
         return results.Cancelled(id)
 
     @verb("Show the log", READS)
-    def log(self, *, query: Holding = None, before: Before = None, limit: Limit = 20) -> results.ConversationLog:
+    def log(
+        self,
+        *,
+        query: Holding = None,
+        before: Before = None,
+        limit: Limit = 20,
+        max_tokens: MaxTokens = PAGE_TOKENS,
+    ) -> results.ConversationLog:
         """Show the log, newest last: every message on every channel and its state."""
-        return results.ConversationLog(tuple(self.conversation.log(limit, before, query)[::-1]))
+        from everloom.kernel.answer.budget import fitted
+
+        found = results.ConversationLog(tuple(self.conversation.log(limit, before, query)[::-1]))
+        return fitted(found, max_tokens, way=None, last={"messages"})
 
     @verb("Show the array", READS)
-    def array(self) -> results.ArrayView:
+    def array(self, *, max_tokens: MaxTokens = PAGE_TOKENS) -> results.ArrayView:
         """Show what the model sees now: the last compaction and the turns since."""
-        return results.view_of(self.conversation.turns())
+        from everloom.kernel.answer.budget import fitted
+
+        return fitted(results.view_of(self.conversation.turns()), max_tokens, way=None, last={"turns"})
 
     @verb("List compactions", READS)
-    def compactions(self, *, limit: Limit = 20) -> results.CompactionList:
+    def compactions(self, *, limit: Limit = 20, max_tokens: MaxTokens = PAGE_TOKENS) -> results.CompactionList:
         """Show when the oldest turns were compacted, and what that cost."""
-        return results.CompactionList(tuple(self.conversation.compactions(limit)))
+        from everloom.kernel.answer.budget import fitted
+
+        found = results.CompactionList(tuple(self.conversation.compactions(limit)))
+        return fitted(found, max_tokens, way=None)
 
     @verb("List heartbeats", READS)
-    def heartbeats(self, *, limit: Limit = 20) -> results.HeartbeatList:
+    def heartbeats(self, *, limit: Limit = 20, max_tokens: MaxTokens = PAGE_TOKENS) -> results.HeartbeatList:
         """Show when the agent considered speaking first, and why it did or did not."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.mind.initiative import Heartbeats
 
-        return results.HeartbeatList(tuple(Heartbeats(self.setup).recent(limit)))
+        found = results.HeartbeatList(tuple(Heartbeats(self.setup).recent(limit)))
+        return fitted(found, max_tokens, way=None)
 
     @verb("List the versions of a note", READS, cli=False)
-    def note_history(self, name: NoteName) -> results.NoteHistory:
+    def note_history(self, name: NoteName, *, max_tokens: MaxTokens = PAGE_TOKENS) -> results.NoteHistory:
         """List the versions of a note, newest first."""
-        return results.NoteHistory(tuple(self.notes.history(name)))
+        from everloom.kernel.answer.budget import fitted
+
+        return fitted(results.NoteHistory(tuple(self.notes.history(name))), max_tokens, way=None)
 
     @verb("Restore a note", DESTROYS, cli=False)
     def restore_note(self, name: NoteName, number: VersionNumber) -> results.NoteWritten:

@@ -24,8 +24,6 @@ MOST_IDS = 500
 MOST_TAGS = 50
 MOST_NAMES = 200
 LONGEST_SUMMARY = 2_000
-# The budget of an answer: a page that leaves room in any context. Whoever needs more asks for it.
-ANSWER_TOKENS = 800
 _LONGEST_REASON = 2_000
 # Ids are signed 64-bit numbers on both engines.
 _LARGEST_ID = 2**63 - 1
@@ -83,14 +81,6 @@ def limit(value: object, most: int = 1000) -> int:
         raise Rejected(
             f"the limit must be a whole number from 1 to {most:,}, not {value!r}", hint=f"ask for 1 to {most}"
         )
-    return value
-
-
-def tokens(value: object) -> int:
-    """Check the budget of an answer."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 200 <= value <= 100_000:
-        hint = f"ask for 200 to 100000; without it, {ANSWER_TOKENS}"
-        raise Rejected(f"max_tokens must be a whole number from 200 to 100,000, not {value!r}", hint=hint)
     return value
 
 

@@ -8,8 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, DESTROYS, READS, Says, helps, verb
-from everloom.semantic.arguments import ANSWER_TOKENS, NewObservation, NewSubject
+from everloom.kernel.verbs import (
+    ADDS,
+    ADDS_ONCE,
+    ANSWER_TOKENS,
+    DESTROYS,
+    PAGE_TOKENS,
+    READS,
+    MaxTokens,
+    MaxTokensOfRecord,
+    Says,
+    helps,
+    verb,
+)
+from everloom.semantic.arguments import NewObservation, NewSubject
 from everloom.semantic.parameters import (
     CORE,
     FULL,
@@ -19,7 +31,6 @@ from everloom.semantic.parameters import (
     Ids,
     Key,
     Limit,
-    MaxTokens,
     Mode,
     Subject,
     Subjects,
@@ -48,20 +59,26 @@ class CurationVerbs:
         return create_subjects(self._op, subjects, idempotency_key)
 
     @verb("Get subjects", READS, tools=FULL)
-    def get_subjects(self, names: Subjects) -> tuple[results.Subject, ...]:
+    def get_subjects(self, names: Subjects, *, max_tokens: MaxTokens = PAGE_TOKENS) -> tuple[results.Subject, ...]:
         """Show subjects by name or alias, with versions."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.evidence.subjects import get_subjects
 
-        return get_subjects(self._op, names)
+        return fitted(get_subjects(self._op, names), max_tokens)
 
     @verb("Get subjects by tag", READS, tools=FULL)
     def get_subjects_by_tag(
-        self, tag: Annotated[str, Says(metavar="TAG")], *, limit: Limit = 200
+        self,
+        tag: Annotated[str, Says(metavar="TAG")],
+        *,
+        limit: Limit = 200,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> tuple[results.Subject, ...]:
         """Show the subjects that have a tag."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.evidence.subjects import get_subjects_by_tag
 
-        return get_subjects_by_tag(self._op, tag, limit)
+        return fitted(get_subjects_by_tag(self._op, tag, limit), max_tokens)
 
     @verb("Set a subject's summary", ADDS_ONCE, tools=FULL)
     def set_subject_summary(
@@ -101,12 +118,17 @@ class CurationVerbs:
 
     @verb("Find similar subjects", READS, tools=FULL)
     def find_similar_subjects(
-        self, *, limit: Limit = 20, min_score: Annotated[float, helps("the minimum similarity to report")] = 0.75
+        self,
+        *,
+        limit: Limit = 20,
+        min_score: Annotated[float, helps("the minimum similarity to report")] = 0.75,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> tuple[results.SubjectPair, ...]:
         """List similar subjects that share little: candidates for merging or for shared tags."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.recall.intersections import find_similar
 
-        return find_similar(self._op, limit, min_score)
+        return fitted(find_similar(self._op, limit, min_score), max_tokens)
 
     @verb("Merge subjects", DESTROYS, tools=FULL)
     def merge_subjects(
@@ -140,11 +162,13 @@ class CurationVerbs:
         *,
         after_id: Annotated[int, Says("only observations after this one", metavar="ID")] = 0,
         limit: Limit = 200,
+        max_tokens: MaxTokens = PAGE_TOKENS,
     ) -> tuple[results.Observation, ...]:
         """List the observations tagged with all of these subjects, oldest first."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.evidence.records import list_observations
 
-        return list_observations(self._op, subject_names, after_id, limit)
+        return fitted(list_observations(self._op, subject_names, after_id, limit), max_tokens)
 
     @verb("Query observations", READS, tools=FULL)
     def query_observations(
@@ -176,11 +200,17 @@ class CurationVerbs:
         return search(self._op, query, limit, mode, max_tokens)
 
     @verb("Show", READS, tools=CORE)
-    def show(self, id: Id) -> results.Observation | results.Understanding | results.Subject:  # noqa: A002  as above
+    def show(
+        self,
+        id: Id,  # noqa: A002  the contract's name
+        *,
+        max_tokens: MaxTokensOfRecord = None,
+    ) -> results.Observation | results.Understanding | results.Subject:
         """Show one observation, understanding or subject in full."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.evidence.records import show
 
-        return show(self._op, id)
+        return fitted(show(self._op, id), max_tokens, way=None)
 
     @verb("List perspectives", READS, tools=FULL)
     def list_perspectives(self) -> tuple[results.PerspectiveEntry, ...]:

@@ -1,6 +1,7 @@
 """The results of the verbs, field by field as the contract defines them. Their smaller parts are in `parts.py`.
 
-Values only. Times are aware and in UTC; a session is identified by its client's label.
+Values only. Times are aware and in UTC; a session is identified by its client's label. The `note` of a result says what
+was left off to keep within the budget of the answer.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from datetime import datetime
 from typing import Literal
 
 from everloom.errors import Conflict, EverloomError, NotFound
-from everloom.kernel.encode import SAID
+from everloom.kernel.answer.encode import SAID
 from everloom.semantic import parts
 from everloom.semantic.arguments import UnderstandingKind
 
@@ -83,6 +84,7 @@ class Observation:
     # When it ceased to hold, and what holds instead; it stays as evidence of what was once so.
     superseded_at: datetime | None = None
     superseded_by: int | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +110,7 @@ class Understanding:
     # them until somebody revises it.
     source_observation_ids: tuple[int, ...]
     linked_observations: tuple[parts.BriefObservation, ...] = ()
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +187,7 @@ class Subject:
     last_observation_at: datetime | None
     created_at: datetime
     version: int
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +279,7 @@ class Neighborhood:
 
     subject: parts.SubjectHead
     neighbors: tuple[parts.SubjectNeighbor, ...]
+    note: str | None = None
     workspace_activity: parts.WorkspaceActivity = None
 
 
@@ -288,6 +293,7 @@ class Intersection:
     other_understandings: tuple[parts.OtherUnderstanding, ...]
     observations: tuple[parts.BriefObservation, ...]
     intersection_size: int
+    note: str | None = None
     workspace_activity: parts.WorkspaceActivity = None
 
 
@@ -348,6 +354,7 @@ class SessionStory:
     session: SessionSummary
     content: str | None
     observations: tuple[parts.SessionObservation, ...]
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,6 +370,7 @@ class SessionContext:
     seen_count: int
     current_generation: int
     consolidation_open: bool
+    note: str | None = None
     workspace_activity: parts.WorkspaceActivity = None
 
 
@@ -411,6 +419,7 @@ class Orientation:
     recent_sessions: tuple[SessionSummary, ...]
     # Problems that a person or an agent can fix.
     notices: tuple[str, ...] = ()
+    note: str | None = None
     workspace_activity: parts.WorkspaceActivity = None
 
 

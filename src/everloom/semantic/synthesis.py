@@ -6,10 +6,11 @@ Declarations only, for `verbs.Semantic` to inherit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-from everloom.kernel.verbs import ADDS, READS, Says, helps, verb
-from everloom.semantic.arguments import ANSWER_TOKENS, WrittenKind
+from everloom.kernel.verbs import ADDS, ANSWER_TOKENS, PAGE_TOKENS, READS, MaxTokens, Says, helps, verb
+from everloom.semantic.arguments import WrittenKind
 from everloom.semantic.parameters import (
     FULL,
     AboutMaybe,
@@ -17,7 +18,6 @@ from everloom.semantic.parameters import (
     Id,
     Key,
     Limit,
-    MaxTokens,
     Reason,
     SeenThrough,
     Sources,
@@ -92,32 +92,44 @@ class SynthesisVerbs:
         return create(self._op, kind, given, idempotency_key)
 
     @verb("Get understandings", READS, tools=FULL)
-    def get_understandings(self, subject_names: Subjects, *, limit: Limit = 50) -> tuple[results.Understanding, ...]:
+    def get_understandings(
+        self, subject_names: Subjects, *, limit: Limit = 50, max_tokens: MaxTokens = ANSWER_TOKENS
+    ) -> tuple[results.Understanding, ...]:
         """Show the active understandings about all of these subjects together, with sources and versions."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.understanding.understandings import get_understandings
 
-        return get_understandings(self._op, subject_names, limit)
+        return fitted(get_understandings(self._op, subject_names, limit), max_tokens)
 
     @verb("Get an understanding's history", READS, tools=FULL)
-    def get_understanding_history(self, understanding_id: Id) -> tuple[results.Understanding, ...]:
+    def get_understanding_history(
+        self, understanding_id: Id, *, max_tokens: MaxTokens = ANSWER_TOKENS
+    ) -> tuple[results.Understanding, ...]:
         """Show an understanding and everything that it supersedes, newest first."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.understanding.understandings import get_history
 
-        return get_history(self._op, understanding_id)
+        return fitted(get_history(self._op, understanding_id), max_tokens)
 
     @verb("Get the consolidation report", READS, tools=FULL)
-    def get_consolidation_report(self, *, limit: Limit = 100) -> consolidated.ConsolidationReport:
+    def get_consolidation_report(
+        self, *, limit: Limit = 100, max_tokens: MaxTokens = PAGE_TOKENS
+    ) -> consolidated.ConsolidationReport:
         """List what is waiting for consolidation, most valuable first; at most `limit` of each kind."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.consolidation.report import consolidation_report
 
-        return consolidation_report(self._op, limit)
+        return fitted(consolidation_report(self._op, limit), max_tokens)
 
     @verb("Get what waits for consolidation", READS, tools=FULL)
-    def get_pending_consolidation(self, *, limit: Limit = 100) -> tuple[consolidated.Pending, ...]:
+    def get_pending_consolidation(
+        self, *, limit: Limit = 100, max_tokens: MaxTokens = PAGE_TOKENS
+    ) -> tuple[consolidated.Pending, ...]:
         """List subjects and intersections with new observations, in the order to work through them."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.consolidation.report import pending
 
-        return pending(self._op, limit)
+        return fitted(pending(self._op, limit), max_tokens)
 
     @verb(
         "Read what is unseen",
@@ -139,11 +151,15 @@ class SynthesisVerbs:
         return read_unseen(self._op, subject_names, cursor, max_tokens)
 
     @verb("Begin a consolidation", ADDS, tools=FULL)
-    def begin_consolidation(self, *, idempotency_key: Key = None) -> consolidated.BegunConsolidation:
+    def begin_consolidation(
+        self, *, max_tokens: MaxTokens = PAGE_TOKENS, idempotency_key: Key = None
+    ) -> consolidated.BegunConsolidation:
         """Begin a consolidation; returns the report to work through."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.consolidation.report import begin
 
-        return begin(self._op, idempotency_key)
+        begun = begin(self._op, idempotency_key)
+        return replace(begun, report=fitted(begun.report, max_tokens))
 
     @verb("Finish a consolidation", ADDS, tools=FULL)
     def finish_consolidation(

@@ -11,8 +11,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, READS, Says, helps, verb
-from everloom.semantic.arguments import ANSWER_TOKENS, NewObservation
+from everloom.kernel.verbs import (
+    ADDS,
+    ADDS_ONCE,
+    ANSWER_TOKENS,
+    PAGE_TOKENS,
+    READS,
+    MaxTokens,
+    MaxTokensUnlisted,
+    Says,
+    helps,
+    verb,
+)
+from everloom.semantic.arguments import NewObservation
 from everloom.semantic.curation import CurationVerbs
 from everloom.semantic.parameters import (
     CORE,
@@ -21,7 +32,6 @@ from everloom.semantic.parameters import (
     Id,
     Key,
     Limit,
-    MaxTokens,
     Other,
     Reason,
     SeenThrough,
@@ -64,11 +74,12 @@ class Semantic(CurationVerbs, SynthesisVerbs):
         models="""Call first in a conversation and after a compaction: who you are (soul), how to work (protocol), where
         things stand (orientation), what is waiting for consolidation. Clears the seen log.""",
     )
-    def orient(self) -> results.Orientation:
+    def orient(self, *, max_tokens: MaxTokensUnlisted = PAGE_TOKENS) -> results.Orientation:
         """Show who you are, how you work and where things stand."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.understanding.documents import orient
 
-        return orient(self._op)
+        return fitted(orient(self._op), max_tokens)
 
     @verb(
         "Bring to mind",
@@ -120,18 +131,24 @@ class Semantic(CurationVerbs, SynthesisVerbs):
         return reset_seen(self._op)
 
     @verb("Open around a subject", READS, tools=CORE)
-    def open_around(self, subject_name: Subject, *, limit: Limit = 50) -> results.Neighborhood:
+    def open_around(
+        self, subject_name: Subject, *, limit: Limit = 50, max_tokens: MaxTokensUnlisted = ANSWER_TOKENS
+    ) -> results.Neighborhood:
         """List a subject's neighbours, those with the most items in common first."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.recall.intersections import open_around
 
-        return open_around(self._op, subject_name, limit)
+        return fitted(open_around(self._op, subject_name, limit), max_tokens)
 
     @verb("Open an intersection", READS, tools=CORE)
-    def open_intersection(self, subject_a: Subject, subject_b: Other, *, limit: Limit = 200) -> results.Intersection:
+    def open_intersection(
+        self, subject_a: Subject, subject_b: Other, *, limit: Limit = 200, max_tokens: MaxTokens = ANSWER_TOKENS
+    ) -> results.Intersection:
         """Show everything that is tagged with both subjects: their relationship."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.recall.intersections import open_intersection
 
-        return open_intersection(self._op, subject_a, subject_b, limit)
+        return fitted(open_intersection(self._op, subject_a, subject_b, limit), max_tokens)
 
     @verb(
         "Remember",
@@ -230,20 +247,27 @@ class Semantic(CurationVerbs, SynthesisVerbs):
         before: Annotated[
             datetime | None, helps("only sessions that began at this time or earlier", metavar="DATE", ends_day=True)
         ] = None,
+        max_tokens: MaxTokensUnlisted = ANSWER_TOKENS,
     ) -> tuple[results.SessionSummary, ...]:
         """List the conversations of this workspace, most recently active first."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.recall.sessions import list_sessions
 
-        return list_sessions(self._op, limit, active_within_hours, after, before)
+        return fitted(list_sessions(self._op, limit, active_within_hours, after, before), max_tokens)
 
     @verb("What happened", READS, tools=CORE)
     def what_happened(
-        self, session_id: Annotated[str, Says(metavar="SESSION")], *, limit: Limit = 1000
+        self,
+        session_id: Annotated[str, Says(metavar="SESSION")],
+        *,
+        limit: Limit = 1000,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.SessionStory:
         """List what one session observed, in order."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.recall.sessions import what_happened
 
-        return what_happened(self._op, session_id, limit)
+        return fitted(what_happened(self._op, session_id, limit), max_tokens)
 
     @verb("Get a session's context", READS, tools=CORE)
     def get_session_context(
@@ -251,11 +275,13 @@ class Semantic(CurationVerbs, SynthesisVerbs):
         session_id: Annotated[str | None, helps("this session if left out", flag="--of", metavar="SESSION")] = None,
         *,
         limit: Limit = 20,
+        max_tokens: MaxTokensUnlisted = ANSWER_TOKENS,
     ) -> results.SessionContext:
         """Show where a session stands: its note, what it observed and understood, and what others wrote meanwhile."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.semantic.recall.sessions import get_context
 
-        return get_context(self._op, session_id, limit)
+        return fitted(get_context(self._op, session_id, limit), max_tokens)
 
     @verb("Describe a session", ADDS_ONCE, tools=CORE)
     def describe_session(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, READS, Says, verb
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, PAGE_TOKENS, READS, MaxTokens, MaxTokensOfRecord, Says, verb
 
 if TYPE_CHECKING:
     from everloom.kernel.journal import Event
@@ -27,6 +27,7 @@ From = Annotated[datetime | None, Says("only what happened on or after this date
 Until = Annotated[datetime | None, Says("only what happened on or before this date", ends_day=True)]
 AsOf = Annotated[datetime | None, Says("search what was current at this time", ends_day=True)]
 Before = Annotated[int | None, Says("only what is older than this id", metavar="ID")]
+After = Annotated[int, Says("only sources after this id, of an item that has many", least=0)]
 Opinion = Annotated[Literal["useful", "questionable"], Says("the verdict")]
 Why = Annotated[str | None, Says("the reason for the verdict")]
 Pinned = Annotated[bool, Says("false lets it fade again")]
@@ -55,8 +56,10 @@ class Items:
         happened_from: From = None,
         happened_until: Until = None,
         as_of: AsOf = None,
+        max_tokens: MaxTokens = PAGE_TOKENS,
     ) -> Findings:
         """Search all memories, best match first."""
+        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  listing verbs loads no model
         from everloom.kernel.search import Scope  # noqa: PLC0415  listing verbs loads no numpy
 
         within = Scope(
@@ -66,25 +69,39 @@ class Items:
             as_of=as_of,
         )
         found: Findings = self._workspace.find(query, limit=limit, within=within)
-        return found
+        return fitted(found, max_tokens)
 
     @verb("Show an item", READS, cli=False)
-    def show(self, id: Id) -> Shown:  # noqa: A002  the name that every surface uses
+    def show(self, id: Id, *, max_tokens: MaxTokensOfRecord = None) -> Shown:  # noqa: A002  every surface's name
         """Show everything that is known about an item."""
+        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  as above
+
         found: Shown = self._workspace.show(id)
-        return found
+        return fitted(found, max_tokens, way=None)
 
     @verb("Explain an item", READS, cli=False)
-    def why(self, id: Id) -> Reason:  # noqa: A002  as above
+    def why(
+        self,
+        id: Id,  # noqa: A002  as above
+        *,
+        after: After = 0,
+        max_tokens: MaxTokens = PAGE_TOKENS,
+    ) -> Reason:
         """Explain why an item is remembered: the chain from it down to its evidence."""
-        found: Reason = self._workspace.why(id)
-        return found
+        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  as above
+
+        found: Reason = self._workspace.why(id, after=after)
+        return fitted(found, max_tokens)
 
     @verb("List operations", READS, cli=False)
-    def events(self, *, limit: Limit = 50, before: Before = None) -> list[Event]:
+    def events(
+        self, *, limit: Limit = 50, before: Before = None, max_tokens: MaxTokens = PAGE_TOKENS
+    ) -> Sequence[Event]:
         """List the latest operations, newest first."""
+        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  as above
+
         found: list[Event] = self._workspace.events(limit=limit, before=before)
-        return found
+        return fitted(found, max_tokens)
 
     @verb("List background work", READS, cli=False)
     def jobs(self) -> list[Job]:

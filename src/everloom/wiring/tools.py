@@ -11,7 +11,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from everloom.errors import Rejected
-from everloom.kernel.encode import written
+from everloom.kernel.answer.encode import note_of, written
 from everloom.kernel.trust.screen import noticing
 from everloom.kernel.verbs import Verb, verbs_of
 from everloom.mind.ports import AgentTool
@@ -72,7 +72,7 @@ def _tool_of(verb: Verb, faculty: object, zone: ZoneInfo) -> AgentTool:
 
     def use(given: Mapping[str, Any]) -> str:
         with noticing() as secrets:
-            answer = getattr(faculty, verb.name)(**arguments.read(given, zone), **fixed)
+            answer = getattr(faculty, verb.name)(**verb.for_model(arguments.read(given, zone)), **fixed)
         text = write_answer((getattr(answer, form.shown) or answer.note) if form else answer)
         return f"{text}\n(recognised: {', '.join(map(str, secrets))})" if secrets else text
 
@@ -86,5 +86,5 @@ def write_answer(value: object) -> str:
     if (is_dataclass(value) or isinstance(value, list)) and type(value).__str__ is not object.__str__:
         text = str(value)
     else:
-        text = written(value, _DIGITS)
+        text = "\n".join(filter(None, (written(value, _DIGITS), note_of(value))))
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}… (cut; ask for less)"

@@ -285,3 +285,19 @@ def test_a_budget_may_be_given_on_the_command_line(call: Call, url: str, tmp_pat
     assert len(short) < len(whole)
     assert "max_tokens" in short[0]["note"]
     assert call("recall", "Audrey", "--max-tokens", "3").code == 2
+
+
+@pytest.mark.promise("trust.9-short-answers")
+def test_a_person_is_shown_a_record_whole_and_told_what_a_list_leaves_off(call: Call, url: str) -> None:
+    long = "The wind turned and we reefed the sails at dawn. " * 400
+    said = [f"{number} {long}" for number in range(6)]
+    kept = [call("remember", each, "--about", "boat", "--json", "--session", "one").result["id"] for each in said][-1]
+    for shown in (call("show", str(kept)).out, call("semantic", "show", str(kept)).out):
+        assert long.strip() in shown
+    cut = call("semantic", "show", str(kept), "--max-tokens", "300", "--json").result["content"]
+    assert cut.endswith("… [cut; ask with a larger max_tokens]")
+    happened = call("semantic", "what-happened", "one", "--max-tokens", "400")
+    assert "Note: " in happened.out
+    assert "more observations; ask with a larger max_tokens" in happened.out
+    listed = call("semantic", "list-observations", "boat", "--max-tokens", "400", "--json")
+    assert "more; ask with a larger max_tokens" in json.loads(listed.out)["note"]

@@ -15,6 +15,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, RequestParamsMeta
 
 from everloom.errors import Conflict
+from everloom.kernel.answer.budget import cost
+from everloom.kernel.verbs import PAGE_TOKENS
 from everloom.loom import open_loom
 from everloom.secrets import patterns
 from everloom.semantic import Semantic
@@ -390,3 +392,28 @@ async def test_a_recognised_secret_is_named_and_never_repeated(store_url: str, m
                 await refusal(client, "get_subjects", names=[token]),
             ):
                 assert token not in text
+
+
+@pytest.mark.promise("trust.9-short-answers")
+async def test_a_model_is_given_no_more_than_its_budget_and_a_way_to_the_rest(store_url: str, mode: str) -> None:
+    long = "The wind turned and we reefed the sails at dawn. " * 900
+    with serving(store_url, "semantic-full") as server:
+        async with Client(server, mode=mode) as client:
+            told = [{"subject_names": ["boat", f"island {name}"], "content": f"{name}"} for name in range(29)]
+            told.append({"subject_names": ["boat", "island 29"], "content": f"29 {long}"})
+            kept = (await call(client, "add_observations", observations=told))["result"][-1]
+            shown = await call(client, "show", id=kept["id"])
+            assert PAGE_TOKENS * 0.9 < cost(shown) <= PAGE_TOKENS
+            assert shown["content"].endswith("… [cut; ask with a larger max_tokens]")
+            # A model that writes null leaves it out, as everywhere.
+            assert await call(client, "show", id=kept["id"], max_tokens=None) == shown
+            whole = await call(client, "show", id=kept["id"], max_tokens=50_000)
+            assert whole["content"] == f"29 {long}"
+            names = [f"island {name}" for name in range(30)]
+            listed = await call(client, "get_subjects", names=names, max_tokens=800)
+            assert listed["note"] == f"{30 - len(listed['result'])} more; ask with a larger max_tokens"
+            assert cost(listed) <= 800
+            around = await call(client, "open_around", subject_name="boat", max_tokens=300)
+            assert f"{30 - len(around['neighbors'])} more neighbors" in around["note"]
+            with pytest.raises(AssertionError, match="max_tokens must be a whole number"):
+                await call(client, "sessions", max_tokens=7)

@@ -96,6 +96,7 @@ class MemoryUpdated:
     entries: tuple[MemoryEntry, ...] = ()
     before: MemoryEntry | None = None
     after: MemoryEntry | None = None
+    note: str | None = None
 
 
 def update_memory(being: Being, request: MemoryRequest) -> MemoryUpdated:

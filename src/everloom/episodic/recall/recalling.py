@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from everloom.clock import to_micros
 from everloom.episodic.being import Being
@@ -19,11 +19,14 @@ from everloom.episodic.scenes.parser import emotion_of
 from everloom.episodic.scenes.scene import AXES, Emotion, fold_text
 from everloom.errors import Rejected
 from everloom.glyphs import drawn
+from everloom.kernel.answer.budget import affordable, checked_tokens, cost, cut_item, more, room_for
+from everloom.kernel.answer.encode import BY_ID
 from everloom.kernel.journal import count_access
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import ALONE, Hit, Scope
 from everloom.kernel.texts import checked_limit
-from everloom.models.text import marked, on_one_line
+from everloom.kernel.verbs import ANSWER_TOKENS
+from everloom.models.text import estimate, marked, on_one_line, trimmed
 from everloom.store import Unit
 
 SCENES = Scope(kinds=frozenset({KIND}))
@@ -31,7 +34,12 @@ SCENES = Scope(kinds=frozenset({KIND}))
 _RECALLED = 3
 # How many scenes that fit a message are compared with a feeling.
 _COMPARED = 24
-_LONGEST_ANSWER = 4_000
+# A line of a list gets this part of the answer's budget at most; the fields around the lines take so many tokens.
+LINE = 0.25
+# Not every client that recalls scenes can show one, and each can ask for more.
+SHOW_SCENE = "show {id} or a larger max_tokens"
+FRAME_TOKENS = 80
+_CUT_SHORT = "fragments are cut; ask with a larger max_tokens"
 # How many scenes of a cluster a query is matched with.
 _DEEPEST = 10_000
 _OPENING, _CLOSING = "<memory-recall>", "</memory-recall>"
@@ -48,6 +56,7 @@ class Recall:
     fragments: tuple[str, ...]
     node_ids: tuple[int, ...]
     reason: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +65,22 @@ class ClusterMemory:
 
     text: str
     clusters: tuple[Cluster, ...] = ()
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[Node, ...] = field(default=(), metadata=BY_ID)
+    note: str | None = None
 
 
-def recall(being: Being, message: str, felt: object = None) -> Recall:
+@dataclass(frozen=True, slots=True)
+class ClusterRequest:
+    """What `recall_memory` is asked for; without a cluster, the list of them."""
+
+    cluster_id: int | None
+    limit: int = 5
+    query: str | None = None
+
+
+def recall(being: Being, message: str, felt: object = None, max_tokens: int = ANSWER_TOKENS) -> Recall:
     """Recall fragments of the scenes that a message or a feeling brings up."""
+    tokens = checked_tokens(max_tokens)
     feeling = _parse_feeling(felt)
     if not message.strip() and feeling is None:
         raise Rejected("there is neither a message nor a feeling", hint="give a message, a feeling, or both")
@@ -70,11 +90,19 @@ def recall(being: Being, message: str, felt: object = None) -> Recall:
     if not nodes:
         return Recall(text="", fragments=(), node_ids=(), reason="no scene fits")
     reactivate(being, ids)
-    fragments = mix_fragments(
+    whole = mix_fragments(
         (text for item in ids for text in (nodes[item].scene.action, nodes[item].feeling)), being.chance
     )
+    # Each is told twice, as a fragment and in the text.
+    longest = room_for([estimate(each) for each in whole], (tokens - FRAME_TOKENS) // 2)
+    fragments = tuple(each if estimate(each) <= longest else f"{trimmed(each, longest).rstrip()}…" for each in whole)
     told = marked(" / ".join(fragments))
-    return Recall(text=f"{_OPENING}\n{told}\n{_CLOSING}", fragments=fragments, node_ids=tuple(ids))
+    return Recall(
+        text=f"{_OPENING}\n{told}\n{_CLOSING}",
+        fragments=fragments,
+        node_ids=tuple(ids),
+        note=None if fragments == whole else _CUT_SHORT,
+    )
 
 
 def _parse_feeling(given: object) -> Emotion | None:
@@ -159,18 +187,26 @@ def _note_recall(being: Being, tx: Transaction, ids: Sequence[int]) -> None:
 
 
 def recall_memory(
-    being: Being, cluster_id: int | None, limit: int, query: str | None, *, no_nodes: bool = False
+    being: Being, asked: ClusterRequest, *, no_nodes: bool = False, max_tokens: int = ANSWER_TOKENS
 ) -> ClusterMemory:
-    """List the clusters, or recall one cluster's scenes."""
-    checked_limit(limit, 100, "scenes")
-    if cluster_id is None:
-        return _list_clusters(being, query)
+    """List the clusters, or recall one cluster's scenes; only those that are shown count as recalled."""
+    tokens = checked_tokens(max_tokens)
+    checked_limit(asked.limit, 100, "scenes")
+    if asked.cluster_id is None:
+        return _list_clusters(being, asked.query, tokens)
     with being.op.read() as unit:
-        cluster = find_cluster(unit, cluster_id)
-        nodes = [] if no_nodes else _nodes_in(unit, cluster_id, limit, query)
-    reactivate(being, [node.id for node in nodes])
-    lines = [f"{cluster.name} — {cluster.digest}", *(node.line for node in nodes)]
-    return ClusterMemory(text="\n".join(lines)[:_LONGEST_ANSWER], clusters=(cluster,), nodes=tuple(nodes))
+        cluster = find_cluster(unit, asked.cluster_id)
+        nodes = [] if no_nodes else _nodes_in(unit, asked.cluster_id, asked.limit, asked.query)
+    head = f"{cluster.name} — {cluster.digest}"
+    lines = [cut_item(node.line, node.id, round(tokens * LINE), SHOW_SCENE) for node in nodes]
+    shown = affordable(lines, tokens - FRAME_TOKENS - 2 * cost(head))
+    reactivate(being, [node.id for node in nodes[: len(shown)]])
+    return ClusterMemory(
+        text="\n".join([head, *shown]),
+        clusters=(cluster,),
+        nodes=tuple(nodes[: len(shown)]),
+        note=more(len(nodes) - len(shown), "scenes"),
+    )
 
 
 def _nodes_in(unit: Unit, cluster_id: int, limit: int, query: str | None) -> list[Node]:
@@ -184,7 +220,7 @@ def _nodes_in(unit: Unit, cluster_id: int, limit: int, query: str | None) -> lis
     return list(found)[:limit]
 
 
-def _list_clusters(being: Being, query: str | None) -> ClusterMemory:
+def _list_clusters(being: Being, query: str | None, tokens: int) -> ClusterMemory:
     """List the roots and all clusters with scenes; with a query, the most similar first."""
     embedding = being.op.embedding
     cue = embedding.probe(query) if query and query.strip() else None
@@ -195,4 +231,9 @@ def _list_clusters(being: Being, query: str | None) -> ClusterMemory:
             near = dict(zip(ids, (rows @ cue.general).tolist() if ids else [], strict=True))
             clusters.sort(key=lambda each: -near.get(each.id, -1.0))
     lines = [f"- [{each.id}] {each.name} — {each.digest}" for each in clusters]
-    return ClusterMemory(text="\n".join(lines)[:_LONGEST_ANSWER], clusters=tuple(clusters))
+    shown = affordable(list(zip(lines, clusters, strict=True)), tokens - FRAME_TOKENS, least=1)
+    return ClusterMemory(
+        text="\n".join(line for line, _ in shown),
+        clusters=tuple(cluster for _, cluster in shown),
+        note=more(len(clusters) - len(shown), "clusters"),
+    )

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Literal
 
 from everloom.clock import from_micros, to_micros
 from everloom.episodic.being import Being
-from everloom.episodic.recall.recalling import SCENES, reactivate
+from everloom.episodic.recall.recalling import FRAME_TOKENS, LINE, SCENES, SHOW_SCENE, reactivate
 from everloom.episodic.scenes.node import Node, nodes_of
 from everloom.episodic.scenes.scene import fold_text
 from everloom.errors import Rejected
+from everloom.kernel.answer.budget import affordable, checked_tokens, cut_item, more
+from everloom.kernel.answer.encode import BY_ID
 from everloom.kernel.search import ALONE, Findings, Hit, Scope
 from everloom.kernel.texts import checked, checked_limit
+from everloom.kernel.verbs import ANSWER_TOKENS
 from everloom.store import Unit
 from everloom.store.contract import FOREVER
 
@@ -40,7 +43,7 @@ class FoundScene:
     that it stands for. Only a hit that `fits` counts as recalled.
     """
 
-    node: Node
+    node: Node = field(metadata=BY_ID)
     matched: tuple[str, ...]
     similarity: float | None
     answers: float | None = None
@@ -54,6 +57,10 @@ class FoundScene:
         themes = f" (themes: {', '.join(self.node.themes)})" if self.node.themes else ""
         return f"- [{self.node.id}]{self.node.state}{matched} {self.node.text}{themes}"
 
+    def told(self, tokens: int) -> str:
+        """The hit on a line that is cut to a budget."""
+        return cut_item(self.line, self.node.id, tokens, SHOW_SCENE)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundScenes:
@@ -63,6 +70,7 @@ class FoundScenes:
     hits: tuple[FoundScene, ...]
     by_vectors: bool
     fits: bool
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +84,11 @@ class SaidMessage:
     fits: bool = True
 
 
-def search_memory(being: Being, query: str, mode: SearchMode, limit: int) -> FoundScenes:
-    """Find scenes by meaning and by literal words; each hit that fits counts as recalled once."""
+def search_memory(
+    being: Being, query: str, mode: SearchMode, limit: int, max_tokens: int = ANSWER_TOKENS
+) -> FoundScenes:
+    """Find scenes by meaning and by literal words; each hit that fits and is shown counts as recalled once."""
+    tokens = checked_tokens(max_tokens)
     if mode not in ("or", "and"):
         raise Rejected(f"there is no search mode {mode!r}", hint="use 'or' or 'and'")
     checked_limit(limit, _MOST_HITS)
@@ -93,10 +104,16 @@ def search_memory(being: Being, query: str, mode: SearchMode, limit: int) -> Fou
         nodes = nodes_of(unit, chosen)
     known = {hit.id: hit for hit in found.hits}
     hits = [_describe(nodes[item], terms, known.get(item), fits=item in fitting) for item in chosen]
-    reactivate(being, [hit.node.id for hit in hits if hit.fits])
-    lines = [*([] if fitting or not hits else [_NOTHING_FITS]), *(hit.line for hit in hits)]
+    # A hit is told once, on its line; the rest of it are numbers.
+    told = affordable([(hit, hit.told(round(tokens * LINE))) for hit in hits], tokens - FRAME_TOKENS, least=1)
+    reactivate(being, [hit.node.id for hit, _ in told if hit.fits])
+    lines = [*([] if fitting or not hits else [_NOTHING_FITS]), *(line for _, line in told)]
     return FoundScenes(
-        text="\n".join(lines) or _NOTHING, hits=tuple(hits), by_vectors=found.by_vectors, fits=bool(fitting)
+        text="\n".join(lines) or _NOTHING,
+        hits=tuple(hit for hit, _ in told),
+        by_vectors=found.by_vectors,
+        fits=bool(fitting),
+        note=more(len(hits) - len(told), "were found"),
     )
 
 

@@ -54,6 +54,8 @@ class Node:
     absorbed_into: int | None = None
     dying_since: int | None = None
     patrol_id: int | None = None
+    # What was left off to keep within the budget of an answer.
+    note: str | None = None
 
     @property
     def strength(self) -> float:
@@ -170,4 +172,5 @@ def _node_from(row: Row) -> Node:
         scene=scene_from(row["action"], row["body"]),
         themes=tuple(json.loads(row["themes"])),
         emotion=None if row["valence"] is None else Emotion(*(row[axis] for axis in AXES)),
+        note=None,
     )

@@ -64,6 +64,7 @@ class TombstoneList:
 
     count: int
     tombstones: tuple[TombstoneRecord, ...] = ()
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

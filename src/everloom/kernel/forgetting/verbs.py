@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 from everloom.kernel.forgetting.results import Corrected, Forgotten, TombstoneList
-from everloom.kernel.verbs import ADDS, DESTROYS, ERASES, READS, Says, helps, verb
+from everloom.kernel.verbs import ADDS, ANSWER_TOKENS, DESTROYS, ERASES, READS, MaxTokens, Says, helps, verb
 
 if TYPE_CHECKING:
     from everloom.kernel.forgetting.ports import Corrector, Eraser
@@ -76,12 +76,16 @@ class Forgetting:
 
     @verb("List what was forgotten", READS, tools=_FULL)
     def list_forgotten(
-        self, *, limit: Annotated[int, helps("the maximum number of tombstones", least=1, most=10_000)] = 50
+        self,
+        *,
+        limit: Annotated[int, helps("the maximum number of tombstones", least=1, most=10_000)] = 50,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> TombstoneList:
         """List what was forgotten: when, what kind of thing, in which session; never what it said."""
+        from everloom.kernel.answer.budget import fitted
         from everloom.kernel.forgetting.tombstones import list_tombstones
 
-        return list_tombstones(self._op, limit)
+        return fitted(list_tombstones(self._op, limit), max_tokens)
 
     @verb("Lift a tombstone", DESTROYS)
     def lift_tombstones(

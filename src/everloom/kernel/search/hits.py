@@ -116,6 +116,8 @@ class Findings:
     by_vectors: bool
     degraded: str | None = None
     kinds: Mapping[str, int] = field(default_factory=dict)
+    # What was left off to keep within the budget of an answer.
+    note: str | None = None
 
     @property
     def fitting(self) -> tuple[Hit, ...]:

@@ -12,15 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib import resources
+from itertools import zip_longest
 from secrets import token_hex
 from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Rejected
+from everloom.kernel.answer.budget import affordable, checked_tokens, cut_item, more
 from everloom.kernel.journal import register
 from everloom.kernel.search import Document, Hit, Scope
 from everloom.kernel.texts import checked
+from everloom.kernel.verbs import ANSWER_TOKENS
 from everloom.mind.ports import Fact, MindSetup
 from everloom.models.text import quoted
 from everloom.store import Row, Unit
@@ -46,8 +49,9 @@ _PLACES: Mapping[SearchType, str] = {
     "facts": "facts",
 }
 _LONGEST_QUERY = 2_000
-_LONGEST_EXCHANGE = 1_200
-_LONGEST_FACT = 500
+# An exchange and a fact get these parts of an answer's budget at most; what stands around them takes so many tokens.
+_EXCHANGE, _FACT = 0.35, 0.15
+_FRAME_TOKENS = 60
 
 # Words and, separated by bars, phrases of agreement, thanks and greeting in a dozen languages.
 _SMALL_TALK = (resources.files("everloom.mind.learning") / "small_talk.txt").read_text(encoding="utf-8").splitlines()
@@ -72,8 +76,9 @@ class Archive:
         self._op = setup.op
         self._facts = setup.facts
 
-    def search(self, query: str, search_type: SearchType = "both") -> str:
+    def search(self, query: str, search_type: SearchType = "both", max_tokens: int = ANSWER_TOKENS) -> str:
         """Find past exchanges and facts, and return them as quoted text with dates and ids."""
+        tokens = checked_tokens(max_tokens)
         wanted = checked(query, "the query", _LONGEST_QUERY)
         if search_type not in get_args(SearchType):
             known = ", ".join(get_args(SearchType))
@@ -86,21 +91,30 @@ class Archive:
         if search_type != "conversations":
             facts = self._facts.nearest(wanted, _MOST_FACTS)
         place = _PLACES[search_type]
-        if parts := self._tell([hit for hit in exchanges if hit.fits], [fact for fact in facts if fact.fits]):
-            return quoted(parts, "found")
-        if nearest := self._tell(exchanges[:_NEAREST], facts[:_NEAREST]):
-            return f"Nothing in {place} fits well. The nearest:\n{quoted(nearest, 'nearest')}"
+        if parts := self._tell([hit for hit in exchanges if hit.fits], [fact for fact in facts if fact.fits], tokens):
+            return self._joined(parts, "found", tokens)
+        if nearest := self._tell(exchanges[:_NEAREST], facts[:_NEAREST], tokens):
+            return f"Nothing in {place} fits well. The nearest:\n{self._joined(nearest, 'nearest', tokens)}"
         return f"Nothing found in {place}."
 
-    def _tell(self, exchanges: Sequence[Hit], facts: Sequence[Fact]) -> str:
-        return "\n\n".join([*map(self._tell_exchange, exchanges), *map(self._tell_fact, facts)])
+    def _joined(self, parts: Sequence[str], label: str, tokens: int) -> str:
+        """Quote what fits into the budget, and say how much was left off."""
+        shown = affordable(parts, tokens - _FRAME_TOKENS, least=1)
+        left_off = more(len(parts) - len(shown), "were found")
+        return "\n".join(filter(None, (quoted("\n\n".join(shown), label), left_off)))
 
-    def _tell_exchange(self, hit: Hit) -> str:
-        text = hit.text if len(hit.text) <= _LONGEST_EXCHANGE else f"{hit.text[:_LONGEST_EXCHANGE].rstrip()} …"
+    def _tell(self, exchanges: Sequence[Hit], facts: Sequence[Fact], tokens: int) -> list[str]:
+        """Tell exchanges and facts in turn, so that neither crowds the other out."""
+        told = [self._tell_exchange(hit, round(tokens * _EXCHANGE)) for hit in exchanges]
+        learnt = [self._tell_fact(fact, round(tokens * _FACT)) for fact in facts]
+        return [text for pair in zip_longest(told, learnt) for text in pair if text is not None]
+
+    def _tell_exchange(self, hit: Hit, tokens: int) -> str:
+        text = cut_item(hit.text, hit.id, tokens)
         return f"[exchange {hit.id}] {self._op.local(hit.happened_at):%Y-%m-%d %H:%M, %A}\n{text}"
 
-    def _tell_fact(self, fact: Fact) -> str:
-        text = fact.text if len(fact.text) <= _LONGEST_FACT else f"{fact.text[:_LONGEST_FACT].rstrip()} …"
+    def _tell_fact(self, fact: Fact, tokens: int) -> str:
+        text = cut_item(fact.text, fact.id, tokens)
         return f"[fact {fact.id}] learnt {self._op.local(fact.learnt_at):%Y-%m-%d}: {text}"
 
 

@@ -111,7 +111,7 @@ class NeglectedSubject:
 class ConsolidationReport:
     """The result of `get_consolidation_report`, most valuable first in every list.
 
-    `left_off` counts the entries of all lists that the limit cut off.
+    `left_off` counts the entries of all lists that the limit or the budget of the answer cut off.
     """
 
     current_generation: int
@@ -129,6 +129,7 @@ class ConsolidationReport:
     neglected_subjects: tuple[NeglectedSubject, ...]
     soul_hints: tuple[SoulHint, ...]
     left_off: int = 0
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from everloom.errors import Rejected
+from everloom.kernel.answer.budget import checked_tokens
 from everloom.kernel.operation import Operation, Transaction
 from everloom.models.text import estimate
 from everloom.semantic import arguments
@@ -78,7 +79,7 @@ def _topic_of(unit: Unit, regions: Sequence[Region]) -> _Topic:
 def read_unseen(op: Operation, subject_names: Sequence[str], cursor: str | None, max_tokens: int) -> Unseen:
     """Give a page of the observations that the understanding of some subjects has not seen, and record the reading."""
     names = check_names(subject_names, most=arguments.MOST_SUBJECTS)
-    room, place = arguments.tokens(max_tokens), _check_cursor(cursor)
+    room, place = checked_tokens(max_tokens), _check_cursor(cursor)
     with op.read() as unit:
         regions = need(unit, names)
         topic = _topic_of(unit, regions)

@@ -37,6 +37,7 @@ def observations_of(unit: Unit, ids: Iterable[int]) -> dict[int, Observation]:
             subject_names=names_in(tags.get(row["id"], ())),
             observed_at=from_micros(row["happened_at"]),
             session_id=row["session"],
+            note=None,
         )
         for row in unit.all("semantic.observation_of", ids=wanted)
     }
@@ -59,6 +60,7 @@ def understandings_of(unit: Unit, ids: Iterable[int]) -> dict[int, Understanding
             session_id=row["session"],
             source_observation_ids=tuple(each["source_id"] for each in sources.get(row["id"], ())),
             linked_observations=linked.get(row["id"], ()),
+            note=None,
         )
         for row in unit.all("semantic.understanding_of", ids=wanted)
     }

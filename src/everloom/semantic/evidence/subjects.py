@@ -55,15 +55,16 @@ def subjects_of(unit: Unit, subject_ids: Sequence[int]) -> list[Subject]:
 
 def _subject_from(row: Row, names: tuple[str, ...], tags: tuple[str, ...], texts: Mapping[int, Row]) -> Subject:
     single, structural = (texts.get(row[column]) for column in _POINTERS)
-    note = None if structural is None else value_from(StructuralPointer, structural, summary=structural["title"])
+    pointer = None if structural is None else value_from(StructuralPointer, structural, summary=structural["title"])
     return value_from(
         Subject,
         row,
         tags=tags,
         aliases=tuple(name for name in names if name != row["name"]),
         single_subject_understanding=brief_understanding(single),
-        structural_understanding=note,
+        structural_understanding=pointer,
         last_observation_at=None if row["last_observed_at"] is None else from_micros(row["last_observed_at"]),
+        note=None,
     )
 
 

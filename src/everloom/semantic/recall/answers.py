@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from everloom.clock import from_micros
-from everloom.kernel.encode import written
+from everloom.kernel.answer.budget import cost, cut_item
 from everloom.kernel.search import Hit
 from everloom.kernel.search.when import spans_in
-from everloom.models.text import estimate, trimmed
+from everloom.models.text import trimmed
 from everloom.semantic.evidence.records import observations_of, understandings_of
 from everloom.semantic.parts import BestAnswer, BriefObservation, Brought, DatedText, NamedText, Source, Supporting
 from everloom.semantic.recall.present import Statement, present_state
@@ -22,7 +22,6 @@ from everloom.semantic.results import Observation, SemanticHit, Understanding
 from everloom.store import Unit
 
 Record = Observation | Understanding
-T = TypeVar("T")
 PartT = TypeVar("PartT", BestAnswer, Brought, SemanticHit, Supporting)
 
 # What a hit brings along is short: it says that there is more, and its id leads to the whole.
@@ -31,8 +30,6 @@ _SHORTEST = 12
 _MOST_NAMED = 5
 _MOST_EARLIER = 5
 _MOST_LINKED = 3
-# An answer shows scores with this many digits, and its cost is that of what is written.
-_DIGITS = 4
 # Written for the session as a whole or for the agent itself, they touch every topic and answer few questions.
 _GENERAL = frozenset({"session", "soul", "protocol", "orientation"})
 
@@ -74,10 +71,10 @@ class RecalledHit:
         summary = None if isinstance(self.record, Observation) else self.record.summary
         return {
             "source": self.source,
-            "summary": summary and cut(summary, self.id, _ASIDE_TOKENS),
-            "content": cut(self.record.content, self.id, tokens),
+            "summary": summary and cut_item(summary, self.id, _ASIDE_TOKENS),
+            "content": cut_item(self.record.content, self.id, tokens),
             "linked_observations": tuple(
-                replace(each, content=cut(each.content, each.id, _ASIDE_TOKENS)) for each in self.linked
+                replace(each, content=cut_item(each.content, each.id, _ASIDE_TOKENS)) for each in self.linked
             ),
             **self.beside(),
         }
@@ -102,7 +99,7 @@ def read_hits(unit: Unit, hits: Sequence[Hit]) -> list[RecalledHit]:
 def _named(ids: Sequence[int], records: Mapping[int, Record]) -> Iterable[NamedText]:
     """Name items with their texts; of many, the last by their ids alone."""
     for place, item in enumerate(each for each in ids if each in records):
-        text = cut(records[item].content, item, _ASIDE_TOKENS) if place < _MOST_NAMED else None
+        text = cut_item(records[item].content, item, _ASIDE_TOKENS) if place < _MOST_NAMED else None
         yield NamedText(id=item, content=text)
 
 
@@ -155,7 +152,9 @@ def _statement(each: RecalledHit) -> Statement:
 
 def _dated(ids: Sequence[int], by_id: Mapping[int, RecalledHit]) -> tuple[DatedText, ...]:
     return tuple(
-        DatedText(id=item, content=cut(by_id[item].record.content, item, _ASIDE_TOKENS), observed_at=by_id[item].at)
+        DatedText(
+            id=item, content=cut_item(by_id[item].record.content, item, _ASIDE_TOKENS), observed_at=by_id[item].at
+        )
         for item in ids[:_MOST_EARLIER]
     )
 
@@ -164,19 +163,6 @@ def _end_of_the_time_asked_for(question: str, now: datetime) -> datetime | None:
     """Return when the past period that a question mentions ended; None if it mentions none."""
     ends = [at for span in spans_in(question, now) if (at := from_micros(span.end)) <= now]
     return max(ends, default=None)
-
-
-def cut(text: str, item: int, tokens: int) -> str:
-    """Cut a text that is longer than it may be, with a mark that says by which id the rest is shown."""
-    # No text has more tokens than characters by much; most are short, and need not be measured.
-    if len(text) <= tokens or estimate(text) <= tokens:
-        return text
-    return f"{trimmed(text, tokens).rstrip()}… [cut; show {item} has all of it]"
-
-
-def cost(value: object) -> int:
-    """Estimate the tokens that a value takes in an answer."""
-    return estimate(written(value, _DIGITS))
 
 
 def _shortest(dated: Sequence[DatedText]) -> tuple[DatedText, ...]:
@@ -201,14 +187,3 @@ def slimmed(part: PartT, tokens: int) -> PartT:
         if brought := getattr(part, name, ()):
             part = replace(part, **{name: shed(brought)})
     return part
-
-
-def affordable(values: Sequence[T], tokens: int, *, least: int = 0) -> tuple[T, ...]:
-    """Take the first values that fit into a budget, and at least so many."""
-    taken: list[T] = []
-    for value in values:
-        tokens -= cost(value)
-        if tokens < 0 and len(taken) >= least:
-            break
-        taken.append(value)
-    return tuple(taken)

@@ -15,9 +15,11 @@ from typing import Any, get_args
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
+from everloom.kernel.answer.budget import affordable, checked_tokens, cost, cut_item, more, noted
 from everloom.kernel.operation import Look, Operation, Transaction
 from everloom.kernel.search import DEFAULT, Findings, Recipe, Scope
 from everloom.kernel.texts import checked, checked_list, checked_name, name_key
+from everloom.kernel.verbs import ANSWER_TOKENS
 from everloom.semantic import arguments
 from everloom.semantic.arguments import SearchMode
 from everloom.semantic.evidence.identity import Region, find, need_ids
@@ -33,16 +35,7 @@ from everloom.semantic.parts import (
     SubjectUnderstanding,
     Supporting,
 )
-from everloom.semantic.recall.answers import (
-    RecalledHit,
-    affordable,
-    arranged,
-    cost,
-    cut,
-    read_hits,
-    slimmed,
-    uncrowded,
-)
+from everloom.semantic.recall.answers import RecalledHit, arranged, read_hits, slimmed, uncrowded
 from everloom.semantic.results import (
     BroughtToMind,
     QuestionRecall,
@@ -105,10 +98,10 @@ class ClientMemory:
 
 
 def bring_to_mind(
-    op: Operation, topic_or_context: str | Sequence[str], held: ClientMemory, max_tokens: int = arguments.ANSWER_TOKENS
+    op: Operation, topic_or_context: str | Sequence[str], held: ClientMemory, max_tokens: int = ANSWER_TOKENS
 ) -> BroughtToMind:
     """Find what the topics bring to mind and the session has not been shown."""
-    budget = arguments.tokens(max_tokens)
+    budget = checked_tokens(max_tokens)
     given = [topic_or_context] if isinstance(topic_or_context, str) else topic_or_context
     accepted = (checked(topic, "the topic", _LONGEST_TOPIC) for topic in checked_list(given, "topics", _MOST_TOPICS))
     topics = list(dict.fromkeys(accepted))
@@ -135,7 +128,7 @@ def bring_to_mind(
             compaction_detected=lost is not None,
             compaction_reason=lost,
             results=results,
-            note=_left_off(len(chosen) - len(results)) if results else _NOTHING_NEW if seen else _NOTHING,
+            note=more(len(chosen) - len(results), "fit") if results else _NOTHING_NEW if seen else _NOTHING,
             degraded=next((each.degraded for each in found.values() if each.degraded), None),
             workspace_activity=activity_of_others,
         )
@@ -196,13 +189,9 @@ def _used(shown: Sequence[RecalledHit]) -> list[int]:
     return [item for each in shown if each.fits for item in (each.id, *(linked.id for linked in each.linked))]
 
 
-def _left_off(count: int) -> str | None:
-    return f"{count} more fit; ask with a larger max_tokens" if count else None
-
-
-def recall(op: Operation, question_or_subject_name: str, max_tokens: int = arguments.ANSWER_TOKENS) -> Recall:
+def recall(op: Operation, question_or_subject_name: str, max_tokens: int = ANSWER_TOKENS) -> Recall:
     """Answer a question, or show what is known about a subject."""
-    budget = arguments.tokens(max_tokens)
+    budget = checked_tokens(max_tokens)
     question = checked(question_or_subject_name, "the question or subject name", _LONGEST_TOPIC)
     region = _subject_meant(op, question)
     return _recall_question(op, question, budget) if region is None else _recall_subject(op, region, budget)
@@ -237,7 +226,7 @@ def _recall_question(op: Operation, question: str, budget: int) -> QuestionRecal
             supporting=listed if fitting else (),
             provenance=reshape(Provenance, fitting[0].record) if fitting else None,
             nearest=() if fitting else listed,
-            note=_left_off(len(others) - len(listed)) if fitting else _unknown(len(listed)),
+            note=more(len(others) - len(listed), "fit") if fitting else _unknown(len(listed)),
             degraded=found.degraded,
             workspace_activity=activity(look),
         )
@@ -256,7 +245,7 @@ def _supporting(each: RecalledHit, budget: int) -> Supporting:
     return reshape(
         Supporting,
         each.record,
-        content=cut(each.record.content, each.id, round(budget * _OTHERS)),
+        content=cut_item(each.record.content, each.id, round(budget * _OTHERS)),
         source=each.source,
         score=round(each.hit.score, 4),
         answers=round(each.answers, 4),
@@ -275,39 +264,35 @@ def _recall_subject(op: Operation, known: Region, budget: int) -> SubjectRecall:
         texts = understandings_of(unit, [item for item in (region.single_id, region.structural_id) if item is not None])
         ids = [row["id"] for row in unit.all("semantic.observation_recent", subject=region.id, limit=_RECENT)]
         single, structural = texts.get(region.single_id or 0), texts.get(region.structural_id or 0)
+        first, others = round(budget * _FIRST), round(budget * _OTHERS)
         answer = SubjectRecall(
             subject=reshape(SubjectHead, record),
             single_subject_understanding=None
             if single is None
-            else reshape(SubjectUnderstanding, single, content=cut(single.content, single.id, round(budget * _FIRST))),
+            else reshape(SubjectUnderstanding, single, content=cut_item(single.content, single.id, first)),
             structural_understanding=None
             if structural is None
-            else reshape(
-                StructuralNote, structural, content=cut(structural.content, structural.id, round(budget * _OTHERS))
-            ),
+            else reshape(StructuralNote, structural, content=cut_item(structural.content, structural.id, others)),
             recent_observations=(),
         )
-        recent = [
-            replace(each, content=cut(each.content, each.id, round(budget * _OTHERS))) for each in briefs_of(unit, ids)
-        ]
+        recent = [replace(each, content=cut_item(each.content, each.id, others)) for each in briefs_of(unit, ids)]
         shown = affordable(recent, budget - _FRAME_TOKENS - cost(answer), least=1)
         linked = () if single is None else single.linked_observations
         show_items(look, list(dict.fromkeys([*texts, *(each.id for each in (*shown, *linked))])))
         look.event(subject=region.name, results=[*texts, *(each.id for each in shown)])
-        more = len(recent) - len(shown)
         return replace(
             answer,
             recent_observations=shown,
-            note=f"{more} more recent observations; ask with a larger max_tokens" if more else None,
+            note=more(len(recent) - len(shown), "recent observations"),
             workspace_activity=activity(look),
         )
 
 
 def search(
-    op: Operation, query: str, limit: int, mode: SearchMode, max_tokens: int = arguments.ANSWER_TOKENS
+    op: Operation, query: str, limit: int, mode: SearchMode, max_tokens: int = ANSWER_TOKENS
 ) -> tuple[SemanticHit, ...]:
     """Search understandings and observations; without vectors, search by words."""
-    budget = arguments.tokens(max_tokens)
+    budget = checked_tokens(max_tokens)
     return _search(op, query, mode, budget, limit=arguments.limit(limit), within=_KNOWN)
 
 
@@ -317,10 +302,10 @@ def query_observations(
     query: str,
     mode: SearchMode,
     limit: int,
-    max_tokens: int = arguments.ANSWER_TOKENS,
+    max_tokens: int = ANSWER_TOKENS,
 ) -> tuple[SemanticHit, ...]:
     """Search the observations that are tagged with all of the subjects."""
-    most, budget = arguments.limit(limit), arguments.tokens(max_tokens)
+    most, budget = arguments.limit(limit), checked_tokens(max_tokens)
     with op.read() as unit:
         subjects = need_ids(unit, subject_names)
         rows = unit.all("semantic.observation_tagged_all", subjects=subjects, count=len(subjects), limit=_MOST_RANKED)
@@ -337,10 +322,8 @@ def _search(op: Operation, query: str, mode: SearchMode, budget: int, **how: Any
     with op.read() as unit:
         joined = arranged(query, read_hits(unit, found.hits), op.local())
     hits = affordable([_semantic_hit(each, budget) for each in joined], budget - _FRAME_TOKENS, least=1)
-    more = len(joined) - len(hits)
-    said = [] if found.fits else [_NOTHING_FITS]
-    said += [f"{more} more were found; ask with a larger max_tokens"] if more else []
-    return (replace(hits[0], note="; ".join(said) or None), *hits[1:]) if hits else ()
+    note = noted(None if found.fits else _NOTHING_FITS, more(len(joined) - len(hits), "were found"))
+    return (replace(hits[0], note=note), *hits[1:]) if hits else ()
 
 
 def _semantic_hit(each: RecalledHit, budget: int) -> SemanticHit:

@@ -434,13 +434,14 @@ def _put_note(tx: Transaction, item: int, session: Session, *, is_new: bool) -> 
 
 
 def get_understandings(op: Operation, subject_names: Sequence[str], limit: int) -> tuple[Understanding, ...]:
-    """Show the active understandings about all of these subjects, newest first."""
+    """Show the active understandings about all of these subjects: about them alone first, then the newest."""
     most = arguments.limit(limit)
     with op.read() as unit:
         subjects = need_ids(unit, subject_names)
         rows = unit.all("semantic.understanding_tagged_all", subjects=subjects, count=len(subjects), limit=most)
         found = understandings_of(unit, [row["id"] for row in rows])
-    return tuple(found[row["id"]] for row in rows)
+    # A short answer ends early, and what is about these subjects alone is what was asked for.
+    return tuple(sorted((found[row["id"]] for row in rows), key=lambda each: len(each.subject_names)))
 
 
 def get_history(op: Operation, understanding_id: int) -> tuple[Understanding, ...]:

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from everloom.errors import EverloomError, Rejected
-from everloom.kernel.encode import as_data
+from everloom.kernel.answer.encode import as_data
 from everloom.surfaces.web.entrance import Entrance
 from everloom.surfaces.web.identity import CallClues
 

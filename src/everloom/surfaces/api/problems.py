@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import JSONResponse
 
 from everloom.errors import Conflict, EverloomError, ProviderBusy, meaning_of
-from everloom.kernel.encode import as_data
+from everloom.kernel.answer.encode import as_data
 from everloom.surfaces.web.entrance import discreet
 
 TYPE = "application/problem+json"

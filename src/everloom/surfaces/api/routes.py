@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from everloom.errors import EverloomError
-from everloom.kernel.encode import as_data, written
+from everloom.kernel.answer.encode import as_object, written
 from everloom.secrets import logger_of
 from everloom.surfaces.api.calls import ROOT, ApiCall, api_calls
 from everloom.surfaces.api.changes import changes
@@ -91,8 +91,7 @@ def _answered(entrance: Entrance, call: ApiCall, request: Request, body: bytes) 
     in_query = request.method != "POST"
     given = call.given_in_query(request.query_params, headers) if in_query else call.given_in_body(body, headers)
     workspace = entrance.enter(call.name, clues_of(request), writes=call.verb.effect.writes)
-    data = as_data(call.run(workspace, given))
-    whole = data if isinstance(data, dict) else {"result": data}
+    whole = as_object(call.run(workspace, given))
     tag = {"etag": f'"{whole["version"]}"'} if isinstance(whole.get("version"), int) else {}
     return Response(written(whole), media_type="application/json", headers={**_SAFE, **tag})
 

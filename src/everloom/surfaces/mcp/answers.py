@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from mcp.types import CallToolResult, TextContent
 
 from everloom.errors import Conflict, EverloomError, ProviderBusy, meaning_of
-from everloom.kernel.encode import as_data, written
+from everloom.kernel.answer.encode import as_object, written
 from everloom.secrets import Recognised, masked
 
 # A score's fifth digit tells a model nothing, and every digit is a token.
@@ -31,8 +31,7 @@ UNANSWERED = "internal error: no answer could be written. Next: read the current
 def answered(value: object, secrets: Sequence[Recognised] = ()) -> CallToolResult:
     """Write a result as structured content and as the same JSON in text, with the secrets that were recognised."""
     # Both, because clients differ in which of the two they show to the model.
-    data = as_data(value, _SCORE_DIGITS)
-    whole = data if isinstance(data, dict) else {"result": data}
+    whole = as_object(value, _SCORE_DIGITS)
     if secrets:
         whole["secrets"] = [str(each) for each in secrets]
     return CallToolResult(content=[TextContent(type="text", text=written(whole))], structured_content=whole)

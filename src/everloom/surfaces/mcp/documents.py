@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from everloom.semantic.results import Orientation, SubjectRecall
 
 # A document that a person attaches may be longer than an answer.
-_SUBJECT_TOKENS = 20_000
+_DOCUMENT_TOKENS = 20_000
 
 
 def offer_documents(server: MCPServer[Any], workspace: Callable[[], Workspace], faculties: Set[str]) -> None:
     """Offer the resources and prompts of these faculties; `workspace` returns that of the current reader."""
 
     def orientation() -> str:
-        return _written_orientation(workspace().semantic.orient())
+        return _written_orientation(workspace().semantic.orient(max_tokens=_DOCUMENT_TOKENS))
 
     def subject(name: str) -> str:
         taken = workspace()
         # By its name only: `recall` alone would take an unknown name for a question, and answer with something else.
         (known,) = taken.semantic.get_subjects([name])
         return _written_subject(
-            cast("SubjectRecall", taken.semantic.recall(known.name, max_tokens=_SUBJECT_TOKENS)), taken
+            cast("SubjectRecall", taken.semantic.recall(known.name, max_tokens=_DOCUMENT_TOKENS)), taken
         )
 
     def core() -> str:
-        return _written([("Memory core", workspace().graph.core(refresh=False).text)])
+        return _written([("Memory core", workspace().graph.core(refresh=False, max_tokens=_DOCUMENT_TOKENS).text)])
 
     offer = partial(server.resource, mime_type="text/markdown")
     if "semantic" in faculties:

@@ -61,13 +61,27 @@ class VerbTool:
         session = (_SESSION,) if self.names_session else ()
         return Arguments(self.name, (*self.verb.parameters, *self.faculty.selectors, *session))
 
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """Describe its arguments; what models need not be told is left out, because they read it with every request."""
+        known = self.arguments.schema
+        says = {each.name: each.says for each in self.verb.parameters}
+        told = {
+            name: {key: value for key, value in each.items() if key != "default" or not says[name].hides_default}
+            if name in says
+            else each
+            for name, each in known["properties"].items()
+            if name not in says or not says[name].is_unlisted
+        }
+        return {**known, "properties": told}
+
     def listed(self) -> Tool:
         """Describe it to a client."""
         return Tool(
             name=self.name,
             title=self.verb.title,
             description=self.verb.description,
-            input_schema=self.arguments.schema,
+            input_schema=self.schema,
             annotations=_annotations(self.verb.effect),
         )
 
@@ -83,7 +97,7 @@ class VerbTool:
         keyed = dict(given)
         if _KEY_META in meta and any(each.name == _KEY for each in self.verb.parameters):
             keyed.setdefault(_KEY, meta[_KEY_META])
-        read = self.arguments.read(keyed, workspace.info.zone)
+        read = self.verb.for_model(self.arguments.read(keyed, workspace.info.zone))
         if self.names_session:
             read.pop(_SESSION.name, None)
         chosen = {each.name: read.pop(each.name, None) for each in self.faculty.selectors}

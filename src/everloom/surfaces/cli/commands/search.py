@@ -132,10 +132,11 @@ def _facts(item: Shown, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
 
 @click.command(cls=Command)
 @click.argument("item_id", metavar="ID", type=ItemId)
-def why(invocation: Invocation, item_id: int) -> Answer:
+@click.option("--after", metavar="ID", type=ItemId, help="Only its sources after this one, if there are many.")
+def why(invocation: Invocation, item_id: int, after: int | None) -> Answer:
     """Trace an item back to its evidence."""
     with invocation.enter() as workspace:
-        reason = workspace.why(item_id)
+        reason = workspace.why(item_id, after=after or 0)
     return Answer(reason, [*_branches(reason, workspace.info.zone)])
 
 
@@ -146,10 +147,13 @@ def _branches(reason: Reason, zone: ZoneInfo, indent: str = "") -> Iterator[str]
     if reason.is_cut:
         yield f"{indent}└─ …"
     for below in reason.because:
-        is_last = below is reason.because[-1]
+        is_last = below is reason.because[-1] and not reason.left_off
         first, *others = _branches(below, zone, indent + ("   " if is_last else "│  "))
         yield f"{indent}{'└─' if is_last else '├─'} {first}"
         yield from others
+    if reason.left_off:
+        last = reason.because[-1].id
+        yield f"{indent}└─ {reason.left_off} more; `everloom why {reason.id} --after {last}` shows them"
 
 
 @click.command(cls=Command)

@@ -15,7 +15,7 @@ Part = str | Table
 Renderer = Callable[[Any, ZoneInfo], Iterable[Part]]
 
 # Shown after the result itself, or not at all: they are about other sessions, not about what was asked.
-_ASIDE = frozenset({"workspace_activity", "compaction_note", "notices"})
+_ASIDE = frozenset({"workspace_activity", "compaction_note", "notices", "note"})
 _EMPTY: tuple[object, ...] = (None, "", (), {}, [])
 
 
@@ -25,6 +25,10 @@ def render(renderers: Mapping[type, Renderer], value: Any, zone: ZoneInfo) -> li
         parts = list(_render_all(renderers, value, zone))
     else:
         parts = list(renderers.get(type(value), render_fields)(value, zone))
+    # Some renderers write the note where it belongs; what was left off is said in any case.
+    note = getattr(value, "note", None)
+    if note and not any(note in part for part in parts if isinstance(part, str)):
+        parts.append(f"Note: {note}")
     if others := getattr(value, "workspace_activity", None):
         parts += ["\nMeanwhile:", *(f"  {each.id}  {each.preview}" for each in others)]
     return [*parts, *(f"Note: {notice}" for notice in getattr(value, "notices", ()))]

@@ -21,7 +21,7 @@ import click
 
 from everloom.errors import EverloomError, meaning_of
 from everloom.glyphs import HIDDEN
-from everloom.kernel.encode import as_data
+from everloom.kernel.answer.encode import as_data, note_of
 from everloom.secrets import Recognised
 
 # Stored text is data, and may come from strangers: an escape sequence in it could rewrite the screen or the clipboard,
@@ -81,6 +81,8 @@ def _envelope(answer: Answer, command: str) -> dict[str, Any]:
     whole: dict[str, Any] = {"ok": answer.failure is None, "command": command}
     if answer.failure is None or answer.result is not None:
         whole["result"] = answer.result
+        if (note := note_of(answer.result)) is not None:
+            whole["note"] = note
     if answer.secrets:
         whole["secrets"] = answer.secrets
     if answer.failure is not None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin
 import click
 
 from everloom.errors import Rejected
+from everloom.kernel.answer.encode import note_of
 from everloom.kernel.verbs import Parameter, Verb
 from everloom.surfaces.cli.runtime.command import Command, Group, ItemId
 from everloom.surfaces.cli.runtime.invocation import Invocation
@@ -51,7 +52,10 @@ def command_of(faculty: Faculty, verb: Verb, *, name: str | None = None, listed_
 
     def run(invocation: Invocation, /, **given: Any) -> Answer:
         answer = call(invocation, faculty, verb, given)
-        return answer if listed_as is None else replace(answer, result={listed_as: answer.result})
+        if listed_as is None:
+            return answer
+        note = note_of(answer.result)
+        return replace(answer, result={listed_as: answer.result, **({} if note is None else {"note": note})})
 
     return _VerbCommand(faculty, verb, name or verb.name.replace("_", "-"), run)
 

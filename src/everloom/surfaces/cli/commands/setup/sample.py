@@ -87,7 +87,8 @@ def _consolidate(mind: Semantic, data: dict[str, Any]) -> None:
     read = {text for session in data["sessions"][:_CONSOLIDATED] for _, text, _ in session["observations"]}
     for each in data["understandings"]:
         key = f"sample understanding {' x '.join(each['subjects'])}"
-        sources = [found.id for found in mind.list_observations(each["subjects"]) if found.content in read]
+        known = mind.list_observations(each["subjects"], max_tokens=100_000)
+        sources = [found.id for found in known if found.content in read]
         mind.create_understanding(
             each["subjects"], each["content"], each["summary"], source_observation_ids=sources, idempotency_key=key
         )

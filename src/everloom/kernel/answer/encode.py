@@ -16,6 +16,8 @@ from typing import Any
 
 # The metadata of a field that is written even when it is null or empty, because that is the answer.
 SAID = MappingProxyType({"is_said": True})
+# The metadata of a field that is written by its ids alone, because the text of the same answer tells the rest.
+BY_ID = MappingProxyType({"is_by_id": True})
 
 
 def as_data(value: object, digits: int | None = None) -> Any:
@@ -34,7 +36,11 @@ def as_data(value: object, digits: int | None = None) -> Any:
             return [as_data(each, digits) for each in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
-        said = ((field.name, each) for field, each in fields if "is_said" in field.metadata or not _is_empty(each))
+        said = (
+            (field.name, _ids_of(each) if "is_by_id" in field.metadata else each)
+            for field, each in fields
+            if "is_said" in field.metadata or not _is_empty(each)
+        )
         return {name: as_data(each, digits) for name, each in said}
     dump = getattr(value, "model_dump", None)
     return dump(mode="json") if dump else _scalar(value, digits)
@@ -43,6 +49,23 @@ def as_data(value: object, digits: int | None = None) -> Any:
 def written(value: object, digits: int | None = None) -> str:
     """Write a value as JSON without spare bytes."""
     return json.dumps(as_data(value, digits), ensure_ascii=False, separators=(",", ":"))
+
+
+def as_object(value: object, digits: int | None = None) -> dict[str, Any]:
+    """Convert a result to a JSON object; a list becomes its `result`, with what it says about itself beside it."""
+    data, note = as_data(value, digits), note_of(value)
+    whole: dict[str, Any] = data if isinstance(data, dict) else {"result": data}
+    return whole if note is None else {**whole, "note": note}
+
+
+def note_of(value: object) -> str | None:
+    """Return what a list says about itself, which its JSON form has no place for."""
+    note = getattr(value, "note", None) if isinstance(value, Sequence) else None
+    return note if isinstance(note, str) else None
+
+
+def _ids_of(value: Any) -> Any:
+    return [_ids_of(each) for each in value] if isinstance(value, Sequence) else {"id": value.id}
 
 
 def _is_empty(value: object) -> bool:
