@@ -118,3 +118,22 @@ async def test_whoever_tries_many_wrong_tokens_has_to_wait_and_others_need_not()
 
 async def test_a_websocket_is_turned_away() -> None:
     assert await ask(gate(), kind="websocket") == [{"type": "websocket.close", "code": 1008}]
+
+
+@pytest.mark.promise("web.host-and-origin")
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"sec_fetch_site": "cross-site", "sec_fetch_mode": "no-cors"}, 403),
+        ({"sec_fetch_site": "same-site", "sec_fetch_mode": "no-cors"}, 403),
+        ({"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate"}, 200),
+        ({"sec_fetch_site": "same-origin", "sec_fetch_mode": "cors"}, 200),
+        ({"sec_fetch_site": "none", "sec_fetch_mode": "navigate"}, 200),
+        ({"sec_fetch_site": "cross-site", "sec_fetch_mode": "cors", "origin": "https://evil.example"}, 403),
+        ({"sec_fetch_site": "cross-site", "sec_fetch_mode": "cors", "origin": "https://good.example"}, 200),
+        ({}, 200),
+    ],
+)
+async def test_a_page_of_another_site_cannot_ask_for_a_picture_either(headers: dict[str, str], status: int) -> None:
+    sent = await ask(gate(origins=frozenset({"https://good.example"})), part(b""), **headers)
+    assert sent[0]["status"] == status

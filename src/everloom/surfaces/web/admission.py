@@ -71,6 +71,14 @@ def is_welcome_origin(origin: str | None, host: str, rules: Rules) -> bool:
     return (scheme in {"http", "https"} and place == host.lower()) or origin.lower() in rules.origins
 
 
+def is_welcome_fetch(site: str | None, mode: str | None, origin: str | None) -> bool:
+    """Return whether a browser sent a request by itself or for a page of this server; only browsers say so.
+
+    A page of another site can load an address as a picture, without an Origin: it must not even be asked.
+    """
+    return origin is not None or site in {None, "same-origin", "none"} or mode == "navigate"
+
+
 class CallerBudget:
     """A rate limit for each caller: a bucket that fills at a steady rate and holds a burst."""
 

@@ -20,7 +20,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from everloom.errors import EverloomError, meaning_of
 from everloom.kernel.tokens import Token
 from everloom.secrets import logger_of
-from everloom.surfaces.web.admission import PASS_KEY, CallerBudget, Rules, is_welcome_host, is_welcome_origin
+from everloom.surfaces.web.admission import (
+    PASS_KEY,
+    CallerBudget,
+    Rules,
+    is_welcome_fetch,
+    is_welcome_host,
+    is_welcome_origin,
+)
 from everloom.surfaces.web.entrance import discreet
 
 log = logger_of(__name__)
@@ -82,7 +89,9 @@ class Gate:
             raise RefusedRequest(
                 421, "this server does not answer to that name; `everloom serve --allow-host NAME` allows a name"
             )
-        if not is_welcome_origin(headers.get("origin"), host, self._rules):
+        origin = headers.get("origin")
+        fetched = is_welcome_fetch(headers.get("sec-fetch-site"), headers.get("sec-fetch-mode"), origin)
+        if not (fetched and is_welcome_origin(origin, host, self._rules)):
             raise RefusedRequest(
                 403, "this web page may not call this server; `everloom serve --allow-origin URL` allows it"
             )
