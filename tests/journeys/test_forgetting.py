@@ -100,6 +100,7 @@ def test_a_forgotten_subset_is_said_by_nobody_and_the_rest_by_everybody(
     assert words_in_files(store_url, items) == kept
     files = [each for each in (tmp_path / "data").rglob("*") if each.is_file() and each.suffix in {".md", ".json"}]
     assert {word for word in gone for each in files if word in f"{each.name} {each.read_text()}"} == set()
+    assert loom.store.health(deep=True).problems == ()
     assert place.graph.follow().problems == ()
     assert place.mind.notes.sync() == []
     said = heard(place, items)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
+from importlib import resources
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from everloom.clock import ManualClock
-from everloom.errors import Conflict, NotFound, Rejected
+from everloom.errors import Conflict, NotFound, Rejected, StoreError
 from everloom.kernel.forgetting.plan import Doomed, ForgetPlan, Traces, blanked, numbers_in, only_in
 from everloom.kernel.search import Document, Scope
 from everloom.kernel.texts import content_hash
@@ -16,6 +20,7 @@ from everloom.loom import Loom, Workspace
 from everloom.semantic import Lesson, NewObservation
 from everloom.semantic.evidence import learn
 from everloom.semantic.results import Learnt
+from everloom.store.migrations import text_tables
 from tests.store.bytes import words_in_files
 from tests.store.ground import NOW, assert_agreement, is_sqlite, note, open_at, rows_of
 
@@ -306,3 +311,68 @@ def test_a_document_of_no_faculty_is_forgotten_like_any_other(place: Workspace) 
     (item,) = place.add([Document(kind="page", title="Zweibruecken", text="A town.", happened_at=NOW)])
     assert agreed(place, item) == [item]
     assert list(place.search("Zweibruecken town")) == []
+
+
+# Tables whose rows refer to items: an eraser deletes or changes them, or a forgotten item could not go.
+REFERRING = frozenset(
+    (
+        "access cluster compaction cover document edge embedding entry event exchange graph graph_file heartbeat "
+        "memory message mind_note note observation patrol perspective posting scene scheduled seen session signal "
+        "source subject understanding usage"
+    ).split()
+)
+# Tables that hold texts, vectors or other bytes: an eraser takes the words out of them, or they never hold any.
+TELLING = frozenset(
+    (
+        "array_entry being cluster compaction document edge embedding entry event exchange graph graph_file "
+        "graph_intent heartbeat item lease memory message mind_note mind_note_version note observation patrol "
+        "patrol_step perspective posting reading receipt relation scene scene_life scheduled session session_snapshot "
+        "signal subject subject_name subject_tag term tombstone tombstone_digest tombstone_secret understanding usage"
+    ).split()
+)
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_every_table_that_could_keep_something_is_known_to_forgetting() -> None:
+    schema = Path(str(resources.files("everloom.store"))).joinpath("schema.sql").read_text()
+    tables = re.findall(r"(?ms)^CREATE TABLE (\w+) \((.*?)^\)", schema)
+    referring = {name for name, body in tables if re.search(r"REFERENCES (item|document) ", body)}
+    advice = "let an eraser care for it (kernel/forgetting), then name it here"
+    assert referring == REFERRING, advice
+    assert set(text_tables()) == TELLING, advice
+
+
+def test_a_store_that_cannot_be_cleaned_now_has_forgotten_all_the_same(
+    place: Workspace, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sick = ill(place)
+    preview = place.forget([sick])
+
+    def full(*_: object, **__: object) -> NoReturn:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(type(place.loom.store), "scrub", full)
+    done = place.forget([sick], confirm=preview.confirm)
+    assert (done.is_done, done.cleaned) == (True, ())
+    assert "the disk is full" in done.remains[0]
+    assert rows_of(store_url, "SELECT * FROM observation") == []
+    monkeypatch.undo()
+    place.sleep()
+    assert words_in_files(store_url, WORDS) == set()
+
+
+def test_another_process_that_reads_on_delays_the_cleaning_and_not_the_forgetting(
+    place: Workspace, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("everloom.store.sqlite.scrubbing._PATIENCE_MILLISECONDS", 10)
+    monkeypatch.setattr("everloom.store.postgresql.store._LOCK_SECONDS", 1)
+    sick = ill(place)
+    with open_at(store_url) as other, other.store.read(place.info.id) as unit:
+        assert unit.all("words.document_of", ids=[sick])
+        preview = place.forget([sick])
+        done = place.forget([sick], confirm=preview.confirm)
+        assert done.is_done
+        assert not place.forgetting.list_forgotten().tombstones[0].is_clean
+        assert unit.all("words.document_of", ids=[sick]), "its snapshot is from before"
+    place.sleep()
+    assert words_in_files(store_url, WORDS) == set()

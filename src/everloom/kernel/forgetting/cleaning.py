@@ -7,6 +7,7 @@ rewrites them. Tombstones record what is still to be cleaned, so nothing is lost
 from __future__ import annotations
 
 from everloom.clock import Clock, to_micros
+from everloom.errors import StoreError
 from everloom.kernel.lease import Lease
 from everloom.kernel.operation import Operation
 from everloom.kernel.tasks import Progress, Report
@@ -20,7 +21,11 @@ _LATER = "the store's files, until the next `everloom sleep`, a worker or `everl
 
 def clean(op: Operation, *, however_large: bool = False) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Clean the files, and return what was done and what remains."""
-    done = _scrub(op.store, op.workspace.id, op.clock, None if however_large else _AT_ONCE_BYTES)
+    try:
+        done = _scrub(op.store, op.workspace.id, op.clock, None if however_large else _AT_ONCE_BYTES)
+    except StoreError as error:
+        # What was forgotten is forgotten: a full disk, for example, only keeps its bytes from being overwritten now.
+        return (), (f"the store's files, which could not be cleaned yet: {error.message}",)
     return done.steps, done.remains if done.is_done else (*done.remains, _LATER)
 
 

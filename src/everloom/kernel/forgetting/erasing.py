@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-from everloom.errors import Conflict, Rejected
+from everloom.errors import Conflict, EverloomError, Rejected
 from everloom.kernel.forgetting.cleaning import clean
 from everloom.kernel.forgetting.documents import drop_items, scrub_records, words_left
 from everloom.kernel.forgetting.plan import Doomed, ForgetPlan, Traces, opening
@@ -50,14 +50,22 @@ def forget(op: Operation, wanted: Selection, confirm: str | None, erasers: Seque
                 raise _changed(_preview(tx.unit, now))
             _carry_out(tx, now, erasers)
         # The transaction is the forgetting; a process that dies after it leaves files to the next one that opens them.
-        remains = tuple(note for eraser in erasers for note in eraser.finish())
+        remains = tuple(note for eraser in erasers for note in _finish(eraser))
     return _report(now, remains, *clean(op))
+
+
+def _finish(eraser: Eraser) -> tuple[str, ...]:
+    """Let a faculty change its files; what fails now is reported, and completed by the next who opens them."""
+    try:
+        return eraser.finish()
+    except (EverloomError, OSError) as error:
+        return (f"files that could not be changed yet: {error}",)
 
 
 def _changed(preview: Forgotten) -> Conflict:
     return Conflict(
         "this is not what was confirmed: what would be forgotten has changed since the preview",
-        hint=f"look at it again; its token is now {preview.confirm}",
+        hint="look at it again: without confirm, what would go now is shown with its token",
         current=preview,
     )
 

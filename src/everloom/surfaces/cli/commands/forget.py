@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from everloom.errors import Conflict
 from everloom.surfaces.cli.runtime.command import Command, ItemId
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer
@@ -41,7 +42,12 @@ def forget(invocation: Invocation, /, yes: bool, shows: bool, lift: bool, clean:
     if clean:
         return _clean(invocation)
     verb = _FACULTY.verb("forget")
-    answer = call(invocation, _FACULTY, verb, chosen)
+    try:
+        answer = call(invocation, _FACULTY, verb, chosen)
+    except Conflict as error:
+        # Without the token, the same command shows what has become of it.
+        fresh = call(invocation, _FACULTY, verb, {**chosen, "confirm": None})
+        return Answer(fresh.result, fresh.text, failure=error)
     preview = cast("Forgotten", answer.result)
     return call(invocation, _FACULTY, verb, {**chosen, "confirm": preview.confirm}) if yes else answer
 
