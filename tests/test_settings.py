@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from everloom.errors import Rejected
-from everloom.settings import Origin, default_file, from_environment, known_names, load, local_zone
+from everloom.settings import SettingOrigin, default_file, from_environment, known_names, load, local_zone
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def origin(origins: list[Origin], name: str) -> Origin:
+def origin(origins: list[SettingOrigin], name: str) -> SettingOrigin:
     return next(each for each in origins if each.name == name)
 
 

@@ -35,13 +35,15 @@ from everloom.kernel.provenance import Reason, Shown, show, why
 from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findings, Hit, Index, Recipe, Scope
 from everloom.kernel.spending import Ledger
 from everloom.kernel.tasks import Job, Outcome, Task, Work
+from everloom.kernel.trust.origin import AGENT, IMPORT, Origin, OriginKind, read_origin
+from everloom.kernel.trust.review import hold_documents
 from everloom.kernel.trust.screen import Screen, label_of
 from everloom.kernel.workspaces import Grant, WorkspaceInfo, Workspaces
 from everloom.models import Budget, Meter, estimate
 from everloom.models.providers import ModelThinker, Roles, make_embedder
 from everloom.models.usage import DayBudget
 from everloom.settings import Settings, data_directory, load
-from everloom.store import Store, open_store, sqlite_url
+from everloom.store import Store, Unit, open_store, sqlite_url
 from everloom.store.contract import FOREVER, Waits
 from everloom.store.engine import refuse_write
 from everloom.wiring.places import Places, RemovedWorkspace
@@ -55,12 +57,14 @@ if TYPE_CHECKING:
     from everloom.graph import Graph, Graphs, Watcher
     from everloom.kernel.forgetting.results import Corrected, Forgotten
     from everloom.kernel.forgetting.verbs import Forgetting
+    from everloom.kernel.trust.review import HeldWrite
     from everloom.mind import Mind
     from everloom.mind.ports import MindSetup
     from everloom.models.ask import Thinker
     from everloom.models.talk import Talker
     from everloom.semantic import Semantic
     from everloom.semantic.consolidation import ConsolidationTask, PassBounds, PlannedStep
+    from everloom.wiring.review import Review
 
 
 def open_loom(url: str | Path | None = None, *, settings: Settings | None = None, clock: Clock | None = None) -> Loom:
@@ -83,7 +87,7 @@ class Loom:
         self.places = Places(data_directory(), settings, self.store, self.workspaces)
         self._access = access(settings)
         self.embedding = Embedding(self.store, make_embedder(settings.embed.models, access=self._access, clock=clock))
-        self.index = Index(self.embedding, Screen(settings.review.secrets))
+        self.index = Index(self.embedding, Screen(settings.review.secrets), AGENT)
         self.finder = Finder(self.store, self.embedding, clock)
         # Host and process let others on this machine see at once that the holder of a lease has died; the random part
         # tells two looms of one process apart.
@@ -117,15 +121,18 @@ class Loom:
         session: str | None = None,
         model_tier: str | None = None,
         refusal: EverloomError | None = None,
+        origin: str | None = None,
     ) -> Workspace:
         """Open a workspace, created on first use; `session` labels everything that is written through it.
 
         With a `refusal` nothing is written through it: the workspace must exist, every verb that writes raises it, and
-        those that read leave no footprint.
+        those that read leave no footprint. `origin` says where what is written comes from: person, agent (the default),
+        tool, import or web.
         """
         wanted = name or self.settings.workspace.name
         info = self.workspaces.open(wanted) if refusal is None else self.workspaces.get(wanted)
-        return Workspace(self, info, session, model_tier, refusal)
+        known = None if origin is None else read_origin(origin)
+        return Workspace(self, info, session, model_tier, refusal, known)
 
     def change_workspace(
         self, name: str, *, new_name: str | None = None, description: str | None = None, time_zone: str | None = None
@@ -175,6 +182,7 @@ class Loom:
             model_tier=model_tier,
             footprints=self.footprints,
             refusal=refuse_write(self.store.address) if self.store.is_read_only else refusal,
+            holds=frozenset(map(OriginKind, self.settings.review.hold)),
         )
 
     def thinker(self, workspace: WorkspaceInfo) -> Thinker | None:
@@ -251,18 +259,12 @@ class Loom:
 
         return mind_tasks(self.mind_setup)
 
-    def graphs(
-        self,
-        workspace: WorkspaceInfo,
-        session: str | None = None,
-        model_tier: str | None = None,
-        refusal: EverloomError | None = None,
-    ) -> Graphs:
+    def graphs(self, workspace: WorkspaceInfo, op: Operation | None = None) -> Graphs:
         """Provide the memory graphs of a workspace."""
         from everloom.graph import GraphOptions, Graphs  # noqa: PLC0415  a search alone needs none
 
         return Graphs(
-            self.operation(workspace, session, model_tier, refusal),
+            op or self.operation(workspace),
             self.places.graphs(workspace),
             policy_of(GraphOptions, self.settings.graph),
             thinker=lambda: self.thinker(workspace),
@@ -302,17 +304,29 @@ class Workspace:
         session: str | None = None,
         model_tier: str | None = None,
         refusal: EverloomError | None = None,
+        origin: Origin | None = None,
     ) -> None:
         self.loom = loom
         self.info = info
         self.session = session
         self.model_tier = model_tier
         self.refusal = refusal
+        self.origin = origin
+        self._is_cleared = False
+        self._guards: tuple[Callable[[Unit], None], ...] = ()
 
     @property
     def op(self) -> Operation:
         """Make the context that a verb runs in here."""
-        return self.loom.operation(self.info, self.session, self.model_tier, self.refusal)
+        op = self.loom.operation(self.info, self.session, self.model_tier, self.refusal).told_by(self.origin)
+        return replace(op, holds=frozenset(), guards=self._guards) if self._is_cleared else op
+
+    def cleared(self, held: HeldWrite, guard: Callable[[Unit], None] | None) -> Workspace:
+        """Return this workspace as the writer of an approved write; the guard runs first in its transactions."""
+        origin = read_origin(held.origin)
+        place = Workspace(self.loom, self.info, held.session, held.model_tier, self.refusal, origin)
+        place._is_cleared, place._guards = True, () if guard is None else (guard,)
+        return place
 
     @property
     def name(self) -> str:
@@ -337,12 +351,19 @@ class Workspace:
     @property
     def graphs(self) -> Graphs:
         """Reach the memory graphs, by name."""
-        return self.loom.graphs(self.info, self.session, self.model_tier, self.refusal)
+        return self.loom.graphs(self.info, self.op)
 
     @property
     def graph(self) -> Graph:
         """Reach the default memory graph: typed markdown memories in a directory."""
         return self.graphs.open()
+
+    @property
+    def review(self) -> Review:
+        """Reach what a person decides about: writes that wait for approval, and stored secrets."""
+        from everloom.wiring.review import Review  # noqa: PLC0415  a search alone does not need it
+
+        return Review(self)
 
     @property
     def mind(self) -> Mind:
@@ -445,11 +466,15 @@ class Workspace:
 
         They belong to the session of this workspace unless they name their own: an imported conversation is added
         session by session, so that search reads each turn together with its neighbours. What was forgotten is left out.
+        They are imports, unless the workspace was opened with another origin; if that is held, they wait for review
+        under the ids that are returned.
         """
-        op = self.op
+        op = self.op if self.origin else self.op.told_by(IMPORT)
         with op.read() as unit:
             gone = recognised(unit, [text_key(each.text) for each in documents])
         documents = [each for each in documents if text_key(each.text) not in gone] if gone else documents
+        if (waiting := hold_documents(op, documents)) is not None:
+            return waiting
         prepared = op.index.prepare(documents)
         with op.write(operation) as write:
             # After preparing, which may be slow and depends on no session.

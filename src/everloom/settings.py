@@ -182,6 +182,10 @@ class ReviewSettings(Section):
         description="what happens to a secret in what is written: it is stored and reported (warn), replaced by a mark "
         "(redact), or nothing is written (refuse)",
     )
+    hold: Annotated[tuple[Literal["tool", "import", "web"], ...], BeforeValidator(_parted)] = Field(
+        default=("web",),
+        description="origins whose writes wait for a person's approval before they count: tool, import, web",
+    )
 
 
 class TelegramSettings(Section):
@@ -240,7 +244,7 @@ class Settings(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SettingOrigin:
     """One setting: its name, its value as shown, where that came from, and what it means."""
 
     name: str
@@ -256,7 +260,7 @@ def default_file() -> Path:
 
 def load(
     file: Path | None = None, flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
-) -> tuple[Settings, list[Origin]]:
+) -> tuple[Settings, list[SettingOrigin]]:
     """Read the settings and where each came from; `flags` maps dotted names to values."""
     env = os.environ if environ is None else environ
     path = file or (Path(env[f"{PREFIX}CONFIG"]) if f"{PREFIX}CONFIG" in env else default_file())
@@ -347,7 +351,7 @@ def validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings
         raise Rejected(f"{name}: {first['msg']}", hint=f"it is set in {sources.get(name, 'the defaults')}") from None
 
 
-def _origins(settings: Settings, sources: Mapping[str, str]) -> list[Origin]:
+def _origins(settings: Settings, sources: Mapping[str, str]) -> list[SettingOrigin]:
     """List every value and where it came from; of a secret only whether it is set."""
     found = []
     for name in known_names():
@@ -356,5 +360,5 @@ def _origins(settings: Settings, sources: Mapping[str, str]) -> list[Origin]:
         value = getattr(part, key)
         shown = ("set" if value else "not set") if section == "secrets" else value
         meaning = type(part).model_fields[key].description or ""
-        found.append(Origin(name, shown, sources.get(name, "default"), meaning))
+        found.append(SettingOrigin(name, shown, sources.get(name, "default"), meaning))
     return found

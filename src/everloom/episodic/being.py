@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from everloom.kernel.operation import Operation
@@ -57,3 +57,7 @@ class Being:
     policy: EpisodicPolicy = field(default_factory=EpisodicPolicy)
     thinker: Callable[[], Thinker | None] = lambda: None
     chance: random.Random = field(default_factory=random.Random)
+
+    def told_by(self, origin: str | None) -> Being:
+        """Return this Being for what comes from somewhere else."""
+        return self if origin is None else replace(self, op=self.op.told_by(origin))

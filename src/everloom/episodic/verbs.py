@@ -190,14 +190,16 @@ class Episodic:
         note_type_updates: Annotated[
             Sequence[Mapping[str, Any]], Says("{id, type}", flag="--retype", metavar="JSON")
         ] = (),
+        origin: Annotated[str | None, Says("tool, import, web:SITE")] = None,
         idempotency_key: _Key = None,
     ) -> NotesUpdated:
         """Record scenes and notes; ten waiting scenes start a patrol."""
         from everloom.episodic.entries import NotesRequest, update_notes
         from everloom.episodic.patrol import patrol_if_many_wait
 
+        being = self._being.told_by(origin)
         request = NotesRequest(action, scenes, notes, scene_ids, note_type_updates)
-        return patrol_if_many_wait(self._being, self._work, update_notes(self._being, request, idempotency_key))
+        return patrol_if_many_wait(self._being, self._work, update_notes(being, request, idempotency_key))
 
     @_tool(
         "Update memory",

@@ -47,6 +47,8 @@ class Memory:
     steps: tuple[str, ...] = ()
     preconditions: tuple[str, ...] = ()
     postconditions: tuple[str, ...] = ()
+    # Written into the file if it is worth less than what the agent says itself.
+    origin: str | None = None
     created: datetime
     updated: datetime
     relations: tuple[Relation, ...] = ()
@@ -140,6 +142,8 @@ class Stored:
     id: str
     item: int
     path: str
+    # Said of a memory that waits for review, with `item` as its id; it has no file yet.
+    held: str | None = None
     auto_edges: tuple[AutoEdge, ...] = ()
     auto_edge_error: str | None = None
     notices: tuple[str, ...] = ()
@@ -321,11 +325,13 @@ class Imported:
 
     graph: str
     directory: str
-    files: int
-    memories: int
-    edges: int
-    states: int
-    vectors: int
+    # Said of an import that waits for review: nothing was copied yet.
+    held: str | None = None
+    files: int = 0
+    memories: int = 0
+    edges: int = 0
+    states: int = 0
+    vectors: int = 0
     skipped: tuple[FileProblem, ...] = ()
     notices: tuple[str, ...] = ()
 

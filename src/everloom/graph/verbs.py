@@ -69,6 +69,7 @@ _Description = Annotated[str | None, Says("the reason in full: the edge's own te
 _Refresh = Annotated[bool, helps("rewrite the page, or only read it", flag="--refresh/--read")]
 # How a memory, an edge or a page is read in full.
 _GET, _EDGE_GET, _FILE = "memory_get {id}", "memory_edge_get {id}", "the file {path}"
+_Origin = Annotated[str | None, Says("tool, import, web:SITE")]
 _Connect = Annotated[bool | None, helps("relate it to similar memories automatically", flag="--edges/--no-edges")]
 
 
@@ -135,12 +136,14 @@ class Graph:
         preconditions: _Before = None,
         postconditions: _After = None,
         connect: _Connect = None,
+        origin: _Origin = None,
     ) -> results.Stored:
         """Store a new memory."""
         from everloom.graph.operations.memories import MemoryFields, store
 
         lists = (steps, preconditions, postconditions)
-        return store(self._graph, MemoryFields(type, title, content, tags, importance, confidence, *lists), connect)
+        fields = MemoryFields(type, title, content, tags, importance, confidence, *lists)
+        return store(self._graph.told_by(origin), fields, connect)
 
     @verb("Store a procedure", ADDS)
     def procedure(
@@ -153,12 +156,14 @@ class Graph:
         postconditions: _After = None,
         tags: _Tags = None,
         importance: _Importance = 0.5,
+        origin: _Origin = None,
     ) -> results.Stored:
         """Store a procedure with its steps."""
         from everloom.graph.operations.memories import MemoryFields, store
 
         lists = (steps, preconditions, postconditions)
-        return store(self._graph, MemoryFields("procedure", title, content, tags, importance, None, *lists))
+        fields = MemoryFields("procedure", title, content, tags, importance, None, *lists)
+        return store(self._graph.told_by(origin), fields)
 
     @_tool(
         "Recall",

@@ -24,6 +24,7 @@ from everloom.errors import EverloomError, StoreError
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import Session, answered_before, append_event, attend, attendance, keep_receipt
 from everloom.kernel.search import Finder, Findings, Index
+from everloom.kernel.trust.origin import AGENT, Origin, OriginKind, read_origin
 from everloom.kernel.trust.screen import Screen
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.store import Store, Unit
@@ -141,6 +142,8 @@ class Operation:
     workspace: WorkspaceInfo
     session: str | None = None
     model_tier: str | None = None
+    # The origins that wait for a person's review before they count.
+    holds: frozenset[OriginKind] = frozenset()
     # Run first in every write; one that raises, such as a lease's guard, rolls it back.
     guards: tuple[Callable[[Unit], None], ...] = ()
     footprints: Footprints = field(default_factory=Footprints)
@@ -158,6 +161,23 @@ class Operation:
     def now(self) -> datetime:
         """The current time, in UTC."""
         return self.clock.now()
+
+    @property
+    def origin(self) -> Origin:
+        """Where what is written here comes from."""
+        return self.index.origin or AGENT
+
+    @property
+    def is_held(self) -> bool:
+        """Whether what is written here waits for a person's review."""
+        return self.origin.kind in self.holds
+
+    def told_by(self, origin: Origin | str | None) -> Operation:
+        """Return an operation whose writes come from somewhere else; None means from where they come now."""
+        if origin is None:
+            return self
+        known = read_origin(origin) if isinstance(origin, str) else origin
+        return replace(self, index=self.index.told_by(known))
 
     @property
     def screen(self) -> Screen:

@@ -14,6 +14,8 @@ from everloom.clock import from_micros
 from everloom.kernel.forgetting.tombstones import explain_absence
 from everloom.kernel.journal import Signal, access_from, signal_from
 from everloom.kernel.lifecycle import Access
+from everloom.kernel.trust.origin import trust_named
+from everloom.kernel.trust.review import describe_held
 from everloom.store import Row, Unit
 
 # They bound the recursion and the size of the answer.
@@ -36,6 +38,9 @@ class Shown:
     model_tier: str | None = None
     session: str | None = None
     happened_at: datetime | None = None
+    # Where it comes from, and the kind of origin that it is worth as much as: that of its least trusted source.
+    origin: str | None = None
+    trust: str | None = None
     retired_at: datetime | None = None
     retired_by: int | None = None
     sources: tuple[int, ...] = ()
@@ -59,6 +64,8 @@ class Reason:
     text: str
     session: str | None
     at: datetime
+    origin: str | None = None
+    trust: str | None = None
     because: tuple[Reason, ...] = ()
     is_cut: bool = False
     left_off: int = 0
@@ -94,6 +101,8 @@ def _document_fields(unit: Unit, row: Row) -> dict[str, Any]:
         "model_tier": row["model_tier"],
         "session": _session_label(unit, row["session_id"]),
         "happened_at": from_micros(row["happened_at"]),
+        "origin": row["origin"],
+        "trust": trust_named(row["trust"]),
         "retired_at": None if row["retired_at"] is None else from_micros(row["retired_at"]),
         "retired_by": row["retired_by"],
     }
@@ -104,6 +113,8 @@ def _own_detail(unit: Unit, kind: str, item_id: int) -> dict[str, Any]:
     if kind in ("session", "sitting"):
         (row,) = unit.all("kernel.session_get", id=item_id)
         return {"label": row["label"], "started_at": from_micros(row["started_at"]), "model_tier": row["model_tier"]}
+    if kind == "held":
+        return describe_held(unit, item_id)
     if kind == "event":
         (row,) = unit.all("kernel.event_get", id=item_id)
         return {"operation": row["operation"], "session_id": row["session_id"], **json.loads(row["detail"])}
@@ -140,6 +151,8 @@ def _reason(unit: Unit, item_id: int, met: set[int], depth: int, after: int = 0)
         text=shown.title or shown.text or str(shown.detail.get("label", "")),
         session=shown.session,
         at=shown.happened_at or shown.created_at,
+        origin=shown.origin,
+        trust=shown.trust,
         because=tuple(_reason(unit, source, met, depth - 1) for source in fresh) if depth else (),
         is_cut=bool(fresh) and not depth,
         left_off=len(every) - len(fresh) if depth else 0,

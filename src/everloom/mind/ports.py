@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from everloom.kernel.operation import Operation
 from everloom.models.talk import ToolSpec
@@ -42,6 +42,7 @@ class FactChange:
     text: str | None
     about: tuple[str, ...] = ()
     instead_of: int | None = None
+    said_by: Literal["person", "agent"] = "agent"
 
 
 class FactMemory(Protocol):

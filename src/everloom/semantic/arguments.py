@@ -50,6 +50,7 @@ class NewObservation:
     confidence: float | None = None
     observed_at: datetime | None = None
     related_to: Sequence[int] = ()
+    origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ SeenThrough = Annotated[
 Dismissed = Annotated[
     Sequence[int] | None, helps("observations that need no place in it", flag="--dismiss", metavar="ID")
 ]
+Origin = Annotated[str | None, Says("tool, import, web:SITE", metavar="ORIGIN")]
 Reason = Annotated[str | None, helps("why", flag="--reason")]
 Alias = Annotated[str, Says(metavar="ALIAS")]
 Duplicate = Annotated[str, Says(metavar="DUPLICATE")]

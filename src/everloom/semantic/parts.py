@@ -126,6 +126,9 @@ class Brought:
     generation: int
     linked_observations: tuple[BriefObservation, ...] = ()
     # What it stands for, what held before it did, and what speaks against it.
+    # Said only of what is worth less than what the agent says itself.
+    origin: str | None = None
+    trust: str | None = None
     also: tuple[NamedText, ...] = ()
     earlier: tuple[DatedText, ...] = ()
     contradicts: tuple[DatedText, ...] = ()
@@ -144,6 +147,9 @@ class BestAnswer:
     source: Source
     summary: str | None
     linked_observations: tuple[BriefObservation, ...] = ()
+    # Said only of what is worth less than what the agent says itself.
+    origin: str | None = None
+    trust: str | None = None
     also: tuple[NamedText, ...] = ()
     earlier: tuple[DatedText, ...] = ()
     contradicts: tuple[DatedText, ...] = ()
@@ -159,6 +165,9 @@ class Supporting:
     score: float
     answers: float
     source: Source
+    # Said only of what is worth less than what the agent says itself.
+    origin: str | None = None
+    trust: str | None = None
     also: tuple[NamedText, ...] = ()
 
 

@@ -31,6 +31,8 @@ class Added:
     # The text was stored before: `id` is the old one, and only new subjects and links were added.
     duplicate: bool
     similar_subjects: tuple[parts.SimilarSubject, ...] = ()
+    # Said of an observation that waits for review, under this id.
+    held: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,10 @@ class Observation:
     created_at: datetime
     session_id: str | None
     model_tier: str | None
+    # Where it comes from; null for what was stored before this was recorded. `trust` is the kind of origin that it is
+    # worth as much as: that of its least trusted source.
+    origin: str | None = None
+    trust: str | None = None
     # When it ceased to hold, and what holds instead; it stays as evidence of what was once so.
     superseded_at: datetime | None = None
     superseded_by: int | None = None
@@ -106,6 +112,10 @@ class Understanding:
     updated_at: datetime
     session_id: str | None
     model_tier: str | None
+    # Where it comes from; null for what was stored before this was recorded. `trust` is the kind of origin that it is
+    # worth as much as: that of its least trusted source.
+    origin: str | None = None
+    trust: str | None = None
     # The sources include those of everything it superseded. Linked observations came later: its text does not reflect
     # them until somebody revises it.
     source_observation_ids: tuple[int, ...]
@@ -212,6 +222,9 @@ class SemanticHit:
     created_at: datetime
     session_id: str | None
     model_tier: str | None
+    # Said only of what is worth less than what the agent says itself.
+    origin: str | None = None
+    trust: str | None = None
     # What the hit stands for, what held before it did, and what speaks against it.
     also: tuple[parts.NamedText, ...] = ()
     earlier: tuple[parts.DatedText, ...] = ()

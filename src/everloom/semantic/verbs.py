@@ -32,6 +32,7 @@ from everloom.semantic.parameters import (
     Id,
     Key,
     Limit,
+    Origin,
     Other,
     Reason,
     SeenThrough,
@@ -159,7 +160,7 @@ class Semantic(CurationVerbs, SynthesisVerbs):
         (subjects_created), and names like it are listed in similar_subjects. related_to claims direct evidence for an
         understanding, not mere similarity: when in doubt, leave it out. The same text is stored once.""",
     )
-    def remember(
+    def remember(  # noqa: PLR0913  the contract's parameters
         self,
         subject_names: About,
         content: Text,
@@ -167,14 +168,16 @@ class Semantic(CurationVerbs, SynthesisVerbs):
         kind: Annotated[str | None, Says("fact, inference, preference, task_state or reflection")] = None,
         confidence: Annotated[float | None, Says("from 0 to 1")] = None,
         related_to: Annotated[
-            Sequence[int] | None, Says("understandings that it is evidence for", metavar="ID")
+            Sequence[int] | None, helps("understandings that it is evidence for", metavar="ID")
         ] = None,
         observed_at: Annotated[datetime | None, helps("when it was observed", metavar="DATE")] = None,
+        origin: Origin = None,
         idempotency_key: Key = None,
     ) -> results.Remembered:
         """Store one observation; subjects that do not exist yet are created."""
         from everloom.semantic.evidence.observations import remember
 
+        op = self._op.told_by(origin)
         given = NewObservation(
             subject_names=subject_names,
             content=content,
@@ -183,7 +186,7 @@ class Semantic(CurationVerbs, SynthesisVerbs):
             observed_at=observed_at,
             related_to=related_to or (),
         )
-        return remember(self._op, given, idempotency_key)
+        return remember(op, given, idempotency_key)
 
     @verb(
         "Update an understanding",

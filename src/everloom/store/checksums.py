@@ -55,6 +55,7 @@ CONTENT: Mapping[str, Content] = {
     "array_entry": Content(("workspace_id", "position"), ("blocks",)),
     "mind_note_version": Content(("workspace_id", "note_id", "number"), ("body", "author")),
     "scheduled": Content(_ITEM, ("text",)),
+    "held": Content(_ITEM, ("origin", "call", "arguments", "text")),
 }
 
 _INSERT = re.compile(r"\s*INSERT INTO (\w+)\s*\(([^()]*)\)\s*VALUES\s*\(((?:[^()']|'[^']*'|\([^()]*\))*)\)", re.DOTALL)

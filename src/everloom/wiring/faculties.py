@@ -72,6 +72,11 @@ FACULTIES = {
             "everloom.mind.verbs:Mind",
             "Inspect the conversation: log, array, compactions, heartbeats, scheduled messages.",
         ),
+        Faculty(
+            "review",
+            "everloom.wiring.review:Review",
+            "Decide about writes that wait for approval, and find stored secrets.",
+        ),
         Faculty("forgetting", "everloom.kernel.forgetting.verbs:Forgetting", "Forget and correct items of every kind."),
         Faculty(
             "items",

@@ -128,7 +128,11 @@ class ConversationFacts:
             # A fact that only corrects another one stays about the same subjects.
             names = change.about or (before.subject_names if before is not None else ()) or (_SOMEBODY,)
             text = change.text
-            new = None if text is None else NewObservation(subject_names=tuple(names), content=text, kind=_FACT)
+            new = (
+                None
+                if text is None
+                else NewObservation(subject_names=tuple(names), content=text, kind=_FACT, origin=change.said_by)
+            )
             return Lesson(observation=new, instead_of=change.instead_of)
 
         learnt = learn(self._op, [lesson(each) for each in changes], [exchange], also)

@@ -35,6 +35,11 @@ EXAMPLES = {
     "jobs retry": "embed",
     "migrate": "",
     "restore": "{folder}/kept.db --store sqlite://{folder}/other.db",
+    "review": "",
+    "review approve": "{held}",
+    "review find-secrets": "",
+    "review list-held": "",
+    "review reject": "{held} --reason wrong",
     "search": "sails",
     "show": "{id}",
     "sleep": "--all",
@@ -115,6 +120,8 @@ def example(path: str, call: Call, url: str, tmp_path: Path) -> list[str]:
     (tmp_path / "talk.json").write_text(json.dumps([TALK]))
     (tmp_path / "own.jsonl").write_text('{"question": "Who sails?", "phrases": ["James"]}')
     ids: dict[str, object] = dict(known(url, tmp_path)) if path in KNOWING else {}
+    if path.startswith("review"):
+        ids |= {"held": call("remember", "Web.", "--about", "x", "--origin", "web", "--json").result["id"]}
     ids |= lived(call, tmp_path) if path in BEING else {}
     ids |= woven(call, tmp_path) if path in WEAVING else {}
     ids |= talked(url, tmp_path) if path in TALKING else {}

@@ -90,6 +90,16 @@ async def revise(walk: Walk, orientation: dict[str, Any]) -> None:
     assert revised["old_understanding_id"] == orientation["id"]
 
 
+async def review_some(walk: Walk) -> None:
+    """Let two claims from the web wait, and decide about each."""
+    held = [await walk("remember", subject_names=["keel"], content=f"Claim {n}.", origin="web:x") for n in (1, 2)]
+    assert all(each["held"] for each in held)
+    assert [each["id"] for each in (await walk("list_held"))["held"]] == [each["id"] for each in held]
+    (done,) = (await walk("approve", ids=[held[0]["id"]]))["result"]
+    assert done["result"]["content"] == "Claim 1."
+    assert (await walk("reject", ids=[held[1]["id"]], reason="no"))["result"][0]["decision"] == "rejected"
+
+
 async def walk_upkeep(client: Client) -> set[str]:
     """Use every tool that only the full toolset has, as a consolidation would; give their names."""
     walk = Walk(client)
@@ -140,6 +150,7 @@ async def walk_upkeep(client: Client) -> set[str]:
     angles = len((await walk("list_perspectives"))["result"])
     await walk("add_perspective", name="nautical", instruction="Represent for retrieval about ships:")
     assert len((await walk("list_perspectives"))["result"]) == angles + 1
+    await review_some(walk)
     return walk.used
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import date, datetime
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from everloom.kernel.journal import register
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document
 from everloom.kernel.texts import LONGEST_TEXT, UNSTORABLE, checked
+from everloom.kernel.trust.review import HELD, hold
 from everloom.store import Row, Unit, value_from
 
 _PARSE_FAILED = "[PARSE_FAILED]"
@@ -67,6 +68,9 @@ class NotesWritten:
     deleted_ids: tuple[int, ...]
 
 
+_NOTHING_WRITTEN = NotesWritten(scene_ids=(), note_ids=(), rejected=(), remarks=(), deleted_ids=())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotesUpdated(NotesWritten):
     """The result of `update_notes`; `patrol` is the outcome of the patrol, if it was time for one."""
@@ -75,6 +79,8 @@ class NotesUpdated(NotesWritten):
     open_notes: tuple[BeingNote, ...]
     pending_scenes: int
     patrol: str | None = None
+    # Said of what waits for review: nothing of it is among the notes yet.
+    held: str | None = None
 
     @property
     def refusal(self) -> EverloomError | None:
@@ -134,10 +140,14 @@ def _as_text(scene: object) -> str:
 
 
 def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesUpdated:
-    """Store scenes and notes, in place of earlier ones if requested."""
+    """Store scenes and notes, in place of earlier ones if requested; what has a held origin is kept for review."""
     if request.action not in ("append", "update"):
         raise Rejected(f"there is no action {request.action!r}", hint="use append or update")
     op = being.op
+    text = "\n".join(map(_as_text, (*_as_list(request.scenes), *_as_list(request.notes))))
+    if (waiting := hold(op, "episodic.update_notes", asdict(request), text)) is not None:
+        with op.read() as unit:
+            return replace(_answer(unit, _NOTHING_WRITTEN), message=f"held as {waiting}", held=HELD)
     scenes = [write_down(scene, op.today) for scene in _as_list(request.scenes)]
     notes = [_parse_note(note) for note in _as_list(request.notes)]
     prepared = op.index.prepare([note_document(content, op.now) for _, content in notes])
@@ -225,7 +235,7 @@ def note_document(content: str, now: datetime) -> Document:
 def add_note(tx: Transaction, item: int, kind: _NoteType, content: str, problem: str | None = None) -> None:
     """Write one note."""
     values = {"id": item, "kind": kind, "content": content, "problem": problem, "at": to_micros(tx.at)}
-    tx.unit.run("episodic.note_add", session=tx.session_id, **values)
+    tx.unit.run("episodic.note_add", session=tx.session_id, origin=str(tx.op.origin), **values)
 
 
 def change_note(

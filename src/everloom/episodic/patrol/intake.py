@@ -6,7 +6,8 @@ Also embeds scenes that an earlier patrol could not embed, and finds clusters fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 import numpy as np
 from pydantic import BaseModel, Field
@@ -21,7 +22,8 @@ from everloom.episodic.scenes.parser import ParsedScene, UnreadableScene, parse_
 from everloom.errors import ProviderError
 from everloom.kernel.embedding import Made
 from everloom.kernel.operation import Operation, Transaction
-from everloom.kernel.search import Prepared
+from everloom.kernel.search import Document, Prepared
+from everloom.kernel.trust.resting import rest_on
 from everloom.models.ask import Question
 from everloom.store import Row
 
@@ -85,7 +87,7 @@ def _gather(run: PatrolRun) -> _Intake:
         scenes=scenes,
         unreadable=[(note, read) for note, read in reads if isinstance(read, UnreadableScene)],
         late=late,
-        prepared=run.prepare([scene_document(read.content, now, note["session_id"]) for note, read in scenes]),
+        prepared=run.prepare([_document_of(note, read, now) for note, read in scenes]),
         late_made=run.embed([row["text"] for row in late]),
     )
     made = ((intake.prepared.made, [note for note, _ in scenes]), (intake.late_made, late))
@@ -97,6 +99,11 @@ def _gather(run: PatrolRun) -> _Intake:
     if scenes and intake.prepared.made is None:
         intake.remarks.append("the embedder was not available: the next patrol embeds these scenes")
     return intake
+
+
+def _document_of(note: Row, read: ParsedScene, now: datetime) -> Document:
+    """Build the document of a scene, with the session and the origin of its note."""
+    return replace(scene_document(read.content, now, note["session_id"]), origin=note["origin"])
 
 
 def _private(run: PatrolRun, intake: _Intake) -> set[int]:
@@ -176,7 +183,7 @@ def _write_scenes(
         placed.append((item, read.content, intake.homes.get(note["id"], root)))
         pairs.append((item, note["id"]))
     add_nodes(tx.unit, placed, tx.at, patrol_id=run.id, fresh=True)
-    tx.unit.many("kernel.source_add", ({"item": item, "source": note} for item, note in pairs))
+    rest_on(tx.unit, pairs)
     tx.unit.many("episodic.note_taken", ({"id": note, "patrol": run.id, "scene": item} for item, note in pairs))
     return {cluster for _, _, cluster in placed}
 

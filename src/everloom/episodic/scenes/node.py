@@ -26,6 +26,7 @@ from everloom.episodic.scenes.scene import (
 from everloom.kernel.lifecycle import strength_after_patrols
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Document, Prepared
+from everloom.kernel.trust.resting import rest_on
 from everloom.store import Row, Unit, value_from
 from everloom.store.contract import Value
 
@@ -156,7 +157,7 @@ def absorb(tx: Transaction, survivor: int, ids: Iterable[int]) -> None:
     """Mark scenes as absorbed by another: they stay as its sources, and search ranks them below it."""
     absorbed = list(ids)
     tx.unit.many("episodic.absorb", ({"id": item, "into": survivor} for item in absorbed))
-    tx.unit.many("kernel.source_add", ({"item": survivor, "source": item} for item in absorbed))
+    rest_on(tx.unit, ((survivor, item) for item in absorbed))
     tx.op.index.cover(tx.unit, survivor, absorbed)
 
 

@@ -19,6 +19,7 @@ from everloom.graph.files.disk import CONFLICT, Disk, FileEntry, digest
 from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile, load_fields, split_file
 from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, KINDS, LISTS, MEMORIES, VAULT
 from everloom.graph.results import Edge, FileProblem, Memory, Relation
+from everloom.kernel.trust.origin import read_origin
 
 _NOTHING = frozenset({"", "null", "~", "Null", "NULL"})
 # A faulty writer may have quoted a list again at every write; nesting deeper than this is ignored.
@@ -108,6 +109,7 @@ def _parse_memory(file: MarkdownFile, path: str, modified: datetime) -> Memory:
         content=file.body.strip(),
         importance=_share(file, fields, "importance", 0.5),
         confidence=_share(file, fields, "confidence", 0.8),
+        origin=_origin(fields.get("origin")),
         created=created,
         updated=_instant(file, fields, "updated", created),
         relations=_relations(file, fields),
@@ -256,3 +258,11 @@ def _relation(file: MarkdownFile, item: Mapping[str, Any]) -> Relation:
     share = strength if strength is not None and 0.0 <= strength <= 1.0 else None
     texts = {name: item[name] for name in ("context", "edge_id") if isinstance(item.get(name), str)}
     return Relation(target=target, type=kind.upper(), direction=direction, strength=share, **texts)
+
+
+def _origin(written: object) -> str | None:
+    """Read where a file says that its memory comes from; anything else under that key belongs to another program."""
+    try:
+        return str(read_origin(written)) if isinstance(written, str) else None
+    except Rejected:
+        return None

@@ -51,6 +51,7 @@ def _fields(content: Memory | Edge) -> dict[str, FieldValue | None]:
         **{name: getattr(content, name) for name in ("id", "type", "title")},
         "tags": list(content.tags),
         **{name: _number(getattr(content, name)) for name in ("importance", "confidence")},
+        "origin": content.origin,
         **times,
         "relations": [relation_fields(each) for each in content.relations] or None,
     }

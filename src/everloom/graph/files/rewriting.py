@@ -26,8 +26,8 @@ _Edit = tuple[int, int, str]
 
 # The contract's order of fields; a new field is inserted after the last one that precedes it here.
 ORDER = (
-    "id type from_id from_title to_id to_title title tags importance confidence steps preconditions postconditions "
-    "strength created updated relations"
+    "id type from_id from_title to_id to_title title tags importance confidence origin steps preconditions "
+    "postconditions strength created updated relations"
 ).split()
 # The contract writes these fields without quotes, and a file that we change should look as if its own program wrote it.
 _BARE = frozenset(

@@ -20,6 +20,7 @@ from everloom.graph.results import Edge, FileProblem, GraphOptions, GraphStats, 
 from everloom.kernel.lifecycle import vigour
 from everloom.kernel.operation import Operation
 from everloom.kernel.search import Hit
+from everloom.kernel.trust.origin import Origin
 from everloom.models.ask import Thinker
 from everloom.store import Row, Unit, value_from
 
@@ -39,6 +40,10 @@ class OpenGraph:
     git: Git
     options: GraphOptions
     thinker: Callable[[], Thinker | None]
+
+    def told_by(self, origin: Origin | str | None) -> OpenGraph:
+        """Return this graph for memories that come from somewhere else."""
+        return self if origin is None else replace(self, op=self.op.told_by(origin))
 
     def row(self, identity: str | int) -> Row:
         """Read a memory's row, found as by `find`."""

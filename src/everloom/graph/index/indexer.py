@@ -102,11 +102,14 @@ def prepare_changes(
             changes.fresh.append(memory.path)
             documents.append(_document_of(memory, session_id))
             continue
-        document = _document_of(memory, old.session_id)
+        # As it is now, to compare: what is written anew gets the origin of whoever changed the file.
+        document = replace(_document_of(memory, old.session_id), origin=memory.origin or old.origin, trust=old.trust)
         if row["archived"] and not is_archived(_future_row(memory, row), now, restored_access(row, states)):
             changes.reviving.add(row["id"])
         if document != old or row["id"] in changes.reviving:
-            changes.rewritten[row["id"]] = index.prepare([document])
+            is_same = replace(document, origin=old.origin) == old
+            fresh = document if is_same else replace(document, origin=memory.origin, trust=None)
+            changes.rewritten[row["id"]] = index.prepare([fresh])
     changes.published = index.prepare(documents) if documents else None
     return changes
 
@@ -318,4 +321,5 @@ def _document_of(memory: Memory, session: int | None) -> Document:
         standing=Standing.SYNTHESIS if memory.type == "insight" else Standing.EVIDENCE,
         confidence=memory.confidence,
         session_id=session,
+        origin=memory.origin,
     )

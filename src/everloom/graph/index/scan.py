@@ -20,6 +20,7 @@ from everloom.graph.index.executor import sole_writer
 from everloom.graph.index.indexer import BATCH, follow_files
 from everloom.graph.kinds import MEMORIES
 from everloom.graph.results import FileProblem, Followed
+from everloom.kernel.trust.origin import PERSON
 from everloom.secrets import logger_of
 from everloom.store import Row
 from everloom.store.claims import CORNER
@@ -50,6 +51,8 @@ class _Differences:
 
 def scan(graph: OpenGraph, *, anew: bool = False, progress: Callable[[int], None] = lambda _: None) -> Followed:
     """Update the index with every change since the last scan, in batches, so that others can write in between."""
+    # Whoever changed these files did it by hand, or with a program that a person chose.
+    graph = graph.told_by(PERSON)
     whole = Followed()
     offered: set[str] = set()
     while True:

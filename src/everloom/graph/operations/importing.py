@@ -30,6 +30,8 @@ from everloom.graph.kinds import EPISODES
 from everloom.graph.operations.edges import repair
 from everloom.graph.results import Edge, FileProblem, Imported, Memory, Reindexed
 from everloom.kernel.embedding import GENERAL, Made
+from everloom.kernel.trust.origin import OriginKind
+from everloom.kernel.trust.review import HELD, hold
 from everloom.store import Row
 
 _INDEX, _STATE, _EMBEDDINGS, _CONFIG = "_index.json", "_state.json", "_embeddings.json", "_config.json"
@@ -41,6 +43,10 @@ def import_directory(graph: OpenGraph, source: Path) -> Imported:
     """Import every file that is not in the graph yet; a second import changes nothing."""
     if not source.is_dir():
         raise NotFound(f"there is no directory {source}", hint="give the directory that contains `graph/`")
+    graph = graph.told_by(f"{OriginKind.IMPORT}:{source.name}")
+    given = {"graph": graph.name, "source": str(source.absolute())}
+    if (waiting := hold(graph.op, "graph.import_directory", given, f"the directory {source}")) is not None:
+        return Imported(graph=graph.name, directory=str(graph.disk.root), held=f"{waiting}: {HELD}")
     legacy = _read_legacy(source)
     with sole_writer(graph):
         changes, skipped = _changes(graph, Disk(source))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -27,6 +27,8 @@ from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.journal import count_access
 from everloom.kernel.operation import Transaction
 from everloom.kernel.texts import checked, checked_list
+from everloom.kernel.trust.origin import AGENT, Origin
+from everloom.kernel.trust.review import HELD, hold
 from everloom.store import Row
 
 _LONGEST_TITLE = 1_000
@@ -51,8 +53,12 @@ class MemoryFields:
 
 
 def store(graph: OpenGraph, fields: MemoryFields, connect: bool | None = None) -> Stored:
-    """Store a new memory, and relate it to similar ones."""
-    memory = new_memory(fields, graph.op.now)
+    """Store a new memory, and relate it to similar ones; one whose origin is held is kept for review."""
+    memory = replace(new_memory(fields, graph.op.now), origin=_origin_in_file(graph.op.origin))
+    given = {"graph": graph.name, "connect": connect, **asdict(fields)}
+    waiting = hold(graph.op, "graph.store", given, f"{memory.title}\n{memory.content}")
+    if waiting is not None:
+        return Stored(id="", item=waiting, path="", held=HELD)
     links: list[ChosenLink] = []
     trouble = None
     wants_edges = graph.options.auto_edges if connect is None else connect
@@ -63,6 +69,11 @@ def store(graph: OpenGraph, fields: MemoryFields, connect: bool | None = None) -
         except EverloomError as error:
             trouble = error.message
     return store_linked(graph, memory, links, trouble)
+
+
+def _origin_in_file(origin: Origin) -> str | None:
+    """Return what a file says of its origin: the index can be lost, and must not be rebuilt with more trust."""
+    return str(origin) if origin.kind.rank > AGENT.kind.rank else None
 
 
 def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink], trouble: str | None = None) -> Stored:

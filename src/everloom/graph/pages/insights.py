@@ -24,6 +24,7 @@ from everloom.graph.operations.suggestions import ChosenLink
 from everloom.graph.pages.episodes import Episode, add_episode
 from everloom.graph.pages.reflection import write_reflection
 from everloom.graph.results import InsightProposal, MemoryBrief, Reflected
+from everloom.kernel.trust.resting import rest_on
 from everloom.models.ask import Passage, Question, Thinker
 
 # Every pair is compared: 300 memories already make 45,000 pairs.
@@ -125,6 +126,8 @@ def _store_insight(graph: OpenGraph, reply: InsightReply, group: Sequence[Memory
     fields = MemoryFields(type="insight", title=reply.title, content=reply.content, tags=tags, importance=0.7)
     links = [ChosenLink(each, "BUILDS_ON", outgoing=True, strength=0.7) for each in group[:_MOST_SOURCES]]
     stored = store_linked(graph, new_memory(fields, graph.op.now), links)
+    with graph.op.write("graph.insight") as tx:
+        rest_on(tx.unit, ((stored.item, graph.find(tx.unit, each.id)["id"]) for each in group[:_MOST_SOURCES]))
     sources = tuple(each.id for each in group[:_MOST_SOURCES])
     return InsightProposal(title=reply.title, content=reply.content, tags=tags, sources=sources, id=stored.id)
 

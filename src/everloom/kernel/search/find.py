@@ -30,6 +30,7 @@ from everloom.kernel.search.sample import Samples
 from everloom.kernel.search.score import Background, Scores, scored
 from everloom.kernel.search.when import Span, anchor_in, mentions_time, timed
 from everloom.kernel.texts import checked, checked_limit, spellings
+from everloom.kernel.trust.origin import worth_saying
 from everloom.store import Row, Store, Unit, VectorHit
 from everloom.store.contract import Probe
 
@@ -213,6 +214,7 @@ def _described(unit: Unit, ranking: Ranking, question: str, nearness: Mapping[in
     hits = []
     for item, (_, place, also) in zip(ids, ranking.kept, strict=True):
         row, near = rows[item], nearness.get(item)
+        origin, trust = worth_saying(row["origin"], row["trust"])
         hit = Hit(
             id=item,
             kind=row["kind"],
@@ -235,6 +237,8 @@ def _described(unit: Unit, ranking: Ranking, question: str, nearness: Mapping[in
             session_id=row["session_id"],
             happened_at=from_micros(row["happened_at"]),
             created_at=from_micros(row["created_at"]),
+            origin=origin,
+            trust=trust,
         )
         hits.append(hit)
     return tuple(hits)

@@ -81,6 +81,9 @@ class Hit:
     session_id: int | None
     happened_at: datetime
     created_at: datetime
+    # Said only of what is worth less than what the agent says itself.
+    origin: str | None = None
+    trust: str | None = None
 
     @property
     def source(self) -> str:

@@ -20,6 +20,8 @@ from everloom.kernel.embedding import Embedding, Made, situated
 from everloom.kernel.journal import register
 from everloom.kernel.search.languages import WISHES
 from everloom.kernel.texts import indexed, language_of, storable
+from everloom.kernel.trust.origin import Origin, least_trusted, read_origin
+from everloom.kernel.trust.resting import lower_trust
 from everloom.kernel.trust.screen import Screen
 from everloom.store import Row, Unit, value_from
 from everloom.store.contract import Value
@@ -67,6 +69,9 @@ class Document:
     confidence: float | None = None
     model_tier: str | None = None
     session_id: int | None = None
+    # Where it comes from, if not from where all of its operation does, and the rank of its least trusted source.
+    origin: str | None = None
+    trust: int | None = None
 
     @property
     def whole(self) -> str:
@@ -99,9 +104,14 @@ class Prepared:
 class Index:
     """Adds, changes and removes the documents that search finds."""
 
-    def __init__(self, embedding: Embedding, screen: Screen = Screen()) -> None:  # noqa: B008  it is frozen
+    def __init__(self, embedding: Embedding, screen: Screen = Screen(), origin: Origin | None = None) -> None:  # noqa: B008  it is frozen
         self._embedding = embedding
         self.screen = screen
+        self.origin = origin
+
+    def told_by(self, origin: Origin | None) -> Index:
+        """Return this index for documents of another origin."""
+        return self if origin == self.origin else Index(self._embedding, self.screen, origin)
 
     def prepare(self, documents: Iterable[Document]) -> Prepared:
         """Split documents into words, and embed them if that is fast. Call it outside a transaction."""
@@ -130,7 +140,7 @@ class Index:
         unit.many(
             "words.document_add",
             (
-                {**_columns(document, words, model), "id": item, "kind": document.kind, "at": micros}
+                {**_columns(document, words, model, self.origin), "id": item, "kind": document.kind, "at": micros}
                 for item, document, words in zip(ids, prepared.documents, prepared.words, strict=True)
             ),
         )
@@ -142,7 +152,7 @@ class Index:
         (document,), (words,) = prepared.documents, prepared.words
         unit.unindex_words([item_id])
         model = self._embedding.model_of(unit, prepared.made)
-        values = _columns(document, words, model)
+        values = _columns(document, words, model, self.origin)
         if not unit.run("words.document_change", id=item_id, **values):
             raise NotFound(f"item {item_id} has no document to rewrite")
         unit.index_words([item_id])
@@ -151,6 +161,9 @@ class Index:
         unit.forget_vectors([item_id])
         (row,) = unit.all("words.of_documents", ids=[item_id])
         self._embedding.keep(unit, [item_id], prepared.made, at, live=bool(row["live"]))
+        # Its new text rests on the same sources, and what rests on it is worth no more than it is now.
+        lower_trust(unit, [item_id])
+        lower_trust(unit, [each["item_id"] for each in unit.all("kernel.source_resting", ids=[item_id])])
 
     def complete(self, prepared: Prepared, documents: Mapping[int, Document]) -> Prepared:
         """Select prepared documents by position, and fill in what only the transaction knows: labels, session, context.
@@ -271,8 +284,10 @@ def _document_from(row: Row) -> Document:
     return value_from(Document, row, labels=tuple(json.loads(row["labels"])), standing=Standing(row["standing"]))
 
 
-def _columns(document: Document, words: tuple[str, str], model_id: int) -> dict[str, Value]:
-    """Convert a document to the values of its row."""
+def _columns(document: Document, words: tuple[str, str], model_id: int, origin: Origin | None) -> dict[str, Value]:
+    """Convert a document to the values of its row; its origin is that of the operation unless it has its own."""
+    known = origin if document.origin is None else read_origin(document.origin)
+    rank = None if known is None else known.kind.rank
     return {
         "title": document.title,
         "text": document.text,
@@ -287,4 +302,7 @@ def _columns(document: Document, words: tuple[str, str], model_id: int) -> dict[
         "words": words[0],
         "context_words": words[1],
         "embedded_by": model_id,
+        "origin": None if known is None else str(known),
+        # Trust falls with what a text is made from, and a text that says where it comes from cannot raise it.
+        "trust": least_trusted([rank, document.trust]),
     }

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache, wraps
 from typing import Any, Literal, TypeVar, cast
 
-from everloom.errors import Rejected
+from everloom.errors import Forbidden, Rejected
 from everloom.secrets import Recognised, masked, replace_spans, spans_in
 
 OnSecret = Literal["warn", "redact", "refuse"]
@@ -84,7 +84,7 @@ class Screen:
             collected += [each for each in found if each not in collected]
             return
         done = "stored as it is" if self.on_secret == "warn" else "replaced by a mark"
-        warnings.warn(f"recognised and {done}: {', '.join(map(str, found))}", SecretWarning, stacklevel=4)
+        warnings.warn(f"recognised and {done}: {', '.join(map(str, found))}", SecretWarning, stacklevel=5)
 
 
 def label_of(session: str | None) -> str | None:
@@ -101,6 +101,9 @@ def screened(method: AnyMethod) -> AnyMethod:
         # A call with too many arguments is left to Python, which names the mistake.
         if len(given) < len(args) + len(named):
             return method(self, *args, **named)
+        if self.op.is_held and "origin" not in _names_of(method):
+            hint = "store it with a verb that takes an origin, or let a person do it; `review.hold` says what waits"
+            raise Forbidden(f"what comes from {self.op.origin} waits for review, and this cannot wait", hint=hint)
         return method(self, **self.op.screen.arguments(given))
 
     return cast("AnyMethod", call)

@@ -183,6 +183,7 @@ def document_of(lines: Sequence[SpokenLine], zone: ZoneInfo) -> Document | None:
         # The date is found by its words; in a title it would be part of the vector, and weaken what was said.
         details=" ".join([f"Conversation of {began:%Y-%m-%d %H:%M}, {began:%A}", *channels]),
         happened_at=lines[-1].at,
+        origin="person" if any(line.speaker == "person" for line in lines) else "agent",
     )
 
 

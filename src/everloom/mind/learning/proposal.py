@@ -27,6 +27,8 @@ class FactOperation(BaseModel):
     fact_id: int | None = None
     text: str = ""
     about: list[str] = Field(default_factory=list)
+    # Without a word about it, the fact is the agent's conclusion.
+    said_by: Literal["person", "agent"] = "agent"
     reason: str = ""
 
 
@@ -110,7 +112,8 @@ def _change_of(each: FactOperation) -> FactChange:
     """Convert an operation to a change of the facts."""
     if each.operation == "DELETE":
         return FactChange(None, (), each.fact_id)
-    return FactChange(each.text.strip(), _names_in(each.about), each.fact_id if each.operation == "UPDATE" else None)
+    instead_of = each.fact_id if each.operation == "UPDATE" else None
+    return FactChange(each.text.strip(), _names_in(each.about), instead_of, each.said_by)
 
 
 def _names_in(about: Iterable[str]) -> tuple[str, ...]:

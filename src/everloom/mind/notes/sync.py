@@ -307,7 +307,7 @@ class NoteSync:
         """Store a version; `known` is the hash of the current file, `coming` of the text about to be written to it."""
         # A default text is nobody's memory, and the soul belongs to another faculty.
         is_worth_finding = bool(body.strip()) and body != default_text(name) and name != SOUL
-        prepared = self._op.index.prepare([self._document_of(name, body)]) if is_worth_finding else None
+        prepared = self._op.index.prepare([self._document_of(name, body, author)]) if is_worth_finding else None
         with self._op.write("write_note") as writing:
             unit, at = writing.unit, to_micros(writing.at)
             if body.strip() and (gone := recognised(unit, [text_key(body)])):
@@ -325,11 +325,11 @@ class NoteSync:
             writing.event(id=note, name=name, version=number, author=author)
         return NoteVersion(name, number, body, author, writing.at)
 
-    def _document_of(self, name: str, body: str) -> Document:
+    def _document_of(self, name: str, body: str, author: Author) -> Document:
         """Build the search document of a note: its beginning if it is very long; a daily note is dated by its day."""
         day = day_of(name)
         happened = self._op.now if day is None else noon_of(day, self._op.zone)
-        return Document(kind="note", title=name, text=body[:LONGEST_TEXT], happened_at=happened)
+        return Document(kind="note", title=name, text=body[:LONGEST_TEXT], happened_at=happened, origin=author)
 
     def _publish(self, writing: Transaction, note: int, prepared: Prepared | None) -> None:
         """Update the search document of a note; None removes it."""

@@ -7,7 +7,7 @@ everything that must be consistent is read inside it. Deletion and supersession 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -18,6 +18,9 @@ from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import checked, checked_list, checked_name, content_hash
+from everloom.kernel.trust.origin import read_origin
+from everloom.kernel.trust.resting import rest_on
+from everloom.kernel.trust.review import HELD, hold
 from everloom.semantic import arguments
 from everloom.semantic.arguments import NewObservation, NewSubject
 from everloom.semantic.evidence.identity import Candidates, Region, check_names, find, labels_of, mint, prepare_subjects
@@ -39,12 +42,19 @@ class _ObservationDraft(NewObservation):
     @property
     def request(self) -> tuple[object, ...]:
         """The draft as a value that is equal for equal requests."""
-        return (*self.names, self.content, self.kind, self.confidence, self.observed_at, self.related_to)
+        own = (*self.names, self.content, self.kind, self.confidence, self.observed_at, self.related_to)
+        return own if self.origin is None else (*own, self.origin)
 
     def document(self, at: datetime) -> Document:
         """Make its search document, as far as that is known before the write."""
         happened_at = self.observed_at or at
-        return Document(kind="observation", text=self.content, happened_at=happened_at, confidence=self.confidence)
+        return Document(
+            kind="observation",
+            text=self.content,
+            happened_at=happened_at,
+            confidence=self.confidence,
+            origin=self.origin,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,7 @@ def prepare_observations(op: Operation, given: Iterable[NewObservation]) -> _Rea
             confidence=None if each.confidence is None else arguments.share(each.confidence, "the confidence"),
             observed_at=None if each.observed_at is None else arguments.instant(each.observed_at, "observed_at"),
             related_to=arguments.ids(each.related_to, "related_to") if each.related_to else (),
+            origin=None if each.origin is None else str(read_origin(each.origin)),
         )
         for each in given
     )
@@ -89,8 +100,10 @@ def _check_kind(value: str) -> str:
 
 
 def remember(op: Operation, given: NewObservation, key: str | None) -> Remembered:
-    """Store one observation."""
+    """Store one observation, or keep it for review."""
     ready = prepare_observations(op, [given])
+    if (waiting := _held(op, ready.drafts[0], given)) is not None:
+        return reshape(Remembered, waiting)
 
     def act(tx: Transaction) -> Remembered:
         (added,) = write_observations(tx, ready)
@@ -101,8 +114,14 @@ def remember(op: Operation, given: NewObservation, key: str | None) -> Remembere
 
 
 def add_observations(op: Operation, given: Sequence[NewObservation], key: str | None) -> tuple[Added, ...]:
-    """Store many observations, all or none."""
-    ready = prepare_observations(op, checked_list(given, "observations", arguments.MOST_OBSERVATIONS))
+    """Store many observations, all or none; those whose origin is held are kept for review."""
+    every = checked_list(given, "observations", arguments.MOST_OBSERVATIONS)
+    ready = prepare_observations(op, every)
+    waiting = {at: kept for at, draft in enumerate(ready.drafts) if (kept := _held(op, draft, every[at])) is not None}
+    if waiting:
+        free = [each for at, each in enumerate(every) if at not in waiting]
+        stored = iter(add_observations(op, free, key) if free else ())
+        return tuple(waiting[at] if at in waiting else next(stored) for at in range(len(every)))
 
     def act(tx: Transaction) -> tuple[Added, ...]:
         added = write_observations(tx, ready)
@@ -112,6 +131,19 @@ def add_observations(op: Operation, given: Sequence[NewObservation], key: str | 
 
     request = {"observations": [draft.request for draft in ready.drafts]}
     return op.write_once("add_observations", key, request, tuple[Added, ...], act)
+
+
+def _held(op: Operation, draft: _ObservationDraft, given: NewObservation) -> Added | None:
+    """Keep an observation for review if its origin is held."""
+    told = op.told_by(draft.origin)
+    arguments_given = {each.name: getattr(given, each.name) for each in fields(given)}
+    waiting = hold(told, "semantic.remember", arguments_given, draft.content)
+    if waiting is None:
+        return None
+    names = tuple(draft.names.values())
+    return Added(
+        id=waiting, content=draft.content, subject_names=names, subjects_created=(), duplicate=False, held=HELD
+    )
 
 
 def write_observations(tx: Transaction, ready: _ReadyDrafts) -> tuple[Added, ...]:
@@ -281,4 +313,4 @@ def _link(unit: Unit, observation: int, understandings: Iterable[int]) -> None:
     for understanding in understandings:
         # The link is cleared when the next revision has read it; the source is permanent and inherited.
         unit.run("semantic.linked_add", understanding=understanding, observation=observation)
-        unit.run("kernel.source_add", item=understanding, source=observation)
+        rest_on(unit, [(understanding, observation)])

@@ -12,6 +12,7 @@ from everloom.clock import from_micros
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.journal import Verdict, judge, kind_of
 from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.trust.origin import trust_named
 from everloom.semantic import arguments
 from everloom.semantic.evidence.identity import need_ids
 from everloom.semantic.evidence.subjects import subjects_of
@@ -38,6 +39,7 @@ def observations_of(unit: Unit, ids: Iterable[int]) -> dict[int, Observation]:
             observed_at=from_micros(row["happened_at"]),
             session_id=row["session"],
             note=None,
+            trust=trust_named(row["trust"]),
         )
         for row in unit.all("semantic.observation_of", ids=wanted)
     }
@@ -58,6 +60,7 @@ def understandings_of(unit: Unit, ids: Iterable[int]) -> dict[int, Understanding
             content=row["text"],
             summary=row["title"],
             session_id=row["session"],
+            trust=trust_named(row["trust"]),
             source_observation_ids=tuple(each["source_id"] for each in sources.get(row["id"], ())),
             linked_observations=linked.get(row["id"], ()),
             note=None,

@@ -16,6 +16,7 @@ from everloom.kernel.forgetting.tombstones import recognised, text_key
 from everloom.kernel.journal import kind_of
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import checked_list
+from everloom.kernel.trust.resting import rest_on
 from everloom.semantic import arguments
 from everloom.semantic.arguments import Lesson
 from everloom.semantic.evidence.observations import Observed, count_observed, prepare_observations, write_observations
@@ -113,7 +114,7 @@ def learn(
             for each in wanted
         )
         new = [each.added.id for each in learnt if each.added is not None]
-        tx.unit.many("kernel.source_add", ({"item": item, "source": source} for item in new for source in sources))
+        rest_on(tx.unit, ((item, source) for item in new for source in sources))
         for each in learnt:
             if each.superseded is not None:
                 _retire(tx, each.superseded, None if each.added is None else each.added.id, sources)

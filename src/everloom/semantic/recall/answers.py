@@ -81,7 +81,11 @@ class RecalledHit:
 
     def beside(self) -> dict[str, Any]:
         """Collect what it stands for, what held before it, and what speaks against it."""
-        return {"also": self.also, "earlier": self.earlier, "contradicts": self.contradicts}
+        return {"also": self.also, "earlier": self.earlier, "contradicts": self.contradicts, **self.worth()}
+
+    def worth(self) -> dict[str, str | None]:
+        """Collect where it comes from and what it is worth, if that is less than what the agent says."""
+        return {"origin": self.hit.origin, "trust": self.hit.trust}
 
 
 def read_hits(unit: Unit, hits: Sequence[Hit]) -> list[RecalledHit]:

@@ -250,6 +250,7 @@ def _supporting(each: RecalledHit, budget: int) -> Supporting:
         score=round(each.hit.score, 4),
         answers=round(each.answers, 4),
         also=each.also,
+        **each.worth(),
     )
 
 

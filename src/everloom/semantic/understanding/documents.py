@@ -14,6 +14,7 @@ from typing import TypeVar
 from everloom.clock import shown, to_micros
 from everloom.kernel.embedding import Backlog
 from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.trust.review import count_held
 from everloom.semantic.arguments import UnderstandingKind
 from everloom.semantic.parts import CriticalDocument, OrientationDocument, RecentActivity
 from everloom.semantic.recall.sessions import recent_sessions, summaries
@@ -77,7 +78,7 @@ def orient(op: Operation) -> Orientation:
             current_time=shown(look.at, op.zone),
             this_session=this,
             recent_sessions=_with_this(this, lately),
-            notices=_notices(op.embedding.backlog(unit)),
+            notices=(*_notices(op.embedding.backlog(unit)), *_reviewing(count_held(unit))),
             workspace_activity=activity(look),
         )
 
@@ -117,6 +118,12 @@ def _with_this(this: SessionSummary | None, lately: Sequence[SessionSummary]) ->
         return tuple(lately)
     others = (each for each in lately if each.session_id != this.session_id)
     return (this, *others)[:MOST_SESSIONS]
+
+
+def _reviewing(waiting: int) -> tuple[str, ...]:
+    """Tell how much waits for a person."""
+    told = "1 write waits" if waiting == 1 else f"{waiting} writes wait"
+    return (f"{told} for a person's review: `everloom review`",) if waiting else ()
 
 
 def _recent_activity(unit: Unit, op: Operation, state: SemanticState) -> RecentActivity | None:

@@ -17,6 +17,7 @@ from everloom.kernel.journal import Session
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared, Standing
 from everloom.kernel.texts import checked
+from everloom.kernel.trust.resting import lower_trust, rest_on, trust_like_session
 from everloom.semantic import arguments
 from everloom.semantic.arguments import UnderstandingKind, WrittenKind
 from everloom.semantic.evidence.identity import Region, check_names, labels_of, need, need_ids, need_one, region_from
@@ -281,7 +282,7 @@ def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
         at=to_micros(tx.at),
     )
     unit.many("semantic.understanding_tag_add", ({"understanding": fresh, "subject": region.id} for region in regions))
-    unit.many("kernel.source_add", ({"item": fresh, "source": source} for source in synthesis.sources))
+    rest_on(unit, ((fresh, source) for source in synthesis.sources))
     supersede(tx, synthesis.replaces, fresh)
     # After the sources of its predecessors are inherited: it cites those, too.
     unit.run("semantic.observation_place", understanding=fresh)
@@ -323,6 +324,7 @@ def supersede(tx: Transaction, old: Sequence[int], new: int, *, was_read: bool =
     # This is the chain that `get_understanding_history` follows; nothing is ever deleted from it.
     unit.run("semantic.understanding_supersede", old=ids, new=new)
     unit.run("semantic.source_inherit", old=ids, new=new)
+    lower_trust(unit, [new])
     if not was_read:
         unit.run("semantic.linked_move", old=ids, new=new)
     unit.run("semantic.linked_clear", ids=ids)
@@ -396,6 +398,7 @@ def describe_session(
             item = note["id"]
             op.index.revise(tx.unit, item, ready, tx.at)
         _put_note(tx, item, session, is_new=note is None)
+        trust_like_session(tx.unit, item, session.id)
         tx.event(id=item, session=session.label, summary=title)
         return DescribedSession(
             session_id=session.label,

@@ -233,8 +233,8 @@ SELECT l.status, l.death, COUNT(*) AS count FROM scene_life AS l WHERE l.workspa
 
 -- name: note_add
 -- Store a note for the next patrol.
-INSERT INTO note (workspace_id, id, kind, content, problem, session_id, created_at, updated_at)
-VALUES (:workspace, :id, :kind, :content, :problem, :session, :at, :at);
+INSERT INTO note (workspace_id, id, kind, content, problem, session_id, created_at, updated_at, origin)
+VALUES (:workspace, :id, :kind, :content, :problem, :session, :at, :at, :origin);
 
 -- name: note_get
 -- Read notes.
@@ -248,7 +248,7 @@ WHERE workspace_id = :workspace AND patrol_id IS NULL ORDER BY id LIMIT :limit;
 
 -- name: note_waiting
 -- List scene notes that a patrol can use, oldest first.
-SELECT id, content, session_id, created_at FROM note
+SELECT id, content, session_id, created_at, origin FROM note
 WHERE workspace_id = :workspace AND patrol_id IS NULL AND kind = 'scene' AND problem IS NULL AND id < :before
 ORDER BY id LIMIT :limit;
 

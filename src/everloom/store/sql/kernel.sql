@@ -158,6 +158,28 @@ INSERT INTO source (workspace_id, item_id, source_id) VALUES (:workspace, :item,
 -- List what items rest on.
 SELECT item_id, source_id FROM source WHERE workspace_id = :workspace AND item_id IN (:*ids) ORDER BY source_id;
 
+-- name: source_resting
+-- List what rests on items.
+SELECT DISTINCT item_id FROM source WHERE workspace_id = :workspace AND source_id IN (:*ids) ORDER BY item_id;
+
+-- name: trust_lower
+-- Trust documents no more than the least trusted document that they rest on.
+UPDATE document SET trust = (
+    SELECT MAX(d.trust) FROM source AS e JOIN document AS d ON d.workspace_id = e.workspace_id AND d.item_id = e.source_id
+    WHERE e.workspace_id = document.workspace_id AND e.item_id = document.item_id)
+WHERE workspace_id = :workspace AND item_id IN (:*ids) AND EXISTS (
+    SELECT 1 FROM source AS e JOIN document AS d ON d.workspace_id = e.workspace_id AND d.item_id = e.source_id
+    WHERE e.workspace_id = document.workspace_id AND e.item_id = document.item_id
+        AND d.trust > COALESCE(document.trust, -1));
+
+-- name: trust_of_session
+-- Find the rank of the least trusted document of a session.
+SELECT MAX(trust) AS trust FROM document WHERE workspace_id = :workspace AND session_id = :session AND item_id <> :item;
+
+-- name: trust_set
+-- Trust a document no more than this.
+UPDATE document SET trust = :trust WHERE workspace_id = :workspace AND item_id = :item AND COALESCE(trust, -1) < :trust;
+
 -- name: source_drop
 -- Delete the provenance of deleted items, in both directions.
 DELETE FROM source WHERE workspace_id = :workspace AND (item_id IN (:*ids) OR source_id IN (:*ids));

@@ -223,7 +223,7 @@ SELECT id, content_hash FROM observation WHERE workspace_id = :workspace AND con
 -- name: observation_of
 -- Read observations with their texts and sessions.
 SELECT o.id, o.kind, o.generation, o.subject_set, d.text, d.confidence, d.model_tier, d.happened_at, d.created_at,
-    o.session_id, o.superseded_at, o.superseded_by, s.label AS session
+    o.session_id, o.superseded_at, o.superseded_by, s.label AS session, d.origin, d.trust
 FROM observation AS o
 JOIN document AS d ON d.workspace_id = o.workspace_id AND d.item_id = o.id
 LEFT JOIN session AS s ON s.workspace_id = o.workspace_id AND s.id = o.session_id
@@ -422,7 +422,7 @@ VALUES (:workspace, :id, :kind, :generation, :version, :seen_through, :reason, :
 -- name: understanding_of
 -- Read understandings with their texts and sessions.
 SELECT u.id, u.kind, u.generation, u.version, u.seen_through_id, u.superseded_by, u.reason, u.subject_set, u.updated_at,
-    d.title, d.text, d.model_tier, d.created_at, d.happened_at, d.session_id, s.label AS session
+    d.title, d.text, d.model_tier, d.created_at, d.happened_at, d.session_id, s.label AS session, d.origin, d.trust
 FROM understanding AS u
 JOIN document AS d ON d.workspace_id = u.workspace_id AND d.item_id = u.id
 LEFT JOIN session AS s ON s.workspace_id = d.workspace_id AND s.id = d.session_id

@@ -44,15 +44,15 @@ WHERE d.workspace_id = :workspace AND d.item_id IN (:*ids)
 -- name: document_add
 -- Add a searchable document.
 INSERT INTO document (workspace_id, item_id, kind, title, text, context, details, labels, standing, confidence, model_tier,
-    session_id, happened_at, created_at, words, context_words, embedded_by)
+    session_id, happened_at, created_at, words, context_words, embedded_by, origin, trust)
 VALUES (:workspace, :id, :kind, :title, :text, :context, :details, :labels, :standing, :confidence, :model_tier,
-    :session, :happened_at, :at, :words, :context_words, :embedded_by);
+    :session, :happened_at, :at, :words, :context_words, :embedded_by, :origin, :trust);
 
 -- name: document_change
 -- Rewrite a document in place.
 UPDATE document SET title = :title, text = :text, context = :context, details = :details, labels = :labels, standing = :standing,
     confidence = :confidence, model_tier = :model_tier, happened_at = :happened_at, words = :words,
-    context_words = :context_words, embedded_by = :embedded_by
+    context_words = :context_words, embedded_by = :embedded_by, origin = :origin, trust = :trust
 WHERE workspace_id = :workspace AND item_id = :id;
 
 -- name: document_relabel
@@ -94,7 +94,7 @@ DELETE FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 -- name: document_of
 -- Read complete documents.
 SELECT item_id, kind, title, text, context, details, labels, standing, confidence, model_tier, session_id, happened_at, created_at,
-    retired_at, retired_by, words, context_words, embedded_by
+    retired_at, retired_by, words, context_words, embedded_by, origin, trust
 FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: scored_of

@@ -27,7 +27,7 @@ _EVERYTHING = "all"
 # Toolset: the faculties whose verbs it has. Only these are loaded.
 _TOOLSETS = {
     "semantic": ("semantic", "forgetting"),
-    "semantic-full": ("semantic", "forgetting"),
+    "semantic-full": ("semantic", "review", "forgetting"),
     "episodic": ("episodic", "forgetting"),
     "graph": ("graph", "graphs", "forgetting"),
     "mind": ("mind", "forgetting"),

@@ -110,6 +110,8 @@ def _intersection(value: results.Intersection, zone: ZoneInfo) -> Iterator[Part]
 def _kept(value: results.Remembered | results.Added, _zone: ZoneInfo) -> Iterator[Part]:
     known = " (already known)" if value.duplicate else ""
     yield f"{value.id}{_names(value.subject_names)}{known}"
+    if value.held:
+        yield f"held for review: {value.held}"
     if value.subjects_created:
         yield f"new subjects: {', '.join(value.subjects_created)}"
     for each in value.similar_subjects:

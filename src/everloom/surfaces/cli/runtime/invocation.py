@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from everloom.loom import Loom, Workspace
-    from everloom.settings import Origin, Settings
+    from everloom.settings import SettingOrigin, Settings
 
 
 def own_command() -> list[str]:
@@ -65,7 +65,7 @@ class Invocation:
             "graph.directory": self.graph,
         }
 
-    def settings(self) -> tuple[Settings, list[Origin]]:
+    def settings(self) -> tuple[Settings, list[SettingOrigin]]:
         """Read the settings and where each came from."""
         from everloom.settings import load  # noqa: PLC0415  loads pydantic
 
@@ -81,7 +81,7 @@ class Invocation:
         """Open the chosen workspace; one that a flag names must exist, so that a typing mistake does not create one."""
         if self.workspace is not None:
             loom.workspaces.get(self.workspace)
-        return loom.workspace(session=self.session, model_tier=self.model_tier)
+        return loom.workspace(session=self.session, model_tier=self.model_tier, origin="person")
 
     @contextmanager
     def enter(self) -> Iterator[Workspace]:

@@ -37,6 +37,7 @@ COMMANDS = {
         "forget",
         "Put what is right in place of what is wrong; the old stays as history unless it is forgotten, too.",
     ),
+    "review": ("trust.review", "Decide about writes that wait for approval, and find stored secrets."),
     "semantic": ("semantic", "Work with semantic memory: subjects, observations, understandings."),
     "consolidate": ("semantic", "Let a language model turn new observations into understandings."),
     "episodic": ("episodic", "Work with episodic memory: scenes, notes, diary, patrols."),

@@ -13,7 +13,7 @@ from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
 
 if TYPE_CHECKING:
-    from everloom.settings import Origin
+    from everloom.settings import SettingOrigin
 
 
 @click.group(cls=Group, invoke_without_command=True)
@@ -29,7 +29,7 @@ def config(context: click.Context) -> Answer | None:
     return Answer(result, [table])
 
 
-def _without_secret(origin: Origin) -> dict[str, object]:
+def _without_secret(origin: SettingOrigin) -> dict[str, object]:
     """Describe a setting without the password that a URL may contain."""
     from everloom.store import redact  # noqa: PLC0415  loads the store
 

@@ -1,0 +1,169 @@
+"""The verbs of review: list what waits, approve it, reject it, and find secrets that were stored earlier.
+
+Approving makes the call that was held, through the faculty's own verb, as its writer and at its time. Declarations and
+little else; what is held and how a decision is kept is in `kernel/trust/review.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from everloom.errors import EverloomError, Rejected
+from everloom.kernel.verbs import ADDS, DESTROYS, READS, helps, verb
+
+if TYPE_CHECKING:
+    from everloom.kernel.operation import Operation
+    from everloom.kernel.trust.review import HeldList, HeldWrite
+
+_FULL = ("semantic-full",)
+_Ids = Annotated[Sequence[int], helps("ids that list_held printed", metavar="ID")]
+_MOST = 500
+# What these write, they write in one transaction, which also records the decision: none is made twice, or approved and
+# not made. The others are decided once they are made: losing what was approved would be worse than repeating it.
+_ONE_TRANSACTION = frozenset({"add", "semantic.remember", "episodic.update_notes"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviewed:
+    """One decision: what it was about, and what became of it; `problem` is why an approved write could not be made."""
+
+    id: int
+    decision: str
+    result: object | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSecret:
+    """A secret that is stored: which kind, in which item or row, and in which field; never its value."""
+
+    kind: str
+    table: str
+    id: int | None
+    field: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSecrets:
+    """The result of `find_secrets`."""
+
+    secrets: tuple[StoredSecret, ...]
+    count: int
+    note: str
+
+
+class Review:
+    """What a person decides about: writes that wait, and secrets that were stored."""
+
+    def __init__(self, workspace: Any) -> None:
+        self._workspace = workspace
+
+    @property
+    def op(self) -> Operation:
+        """Return the operation that decisions are written with."""
+        found: Operation = self._workspace.op
+        return found
+
+    @verb("List what waits for review", READS, tools=_FULL)
+    def list_held(
+        self,
+        *,
+        after: Annotated[int, helps("only what came after this one", metavar="ID")] = 0,
+        limit: Annotated[int, helps("maximum number of results")] = 50,
+    ) -> HeldList:
+        """List the writes that wait for a person's approval, oldest first."""
+        from everloom.kernel.trust.review import list_held  # noqa: PLC0415  listing verbs loads no store
+
+        if not 0 < limit <= _MOST:
+            raise Rejected(f"{limit} is no limit", hint=f"use 1 to {_MOST}")
+        return list_held(self.op, after, limit)
+
+    @verb("Approve what waits", ADDS, tools=_FULL, models="Make writes that wait for review, if a person says so.")
+    def approve(self, ids: _Ids) -> tuple[Reviewed, ...]:
+        """Approve writes that wait: each is made now, in order."""
+        return tuple(self._approved(held) for held in self._waiting(ids))
+
+    @verb("Reject what waits", DESTROYS, tools=_FULL)
+    def reject(
+        self, ids: _Ids, *, reason: Annotated[str | None, helps("why", metavar="TEXT")] = None
+    ) -> tuple[Reviewed, ...]:
+        """Reject writes that wait: they are never made; what they said stays on record until it is forgotten."""
+        from everloom.kernel.trust.review import Decision  # noqa: PLC0415
+
+        waiting, op = self._waiting(ids), self.op
+        with op.write("reject") as tx:
+            for held in waiting:
+                Decision(held.id, "rejected", str(op.origin), tx.at, reason).record(tx.unit)
+                tx.event(id=held.id, by=str(op.origin), reason=reason)
+        return tuple(Reviewed(id=held.id, decision="rejected") for held in waiting)
+
+    @verb("Find stored secrets", READS)
+    def find_secrets(
+        self, *, limit: Annotated[int, helps("maximum number of results", least=1, most=10_000)] = 200
+    ) -> StoredSecrets:
+        """Find secrets that were stored earlier, by kind, item and field; their values are not shown."""
+        from everloom.wiring.secrecy import find_stored  # noqa: PLC0415
+
+        found = list(find_stored(self.op))
+        note = "forget an item by its id, or correct it" if found else "no secret was found"
+        return StoredSecrets(secrets=tuple(found[:limit]), count=len(found), note=note)
+
+    def _waiting(self, ids: Sequence[int]) -> list[HeldWrite]:
+        from everloom.kernel.trust.review import need_waiting  # noqa: PLC0415
+
+        if not 0 < len(ids) <= _MOST:
+            raise Rejected(f"{len(ids)} ids were given", hint=f"give 1 to {_MOST}")
+        with self.op.read() as unit:
+            return need_waiting(unit, ids)
+
+    def _approved(self, held: HeldWrite) -> Reviewed:
+        from everloom.kernel.trust.review import Decision  # noqa: PLC0415
+
+        op = self.op
+        decision = Decision(held.id, "approved", str(op.origin), op.now)
+        try:
+            guard = decision.record if held.call in _ONE_TRANSACTION else None
+            result = _make(self._workspace.cleared(held, guard), held)
+        except EverloomError as error:
+            # Nothing was written, the decision neither: it waits as before, and the others are still made.
+            return Reviewed(id=held.id, decision="waiting", problem=str(error))
+        with op.write("approve") as tx:
+            decision.record(tx.unit)
+            tx.event(id=held.id, by=str(op.origin), call=held.call)
+        return Reviewed(id=held.id, decision="approved", result=result)
+
+
+def _make(workspace: Any, held: HeldWrite) -> object:
+    """Make a call that was held."""
+    from everloom.wiring.arguments import Arguments  # noqa: PLC0415
+    from everloom.wiring.faculties import FACULTIES  # noqa: PLC0415
+
+    given: dict[str, Any] = dict(held.arguments or {})
+    if held.call == "add":
+        return workspace.add([_document(each) for each in given["documents"]])
+    if held.call == "graph.import_directory":
+        return workspace.graphs.open(given["graph"]).import_directory(Path(given["source"]))
+    name, _, called = held.call.partition(".")
+    faculty = FACULTIES[name]
+    chosen = {each.name: given.pop(each.name, None) for each in faculty.selectors}
+    wanted = faculty.verb(called)
+    # It was observed when it was told, not when it was approved.
+    if any(each.name == "observed_at" for each in wanted.parameters):
+        given.setdefault("observed_at", held.at.isoformat())
+    read = Arguments(called, wanted.parameters).read(given, workspace.info.zone)
+    return getattr(faculty.reach(workspace, chosen), called)(**read)
+
+
+def _document(written: Mapping[str, Any]) -> Any:
+    from everloom.kernel.search import Document, Standing  # noqa: PLC0415
+
+    own = {**written, "happened_at": datetime.fromisoformat(written["happened_at"])}
+    if "labels" in own:
+        own["labels"] = tuple(own["labels"])
+    if "standing" in own:
+        own["standing"] = Standing(own["standing"])
+    return Document(**own)
