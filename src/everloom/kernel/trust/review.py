@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, NotFound
-from everloom.kernel.encode import as_data
+from everloom.kernel.answer.encode import as_data
 from everloom.kernel.journal import register
 from everloom.kernel.operation import Operation
 from everloom.kernel.search import Document
