@@ -21,8 +21,6 @@ from everloom.kernel.search.when import Span
 from everloom.store import Reach, Row, Unit, VectorHit
 from everloom.store.contract import Probe
 
-# How many texts on each side of a text are read with it.
-_BESIDE = 2
 # A text that is longer than so many times what `Recipe.short` calls short does not need its neighbours.
 _LONG = 4
 
@@ -34,8 +32,8 @@ Aim = Callable[[AbstractSet[str]], Probe | None]
 class Gathered:
     """The candidates of a search; `is_all` means that a wider search would find no more.
 
-    `rows` begins with the candidates; what follows from `count` on was only read as their context. `beside` lists the
-    neighbours of a document in its session, and `before` is the one that it follows.
+    `rows` begins with the candidates; what follows from `count` on was only read as their context. `before`
+    tells which document one follows in its session, `asking` which of these hold a question, and how they end.
     """
 
     rows: Sequence[Row]
@@ -44,8 +42,8 @@ class Gathered:
     names: AbstractSet[frozenset[str]]
     probe: Probe | None
     nearness: Mapping[int, VectorHit]
-    beside: Mapping[int, Sequence[int]]
     before: Mapping[int, int]
+    asking: Mapping[int, str]
     accesses: Mapping[int, Access]
     covers: Mapping[int, frozenset[int]]
     is_all: bool
@@ -138,22 +136,22 @@ def _with_context(
     if not lacking or not recipe.beside or not (recipe.context or recipe.around):
         return gathered
     before = _followed(unit.all("words.beside", ids=lacking, as_of=reach.as_of))
-    beside = _neighbours(before)
+    linked = [*{**before, **dict.fromkeys(before.values())}]
     known = {row["item_id"] for row in rows}
-    fresh = [item for item in beside if item not in known]
+    fresh = [item for item in linked if item not in known]
     nearness = dict(gathered.nearness)
     if gathered.probe:
         nearness |= unit.similarities(gathered.probe, fresh)
     more = _in_order(fresh, unit.all("words.scored_of", ids=fresh))
     answering = [row for row in more if may_answer and _reaches(reach, row)]
-    resting = [row for row in more if not (may_answer and _reaches(reach, row))]
+    resting = [row for row in more if not (may_answer and _reaches(reach, row))] if len(answering) < len(more) else []
     return replace(
         gathered,
         rows=[*rows, *answering, *resting],
         count=len(rows) + len(answering),
         nearness=nearness,
-        beside=beside,
         before=before,
+        asking={row["item_id"]: row["ending"] for row in unit.all("words.asking", ids=linked)},
     )
 
 
@@ -164,20 +162,6 @@ def _followed(chains: Iterable[Row]) -> dict[int, int]:
         chain = [row["before_2"], row["before_1"], row["item_id"], row["after_1"], row["after_2"]]
         before |= {later: earlier for earlier, later in pairwise(item for item in chain if item is not None)}
     return before
-
-
-def _neighbours(before: Mapping[int, int]) -> dict[int, list[int]]:
-    """List what is beside each document, nearest first on either side."""
-    after = {earlier: later for later, earlier in before.items()}
-    return {item: [*_walk(item, before), *_walk(item, after)] for item in {*after, *before}}
-
-
-def _walk(item: int, steps: Mapping[int, int]) -> list[int]:
-    found: list[int] = []
-    while len(found) < _BESIDE and item in steps:
-        item = steps[item]
-        found.append(item)
-    return found
 
 
 def _reaches(reach: Reach, row: Row) -> bool:

@@ -6,7 +6,7 @@ Turns rows into columns; the formulas are in `fusion`, `answers` and `bias`. Pur
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +32,7 @@ from everloom.kernel.search.index import WISH, Standing
 from everloom.kernel.search.question import Asked, Side, bearing, is_said_by, said_by
 from everloom.kernel.search.recipe import Bias, Recipe
 from everloom.kernel.search.when import Moments, credit
-from everloom.store import Row, VectorHit
+from everloom.store import VectorHit
 from everloom.store.contract import FOREVER
 
 _MICROS_A_DAY = 86_400_000_000
@@ -49,8 +49,9 @@ _VERBATIM = 0.7
 # How a question ends, in the scripts that mark one.
 _QUESTION_MARKS = frozenset("?？؟")
 
-# Places of two rows that belong together, one pair a line.
-Pairs = npt.NDArray[np.intp]
+# The places of the rows beside each candidate: the one that it follows, the one before that, and the two after it.
+# Where there is none, the place behind the last row.
+Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +88,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The rows as columns: the words and cosines of all, and what is stored and stands around the candidates.
-
-    `pairs` are the places of a candidate and of a row that is beside it, `follows` of one and the row that it follows.
-    """
+    """The rows as columns: the words and cosines of all, and what is stored and stands around the candidates."""
 
     every: Field
     own: Field
@@ -99,8 +97,7 @@ class _Read:
     cosines: Column | None
     around_cosine: Column | None
     lacks: Column
-    pairs: Pairs
-    follows: Pairs
+    beside: Places
 
 
 def scored(gathered: Gathered, asked: Asked, background: Background | None, recipe: Recipe) -> Scores:
@@ -112,7 +109,7 @@ def scored(gathered: Gathered, asked: Asked, background: Background | None, reci
     signals = _measured(gathered, asked, read, background, recipe) | _credited(gathered, asked, holds, recipe)
     signals["share"] = recipe.share * ((holds | near) @ shares)
     strengths = sum(signals.values(), np.zeros(gathered.count))
-    cosine, beside = _cosines(gathered, background.whole, read.pairs) if background else (None, None)
+    cosine, beside = _cosines(gathered, background.whole, read.beside) if background else (None, None)
     own = None if cosine is None else cosine[: gathered.count]
     evidence = Evidence(holds | (read.stored.counts > 0), near, own, beside, read.lacks)
     likely = answers(evidence, shares, background.noise if background else Usual(0.0, 0.0))
@@ -134,29 +131,32 @@ def _read(gathered: Gathered, terms: Sequence[str], recipe: Recipe) -> _Read:
     rows, count = gathered.rows, gathered.count
     every = read_field([row["words"] for row in rows], terms)
     stored = read_field([row["context_words"] for row in gathered.candidates], terms)
-    places = {row["item_id"]: place for place, row in enumerate(rows)}
-    pairs = _pairs(
-        (place, places.get(other))
-        for place, row in enumerate(gathered.candidates)
-        for other in gathered.beside.get(row["item_id"], ())
-    )
-    follows = _pairs((places.get(item), places.get(other)) for item, other in gathered.before.items())
-    around = Field(np.zeros((count, len(terms))), np.zeros(count))
-    np.add.at(around.counts, pairs[:, 0], every.counts[pairs[:, 1]])
-    np.add.at(around.lengths, pairs[:, 0], every.lengths[pairs[:, 1]])
-    cosines, beside = _cosines(gathered, gathered.nearness, pairs)
+    beside = _beside(gathered)
+    around = Field(_summed(every.counts, beside), _summed(every.lengths, beside))
+    cosines, around_cosine = _cosines(gathered, gathered.nearness, beside)
     own = Field(every.counts[:count], every.lengths[:count])
-    lacks = lacking(own.lengths, recipe.short)
-    return _Read(every, own, stored, around, cosines, beside, lacks, pairs, follows[follows[:, 0] < count])
+    return _Read(every, own, stored, around, cosines, around_cosine, lacking(own.lengths, recipe.short), beside)
 
 
-def _pairs(links: Iterable[tuple[int | None, int | None]]) -> Pairs:
-    """Keep the pairs of which both are there."""
-    known = [pair for pair in links if None not in pair]
-    return np.array(known, np.intp).reshape(len(known), 2)
+def _beside(gathered: Gathered) -> Places:
+    """Find what is beside each candidate, from what follows what."""
+    nowhere = len(gathered.rows)
+    places = {row["item_id"]: place for place, row in enumerate(gathered.rows)} if gathered.before else {}
+    before, after = np.full(nowhere + 1, nowhere, np.intp), np.full(nowhere + 1, nowhere, np.intp)
+    for later, earlier in gathered.before.items():
+        if later in places and earlier in places:
+            before[places[later]], after[places[earlier]] = places[earlier], places[later]
+    once = before[: gathered.count], after[: gathered.count]
+    return np.stack([once[0], before[once[0]], once[1], after[once[1]]], axis=1)
 
 
-def _cosines(gathered: Gathered, near: Mapping[int, VectorHit], pairs: Pairs) -> tuple[Column | None, Column | None]:
+def _summed(values: Column, beside: Places) -> Column:
+    """Add up the values of the rows that are beside each candidate."""
+    total: Column = np.concatenate([values, np.zeros_like(values[:1])])[beside].sum(axis=1)
+    return total
+
+
+def _cosines(gathered: Gathered, near: Mapping[int, VectorHit], beside: Places) -> tuple[Column | None, Column | None]:
     """The cosine of each row, and for each candidate the mean of those around it; its own where nothing is."""
     if not near:
         return None, None
@@ -164,11 +164,8 @@ def _cosines(gathered: Gathered, near: Mapping[int, VectorHit], pairs: Pairs) ->
     middle = math.fsum(hit.similarity for hit in near.values()) / len(near)
     known = [hit.similarity if (hit := near.get(row["item_id"])) else middle for row in gathered.rows]
     every = np.array(known, np.float64)
-    total, count = np.zeros(gathered.count), np.zeros(gathered.count)
-    np.add.at(total, pairs[:, 0], every[pairs[:, 1]])
-    np.add.at(count, pairs[:, 0], 1.0)
-    own = every[: gathered.count]
-    return every, np.where(count > 0, total / np.maximum(count, 1.0), own)
+    count = (beside < len(every)).sum(axis=1)
+    return every, np.where(count > 0, _summed(every, beside) / np.maximum(count, 1), every[: gathered.count])
 
 
 def _measured(
@@ -213,19 +210,18 @@ def _answering(gathered: Gathered, read: _Read, evidence: Column, lent: Column, 
     """
     if not gathered.before:
         return {}
-    asked = np.array([row["question_marks"] > 0 for row in gathered.rows], np.bool_)
-    given, (later, earlier) = np.zeros(gathered.count), read.follows.T
-    given[later] = np.where(asked[earlier], evidence[earlier], 0.0)
-    only_asks = np.array([_only_asks(row) for row in gathered.candidates], np.bool_) & ~_repeats(read.own)
+    asking = gathered.asking
+    asked = np.array([row["item_id"] in asking for row in gathered.rows], np.bool_)
+    given = np.append(np.where(asked, evidence, 0.0), 0.0)[read.beside[:, 0]]
+    ends = [
+        asking.get(row["item_id"]) in _QUESTION_MARKS and not is_said_by(known_by(row), Side.PERSON)
+        for row in gathered.candidates
+    ]
+    only_asks = np.array(ends, np.bool_) & ~_repeats(read.own)
     return {
         "reply": np.maximum(0.0, np.minimum(recipe.reply * read.lacks * given, given - lent)),
         "asks": np.where(only_asks, -recipe.asks * read.lacks, 0.0),
     }
-
-
-def _only_asks(row: Row) -> bool:
-    """Return whether a text comes to a question, and is not what a person asks an assistant."""
-    return row["ending"] in _QUESTION_MARKS and not is_said_by(known_by(row), Side.PERSON)
 
 
 def _repeats(own: Field) -> Claims:

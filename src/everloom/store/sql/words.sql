@@ -100,8 +100,6 @@ FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 -- name: scored_of
 -- Read only what scoring needs: most candidates are never shown.
 SELECT item_id, kind, words, context_words, labels, substr(text, 1, 40) AS opening,
-    substr(rtrim(text), length(rtrim(text)), 1) AS ending,
-    length(text) - length(replace(replace(replace(text, '?', ''), '？', ''), '؟', '')) AS question_marks,
     standing, confidence, model_tier, session_id, happened_at
 FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
@@ -121,6 +119,11 @@ SELECT d.item_id,
         AND b.item_id > d.item_id AND b.created_at <= :as_of AND (b.retired_at IS NULL OR b.retired_at > :as_of)
         ORDER BY b.item_id ASC LIMIT 1 OFFSET 1) AS after_2
 FROM document AS d WHERE d.workspace_id = :workspace AND d.item_id IN (:*ids) AND d.session_id IS NOT NULL;
+
+-- name: asking
+-- Find those of some documents that hold a question, each with the sign that it ends with.
+SELECT item_id, substr(rtrim(text), length(rtrim(text)), 1) AS ending FROM document
+WHERE workspace_id = :workspace AND item_id IN (:*ids) AND (text LIKE '%?%' OR text LIKE '%？%' OR text LIKE '%؟%');
 
 -- name: document_ends
 -- Find the lowest and the highest id of a document.
