@@ -338,8 +338,10 @@ class Workspace:
         """Reach what is known: subjects, observations, understandings."""
         from everloom.semantic import Semantic, SemanticPolicy  # noqa: PLC0415  a search alone does not need it
 
-        gap = timedelta(minutes=self.loom.settings.semantic.seen_minutes)
-        return Semantic(self.op, SemanticPolicy(gap))
+        known, op = self.loom.settings.semantic, self.op
+        # What a model costs is recorded, so that none is asked where nothing may be written.
+        judge = (lambda: self.loom.thinker(self.info)) if known.judge == "auto" and op.refusal is None else None
+        return Semantic(op, SemanticPolicy(timedelta(minutes=known.seen_minutes), judge))
 
     @property
     def episodic(self) -> Episodic:

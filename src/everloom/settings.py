@@ -103,6 +103,10 @@ class SemanticSettings(Section):
     consolidate: Literal["off", "auto"] = Field(
         default="off", description="auto lets the worker consolidate with llm.large, which costs tokens; off never does"
     )
+    judge: Literal["off", "auto"] = Field(
+        default="off",
+        description="auto lets llm.small judge whether what recall found answers the question, which costs tokens",
+    )
     seen_minutes: float = Field(
         default=30.0,
         gt=0,

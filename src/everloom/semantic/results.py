@@ -259,6 +259,8 @@ class QuestionRecall:
     # What comes nearest where nothing answers; it was not used, and is not an answer.
     nearest: tuple[parts.Supporting, ...] = ()
     note: str | None = None
+    # What a model says about it, where one is asked; what it denies is not an answer.
+    judgement: str | None = None
     degraded: str | None = None
     workspace_activity: parts.WorkspaceActivity = None
 

@@ -47,6 +47,7 @@ from everloom.semantic.synthesis import SynthesisVerbs
 if TYPE_CHECKING:
     from everloom.kernel.operation import Operation
     from everloom.semantic import results
+    from everloom.semantic.recall.judging import Judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ class SemanticPolicy:
 
     # A pause after which a client has probably lost what it was shown.
     seen_gap: timedelta = timedelta(minutes=30)
+    # Gives the model that judges whether what `recall` found answers the question; None if none is to be asked.
+    judge: Judge | None = None
 
 
 class Semantic(CurationVerbs, SynthesisVerbs):
@@ -122,7 +125,7 @@ class Semantic(CurationVerbs, SynthesisVerbs):
         """Answer a question, or show what is known about a subject."""
         from everloom.semantic.recall.retrieval import recall
 
-        return recall(self._op, question_or_subject_name, max_tokens)
+        return recall(self._op, question_or_subject_name, max_tokens, self._policy.judge)
 
     @verb("Reset what was seen", READS, tools=CORE)
     def reset_seen(self) -> results.SeenReset:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import zip_longest
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
@@ -44,6 +44,9 @@ from everloom.semantic.results import (
     SubjectRecall,
 )
 from everloom.semantic.state import SeenLog, activity, clear_seen, read_seen, reshape, show_items, state_of
+
+if TYPE_CHECKING:
+    from everloom.semantic.recall.judging import Judge, Ruling
 
 _DISPOSABLE = (
     "DISPOSABLE: everything here can be fetched from memory again. Drop this answer first when context is compacted; "
@@ -189,12 +192,14 @@ def _used(shown: Sequence[RecalledHit]) -> list[int]:
     return [item for each in shown if each.fits for item in (each.id, *(linked.id for linked in each.linked))]
 
 
-def recall(op: Operation, question_or_subject_name: str, max_tokens: int = ANSWER_TOKENS) -> Recall:
-    """Answer a question, or show what is known about a subject."""
+def recall(
+    op: Operation, question_or_subject_name: str, max_tokens: int = ANSWER_TOKENS, judge: Judge | None = None
+) -> Recall:
+    """Answer a question, or show what is known about a subject; a judge has the last word on what answers it."""
     budget = checked_tokens(max_tokens)
     question = checked(question_or_subject_name, "the question or subject name", _LONGEST_TOPIC)
     region = _subject_meant(op, question)
-    return _recall_question(op, question, budget) if region is None else _recall_subject(op, region, budget)
+    return _recall_question(op, question, budget, judge) if region is None else _recall_subject(op, region, budget)
 
 
 def _subject_meant(op: Operation, text: str) -> Region | None:
@@ -208,12 +213,14 @@ def _subject_meant(op: Operation, text: str) -> Region | None:
         return find(unit, [key]).get(key)
 
 
-def _recall_question(op: Operation, question: str, budget: int) -> QuestionRecall:
+def _recall_question(op: Operation, question: str, budget: int, judge: Judge | None) -> QuestionRecall:
     """Find the best answer and what supports it; where nothing fits, say so and show what is nearest."""
     found = op.search(question, limit=_DEPTH, within=_KNOWN, leaving_out=_documents(op))
+    ruling = None if judge is None else _ruling(op, question, found, judge)
     with op.look("recall") as look:
         joined = uncrowded(arranged(question, read_hits(look.unit, found.hits), op.local()))
-        fitting = [each for each in joined if each.fits]
+        is_denied = ruling is not None and ruling.answers is False
+        fitting = [each for each in joined if each.fits and not is_denied]
         best = _best_answer(fitting[0], budget) if fitting else None
         left = budget - _FRAME_TOKENS - (0 if best is None else cost(best))
         others = fitting[1 : 1 + _SUPPORTING] if fitting else joined[:_NEAREST]
@@ -227,9 +234,20 @@ def _recall_question(op: Operation, question: str, budget: int) -> QuestionRecal
             provenance=reshape(Provenance, fitting[0].record) if fitting else None,
             nearest=() if fitting else listed,
             note=more(len(others) - len(listed), "fit") if fitting else _unknown(len(listed)),
+            judgement=None if ruling is None else ruling.words,
             degraded=found.degraded,
             workspace_activity=activity(look),
         )
+
+
+def _ruling(op: Operation, question: str, found: Findings, judge: Judge) -> Ruling | None:
+    """Have a model judge what fits, as it would be shown, while no transaction is open."""
+    from everloom.semantic.recall.judging import judge_texts  # noqa: PLC0415  loads pydantic
+
+    with op.read() as unit:
+        joined = uncrowded(arranged(question, read_hits(unit, found.hits), op.local()))
+    fitting = [each.record.content for each in joined if each.fits]
+    return judge_texts(judge, question, fitting[: 1 + _SUPPORTING])
 
 
 def _unknown(nearest: int) -> str:

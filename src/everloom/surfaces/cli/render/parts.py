@@ -25,9 +25,9 @@ def render(renderers: Mapping[type, Renderer], value: Any, zone: ZoneInfo) -> li
         parts = list(_render_all(renderers, value, zone))
     else:
         parts = list(renderers.get(type(value), render_fields)(value, zone))
-    # Some renderers write the note where it belongs; what was left off is said in any case.
+    # A renderer decides whether and where it writes the note of a result; what was left off is said in any case.
     note = getattr(value, "note", None)
-    if note and not any(note in part for part in parts if isinstance(part, str)):
+    if note and "max_tokens" in note and not any(note in part for part in parts if isinstance(part, str)):
         parts.append(f"Note: {note}")
     if others := getattr(value, "workspace_activity", None):
         parts += ["\nMeanwhile:", *(f"  {each.id}  {each.preview}" for each in others)]

@@ -48,6 +48,7 @@ def _question(value: results.QuestionRecall, zone: ZoneInfo) -> Iterator[Part]:
     if best is None:
         yield value.note or "nothing in this memory answers that"
         yield from (f"  {each.id}  {each.answers:.2f}  {shortened(each.content, 200)}" for each in value.nearest)
+        yield from filter(None, [value.judgement])
         return
     yield best.content
     written = "" if value.provenance is None else f", {shown(value.provenance.created_at, zone)}"
@@ -56,8 +57,7 @@ def _question(value: results.QuestionRecall, zone: ZoneInfo) -> Iterator[Part]:
     if value.supporting:
         yield "\nAlso:"
     yield from (f"  {each.id}  {each.answers:.2f}  {shortened(each.content, 200)}" for each in value.supporting)
-    if value.note:
-        yield value.note
+    yield from filter(None, [value.note, value.judgement])
 
 
 def _beside(hit: BestAnswer | Brought | results.SemanticHit, zone: ZoneInfo) -> Iterator[str]:
