@@ -160,6 +160,7 @@ def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
         "forgetting": {
             "forget": {"ids": [held.observation], "confirm": held.agreed},
             "list_forgotten": {},
+            "correct": {"id": held.observation, "text": "James and Audrey sail the green boat."},
             "lift_tombstones": {"ids": [held.observation]},
         },
         "mind": {

@@ -389,7 +389,8 @@ class Graph:
         from everloom.graph.pages.reflection import write_reflection
         from everloom.kernel.answer.budget import fitted
 
-        page = (None if refresh else read_page(self._graph, REFLECTION)) or write_reflection(self._graph)
+        graph = self._graph
+        page = (None if refresh else read_page(graph, REFLECTION)) or write_reflection(graph, is_asked=refresh)
         return fitted(page, max_tokens, way=_FILE)
 
     @_tool("Core page", ADDS_ONCE, "CORE.md: the most active memories, on one page.")
@@ -399,7 +400,8 @@ class Graph:
         from everloom.graph.pages.core import read_page, write_core
         from everloom.kernel.answer.budget import fitted
 
-        page = (None if refresh else read_page(self._graph, CORE)) or write_core(self._graph)
+        graph = self._graph
+        page = (None if refresh else read_page(graph, CORE)) or write_core(graph, is_asked=refresh)
         return fitted(page, max_tokens, way=_FILE)
 
     @_tool("Tags", READS, "Count tags, count those that occur with one, or suggest tags for a memory.")

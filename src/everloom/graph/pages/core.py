@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import quote
 
 from everloom.clock import to_micros
+from everloom.errors import StoreError
 from everloom.graph.files.changeset import FilePlan, Put
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.decay import strength_of
@@ -44,13 +46,14 @@ class PageEntry:
     text: str = ""
 
 
-def write_core(graph: OpenGraph) -> Page:
+def write_core(graph: OpenGraph, *, is_asked: bool = True) -> Page:
     """Write CORE.md."""
     now = graph.op.now
     with graph.op.read() as unit:
         rows = unit.all("graph.memory_all", graph=graph.id)
     entries = [entry_from(row, now) for row in rows]
-    return write_page(graph, CORE, render_core(entries, graph.op.local(now)), "core", "graph.graph_cored")
+    page = render_core(entries, graph.op.local(now))
+    return write_page(graph, CORE, page, "core", "graph.graph_cored", is_asked=is_asked)
 
 
 def entry_from(row: Row, now: datetime, text: str = "") -> PageEntry:
@@ -59,8 +62,15 @@ def entry_from(row: Row, now: datetime, text: str = "") -> PageEntry:
     return value_from(PageEntry, row, **facts, text=text)
 
 
-def write_page(graph: OpenGraph, path: str, text: str, operation: str, statement: str) -> Page:
-    """Write a page if its text changed, and record that it was refreshed."""
+def write_page(
+    graph: OpenGraph, path: str, text: str, operation: str, statement: str, *, is_asked: bool = True
+) -> Page:
+    """Write a page if its text changed, and record that it was refreshed; one that is only read may stay unwritten."""
+    if not is_asked:
+        if not graph.op.is_read_only:
+            with suppress(StoreError):
+                return write_page(replace(graph, op=graph.op.in_passing()), path, text, operation, statement)
+        return Page(path=path, text=text, is_new=True)
     notices: tuple[str, ...] = ()
     with sole_writer(graph):
         before, data = graph.disk.read(path), text.encode()

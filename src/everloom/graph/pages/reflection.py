@@ -19,18 +19,18 @@ _THEMES, _EXAMPLES, _TOP, _INSIGHTS, _PATTERNS = 8, 3, 10, 10, 15
 _PREVIEW, _TITLE = 80, 40
 
 
-def write_reflection(graph: OpenGraph) -> Page:
+def write_reflection(graph: OpenGraph, *, is_asked: bool = True) -> Page:
     """Write REFLECTION.md."""
     op, now = graph.op, graph.op.now
     with op.read() as unit:
         rows = [row for row in unit.all("graph.memory_all", graph=graph.id) if not is_archived(row, now)]
-        (known,) = unit.all("graph.graph_get", id=graph.id)
+        known = unit.one("graph.graph_get", id=graph.id) or {"reflected_at": None, "reflections": 0}
         texts = op.index.texts(unit, [row["id"] for row in rows if row["type"] == "insight"])
     last = None if known["reflected_at"] is None else op.local(from_micros(known["reflected_at"]))
     history = (op.local(now), last, known["reflections"], merges_so_far(graph))
     entries = [entry_from(row, now, texts.get(row["id"], "")) for row in rows]
     page = render_reflection(entries, graph.options.known_projects, *history)
-    return write_page(graph, REFLECTION, page, "reflection", "graph.graph_mirrored")
+    return write_page(graph, REFLECTION, page, "reflection", "graph.graph_mirrored", is_asked=is_asked)
 
 
 def render_reflection(

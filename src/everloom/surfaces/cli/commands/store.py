@@ -108,9 +108,13 @@ def restore(invocation: Invocation, source: Path, force: bool, wait: float) -> A
     """
     from everloom.clock import SystemClock  # noqa: PLC0415  loads the store
     from everloom.store import redact, transfer  # noqa: PLC0415
+    from everloom.store.engine import refuse_write  # noqa: PLC0415
 
     # The store is not opened as usual: that would create or migrate what is about to be replaced.
-    url = invocation.settings()[0].store.url
+    known = invocation.settings()[0].store
+    url = known.url
+    if known.read_only:
+        raise refuse_write(redact(url))
     report = transfer.restore(source, url, SystemClock(), force=force, wait=wait)
     lines = [f"{source} → {redact(url)}: {report.rows:,} rows in {', '.join(report.workspaces) or 'no workspace'}"]
     if report.former:

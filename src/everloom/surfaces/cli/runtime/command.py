@@ -64,7 +64,10 @@ def shared_options() -> list[click.Option]:
             ["--model-tier"], metavar="TIER", help="Record this tier of the model with what is written.", **common
         ),
         click.Option(
-            ["--read-only"], is_flag=True, help="Write nothing: no memory, no trace of reading, no file.", **common
+            ["--read-only"],
+            is_flag=True,
+            help="Write nothing into the memory: no trace of reading, no file of it.",
+            **common,
         ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.", **common),
         click.Option(["--verbose"], is_flag=True, help="Log to stderr.", **common),
