@@ -187,9 +187,9 @@ class Rewording:
 
 
 class Upkeep:
-    """The task `tend`: the engine's maintenance of a workspace that has grown."""
+    """The task `maintain`: the engine's maintenance of a workspace that has grown."""
 
-    name = "tend"
+    name = "maintain"
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -199,9 +199,9 @@ class Upkeep:
         with self._store.read(workspace.id) as unit:
             tally, lease = unit.one("words.tally_get"), unit.one("kernel.lease_get", task=self.name)
         documents = 0 if tally is None else int(tally["documents"])
-        tended = json.loads(lease["last_report"])["documents"] if lease is not None and lease["last_report"] else 0
-        grown = abs(documents - tended)
-        return grown if grown >= max(_FEWEST, _SHARE * tended) else 0
+        maintained = json.loads(lease["last_report"])["documents"] if lease is not None and lease["last_report"] else 0
+        grown = abs(documents - maintained)
+        return grown if grown >= max(_FEWEST, _SHARE * maintained) else 0
 
     def run(self, workspace: WorkspaceInfo, lease: Lease, progress: Progress) -> Report:
         """Let the engine maintain the workspace, in transactions of its own."""
@@ -211,4 +211,4 @@ class Upkeep:
         done = self._store.maintain(workspace.id)
         documents = 0 if tally is None else int(tally["documents"])
         progress(documents)
-        return Report(len(done), {"documents": documents, "tended": done})
+        return Report(len(done), {"documents": documents, "maintained": done})

@@ -56,5 +56,8 @@ class _Encoder:
         try:
             return library(self._model)
         except (OSError, RuntimeError, ValueError) as error:
-            hint = "check the network, or put the model into the directory that FASTEMBED_CACHE_PATH names"
+            hint = (
+                "check the network, or put the model into the directory that FASTEMBED_CACHE_PATH names; "
+                "HF_HUB_OFFLINE=1 tries no download"
+            )
             raise ProviderError(f"fastembed could not load {self._model}: {error}", hint=hint) from error
