@@ -266,6 +266,20 @@ def test_what_was_decided_stays_decided(held: Workspace) -> None:
     assert [each.id for each in held.review.list_held().held] == [ids[2], wrong]
 
 
+@pytest.mark.promise("review.forgotten")
+def test_a_held_write_is_forgotten_with_its_words(held: Workspace, store_url: str) -> None:
+    waiting = held.semantic.remember(["James"], "James owns a zyxwvut.", origin="web").id
+    approved = held.semantic.remember(["Ann"], "Ann owns a qponmlk.", origin="web").id
+    (done,) = held.review.approve([approved])
+    for item in (waiting, done.result.id):  # type: ignore[attr-defined]
+        shown = held.forgetting.forget([item])
+        held.forgetting.forget([item], confirm=shown.confirm)
+    assert held.review.list_held().waiting == 0
+    rows = repr(rows_of(store_url, "SELECT * FROM held")) + repr(rows_of(store_url, "SELECT * FROM document"))
+    assert "zyxwvut" not in rows
+    assert "qponmlk" not in rows
+
+
 @pytest.mark.promise("review.held")
 def test_without_the_setting_nothing_waits(free: Workspace) -> None:
     assert free.semantic.remember(["x"], "From the web.", origin="web").held is None

@@ -23,7 +23,7 @@ from everloom.store import Row, Unit
 from everloom.store.contract import Value
 
 # A person reads the beginning and decides; `show` has all of it.
-_PREVIEW = 2_000
+PREVIEW = 2_000
 # What an answer says of a write that waits.
 HELD = "it does not count until a person approves it: `everloom review approve ID`"
 
@@ -77,7 +77,7 @@ def hold(op: Operation, call: str, arguments: Mapping[str, Any], text: str) -> i
             call=call,
             arguments=written,
             digest=digest,
-            text=text[:_PREVIEW],
+            text=text[:PREVIEW],
             session=op.session,
             model_tier=op.model_tier,
             at=to_micros(tx.at),

@@ -27,3 +27,7 @@ SELECT COUNT(*) AS count FROM held WHERE workspace_id = :workspace AND decision 
 -- Record a decision, unless there is one.
 UPDATE held SET decision = :decision, decided_at = :at, decided_by = :by, reason = :reason
 WHERE workspace_id = :workspace AND id = :id AND decision IS NULL;
+
+-- name: held_drop
+-- Delete held writes that are forgotten, by their ids or by what they said.
+DELETE FROM held WHERE workspace_id = :workspace AND (id IN (:*ids) OR text IN (:*texts));

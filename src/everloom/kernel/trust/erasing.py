@@ -1,0 +1,30 @@
+"""The part of review in a forgetting: writes that waited go with their words, also those that were approved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from everloom.kernel.forgetting.plan import Doomed, ForgetPlan
+from everloom.kernel.forgetting.ports import Eraser
+from everloom.kernel.forgetting.tombstones import text_key
+from everloom.kernel.operation import Transaction
+from everloom.kernel.trust.review import PREVIEW
+from everloom.store import Unit
+
+
+class HeldEraser(Eraser):
+    """Forgets held writes: by their ids, and those that said what is forgotten elsewhere."""
+
+    def claim(self, unit: Unit, ids: Collection[int]) -> Mapping[int, Doomed]:
+        """Describe held writes."""
+        return {
+            row["id"]: Doomed(
+                id=row["id"], kind="held", text=row["text"], state=str(row["decision"]), keys=(text_key(row["text"]),)
+            )
+            for row in unit.all("review.held_of", ids=list(ids))
+        }
+
+    def erase(self, tx: Transaction, plan: ForgetPlan) -> None:
+        """Delete held writes, and what was kept of approved ones that are forgotten now."""
+        texts = [each.text[:PREVIEW] for each in plan.doomed.values() if each.text]
+        tx.unit.run("review.held_drop", ids=plan.ids, texts=texts)
