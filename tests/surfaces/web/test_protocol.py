@@ -165,6 +165,8 @@ async def test_a_conversation_goes_on_after_the_server_was_restarted(tmp_path: P
 
 
 async def test_a_server_for_one_workspace_serves_no_other(tmp_path: Path) -> None:
+    with open_loom(tmp_path / "loom.db", settings=SETTINGS) as loom:
+        loom.workspace("james")
     with server_process(tmp_path, tmp_path / "loom.db", "--workspace", "james", "--read-only") as url:
         async with over_http(url, "auto", x_memory_workspace="audrey") as client:
             assert (await refusal(client, "orient")).startswith("forbidden:")

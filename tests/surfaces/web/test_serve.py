@@ -234,7 +234,8 @@ def test_a_server_whose_file_was_swapped_is_not_ready_and_takes_no_more_calls(tm
         assert "error" not in post(url, call, **headers).text
         other.replace(path)
         answer = get(f"{url}/ready")
-        assert (answer.status_code, answer.json()["reason"]) == (503, "StoreReplaced")
+        assert (answer.status_code, answer.json()["status"]) == (503, "not ready")
+        assert "the store was replaced" in answer.json()["reason"]
         assert "store_replaced" in post(url, call, **headers).text
     finally:
         code, log = server.stop()

@@ -72,7 +72,11 @@ async def _readiness(opening: LazyLoom, probing: CapacityLimiter) -> JSONRespons
     if not opening.is_warm:
         opening.warm_after(0)
         trouble = opening.trouble
-        reason = "the store and the embedder are being opened" if trouble is None else discreet(trouble).message
+        reason = (
+            "the store and the embedder are being opened"
+            if trouble is None
+            else discreet(trouble, is_logged=True).message
+        )
         return JSONResponse({"status": "starting", "reason": reason}, 503)
     # One probe at a time, in a place of its own: a store that is frozen holds that one, and no thread of the calls.
     reason = "the store did not answer in time"

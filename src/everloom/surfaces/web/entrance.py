@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everloom.errors import EverloomError, Forbidden, SchemaMismatch, StoreBusy, StoreError, meaning_of
+from everloom.errors import EverloomError, Forbidden, SchemaMismatch, StoreBusy, StoreError, StoreReplaced, meaning_of
 from everloom.secrets import logger_of
 from everloom.surfaces.web.identity import CallClues, Caller, Process, caller_of, refuse_write
 
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 log = logger_of(__name__)
 
 # What strangers are told about a store that does not work; its address and its files are for the log alone.
-_TROUBLES = {StoreBusy: "the store does not answer now", SchemaMismatch: "the store has a schema of another version"}
+_TROUBLES = {
+    StoreBusy: "the store does not answer now",
+    SchemaMismatch: "the store has a schema of another version",
+    StoreReplaced: "the store was replaced; the server must be restarted",
+}
 _TROUBLE = "the store does not work"
 _ELSEWHERE = "whoever runs the server finds the reason in its log, or with `everloom doctor`"
 
@@ -52,9 +56,10 @@ class Entrance:
         return workspace
 
 
-def discreet(error: EverloomError) -> EverloomError:
-    """Return an error as others than the owner may read it; what it leaves out is logged."""
+def discreet(error: EverloomError, *, is_logged: bool = False) -> EverloomError:
+    """Return an error as others than the owner may read it; what it leaves out is logged, unless it was before."""
     if not isinstance(error, StoreError):
         return error
-    log.warning("%s", error)
+    if not is_logged:
+        log.warning("%s", error)
     return type(error)(_TROUBLES.get(type(error), _TROUBLE), hint=None if meaning_of(error).retry else _ELSEWHERE)

@@ -84,7 +84,8 @@ class LazyLoom:
 
     def _warm(self) -> None:
         try:
-            self.check()
+            # Not within the seconds of `check`: nobody waits here, and a first start may take longer than that.
+            self.take().store.check()
             if self.take().embedding.probe("ready") is None:
                 raise ProviderBusy("no embedder works; searches use keywords only", hint="`everloom doctor` shows why")
             self.is_warm = True
