@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from everloom.errors import EverloomError, Rejected
-from everloom.kernel.verbs import ADDS, DESTROYS, READS, helps, verb
+from everloom.kernel.verbs import ADDS, ANSWER_TOKENS, DESTROYS, PAGE_TOKENS, READS, MaxTokens, helps, verb
 
 if TYPE_CHECKING:
     from everloom.kernel.operation import Operation
@@ -74,13 +74,15 @@ class Review:
         *,
         after: Annotated[int, helps("only what came after this one", metavar="ID")] = 0,
         limit: Annotated[int, helps("maximum number of results")] = 50,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> HeldList:
         """List the writes that wait for a person's approval, oldest first."""
+        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  listing verbs loads no model
         from everloom.kernel.trust.review import list_held  # noqa: PLC0415  listing verbs loads no store
 
         if not 0 < limit <= _MOST:
             raise Rejected(f"{limit} is no limit", hint=f"use 1 to {_MOST}")
-        return list_held(self.op, after, limit)
+        return fitted(list_held(self.op, after, limit), max_tokens, way=None)
 
     @verb("Approve what waits", ADDS, tools=_FULL, models="Make writes that wait for review, if a person says so.")
     def approve(self, ids: _Ids) -> tuple[Reviewed, ...]:
@@ -103,14 +105,18 @@ class Review:
 
     @verb("Find stored secrets", READS)
     def find_secrets(
-        self, *, limit: Annotated[int, helps("maximum number of results", least=1, most=10_000)] = 200
+        self,
+        *,
+        limit: Annotated[int, helps("maximum number of results", least=1, most=10_000)] = 200,
+        max_tokens: MaxTokens = PAGE_TOKENS,
     ) -> StoredSecrets:
         """Find secrets that were stored earlier, by kind, item and field; their values are not shown."""
+        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  as above
         from everloom.wiring.secrecy import find_stored  # noqa: PLC0415
 
         found = list(find_stored(self.op))
         note = "forget an item by its id, or correct it" if found else "no secret was found"
-        return StoredSecrets(secrets=tuple(found[:limit]), count=len(found), note=note)
+        return fitted(StoredSecrets(secrets=tuple(found[:limit]), count=len(found), note=note), max_tokens, way=None)
 
     def _waiting(self, ids: Sequence[int]) -> list[HeldWrite]:
         from everloom.kernel.trust.review import need_waiting  # noqa: PLC0415

@@ -53,6 +53,7 @@ class HeldList:
 
     held: tuple[HeldWrite, ...]
     waiting: int
+    note: str | None = None
 
 
 def hold(op: Operation, call: str, arguments: Mapping[str, Any], text: str) -> int | None:
