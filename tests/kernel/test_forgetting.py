@@ -16,10 +16,11 @@ from everloom.errors import Conflict, NotFound, Rejected, StoreError
 from everloom.kernel.forgetting.plan import Doomed, ForgetPlan, Traces, blanked, numbers_in, only_in
 from everloom.kernel.search import Document, Scope
 from everloom.kernel.texts import content_hash
-from everloom.loom import Loom, Workspace
+from everloom.loom import Loom, Workspace, open_loom
 from everloom.semantic import Lesson, NewObservation
 from everloom.semantic.evidence import learn
 from everloom.semantic.results import Learnt
+from everloom.settings import Settings
 from everloom.store.migrations import text_tables
 from tests.store.bytes import words_in_files
 from tests.store.ground import NOW, assert_agreement, is_sqlite, note, open_at, rows_of
@@ -316,7 +317,7 @@ def test_a_document_of_no_faculty_is_forgotten_like_any_other(place: Workspace) 
 # Tables whose rows refer to items: an eraser deletes or changes them, or a forgotten item could not go.
 REFERRING = frozenset(
     (
-        "access cluster compaction cover document edge embedding entry event exchange graph graph_file heartbeat "
+        "access cluster compaction cover document edge embedding entry event exchange graph graph_file heartbeat held "
         "memory message mind_note note observation patrol perspective posting scene scheduled seen session signal "
         "source subject understanding usage"
     ).split()
@@ -325,7 +326,7 @@ REFERRING = frozenset(
 TELLING = frozenset(
     (
         "array_entry being cluster compaction document edge embedding entry event exchange graph graph_file "
-        "graph_intent heartbeat item lease memory message mind_note mind_note_version note observation patrol "
+        "graph_intent heartbeat held item lease memory message mind_note mind_note_version note observation patrol "
         "patrol_step perspective posting reading receipt relation scene scene_life scheduled session session_snapshot "
         "signal subject subject_name subject_tag term tombstone tombstone_digest tombstone_secret understanding usage"
     ).split()
@@ -376,3 +377,24 @@ def test_another_process_that_reads_on_delays_the_cleaning_and_not_the_forgettin
         assert unit.all("words.document_of", ids=[sick]), "its snapshot is from before"
     place.sleep()
     assert words_in_files(store_url, WORDS) == set()
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_writes_that_wait_for_review_or_waited_lose_the_words_too(store_url: str) -> None:
+    settings = Settings.model_validate({"workspace": {"time_zone": "UTC"}, "review": {"hold": ["web"]}})
+    with open_loom(store_url, settings=settings, clock=ManualClock(NOW)) as loom:
+        web, person = loom.workspace("james", origin="web:example.org"), loom.workspace("james", origin="person")
+        told = "James was treated for melanoma in Zweibruecken."
+        (approved,) = person.review.approve([web.semantic.remember(["James"], told).id])
+        waiting = web.semantic.remember(["James"], "Melanoma, says a page.").id
+        person.semantic.remember(["James"], "James has a boat.")
+        other = web.semantic.remember(["James"], "James sails.").id
+        assert [each.id for each in person.review.list_held().held] == [waiting, other]
+        item = min(row["id"] for row in rows_of(store_url, "SELECT id FROM observation"))
+        agreed(person, item)
+        assert words_in_files(store_url, WORDS[:2]) == set()
+        assert [each.id for each in person.review.list_held().held] == [other]
+        agreed(person, other)
+        assert person.review.list_held().held == ()
+        assert loom.store.health(deep=True).problems == ()
+        assert approved is not None

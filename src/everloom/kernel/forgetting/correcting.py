@@ -64,4 +64,4 @@ def _drop_old(op: Operation, before: Doomed, now: int, erasers: Sequence[Eraser]
         scrub_records(tx.unit, ForgetPlan({before.id: before}), traces)
         tx.event(id=before.id)
     cleaned, remains = clean(op)
-    return Forgotten(is_done=True, note="the wrong words are gone", count=1, cleaned=cleaned, remains=remains)
+    return Forgotten(is_done=True, advice="the wrong words are gone", count=1, cleaned=cleaned, remains=remains)

@@ -132,7 +132,7 @@ def _preview(unit: Unit, plan: ForgetPlan) -> Forgotten:
     shown = _items(plan, with_words=True)
     return Forgotten(
         is_done=False,
-        note=_PREVIEW,
+        advice=_PREVIEW,
         confirm=plan.token,
         items=shown[:_SHOWN],
         spared=tuple(
@@ -149,7 +149,7 @@ def _report(plan: ForgetPlan, remains: tuple[str, ...], cleaned: tuple[str, ...]
     gone = _items(plan, with_words=False)
     return Forgotten(
         is_done=True,
-        note=_DONE,
+        advice=_DONE,
         items=gone[:_SHOWN],
         left_off=max(0, len(gone) - _SHOWN),
         count=len(gone),

@@ -35,7 +35,7 @@ class Forgotten:
     """
 
     is_done: bool
-    note: str
+    advice: str
     confirm: str | None = None
     items: tuple[ForgottenItem, ...] = ()
     spared: tuple[SparedItem, ...] = ()

@@ -17,7 +17,7 @@ from everloom.errors import Conflict, NotFound
 from everloom.kernel.forgetting.plan import Doomed
 from everloom.kernel.forgetting.results import TombstoneList, TombstoneRecord
 from everloom.kernel.operation import Operation
-from everloom.kernel.texts import content_hash
+from everloom.kernel.texts import UNSTORABLE, content_hash
 from everloom.store import Row, Unit
 from everloom.store.contract import Value
 
@@ -35,7 +35,8 @@ class Tombstone:
 
 def text_key(text: str) -> str:
     """Make the key by which a text is recognised, however its white space is written."""
-    return f"text {content_hash(text)}"
+    # What cannot be stored was never stored, and is refused elsewhere.
+    return f"text {content_hash(UNSTORABLE.sub('', text))}"
 
 
 def bury(unit: Unit, doomed: Iterable[Doomed], event_id: int, at: datetime) -> None:

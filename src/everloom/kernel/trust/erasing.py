@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 
-from everloom.kernel.forgetting.plan import Doomed, ForgetPlan
+from everloom.clock import to_micros
+from everloom.kernel.forgetting.plan import Doomed, ForgetPlan, Traces
 from everloom.kernel.forgetting.ports import Eraser
 from everloom.kernel.forgetting.tombstones import text_key
 from everloom.kernel.operation import Transaction
@@ -28,3 +30,10 @@ class HeldEraser(Eraser):
         """Delete held writes, and what was kept of approved ones that are forgotten now."""
         texts = [each.text[:PREVIEW] for each in plan.doomed.values() if each.text]
         tx.unit.run("review.held_drop", ids=plan.ids, texts=texts)
+
+    def scrub(self, tx: Transaction, traces: Traces) -> None:
+        """Empty every write that repeats the words in another text; one that still waits is rejected by that."""
+        for row in tx.unit.all("review.held_texts"):
+            if traces.in_data([row["text"], row["reason"] or "", json.loads(row["arguments"])]):
+                place = {"id": row["id"], "origin": row["origin"], "call": row["call"]}
+                tx.unit.run("review.held_blank", **place, at=to_micros(tx.at))

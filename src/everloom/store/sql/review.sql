@@ -31,3 +31,13 @@ WHERE workspace_id = :workspace AND id = :id AND decision IS NULL;
 -- name: held_drop
 -- Delete held writes that are forgotten, by their ids or by what they said.
 DELETE FROM held WHERE workspace_id = :workspace AND (id IN (:*ids) OR text IN (:*texts));
+
+-- name: held_texts
+-- Read all calls with what they would store or have stored.
+SELECT id, origin, call, arguments, text, reason, decision FROM held WHERE workspace_id = :workspace ORDER BY id;
+
+-- name: held_blank
+-- Take the words out of a call; one that waits is rejected by that.
+UPDATE held SET origin = :origin, call = :call, arguments = '{}', text = '', digest = '', reason = NULL,
+    decision = COALESCE(decision, 'rejected'), decided_at = COALESCE(decided_at, :at)
+WHERE workspace_id = :workspace AND id = :id;
