@@ -186,10 +186,12 @@ def heard(file: Path) -> Iterator[list[tuple[int, str]]]:
         yield [(int(item), word) for item, word in map(str.split, text.decode().splitlines())]
 
 
-def visit(url: str, seconds: int) -> None:
-    """Open the store, add one note and close it, again and again; acknowledge each one that was taken."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+def visit(url: str, end: str) -> None:
+    """Open the store, add one note and close it, until a file exists; acknowledge each note that was taken."""
+    deadline, chance = time.monotonic() + PATIENCE, random.Random(os.getpid())
+    while not Path(end).exists() and time.monotonic() < deadline:
+        # Away more often than here: a restore waits for a moment when nobody is.
+        time.sleep(chance.uniform(0.05, 0.5))
         word = f"visit{os.getpid()}x{time.monotonic_ns()}"
         try:
             with open_at(url, SystemClock()) as loom:

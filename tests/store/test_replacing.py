@@ -130,12 +130,14 @@ def test_a_restore_is_refused_while_others_have_the_store_open(filled: str, back
 
 @pytest.mark.promise("restore.loses-nothing")
 def test_what_was_acknowledged_during_a_restore_is_in_the_old_store_or_in_the_new(
-    filled: str, backup: Path, nursery: Nursery
+    filled: str, backup: Path, nursery: Nursery, tmp_path: Path
 ) -> None:
     for _ in range(3):
-        nursery.start("visit", filled, 2)
-    nursery.hear(3)
+        nursery.start("visit", filled, tmp_path / "enough")
+    nursery.hear(6)
     report = restore(backup, filled, SystemClock(), force=True, wait=60)
+    nursery.hear(6)
+    (tmp_path / "enough").touch()
     said = nursery.reap()
     acknowledged = {words[1] for words in said if words[0] == "added"}
     assert len(acknowledged) > 3

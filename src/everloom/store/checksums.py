@@ -67,27 +67,28 @@ Source = Callable[[Mapping[str, Any]], Any]
 
 def checksum_of(values: Iterable[Any]) -> int:
     """Compute the checksum of some values; it depends on their types, their order and every bit of them."""
-    summed = blake2b(digest_size=8)
-    for value in values:
-        kind, data = _encoded(value)
-        summed.update(b"%s%d:" % (kind, len(data)))
-        summed.update(data)
-    return int.from_bytes(summed.digest(), "big", signed=True)
+    # One call on one piece: this runs for every row that is written.
+    whole = b"".join([_ENCODERS.get(type(value), _bytes)(value) for value in values])
+    return int.from_bytes(blake2b(whole, digest_size=8).digest(), "big", signed=True)
 
 
-def _encoded(value: Any) -> tuple[bytes, bytes]:
-    match value:
-        case None:
-            return b"n", b""
-        case str():
-            # A lone surrogate cannot be stored, but must not keep the statement from saying so.
-            return b"s", value.encode("utf-8", "surrogatepass")
-        case int():
-            return b"i", b"%d" % value
-        case float():
-            return b"f", pack(">d", value)
-        case _:
-            return b"b", bytes(value)
+def _text(value: str) -> bytes:
+    # A lone surrogate cannot be stored, but must not keep the statement from saying so.
+    data = value.encode("utf-8", "surrogatepass")
+    return b"s%d:%b" % (len(data), data)
+
+
+def _bytes(value: Any) -> bytes:
+    return b"b%d:%b" % (len(value), bytes(value))
+
+
+_ENCODERS: Mapping[type, Callable[[Any], bytes]] = {
+    type(None): lambda _: b"n",
+    str: _text,
+    int: lambda value: b"i%d:" % value,
+    bool: lambda value: b"i%d:" % value,
+    float: lambda value: b"f" + pack(">d", value),
+}
 
 
 @dataclass(frozen=True, slots=True)

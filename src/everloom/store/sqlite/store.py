@@ -306,6 +306,8 @@ class SqliteStore:
         return str(self.path)
 
     def _connect(self) -> sqlite3.Connection:
+        # A new connection would be to the file that is there now, or create one.
+        self._check_file()
         try:
             connection = connect(self.path, is_still=self._still is not None)
             if self.is_read_only:
@@ -338,8 +340,8 @@ class SqliteStore:
     def _unit(self, workspace: int, begin: str, patience: float, *, is_durable: bool = True) -> Iterator[SqliteUnit]:
         if self._owner != os.getpid():
             self._begin_anew()
-        # Before a connection is taken, because a new one would be to the file that is there now.
-        self._check_file()
+        if self._still is not None:
+            self._check_file()
         still = self._look_again(begin)
         connection = self._pool.take()
         try:
