@@ -8,7 +8,6 @@ keeps its policy next to an operation, never inside one.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -27,12 +26,13 @@ from everloom.kernel.search import Finder, Findings, Index
 from everloom.kernel.trust.origin import AGENT, Origin, OriginKind, read_origin
 from everloom.kernel.trust.screen import Screen
 from everloom.kernel.workspaces import WorkspaceInfo
+from everloom.secrets import logger_of
 from everloom.store import Store, Unit
 
 if TYPE_CHECKING:
     from everloom.kernel.lease import Lease
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 T = TypeVar("T")
 # Writes one footprint, waiting at most so many seconds for other writers.

@@ -10,7 +10,6 @@ from everloom.kernel.forgetting.plan import Doomed, ForgetPlan, Traces
 from everloom.kernel.forgetting.ports import Eraser
 from everloom.kernel.forgetting.tombstones import text_key
 from everloom.kernel.operation import Transaction
-from everloom.kernel.trust.review import PREVIEW
 from everloom.store import Unit
 
 
@@ -27,9 +26,8 @@ class HeldEraser(Eraser):
         }
 
     def erase(self, tx: Transaction, plan: ForgetPlan) -> None:
-        """Delete held writes, and what was kept of approved ones that are forgotten now."""
-        texts = [each.text[:PREVIEW] for each in plan.doomed.values() if each.text]
-        tx.unit.run("review.held_drop", ids=plan.ids, texts=texts)
+        """Delete held writes; those that only say the same are emptied by `scrub`."""
+        tx.unit.run("review.held_drop", ids=plan.ids)
 
     def scrub(self, tx: Transaction, traces: Traces) -> None:
         """Empty every write that repeats the words in another text; one that still waits is rejected by that."""

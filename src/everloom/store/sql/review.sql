@@ -29,8 +29,8 @@ UPDATE held SET decision = :decision, decided_at = :at, decided_by = :by, reason
 WHERE workspace_id = :workspace AND id = :id AND decision IS NULL;
 
 -- name: held_drop
--- Delete held writes that are forgotten, by their ids or by what they said.
-DELETE FROM held WHERE workspace_id = :workspace AND (id IN (:*ids) OR text IN (:*texts));
+-- Delete held writes that are forgotten; others that say the same are emptied.
+DELETE FROM held WHERE workspace_id = :workspace AND id IN (:*ids);
 
 -- name: held_texts
 -- Read all calls with what they would store or have stored.
