@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from everloom.episodic import Episodic
     from everloom.episodic.being import Being
     from everloom.episodic.patrol import Patrol
-    from everloom.graph import Graph, Graphs, Watcher
+    from everloom.graph import Graph, Graphs, Watchers
     from everloom.kernel.forgetting.results import Corrected, Forgotten
     from everloom.kernel.forgetting.verbs import Forgetting
     from everloom.kernel.trust.review import HeldWrite
@@ -97,7 +98,6 @@ class Loom:
         self._backfill = Backfill(self.store, self.embedding, self.clock)
         self._talking: dict[int, Roles] = {}
         self._followed: set[tuple[int, int]] = set()
-        self._watchers: dict[Path, Watcher] = {}
         for task in self._tasks():
             self.work.add(task)
 
@@ -273,17 +273,20 @@ class Loom:
 
     def watched(self, graph: Graph) -> Graph:
         """Watch a graph's files from now on, so that a server notices what people change in them."""
-        from everloom.graph import Watcher  # noqa: PLC0415
-
-        if graph.directory not in self._watchers:
-            self._watchers[graph.directory] = Watcher(graph).start()
+        self._watchers.watch(graph)
         return graph
+
+    @cached_property
+    def _watchers(self) -> Watchers:
+        from everloom.graph import Watchers  # noqa: PLC0415  only servers watch
+
+        return Watchers()
 
     def close(self) -> None:
         """Stop all watchers, write the footprints that wait, and close every connection."""
         # Watchers first: one that is indexing a change still needs the store.
-        for watcher in self._watchers.values():
-            watcher.stop()
+        if "_watchers" in vars(self):
+            self._watchers.close()
         self.footprints.flush()
         self.store.close()
 

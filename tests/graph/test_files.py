@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from everloom.graph.files import disk as disk_module
 from everloom.graph.files.changeset import Put
 from everloom.graph.files.disk import Disk, FileEntry, free_name, slug
 from everloom.graph.index import executor
-from everloom.graph.index.scan import Watcher
+from everloom.graph.index.watching import Watcher, Watchers
 from everloom.loom import Loom, Workspace
 from tests.episodic.ground import Killed
 from tests.graph.ground import assert_agreement, commits, git, keep, memory_text, open_with, text_of, write
@@ -440,8 +441,8 @@ def test_a_watcher_follows_while_a_server_runs(
     quick_loom: Loom, quick: Graph, monkeypatch: pytest.MonkeyPatch, has_watchfiles: bool
 ) -> None:
     if not has_watchfiles:
-        monkeypatch.setattr("everloom.graph.index.scan.find_spec", lambda _: None)
-        monkeypatch.setattr("everloom.graph.index.scan.POLL_SECONDS", 0.05)
+        monkeypatch.setattr("everloom.graph.index.watching.find_spec", lambda _: None)
+        monkeypatch.setattr("everloom.graph.index.watching.POLL_SECONDS", 0.05)
     watcher = Watcher(quick).start()
     try:
 
@@ -454,6 +455,28 @@ def test_a_watcher_follows_while_a_server_runs(
     finally:
         watcher.stop()
     assert not any(thread.name == "watch default" for thread in threading.enumerate())
+
+
+def watching() -> list[str]:
+    """List the threads that watch a directory."""
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("watch ")]
+
+
+@pytest.mark.promise("graph.watchers-are-bounded")
+def test_many_graphs_are_watched_by_few_threads_and_none_is_missed(quick_loom: Loom) -> None:
+    graphs = [quick_loom.workspace("james").graphs.create(f"graph {number}") for number in range(6)]
+    watchers = Watchers(most=2)
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(watchers.watch, [graphs[0]] * 6))
+    assert len(watching()) == 1
+    for graph in graphs:
+        watchers.watch(graph)
+    wait_until(lambda: len(watching()) == 2, "the idle watchers to end")
+    write(graphs[0], "graph/fixes/late.md", memory_text("late-id", "Late", "fix"))
+    watchers.watch(graphs[0])
+    assert [each.id for each in graphs[0].recent()] == ["late-id"]
+    watchers.close()
+    assert not watching()
 
 
 def test_a_plan_that_changes_nothing_writes_nothing(quick: Graph) -> None:

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from everloom.graph.graphs import GraphPlaces, Graphs
-    from everloom.graph.index.scan import Watcher
+    from everloom.graph.index.watching import Watchers
     from everloom.graph.results import Edge, GraphOptions, Memory, MemoryBrief, Relation
     from everloom.graph.verbs import Graph
 
 _HOMES = {
     "graphs": ("GraphPlaces", "Graphs"),
-    "index.scan": ("Watcher",),
+    "index.watching": ("Watchers",),
     "results": ("Edge", "GraphOptions", "Memory", "MemoryBrief", "Relation"),
     "verbs": ("Graph",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["Edge", "Graph", "GraphOptions", "GraphPlaces", "Graphs", "Memory", "MemoryBrief", "Relation", "Watcher"]
+__all__ = ["Edge", "Graph", "GraphOptions", "GraphPlaces", "Graphs", "Memory", "MemoryBrief", "Relation", "Watchers"]
 
 
 def __getattr__(name: str) -> object:

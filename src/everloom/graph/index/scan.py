@@ -1,19 +1,15 @@
 """Detects what people, editors and git changed in the files, and updates the index.
 
 A file whose time and size are unchanged is not read, unless its time is so recent that a later write could have left it
-the same. While a server runs, a watcher scans whenever the directory changes: through watchfiles if that is installed,
-otherwise every few seconds.
+the same. Refuses to know when to look: `watching` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.util import find_spec
-from threading import Event, Thread
-from typing import TYPE_CHECKING
 
-from everloom.errors import Conflict, EverloomError
+from everloom.errors import Conflict
 from everloom.graph.files.disk import FileEntry, digest, machine_micros
 from everloom.graph.index.catalog import OpenGraph, problems
 from everloom.graph.index.executor import sole_writer
@@ -23,17 +19,9 @@ from everloom.graph.results import FileProblem, Followed
 from everloom.kernel.trust.origin import PERSON
 from everloom.secrets import logger_of
 from everloom.store import Row
-from everloom.store.claims import CORNER
-
-if TYPE_CHECKING:
-    from everloom.graph.verbs import Graph
 
 log = logger_of(__name__)
 
-POLL_SECONDS = 3.0
-# An editor or a pull changes several files in a row; one scan should cover them all.
-_DEBOUNCE_MS = 300
-_QUIET = (f"/{CORNER}/", "/.git/")
 # FAT, the coarsest file system in use, stores times in steps of two seconds: a second write within the same step leaves
 # time and, often, size unchanged.
 _YOUNG_MICROS = 2_000_000
@@ -133,56 +121,3 @@ def _joined(one: Followed, other: Followed) -> Followed:
     """Add up the counts of two reports; the caller reads the problems once at the end."""
     names = ("read", "added", "changed", "removed")
     return Followed(**{name: getattr(one, name) + getattr(other, name) for name in names})
-
-
-class Watcher:
-    """A thread that keeps the index of one graph up to date until it is stopped."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self._stop = Event()
-        self._thread = Thread(target=self._run, name=f"watch {graph.name}", daemon=True)
-
-    def start(self) -> Watcher:
-        """Start the thread."""
-        self._thread.start()
-        return self
-
-    def stop(self) -> None:
-        """Stop the thread, and wait for it to end."""
-        self._stop.set()
-        self._thread.join(timeout=10)
-
-    def _run(self) -> None:
-        for _ in self._moments():
-            try:
-                self._graph.follow()
-            except EverloomError as error:
-                log.warning("cannot update the index of %s: %s", self._graph.directory, error)
-
-    def _moments(self) -> Iterator[None]:
-        """Yield whenever something changed, or may have changed."""
-        if find_spec("watchfiles") is None:
-            while not self._stop.wait(POLL_SECONDS):
-                yield
-            return
-        from watchfiles import watch  # noqa: PLC0415  an extra
-
-        changes = watch(
-            self._graph.directory,
-            stop_event=self._stop,
-            debounce=_DEBOUNCE_MS,
-            raise_interrupt=False,
-            watch_filter=lambda _, path: _is_of_interest(path),
-        )
-        for _ in changes:
-            yield
-
-
-def _is_of_interest(path: str) -> bool:
-    """Check whether a change can affect the index."""
-    # A name without a dot is probably a folder, which may have been moved with everything in it.
-    unified = path.replace("\\", "/")
-    return not any(part in unified for part in _QUIET) and (
-        unified.endswith(".md") or "." not in unified.rsplit("/", 1)[-1]
-    )
