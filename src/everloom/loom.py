@@ -31,7 +31,7 @@ from everloom.kernel.forgetting.tombstones import recognised, text_key
 from everloom.kernel.journal import Event, Verdict, count_access, event_from, judge, kind_of, pin
 from everloom.kernel.lease import Leases
 from everloom.kernel.maintenance import Backfill, Rewording, Upkeep
-from everloom.kernel.operation import Footprints, Operation
+from everloom.kernel.operation import Footprints, Operation, Seen
 from everloom.kernel.provenance import Reason, Shown, show, why
 from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findings, Hit, Index, Recipe, Scope
 from everloom.kernel.spending import Ledger
@@ -98,6 +98,7 @@ class Loom:
         self._backfill = Backfill(self.store, self.embedding, self.clock)
         self._talking: dict[int, Roles] = {}
         self._followed: set[tuple[int, int]] = set()
+        self._seen = Seen()
         for task in self._tasks():
             self.work.add(task)
 
@@ -183,6 +184,7 @@ class Loom:
             footprints=self.footprints,
             refusal=refuse_write(self.store.address) if self.store.is_read_only else refusal,
             holds=frozenset(map(OriginKind, self.settings.review.hold)),
+            seen=self._seen,
         )
 
     def thinker(self, workspace: WorkspaceInfo) -> Thinker | None:
@@ -219,15 +221,17 @@ class Loom:
         """Provide the soul of a workspace, which semantic memory stores."""
         return OneSoul(self.store, workspace.info.id, workspace.semantic)
 
-    def mind_setup(self, workspace: WorkspaceInfo, refusal: EverloomError | None = None) -> MindSetup:
-        """Collect everything that the mind of a workspace needs."""
+    def mind_setup(
+        self, workspace: WorkspaceInfo, refusal: EverloomError | None = None, session: str | None = None
+    ) -> MindSetup:
+        """Collect everything that the mind of a workspace needs; `session` is whose verbs it serves."""
         from everloom.mind.ports import MindPolicy, MindSetup  # noqa: PLC0415  a search alone does not need it
         from everloom.wiring.ports import ConversationFacts  # noqa: PLC0415
         from everloom.wiring.tools import faculty_tools, verb_tools  # noqa: PLC0415
 
         # Everything that the conversation writes into other faculties carries this one session label.
         place = Workspace(self, workspace, "conversation", refusal=refusal)
-        op = self.operation(workspace, refusal=refusal)
+        op = self.operation(workspace, session, refusal=refusal)
         return MindSetup(
             op=op,
             leases=Leases(self.store, self.clock, self.holder),
@@ -375,7 +379,7 @@ class Workspace:
         """Reach the one continuous conversation, its notes and its archive."""
         from everloom.mind import Mind  # noqa: PLC0415  a search alone does not need it
 
-        return Mind(self.loom.mind_setup(self.info, self.refusal))
+        return Mind(self.loom.mind_setup(self.info, self.refusal, self.session))
 
     @property
     def forgetting(self) -> Forgetting:

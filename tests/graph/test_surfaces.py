@@ -22,8 +22,8 @@ from tests.graph.sample import SOLUTION, write_sample
 
 Run = Callable[..., Any]
 TOOLS = (
-    "store recall get search update delete relate related edge_get edge_search edge_update edge_delete episode reflect "
-    "reflection core tags stats graphs"
+    "store recall get search update append delete relate related edge_get edge_search edge_update edge_delete episode "
+    "reflect reflection core tags stats graphs"
 ).split()
 
 

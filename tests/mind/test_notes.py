@@ -78,6 +78,9 @@ def test_every_write_keeps_the_previous_version_and_any_can_be_restored(book: No
     book.later(hours=1)
     book.notes.append("projects/boat.md", "New sails are ordered.")
     book.edit("projects/boat.md", "The boat is sold.\n")
+    with pytest.raises(Conflict, match="version 3, which you have not read"):
+        book.notes.write("projects/boat.md", "The boat is sold to Audrey.\n")
+    book.notes.read("projects/boat.md")
     last = book.notes.write("projects/boat.md", "The boat is sold to Audrey.\n")
     assert bodies(book, "projects/boat.md") == [
         ("agent", "The boat is sold to Audrey.\n"),
@@ -136,8 +139,11 @@ def test_what_the_person_writes_is_picked_up_versioned_and_found(book: Notebook)
     assert book.found("cello") == ["MEMORY.md"]
     assert book.found("Lyon") == ["people/audrey.md"]
     assert book.notes.sync() == [] == book.again().notes.sync()
-    # An edit that nobody picked up yet is versioned before it is overwritten.
+    # An edit that nobody picked up yet is versioned, and overwritten only by who has read it.
     book.edit("MEMORY.md", "Audrey plays the viola.\n")
+    with pytest.raises(Conflict, match="which you have not read"):
+        book.notes.write("MEMORY.md", "Audrey plays the violin.\n")
+    book.notes.read("MEMORY.md")
     book.notes.write("MEMORY.md", "Audrey plays the violin.\n")
     assert bodies(book, "MEMORY.md")[:2] == [
         ("agent", "Audrey plays the violin.\n"),
@@ -240,6 +246,7 @@ def test_a_crash_between_version_and_file_loses_no_edit(book: Notebook) -> None:
             raise Killed
 
         patch.setattr(Path, "replace", dies)
+        book.notes.read("boat.md")
         with pytest.raises(Killed):
             book.notes.write("boat.md", "three, by the agent\n")
     assert book.file("boat.md") == "two, by hand\n"
@@ -272,7 +279,7 @@ def test_a_crash_at_any_statement_leaves_file_and_table_in_agreement(book: Noteb
         by_hand = f"by hand {statements}, long enough to be kept\n"
         book.edit("boat.md", by_hand)
         writer = book.again()
-        writer.notes.names()
+        writer.notes.read("boat.md")
         try:
             with killed_after(statements):
                 writer.notes.write("boat.md", wanted)
@@ -519,6 +526,7 @@ def test_any_run_of_edits_by_both_keeps_every_text(book: Notebook) -> None:
                 now.notes.sync()
                 written.append(text)
             elif action == "agent":
+                now.notes.read(name)
                 written.append(now.notes.write(name, text, replace=True).body)
             else:
                 written.append(now.notes.append(name, text).body)

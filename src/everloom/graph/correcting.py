@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from everloom.graph.files.changeset import Changeset
 from everloom.graph.graphs import Graphs
-from everloom.graph.operations.edges import update_edge
+from everloom.graph.operations.edges import EdgeFields, update_edge
 from everloom.graph.operations.memories import MemoryFields, update
+from everloom.graph.operations.versions import version_of
+from everloom.graph.results import Edge, Memory
 from everloom.kernel.forgetting.ports import Correction, Replacement
 
 
@@ -21,10 +24,14 @@ class GraphCorrector:
             edge = next(iter(unit.all("graph.edge_get", ids=[item])), None)
         if memory is not None:
             graph = self._graphs.opened(memory["graph_id"])
-            update(graph, memory["uuid"], MemoryFields(content=new.text, title=new.summary))
+            # Whoever corrects has decided what is true; the text is replaced as it is now.
+            known = version_of(Changeset(graph.disk).read(memory["path"], Memory))
+            update(graph, memory["uuid"], MemoryFields(content=new.text, title=new.summary), known)
             how = "its file is edited" + (", and committed" if graph.git.is_repository else "")
             return Replacement(id=item, kind="memory", how=how)
         if edge is None:
             return None
-        update_edge(self._graphs.opened(edge["graph_id"]), edge["uuid"], description=new.text)
+        graph = self._graphs.opened(edge["graph_id"])
+        known = version_of(Changeset(graph.disk).read(edge["path"], Edge))
+        update_edge(graph, edge["uuid"], EdgeFields(description=new.text), known)
         return Replacement(id=item, kind="edge", how="its description is edited")

@@ -58,6 +58,7 @@ class Memory:
     last_accessed: datetime | None = None
     decay_score: float = 0.0
     status: str = ""
+    version: str = ""
     note: str | None = None
 
 
@@ -76,6 +77,7 @@ class Edge:
     updated: datetime
     description: str = ""
     path: str = ""
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +144,7 @@ class Stored:
     id: str
     item: int
     path: str
+    version: str = ""
     # Said of a memory that waits for review, with `item` as its id; it has no file yet.
     held: str | None = None
     auto_edges: tuple[AutoEdge, ...] = ()
@@ -155,6 +158,7 @@ class Changed:
 
     id: str
     path: str
+    version: str = ""
     changed: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 

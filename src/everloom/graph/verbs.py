@@ -66,6 +66,7 @@ _MinImportance = Annotated[float, helps("only memories at least this important",
 _Archived = Annotated[bool, helps("include archived memories")]
 _Relations = Annotated[Sequence[_RelationType] | None, helps("only relations of these types")]
 _Description = Annotated[str | None, Says("the reason in full: the edge's own text")]
+_Version = Annotated[str | None, Says("the version you read; fails if there is a newer one", metavar="VERSION")]
 _Refresh = Annotated[bool, helps("rewrite the page, or only read it", flag="--refresh/--read")]
 # How a memory, an edge or a page is read in full.
 _GET, _EDGE_GET, _FILE = "memory_get {id}", "memory_edge_get {id}", "the file {path}"
@@ -225,7 +226,8 @@ class Graph:
     @_tool(
         "Update a memory",
         ADDS_ONCE,
-        """Change the given fields of a memory; the rest of its file stays byte for byte. tags replace the old ones.""",
+        """Change the given fields of a memory that you have read (memory_get), or give expected_version; the rest of
+        its file stays byte for byte. tags replace the old ones. To add, use memory_append.""",
     )
     def update(
         self,
@@ -242,12 +244,37 @@ class Graph:
         steps: _Steps = None,
         preconditions: _Before = None,
         postconditions: _After = None,
+        expected_version: _Version = None,
     ) -> results.Changed:
-        """Change the given fields of a memory; the rest of its file stays byte for byte."""
+        """Change the given fields of a memory that you have read; the rest of its file stays byte for byte."""
         from everloom.graph.operations.memories import MemoryFields, update
 
         lists = (steps, preconditions, postconditions)
-        return update(self._graph, id, MemoryFields(type, title, content, tags, importance, confidence, *lists))
+        fields = MemoryFields(type, title, content, tags, importance, confidence, *lists)
+        return update(self._graph, id, fields, expected_version)
+
+    @_tool(
+        "Append to a memory",
+        ADDS,
+        """Add to a memory without reading it first: content to the end of its text, and tags, steps and conditions that
+        it does not have yet. Nothing that others added is lost.""",
+        agent=True,
+    )
+    def append(
+        self,
+        id: _Id,
+        *,
+        content: Annotated[str | None, helps("the text to add at the end")] = None,
+        tags: _Tags = None,
+        steps: _Steps = None,
+        preconditions: _Before = None,
+        postconditions: _After = None,
+    ) -> results.Changed:
+        """Add text, tags or steps to a memory; what others added stays."""
+        from everloom.graph.operations.memories import MemoryFields, append
+
+        lists = (steps, preconditions, postconditions)
+        return append(self._graph, id, MemoryFields(None, None, content, tags or None, None, None, *lists))
 
     @_tool("Delete a memory", DESTROYS)
     def delete(self, id: _Id) -> results.DeletedMemory:
@@ -327,11 +354,13 @@ class Graph:
         type: Annotated[_RelationType | None, helps("the new type")] = None,
         strength: _Share = None,
         description: Annotated[str | None, helps("the new description")] = None,
+        expected_version: _Version = None,
     ) -> results.DrawnEdge:
-        """Change an edge, and update the relation in both memories."""
-        from everloom.graph.operations.edges import update_edge
+        """Change an edge that you have read, and update the relation in both memories."""
+        from everloom.graph.operations.edges import EdgeFields, update_edge
 
-        return update_edge(self._graph, id, kind=type, strength=strength, description=description)
+        wanted = EdgeFields(type, strength, description)
+        return update_edge(self._graph, id, wanted, expected_version)
 
     @_tool("Delete an edge", DESTROYS)
     def edge_delete(self, id: _EdgeId) -> results.Edge:

@@ -9,12 +9,12 @@ keeps its policy next to an operation, never inside one.
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from threading import Lock
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -130,6 +130,35 @@ class Footprints:
             self._reason = reason
 
 
+# More than the texts that anybody has in hand; beyond it the oldest is forgotten, and has to be read again.
+_MOST_SEEN = 20_000
+
+
+class Seen:
+    """What each caller in this process last read or wrote of texts that others may change, too.
+
+    A caller that replaces a text without naming its version must have seen it as it is now. Nothing is stored: whoever
+    comes back after a restart reads again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._states: OrderedDict[tuple[object, ...], Mapping[str, str]] = OrderedDict()
+
+    def put(self, key: tuple[object, ...], state: Mapping[str, str]) -> None:
+        """Record what a caller knows now."""
+        with self._lock:
+            self._states[key] = state
+            self._states.move_to_end(key)
+            if len(self._states) > _MOST_SEEN:
+                self._states.popitem(last=False)
+
+    def get(self, key: tuple[object, ...]) -> Mapping[str, str] | None:
+        """Return what a caller last knew; None if nothing."""
+        with self._lock:
+            return self._states.get(key)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One workspace of an open store, through which one session reads and writes."""
@@ -151,6 +180,20 @@ class Operation:
     refusal: EverloomError | None = None
     # How long its writes wait for others, if not as long as usual. Only work that nobody asked for has one.
     patience: float | None = None
+
+    seen: Seen = field(default_factory=Seen)
+
+    def saw(self, kind: str, name: str, state: Mapping[str, str]) -> None:
+        """Record that the caller has just read or written a text in this state, by the hashes of its parts."""
+        self.seen.put(self._seen_key(kind, name), state)
+
+    def seen_of(self, kind: str, name: str) -> Mapping[str, str] | None:
+        """Return the state in which the caller last saw a text; None if it has not seen it."""
+        return self.seen.get(self._seen_key(kind, name))
+
+    def _seen_key(self, kind: str, name: str) -> tuple[object, ...]:
+        # Without a session, a thread of this process is one caller: two of them may read and write at the same time.
+        return self.workspace.id, self.session or get_ident(), kind, name
 
     @property
     def is_read_only(self) -> bool:

@@ -67,6 +67,7 @@ class Prompt:
             now = self._op.now
             if self._built is None or self._built.signature != signature or self._is_old(self._built, now):
                 self._built = _BuiltPrompt(self._build(sections, now), now, signature)
+            self._notes.mark_seen([name for section in sections for name in section.names])
             return self._built.text
 
     def compaction_instructions(self) -> str:

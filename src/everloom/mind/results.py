@@ -32,10 +32,11 @@ class FoundInArchive:
 
 @dataclass(frozen=True, slots=True)
 class NoteText:
-    """The text of a note; None if there is no such note. Without a name, the names of all notes."""
+    """The text of a note and its version; None if there is no such note. Without a name, the names of all notes."""
 
     name: str | None
     body: str | None
+    version: int | None = None
 
     def __str__(self) -> str:
         # For the agent, whose notes others may have written, too.

@@ -43,6 +43,7 @@ MaybeNote = Annotated[str | None, Says("such as MEMORY.md, daily/2026-11-16.md o
 Body = Annotated[str, Says("the whole text of the note; never empty", longest=1_000_000)]
 Addition = Annotated[str, Says("what to add; never empty")]
 Replace = Annotated[bool, Says("allow the text to become less than half as long")]
+Version = Annotated[int | None, Says("the version you read; fails if there is a newer one", metavar="NUMBER")]
 Words = Annotated[str, Says("what the person will read")]
 DueAt = Annotated[str, Says("local time: 2026-11-16T09:30, or 09:30 for its next occurrence", metavar="TIME")]
 Every = Annotated[Literal["daily", "weekdays", "weekly"] | None, Says("repeat it at this interval")]
@@ -82,11 +83,11 @@ class Mind:
         "Update status",
         ADDS_ONCE,
         "Merge an object deeply into status.json; each changed field is stamped with the time, null removes a field. "
-        "Returns the whole status.",
+        "Returns the whole status with its _version; expected_version makes sure that nobody changed it since.",
     )
-    def update_status(self, updates: Updates) -> Mapping[str, Any]:
+    def update_status(self, updates: Updates, expected_version: Version = None) -> Mapping[str, Any]:
         """Update status.json, the record of how things stand; each change is stamped with its time."""
-        return self.notes.update_status(updates)
+        return self.notes.update_status(updates, expected=expected_version)
 
     @_tool("List notes", READS, "The names of all notes that the person and the agent share.", agent=False)
     def list_notes(self, *, max_tokens: MaxTokens = ANSWER_TOKENS) -> Sequence[str]:
@@ -102,18 +103,21 @@ class Mind:
         """Read a note."""
         from everloom.kernel.answer.budget import fitted
 
-        body = self.notes.read(name) if name else "\n".join(self.notes.names())
-        return fitted(results.NoteText(name or None, body), max_tokens)
+        body, version = self.notes.look(name) if name else ("\n".join(self.notes.names()), None)
+        return fitted(results.NoteText(name or None, body or None, version if body else None), max_tokens)
 
     @_tool(
         "Write a note",
         DESTROYS,
-        "Replace the whole text of a note. Every version is kept. An empty body is refused, and so is a text less than "
-        "half as long as the note, unless replace is true.",
+        "Replace the whole text of a note that you have read, or give expected_version; to add, use append_note. Every "
+        "version is kept. An empty body is refused, and so is a text less than half as long as the note, unless "
+        "replace is true.",
     )
-    def write_note(self, name: NoteName, body: Body, replace: Replace = False) -> results.NoteWritten:
-        """Replace the text of a note; earlier versions are kept."""
-        return _written(self.notes.write(name, body, replace=replace))
+    def write_note(
+        self, name: NoteName, body: Body, replace: Replace = False, expected_version: Version = None
+    ) -> results.NoteWritten:
+        """Replace the text of a note that you have read; earlier versions are kept."""
+        return _written(self.notes.write(name, body, replace=replace, expected=expected_version))
 
     @_tool(
         "Append to a note",

@@ -60,6 +60,7 @@ WEAVING = {
     "graph tags": "",
     "graph unpin": "{solution}",
     "graph update": "{solution} --title Better",
+    "graph append": "{solution} --content More",
     "schedule print": "cron",
 }
 

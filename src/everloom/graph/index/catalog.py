@@ -176,4 +176,5 @@ def relation_from(row: Row) -> Relation:
 
 def edge_from(row: Row) -> Edge:
     """Convert a row to an edge."""
-    return value_from(Edge, row, id=row["uuid"], from_id=row["from_uuid"], to_id=row["to_uuid"])
+    ids = {"id": row["uuid"], "from_id": row["from_uuid"], "to_id": row["to_uuid"]}
+    return value_from(Edge, row, **ids, version="")

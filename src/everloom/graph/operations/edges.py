@@ -7,7 +7,7 @@ memory. All three are written together or not at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import uuid4
 
@@ -18,6 +18,7 @@ from everloom.graph.files.frontmatter import UnreadableFile
 from everloom.graph.index.catalog import OpenGraph, attached_to, describe, edge_from, find_edge, relation_from
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, checked_relation, checked_share
+from everloom.graph.operations.versions import check_version, with_version
 from everloom.graph.results import DrawnEdge, Edge, Memory, RelatedMemory, Relation
 from everloom.kernel.texts import analyse, checked, indexed
 from everloom.store import Row
@@ -26,6 +27,7 @@ from everloom.store import Row
 _MOST_HOPS = 5
 _MOST_RELATED = 500
 _SideKey = tuple[str, str, str]
+_CHANGEABLE = ("type", "strength", "description")
 _OPPOSITE = {"outgoing": "incoming", "incoming": "outgoing"}
 
 
@@ -50,12 +52,15 @@ def relate(
         found = _edge_between(graph, one["uuid"], relation, other["uuid"])
         edge = _drawn(graph, files, found, (one["path"], relation, other["path"]), wanted)
         if description is not None:
-            edge = replace(edge, description=checked(description, "the description").strip())
+            told = checked(description, "the description").strip()
+            if found is not None and told != edge.description:
+                check_version(graph, edge, ["description"], None)
+            edge = replace(edge, description=told)
         elif not edge.description and text:
             edge = replace(edge, description=text.strip())
         join(files, edge, (one["path"], other["path"]), text)
         notices = _execute(graph, "relate", files, edge)
-    return DrawnEdge(edge=edge, created=found is None, notices=notices)
+    return DrawnEdge(edge=with_version(graph, edge), created=found is None, notices=notices)
 
 
 def _drawn(
@@ -88,7 +93,7 @@ def _execute(graph: OpenGraph, operation: str, files: Changeset, edge: Edge) -> 
 
 def get_edge(graph: OpenGraph, identity: str) -> Edge:
     """Read an edge from its file."""
-    return Changeset(graph.disk).read(find_edge(graph, identity)["path"], Edge)
+    return with_version(graph, Changeset(graph.disk).read(find_edge(graph, identity)["path"], Edge))
 
 
 def search_edges(
@@ -104,18 +109,21 @@ def search_edges(
         for row in rows
         if (relation is None or row["type"] == relation) and (end is None or end in (row["from_uuid"], row["to_uuid"]))
     ]
-    return _ranked(edges, query)[: max(1, limit)]
+    return [with_version(graph, edge) for edge in _ranked(edges, query)[: max(1, limit)]]
 
 
-def update_edge(
-    graph: OpenGraph,
-    identity: str,
-    *,
-    kind: str | None = None,
-    strength: float | None = None,
-    description: str | None = None,
-) -> DrawnEdge:
-    """Change an edge and the relation in both memories."""
+@dataclass(frozen=True, slots=True)
+class EdgeFields:
+    """The fields of an edge that can be changed; None leaves one as it is."""
+
+    type: str | None = None
+    strength: float | None = None
+    description: str | None = None
+
+
+def update_edge(graph: OpenGraph, identity: str, fields: EdgeFields, expected: str | None = None) -> DrawnEdge:
+    """Change an edge that the caller has seen, and the relation in both memories."""
+    kind, strength, description = fields.type, fields.strength, fields.description
     if kind is None and strength is None and description is None:
         raise Rejected("nothing to change was given", hint="give a type, a strength or a description")
     with sole_writer(graph):
@@ -128,6 +136,7 @@ def update_edge(
             description=old.description if description is None else checked(description, "the description").strip(),
             updated=graph.op.now.replace(microsecond=0),
         )
+        check_version(graph, old, [name for name in _CHANGEABLE if getattr(new, name) != getattr(old, name)], expected)
         if new.type != old.type and _edge_between(graph, old.from_id, new.type, old.to_id) is not None:
             raise Conflict(
                 f"the two memories are already related by {new.type}", hint="change that edge, and delete this one"
@@ -139,7 +148,7 @@ def update_edge(
             mine = next((each for each in memory.relations if each.edge_id == old.id or each.key == former), side)
             files.put(_with_side(memory, side, mine.key))
         notices = _execute(graph, "edge_update", files, new)
-    return DrawnEdge(edge=new, created=False, notices=notices)
+    return DrawnEdge(edge=with_version(graph, new), created=False, notices=notices)
 
 
 def delete_edge(graph: OpenGraph, identity: str) -> Edge:

@@ -21,6 +21,7 @@ from everloom.graph.index.scan import scan
 from everloom.graph.kinds import KINDS, LISTS, VAULT, checked_share, checked_type
 from everloom.graph.operations.edges import join, new_edge, redirect
 from everloom.graph.operations.suggestions import ChosenLink, links_for
+from everloom.graph.operations.versions import check_version, seen_fields, version_after, version_of, with_version
 from everloom.graph.pages.episodes import Episode, diary_entry
 from everloom.graph.results import AutoEdge, Changed, DeletedMemory, Edge, Memory, MergedMemory, Stored
 from everloom.kernel.forgetting.tombstones import refuse_forgotten
@@ -99,10 +100,12 @@ def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink], 
             changes, edges, trouble = alone.changes(), [], error.message
         detail = {"id": memory.id, "path": memory.path}
         notices = execute(graph, FilePlan("store", f"store: {memory.title}", changes, detail))
+        version = version_after(graph, memory)
     return Stored(
         id=memory.id,
         item=graph.row(memory.id)["id"],
         path=memory.path,
+        version=version,
         auto_edges=tuple(edges),
         auto_edge_error=trouble,
         notices=notices,
@@ -141,20 +144,53 @@ def get(graph: OpenGraph, identity: str) -> Memory:
 
     op.leave("graph.get", count)
     with op.read() as unit:
-        return with_state(unit, memory, item, op.now)
+        found = with_state(unit, memory, item, op.now)
+    return with_version(graph, found)
 
 
-def update(graph: OpenGraph, identity: str, fields: MemoryFields) -> Changed:
-    """Change a memory; a new title is copied to its edges, and a new type moves its file."""
+def update(graph: OpenGraph, identity: str, fields: MemoryFields, expected: str | None = None) -> Changed:
+    """Change a memory that the caller has seen; a new title is copied to its edges, and a new type moves its file."""
     changes = _checked(fields)
     if not changes:
         raise Rejected("nothing to change was given", hint="give at least one field")
+
+    def revised(old: Memory) -> dict[str, Any]:
+        wanted = {name: value for name, value in changes.items() if getattr(old, name) != value}
+        check_version(graph, old, wanted, expected)
+        return wanted
+
+    return _revise(graph, identity, revised, replaces=True)
+
+
+def append(graph: OpenGraph, identity: str, fields: MemoryFields) -> Changed:
+    """Add to a memory whatever it says by now: text to its end, and tags, steps and conditions that it lacks."""
+    given = _checked(fields)
+    if not given:
+        raise Rejected("nothing to add was given", hint="give a text, tags or steps")
+
+    def extended(old: Memory) -> dict[str, Any]:
+        added: dict[str, Any] = {
+            name: (*getattr(old, name), *(each for each in given[name] if each not in getattr(old, name)))
+            for name in ("tags", *LISTS)
+            if name in given
+        }
+        if "content" in given:
+            added["content"] = f"{old.content}\n{given['content']}".strip()
+        whole = {name: _CHECKS[name](value) for name, value in added.items()}
+        return {name: value for name, value in whole.items() if getattr(old, name) != value}
+
+    return _revise(graph, identity, extended, replaces=False)
+
+
+def _revise(graph: OpenGraph, identity: str, revise: Callable[[Memory], dict[str, Any]], *, replaces: bool) -> Changed:
+    """Change the fields of a memory that `revise` returns; it is given the memory as it is on the disk."""
     with sole_writer(graph):
         files = Changeset(graph.disk)
         old = files.read(graph.row(identity)["path"], Memory)
-        changes = {name: value for name, value in changes.items() if getattr(old, name) != value}
+        changes = revise(old)
         if not changes:
-            return Changed(id=old.id, path=old.path)
+            return Changed(id=old.id, path=old.path, version=version_of(old))
+        known = seen_fields(graph, old, changes)
         new = _touched(old, graph.op.now, **changes)
         files.put(new)
         if new.title != old.title:
@@ -166,7 +202,8 @@ def update(graph: OpenGraph, identity: str, fields: MemoryFields) -> Changed:
             new = _move(files, new, KINDS[new.type].directory)
         detail = {"id": new.id, "path": new.path, "changed": sorted(changes)}
         notices = execute(graph, FilePlan("update", f"update: {new.title}", files.changes(), detail))
-    return Changed(id=new.id, path=new.path, changed=tuple(sorted(changes)), notices=notices)
+        version = version_after(graph, new, changes if replaces else known)
+    return Changed(id=new.id, path=new.path, version=version, changed=tuple(sorted(changes)), notices=notices)
 
 
 def pin(graph: OpenGraph, identity: str, *, pinned: bool) -> Changed:
@@ -175,12 +212,13 @@ def pin(graph: OpenGraph, identity: str, *, pinned: bool) -> Changed:
         files = Changeset(graph.disk)
         memory = files.read(graph.row(identity)["path"], Memory)
         if in_vault(memory.path) == pinned:
-            return Changed(id=memory.id, path=memory.path)
+            return Changed(id=memory.id, path=memory.path, version=version_of(memory))
         moved = _move(files, memory, VAULT if pinned else KINDS[memory.type].directory)
         verb = "pin" if pinned else "unpin"
         detail = {"id": memory.id, "path": moved.path}
         notices = execute(graph, FilePlan(verb, f"{verb}: {memory.title}", files.changes(), detail))
-    return Changed(id=memory.id, path=moved.path, changed=("path",), notices=notices)
+    version = version_of(memory)
+    return Changed(id=memory.id, path=moved.path, version=version, changed=("path",), notices=notices)
 
 
 def delete(graph: OpenGraph, identity: str) -> DeletedMemory:

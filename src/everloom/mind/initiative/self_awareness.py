@@ -110,8 +110,9 @@ class SelfAwareness:
         outcome = "written"
         try:
             self._notes.write(_NOTE, review.note)
-        except Rejected as error:
-            # An empty text, or one less than half as long as the note, is refused; the old note stays.
+        except (Rejected, Conflict) as error:
+            # An empty text, or one less than half as long as the note, is refused, and so is one over a change that
+            # somebody made while the model was thinking; the note stays.
             outcome = f"not changed: {error.message}"
         if review.line.strip():
             mark = "Looking back: "

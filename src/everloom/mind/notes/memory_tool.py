@@ -81,7 +81,7 @@ class MemoryTool:
     def _listed(self, path: str, folder: str, names: Sequence[str]) -> str:
         sizes: dict[str, int] = {}
         for name in names:
-            size = len((self._body(name) or "").encode())
+            size = self._notes.size(name)
             parts = PurePosixPath(name).relative_to(folder).parts if folder else PurePosixPath(name).parts
             for level in range(1, len(parts)):
                 within = "/".join(parts[:level]) + "/"
@@ -97,10 +97,10 @@ class MemoryTool:
     def _create(self, command: Mapping[str, Any]) -> str:
         path, text = _text_in(command, "path"), _text_in(command, "file_text")
         name = self._file_name(path)
-        version = self._notes.version(name)
-        if version is not None:
-            raise Conflict(f"File {path} already exists", hint="change it with str_replace or insert")
-        self._notes.write(name, text)
+        try:
+            self._notes.create(name, text)
+        except Conflict as error:
+            raise Conflict(f"File {path} already exists", hint="change it with str_replace or insert") from error
         return f"File created successfully at: {path}"
 
     def _str_replace(self, command: Mapping[str, Any]) -> str:

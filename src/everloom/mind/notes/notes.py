@@ -22,11 +22,12 @@ from everloom.mind.notes.files import (
     default_text,
     note_name,
 )
-from everloom.mind.notes.status import check_updates, parse_status, patch_status
+from everloom.mind.notes.status import VERSION, check_updates, parse_status, patch_status
 from everloom.mind.notes.sync import Author, NoteSync, NoteVersion, OpenNote, version_from
 from everloom.mind.ports import MindSetup
 
 _MOST_VERSIONS = 100
+_FILE = "file"
 
 T = TypeVar("T")
 
@@ -53,8 +54,24 @@ class Notes:
 
     def read(self, name: str) -> str | None:
         """Read a note; None if there is none."""
+        return self.look(name)[0] or None
+
+    def look(self, name: str) -> tuple[str, int | None]:
+        """Read a note with the number of its version, which is not known where nothing can be written."""
         wanted = self._named(name)
-        return self._in_agreement(lambda: self._sync.open(wanted).body, lambda: self._sync.peek(wanted)) or None
+
+        def opened() -> tuple[str, int | None]:
+            note = self._sync.open(wanted)
+            self._saw(wanted, note.state)
+            return note.body, note.number
+
+        return self._in_agreement(opened, lambda: (self._sync.peek(wanted), None))
+
+    def size(self, name: str) -> int:
+        """Return the number of bytes of a note."""
+        wanted = self._named(name)
+        body = self._in_agreement(lambda: self._sync.open(wanted).body, lambda: self._sync.peek(wanted))
+        return len(body.encode())
 
     def show(self, name: str) -> str | None:
         """Read a note for a model; if it cannot be read, return the reason in its place."""
@@ -67,7 +84,8 @@ class Notes:
         """Read a note with its version number, which `write` takes as `expected`; None if there is none."""
         with self._sync.alone():
             note = self._sync.open(self._named(name))
-            return note.version if note.body else None
+        self._saw(note.name, note.state)
+        return note.version if note.body else None
 
     def write(
         self, name: str, body: str, *, author: Author = "agent", replace: bool = False, expected: int | None = None
@@ -75,20 +93,30 @@ class Notes:
         """Replace the text of a note.
 
         An empty body is refused, and so is a text less than half as long as the note unless `replace` is true.
-        `expected` is the number of the version that the caller read.
+        `expected` is the number of the version that the caller read; without it, the caller must have seen the note as
+        it is now.
         """
 
         def checked(note: OpenNote) -> str:
-            if expected is not None and note.number != expected:
-                message = f"{note.name} is at version {note.number}, not {expected}"
-                raise Conflict(message, hint="read it again before you write", current=note.version)
+            self._check_version(note, expected)
             text = _whole(note.name, body)
             if not replace and note.body != default_text(note.name):
                 _refuse_cut(note, text)
             return text
 
         with self._sync.alone():
-            return self._sync.change(self._named(name), author, checked)
+            return self._changed(self._named(name), author, checked)
+
+    def create(self, name: str, body: str) -> NoteVersion:
+        """Write a note that does not exist yet; Conflict if it does."""
+
+        def fresh(note: OpenNote) -> str:
+            if note.body:
+                raise Conflict(f"there is already a note {note.name}", hint="change it, or choose another name")
+            return _whole(note.name, body)
+
+        with self._sync.alone():
+            return self._changed(self._named(name), "agent", fresh)
 
     def append(self, name: str, text: str, *, author: Author = "agent", heading: str = "") -> NoteVersion:
         """Add to the end of a note; if there is none, create it with the heading."""
@@ -97,7 +125,7 @@ class Notes:
             return _whole(note.name, _join(note, text, heading))
 
         with self._sync.alone():
-            return self._sync.change(self._named(name), author, joined)
+            return self._changed(self._named(name), author, joined)
 
     def append_today(self, text: str) -> NoteVersion:
         """Add to the note of the day it is for the workspace."""
@@ -113,7 +141,7 @@ class Notes:
             return _whole(note.name, change(note.body))
 
         with self._sync.alone():
-            return self._sync.change(self._named(name), "agent", edited)
+            return self._changed(self._named(name), "agent", edited)
 
     def remove(self, name: str) -> NoteVersion:
         """Remove a note's file; its versions stay, and `restore` brings it back. Standard notes cannot be removed."""
@@ -164,16 +192,27 @@ class Notes:
             return self._sync.change(wanted, "person", lambda note: _whole(note.name, body))
 
     def status(self) -> dict[str, Any]:
-        """Read status.json; Conflict if it is not a JSON object, and it is not changed."""
-        return parse_status(self.read(STATUS) or "")
+        """Read status.json with its version; Conflict if it is not a JSON object, and it is not changed."""
+        body, version = self.look(STATUS)
+        known = {} if version is None or not body else {VERSION: version}
+        return {**parse_status(body), **known}
 
-    def update_status(self, updates: object) -> dict[str, Any]:
-        """Merge an object into status.json, and stamp the changed fields; returns the whole status."""
+    def update_status(self, updates: object, *, expected: int | None = None) -> dict[str, Any]:
+        """Merge an object into status.json, and stamp the changed fields; returns the whole status and its version.
+
+        Fields that are not given stay, so two callers who change different fields need no version.
+        """
         fields = check_updates(updates)
         at = self._op.local().isoformat(timespec="seconds")
+
+        def patched(note: OpenNote) -> str:
+            if expected is not None:
+                self._check_version(note, expected)
+            return patch_status(note.body, fields, at)
+
         with self._sync.alone():
-            version = self._sync.change(STATUS, "agent", lambda note: patch_status(note.body, fields, at))
-        return parse_status(version.body)
+            version = self._sync.change(STATUS, "agent", patched)
+        return {**parse_status(version.body), VERSION: version.number}
 
     def sync(self) -> list[str]:
         """Adopt changes of the files and of the soul; returns the names of the notes that changed."""
@@ -200,8 +239,49 @@ class Notes:
         """Return a value that changes whenever one of these notes does, as of the last `sync`."""
         return tuple(f"{name} {self._sync.hash_of(name)}" for name in names)
 
+    def mark_seen(self, names: Sequence[str]) -> None:
+        """Record that the caller has these notes before it as they were at the last `sync`, in the prompt."""
+        for name in names:
+            self._saw(name, self._sync.hash_of(name))
+
+    def _saw(self, name: str, state: str) -> None:
+        self._op.saw("note", name, {_FILE: state})
+
+    def _has_seen(self, note: OpenNote) -> bool:
+        return (self._op.seen_of("note", note.name) or {}).get(_FILE) == note.state
+
+    def _check_version(self, note: OpenNote, expected: int | None) -> None:
+        """Refuse to replace a text that the caller has not seen as it is now."""
+        if expected is not None and note.number != expected:
+            message = f"{note.name} is at version {note.number}, not {expected}"
+            raise Conflict(message, hint="read it again before you write", current=note.version)
+        if expected is None and not _is_replaceable(note) and not self._has_seen(note):
+            message = f"{note.name} is at version {note.number}, which you have not read"
+            hint = f"read it and write again, pass expected_version {note.number}, or append"
+            raise Conflict(message, hint=hint, current=note.version)
+
+    def _changed(self, name: str, author: Author, make: Callable[[OpenNote], str]) -> NoteVersion:
+        """Change a note; a caller that had seen the whole of it has seen the new text as well."""
+        has_seen = True
+
+        def watched(note: OpenNote) -> str:
+            nonlocal has_seen
+            has_seen = _is_replaceable(note) or self._has_seen(note)
+            return make(note)
+
+        version = self._sync.change(name, author, watched)
+        if has_seen:
+            self._saw(name, self._sync.hash_of(name))
+        return version
+
     def _named(self, name: str) -> str:
         return note_name(name, self._sync.hashes())
+
+
+def _is_replaceable(note: OpenNote) -> bool:
+    """Check whether nobody's words are in a note: it is new, empty, or as it was made."""
+    is_made = note.name == SOUL and note.number == 1 and note.version is not None and note.version.author == "agent"
+    return not note.body.strip() or note.body == default_text(note.name) or is_made
 
 
 def _whole(name: str, body: object) -> str:

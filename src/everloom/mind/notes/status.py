@@ -17,7 +17,9 @@ from everloom.kernel.texts import UNSTORABLE
 STAMPS = "_updated"
 # Fields that only this module writes; callers may not set them.
 _LAST = "last_updated"
-RESERVED = (STAMPS, _LAST)
+# In answers only: which version of the file they show.
+VERSION = "_version"
+RESERVED = (STAMPS, _LAST, VERSION)
 _DEEPEST = 6
 _LONGEST_KEY = 100
 _LARGEST = 50_000

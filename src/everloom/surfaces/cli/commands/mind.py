@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -80,15 +80,17 @@ def read(invocation: Invocation, name: str) -> Answer:
 @click.argument("words", nargs=-1)
 @click.option("--append", is_flag=True, help="Append to the note.")
 @click.option("--replace", is_flag=True, help="Allow the text to become less than half as long.")
-def write(invocation: Invocation, name: str, words: tuple[str, ...], append: bool, replace: bool) -> Answer:
-    """Write a note from the words after its name or from standard input."""
+@click.option("--expected-version", type=int, metavar="NUMBER", help="The version that the text replaces.")
+def write(invocation: Invocation, name: str, words: tuple[str, ...], **how: Any) -> Answer:
+    """Write a note from the words after its name or from standard input; to replace a text, name its version."""
     body = " ".join(words) if words else sys.stdin.read()
     with invocation.enter() as workspace:
         kept = workspace.mind.notes
         # Not the verbs: they record the agent as the author, and here a person writes.
-        if append:
+        if how["append"]:
             return _written(kept.append(name, body, author="person"))
-        return _written(kept.write(name, body, author="person", replace=replace))
+        chosen = {"replace": how["replace"], "expected": how["expected_version"]}
+        return _written(kept.write(name, body, author="person", **chosen))
 
 
 @notes.command
