@@ -27,7 +27,10 @@ class MindCorrector:
         return None if exchange is None else self._answer(item, new)
 
     def _rewrite(self, item: int, name: str, new: Correction) -> Replacement:
-        written = Notes(self._setup).write(name, new.text, author="person", replace=True)
+        notes = Notes(self._setup)
+        # Whoever corrects has decided what is true; the text is replaced as it is now.
+        known = notes.version(name)
+        written = notes.write(name, new.text, author="person", replace=True, expected=known.number if known else None)
         if new.forget_old:
             with self._setup.op.write("forget_versions") as tx:
                 tx.unit.run("notes.version_purge_before", id=item, number=written.number)
