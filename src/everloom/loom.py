@@ -31,7 +31,7 @@ from everloom.kernel.forgetting.tombstones import recognised, text_key
 from everloom.kernel.journal import Event, Verdict, count_access, event_from, judge, kind_of, pin
 from everloom.kernel.lease import Leases
 from everloom.kernel.maintenance import Backfill, Rewording, Upkeep
-from everloom.kernel.operation import Footprints, Operation, Seen
+from everloom.kernel.operation import Footprints, Operation, SeenTexts
 from everloom.kernel.provenance import Reason, Shown, show, why
 from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findings, Hit, Index, Recipe, Scope
 from everloom.kernel.spending import Ledger
@@ -98,7 +98,7 @@ class Loom:
         self._backfill = Backfill(self.store, self.embedding, self.clock)
         self._talking: dict[int, Roles] = {}
         self._followed: set[tuple[int, int]] = set()
-        self._seen = Seen()
+        self._seen = SeenTexts()
         for task in self._tasks():
             self.work.add(task)
 

@@ -134,7 +134,7 @@ class Footprints:
 _MOST_SEEN = 20_000
 
 
-class Seen:
+class SeenTexts:
     """What each caller in this process last read or wrote of texts that others may change, too.
 
     A caller that replaces a text without naming its version must have seen it as it is now. Nothing is stored: whoever
@@ -181,7 +181,7 @@ class Operation:
     # How long its writes wait for others, if not as long as usual. Only work that nobody asked for has one.
     patience: float | None = None
 
-    seen: Seen = field(default_factory=Seen)
+    seen: SeenTexts = field(default_factory=SeenTexts)
 
     def saw(self, kind: str, name: str, state: Mapping[str, str]) -> None:
         """Record that the caller has just read or written a text in this state, by the hashes of its parts."""
