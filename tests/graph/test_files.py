@@ -118,7 +118,7 @@ def test_unchanged_files_are_not_read_and_recall_reads_none(quick: Graph, monkey
     assert set(read) == {"graph/fixes/m3.md"}
     read.clear()
     assert quick.follow().read == 0
-    assert len(quick.recall("memory", limit=12).memories) == 12
+    assert len(quick.recall("memory", limit=12, max_tokens=4_000).memories) == 12
     quick.search(query="memory")
     quick.recent()
     quick.stats()

@@ -80,7 +80,7 @@ def test_a_plan_costs_what_changed_and_not_what_there_is(sqlite_loom: Loom) -> N
         assert mind.orient().pending_consolidation_count == 0
         grow(mind, 10**6, 50)
         with steps_of(sqlite_loom) as counted:
-            assert len(mind.get_pending_consolidation(limit=1_000)) == 150
+            assert len(mind.get_pending_consolidation(limit=1_000, max_tokens=100_000)) == 150
             mind.orient()
             mind.get_consolidation_report(limit=1_000)
         costs.append(counted[0])
