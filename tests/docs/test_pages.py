@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from everloom.surfaces.cli.runtime.root import root
-from tests.docs import reference
+from tests.docs import reference, reliability
 from tests.docs.pages import ROOT, Block, Shown, anchors, blocks, commands, links, name, pages
 from tests.manifest import read_promises
 
@@ -139,6 +139,11 @@ def test_promises_that_the_readme_names_were_made() -> None:
 def test_the_reference_of_commands_is_up_to_date() -> None:
     same = reference.PAGE.read_text(encoding="utf-8") == reference.written()
     assert same, "the commands changed: `python -m tests.docs.reference` writes docs/reference/cli.md anew"
+
+
+def test_the_tables_of_promises_are_up_to_date() -> None:
+    same = reliability.PAGE.read_text(encoding="utf-8") == reliability.written()
+    assert same, "promises changed: `python -m tests.docs.reliability` writes the tables of docs/reliability.md anew"
 
 
 def test_the_page_for_agents_is_short() -> None:
