@@ -19,6 +19,20 @@ PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 WHOLE_WORKSPACE = re.compile(r"\(workspace_id=\?\)$")
 # These are asked for all there is of a kind, or of words.
 WHOLE_BY_NATURE = {"episodic.history", "words.find_within"}
+DELETED_BY_ID = re.compile(r"^DELETE FROM (\w+) .*json_each", re.DOTALL)
+# What forgetting asks for by what it refers to, with the index that answers.
+BY_REFERENCE = {
+    "episodic.absorbed_by": "scene_life_by_absorber",
+    "episodic.note_behind": "note_by_scene",
+    "forgetting.digest_drop": "tombstone_digest_by_item",
+    "forgetting.unretire": "document_by_replacement",
+    "mind.entry_drop": "array_entry_by_exchange",
+    "mind.entry_places": "array_entry_by_exchange",
+    "mind.entry_texts": "array_entry_by_exchange",
+    "semantic.intersection_unpoint_all": "intersection_by_understanding",
+    "semantic.observation_unreplace": "observation_by_replacement",
+    "semantic.session_undescribe": "session_state_by_understanding",
+}
 BY_ID = sorted(name for name, sql in statements("sqlite").items() if "json_each" in sql and name not in WHOLE_BY_NATURE)
 
 
@@ -40,6 +54,34 @@ def test_a_statement_that_names_items_reads_only_those(connection: sqlite3.Conne
 
 
 @pytest.mark.promise("store.finds-by-id")
+def test_what_refers_to_a_row_that_is_deleted_is_found_by_that_row(connection: sqlite3.Connection) -> None:
+    """An engine looks for such references by itself, in a statement that no plan shows."""
+    deleted = {match[1] for sql in statements("sqlite").values() if (match := DELETED_BY_ID.search(sql))}
+    assert {"item", "understanding", "scene", "exchange"} <= deleted
+    read_whole = []
+    for table, columns in references(connection, deleted):
+        sql = f"SELECT 1 FROM {table} WHERE {' AND '.join(f'{column} = 1' for column in columns)}"
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+        if any(WHOLE_WORKSPACE.search(step) for step in plan):
+            read_whole.append((table, columns))
+    assert read_whole == []
+
+
+def references(connection: sqlite3.Connection, targets: set[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """List the columns that refer to some tables, in tables that hold more than one row of a workspace."""
+    found = []
+    for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+        keys: dict[int, list[str]] = {}
+        for number, _, target, column, *_ in connection.execute(f"PRAGMA foreign_key_list('{table}')"):
+            if target in targets:
+                keys.setdefault(number, []).append(column)
+        primary = {row[1] for row in connection.execute(f"PRAGMA table_info('{table}')") if row[5]}
+        if primary != {"workspace_id"}:
+            found += [(table, tuple(columns)) for columns in keys.values()]
+    return found
+
+
+@pytest.mark.promise("store.finds-by-id")
 def test_vectors_are_found_by_id_before_postgresql_knows_how_many_there_are(postgres_url: str) -> None:
     with open_at(postgres_url) as loom:
         place = loom.workspace("james")
@@ -58,3 +100,17 @@ def test_vectors_are_found_by_id_before_postgresql_knows_how_many_there_are(post
             plan = "\n".join(row[0] for row in server.execute(sql, asked))
             assert "embedding_pkey" in plan, plan
             assert "Filter: (item_id" not in plan
+
+
+@pytest.mark.promise("store.finds-by-id")
+def test_postgresql_can_find_what_refers_to_forgotten_items_by_those(postgres_url: str) -> None:
+    open_at(postgres_url).close()
+    with psycopg.connect(postgres_url) as server:
+        # Empty tables are read whole unless that is made dear: then an index is left out only if it cannot answer.
+        server.execute("SET enable_seqscan = off")
+        for name, index in BY_REFERENCE.items():
+            sql = f"EXPLAIN {statements('postgresql')[name]}".encode()
+            plan = "\n".join(row[0] for row in server.execute(sql, {"workspace": 1, "ids": [1, 2]}))
+            assert index in plan, plan
+            # The guard of the workspace is checked once, before any row.
+            assert "Filter:" not in plan.replace("One-Time Filter:", ""), plan
