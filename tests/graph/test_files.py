@@ -457,6 +457,32 @@ def test_a_watcher_follows_while_a_server_runs(
     assert not any(thread.name == "watch default" for thread in threading.enumerate())
 
 
+def modes_below(directory: Path) -> set[str]:
+    """List the modes of everything below a directory, folders with a slash."""
+    found = [each for each in (directory, *directory.rglob("*")) if not each.is_symlink()]
+    return {f"{each.stat().st_mode & 0o777:o}{'/' * each.is_dir()}" for each in found}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+@pytest.mark.promise("graph.owner-only")
+def test_files_of_a_graph_are_for_their_owner_alone(quick_loom: Loom, tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        place = quick_loom.workspace("private")
+        keep(place.graph, "Mine alone")
+        assert modes_below(place.graph.directory) == {"600", "700/"}
+        shared = tmp_path / "vault"
+        shared.mkdir(mode=0o755)
+        opened = place.graphs.create("vault", shared)
+        stored = keep(opened, "For all who may enter")
+        (shared / stored.path).chmod(0o640)
+        opened.update(stored.id, content="Changed.")
+        assert (shared / stored.path).stat().st_mode & 0o777 == 0o640
+        assert (shared / keep(opened, "Another").path).stat().st_mode & 0o777 == 0o644
+    finally:
+        os.umask(before)
+
+
 def watching() -> list[str]:
     """List the threads that watch a directory."""
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("watch ")]

@@ -148,10 +148,8 @@ class Graphs:
         disk.prepare()
         self._claim(disk, name)
         try:
-            (disk.root / MEMORIES).mkdir(exist_ok=True)
-            # A person may have written their own .gitignore.
-            if not (disk.root / ".gitignore").exists():
-                (disk.root / ".gitignore").write_text(GITIGNORE)
+            (disk.root / MEMORIES).mkdir(mode=0o700, exist_ok=True)
+            disk.begin_file(".gitignore", GITIGNORE)
         except OSError as error:
             raise StoreError(f"cannot write to {disk.root}: {error.strerror}", hint="check its permissions") from error
 

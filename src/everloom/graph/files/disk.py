@@ -156,8 +156,8 @@ class Disk:
     def stage(self, key: str, name: str, data: bytes, *, durable: bool = True) -> None:
         """Write a new file to the staging area, under the operation's key."""
         folder = self.root / CORNER / key
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / name).open("wb") as handle:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(folder / name, "wb", opener=_open_privately) as handle:
             handle.write(data)
             handle.flush()
             if durable:
@@ -170,9 +170,29 @@ class Disk:
     def put(self, key: str, name: str, path: str) -> None:
         """Move a staged file to its path, replacing the file there in one atomic step."""
         where = self.place(path)
-        where.parent.mkdir(parents=True, exist_ok=True)
-        (self.root / CORNER / key / name).replace(where)
+        self._make_folder(where.parent)
+        staged = self.root / CORNER / key / name
+        staged.chmod(self._mode_of(where))
+        staged.replace(where)
         fsync_directory(where.parent)
+
+    def _make_folder(self, folder: Path) -> None:
+        """Create a folder and its missing parents, open to nobody whom the directory itself is closed to."""
+        for each in reversed([folder, *folder.parents]):
+            if each.is_relative_to(self.root) and not each.exists():
+                each.mkdir(mode=0o700 | (self._openness & 0o055), exist_ok=True)
+
+    def _mode_of(self, file: Path) -> int:
+        """Choose who may read a file: whoever may read the one that it replaces, or the directory itself."""
+        try:
+            return stat.S_IMODE(file.stat().st_mode)
+        except OSError:
+            return 0o600 | (self._openness & 0o044)
+
+    @property
+    def _openness(self) -> int:
+        # A directory that we made is its owner's alone; one that somebody chose may be shared with others.
+        return stat.S_IMODE(self.root.stat().st_mode)
 
     def drop(self, path: str) -> None:
         """Remove a file."""
@@ -184,10 +204,11 @@ class Disk:
     def append(self, path: str, data: bytes) -> None:
         """Append bytes to a file in one write."""
         where = self.place(path)
-        where.parent.mkdir(parents=True, exist_ok=True)
+        self._make_folder(where.parent)
+        mode = self._mode_of(where)
         # Append mode puts the bytes after whatever an editor added in the meantime; without a buffer it is one write,
         # so that no reader sees half an entry.
-        with where.open("ab", buffering=0) as handle:
+        with open(where, "ab", buffering=0, opener=lambda file, flags: os.open(file, flags, mode)) as handle:
             handle.write(data)
             os.fsync(handle.fileno())
 
@@ -205,11 +226,15 @@ class Disk:
         try:
             hidden = self.root / CORNER
             make_private(hidden)
-            if not (hidden / ".gitignore").exists():
-                (hidden / ".gitignore").write_text("*\n")
+            self.begin_file(f"{CORNER}/.gitignore", "*\n")
         except OSError as error:
             hint = "choose a directory that this user can write to"
             raise StoreError(f"cannot create {self.root}: {error.strerror}", hint=hint) from error
+
+    def begin_file(self, name: str, text: str) -> None:
+        """Write a file that people may change later, unless there is one."""
+        with suppress(FileExistsError), open(self.root / name, "x", opener=_open_privately) as handle:
+            handle.write(text)
 
     def must_exist(self) -> None:
         """Fail if the directory is missing: an unmounted disk must not look like a deletion of everything."""
@@ -268,3 +293,7 @@ def edge_stem(from_title: str, relation: str, to_title: str) -> str:
 def conflict_name(path: str, mark: str) -> str:
     """Build the name of our version of a file that somebody else changed."""
     return f"{path.removesuffix('.md')}{CONFLICT}{mark}.md"
+
+
+def _open_privately(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
