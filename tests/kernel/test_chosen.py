@@ -9,6 +9,7 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.kernel.search import Scope
+from everloom.kernel.trust.origin import OriginKind
 from everloom.loom import Workspace
 from everloom.store import Unit
 from tests.store.ground import NOW, assert_agreement, note, retire
@@ -55,7 +56,9 @@ def test_details_stay_findable_when_labels_change_and_when_a_document_comes_back
     assert [hit.id for hit in workspace.search("lighthouse")] == [item]
     assert [hit.id for hit in workspace.search("Corsica")] == [item]
     with op.read() as unit:
-        assert op.index.documents(unit, [item]) == {item: replace(whole, labels=("Corsica",))}
+        # What is added as it is came from elsewhere, and is remembered with that origin.
+        kept = replace(whole, labels=("Corsica",), origin="import", trust=OriginKind.IMPORT.rank)
+        assert op.index.documents(unit, [item]) == {item: kept}
         assert op.index.texts(unit, [item, item + 1000]) == {item: "A day at sea."}
     retire(workspace, item)
     assert not workspace.search("lighthouse")

@@ -29,6 +29,7 @@ class Furniture:
     edge: str
     scheduled: int
     agreed: str
+    waiting: int
 
 
 def furnish(workspace: Workspace) -> Furniture:
@@ -49,7 +50,9 @@ def furnish(workspace: Workspace) -> Furniture:
     mind.conversation.receive("Ahoy.", channel="terminal", key="one")
     scheduled = mind.schedule_message("Bring the rope.", "2030-01-01T09:00").id
     agreed = workspace.forgetting.forget([observation]).confirm or ""
-    return Furniture(observation, understanding, scenes, one, two, edge, scheduled, agreed)
+    semantic.remember(["James"], "James was seen in Porto.", origin="web")
+    waiting = workspace.review.list_held().held[0].id
+    return Furniture(observation, understanding, scenes, one, two, edge, scheduled, agreed, waiting)
 
 
 def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
@@ -127,6 +130,7 @@ def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
             "get": {"id": held.memory},
             "search": {"query": "boat"},
             "update": {"id": held.memory, "content": "The boat is painted green."},
+            "append": {"id": held.memory, "content": "And red below."},
             "delete": {"id": held.memory},
             "relate": {"from_id": held.other, "to_id": held.memory, "type": "CAUSES"},
             "related": {"id": held.memory},
@@ -162,6 +166,12 @@ def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
             "list_forgotten": {},
             "correct": {"id": held.observation, "text": "James and Audrey sail the green boat."},
             "lift_tombstones": {"ids": [held.observation]},
+        },
+        "review": {
+            "list_held": {},
+            "approve": {"ids": [held.waiting]},
+            "reject": {"ids": [held.waiting], "reason": "hm"},
+            "find_secrets": {},
         },
         "mind": {
             "search_memory": {"query": "island"},

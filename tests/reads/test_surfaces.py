@@ -59,6 +59,7 @@ def test_every_command_that_only_reads_leaves_nothing_behind(calling: Callable[[
     call("token", "create", "old")
     ids: dict[str, object] = {**known(url, tmp_path), **lived(call, tmp_path), **woven(call, tmp_path)}
     ids |= talked(url, tmp_path)
+    ids |= {"held": call("remember", "Web.", "--about", "x", "--origin", "web", "--json").result["id"]}
     folder = tmp_path / "data"
     rows, files = whole(url), tree(folder)
     refused, failed = [], {}

@@ -68,6 +68,8 @@ def verbs(mind: Semantic) -> dict[str, Callable[[], object]]:
     mind.create_understanding(["Jim", "Audrey"], "Friends.", "Friends")
     mind.create_understanding(["Jim", "James"], "The same.", "Same")
     slip = mind.remember(["James", "Audrey"], "A slip.").id
+    # The first orientation makes the standing notes, in a transaction of its own before it looks.
+    mind.orient()
     return {
         "remember": lambda: mind.remember(["James", "Lisbon"], "James went to Lisbon.", related_to=[single]),
         "remember again": lambda: mind.remember(["Porto"], "James and Audrey are married.", idempotency_key="k"),

@@ -87,6 +87,8 @@ class Review:
     @verb("Approve what waits", ADDS, tools=_FULL, models="Make writes that wait for review, if a person says so.")
     def approve(self, ids: _Ids) -> tuple[Reviewed, ...]:
         """Approve writes that wait: each is made now, in order."""
+        # Before the first: where nothing may be written, that is the answer, and not a problem of each.
+        self.op.must_write()
         return tuple(self._approved(held) for held in self._waiting(ids))
 
     @verb("Reject what waits", DESTROYS, tools=_FULL)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from typing import Any, Literal
 
@@ -145,7 +145,9 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
         raise Rejected(f"there is no action {request.action!r}", hint="use append or update")
     op = being.op
     text = "\n".join(map(_as_text, (*_as_list(request.scenes), *_as_list(request.notes))))
-    if (waiting := hold(op, "episodic.update_notes", asdict(request), text)) is not None:
+    # Not `asdict`, which goes into scenes of any depth; what is too deep to be stored is told like any other bad scene.
+    given = {each.name: getattr(request, each.name) for each in fields(request)}
+    if (waiting := hold(op, "episodic.update_notes", given, text)) is not None:
         with op.read() as unit:
             return replace(_answer(unit, _NOTHING_WRITTEN), message=f"held as {waiting}", held=HELD)
     scenes = [write_down(scene, op.today) for scene in _as_list(request.scenes)]

@@ -452,8 +452,8 @@ class PostgresStore:
             # The server would skip with a warning what this role does not own, and the words would stay.
             if found and not found["are_own"]:
                 return Scrubbed(is_done=False, remains=(_FOREIGN, _ELSEWHERE))
-            # The planner's samples of the old rows are rows themselves. Whoever owns the database may rewrite them, too;
-            # for others the server leaves them alone, and replaces them in time.
+            # The planner's samples of the old rows are rows themselves. Whoever owns the database may rewrite them,
+            # too; for others the server leaves them alone, and replaces them in time.
             statistics = "VACUUM (FULL) pg_catalog.pg_statistic"
             self._administer_all([*(f"VACUUM (FULL, ANALYZE) {name}" for name in filled), statistics])
         except StoreBusy:
