@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing
@@ -25,14 +26,20 @@ from everloom.store.transfer import restore
 from tests.store.ground import as_superuser, asking, is_sqlite, note, open_at, revise, rows_of
 
 # The migration that gave rows their checksums.
-# How to take back the migrations after it, the last one first.
+BORN = next(step.number for step in steps("sqlite") if step.name == "checksums")
+# How to take back the migrations after it.
 LATER = [
+    *(
+        f"DROP INDEX {name}"
+        for step in steps("sqlite")
+        if step.number > BORN
+        for name in re.findall(r"CREATE INDEX (\w+)", step.sql)
+    ),
     "DROP TABLE held",
     "ALTER TABLE note DROP COLUMN origin",
     "ALTER TABLE document DROP COLUMN trust",
     "ALTER TABLE document DROP COLUMN origin",
 ]
-BORN = next(step.number for step in steps("sqlite") if step.name == "checksums")
 
 
 def fill(loom: Loom) -> None:
