@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 from importlib import resources
 from pathlib import Path
+from threading import Timer
 from typing import NoReturn
 
+import psycopg
 import pytest
 
 from everloom.clock import ManualClock
@@ -22,10 +24,18 @@ from everloom.semantic.evidence import learn
 from everloom.semantic.results import Learnt
 from everloom.settings import Settings
 from everloom.store.migrations import text_tables
+from tests.engines import PostgresServer
+from tests.patience import PATIENCE
 from tests.store.bytes import words_in_files
 from tests.store.ground import NOW, assert_agreement, is_sqlite, note, open_at, rows_of
 
 WORDS = ("melanoma", "zweibruecken", "hidden clinic")
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the cleaning outlast the transactions of other tests, which share the server."""
+    monkeypatch.setattr("everloom.store.postgresql.store._OLDER_SECONDS", PATIENCE)
 
 
 @pytest.fixture
@@ -352,12 +362,12 @@ def test_a_store_that_cannot_be_cleaned_now_has_forgotten_all_the_same(
     def full(*_: object, **__: object) -> NoReturn:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(type(place.loom.store), "scrub", full)
-    done = place.forget([sick], confirm=preview.confirm)
+    with monkeypatch.context() as now:
+        now.setattr(type(place.loom.store), "scrub", full)
+        done = place.forget([sick], confirm=preview.confirm)
     assert (done.is_done, done.cleaned) == (True, ())
     assert "the disk is full" in done.remains[0]
     assert rows_of(store_url, "SELECT * FROM observation") == []
-    monkeypatch.undo()
     place.sleep()
     assert words_in_files(store_url, WORDS) == set()
 
@@ -367,6 +377,7 @@ def test_another_process_that_reads_on_delays_the_cleaning_and_not_the_forgettin
 ) -> None:
     monkeypatch.setattr("everloom.store.sqlite.scrubbing._PATIENCE_MILLISECONDS", 10)
     monkeypatch.setattr("everloom.store.postgresql.store._LOCK_SECONDS", 1)
+    monkeypatch.setattr("everloom.store.postgresql.store._OLDER_SECONDS", 0.1)
     sick = ill(place)
     with open_at(store_url) as other, other.store.read(place.info.id) as unit:
         assert unit.all("words.document_of", ids=[sick])
@@ -377,6 +388,34 @@ def test_another_process_that_reads_on_delays_the_cleaning_and_not_the_forgettin
         assert unit.all("words.document_of", ids=[sick]), "its snapshot is from before"
     place.sleep()
     assert words_in_files(store_url, WORDS) == set()
+
+
+@pytest.mark.promise("forget.words-gone")
+@pytest.mark.parametrize("begin", ["SELECT pg_current_xact_id()", "SELECT 1"], ids=["writer", "reader"])
+def test_an_older_transaction_on_the_server_is_waited_for_and_otherwise_told(
+    postgres_server: PostgresServer, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, begin: str
+) -> None:
+    with postgres_server.database() as url, postgres_server.database() as elsewhere, open_at(url, clock) as loom:
+        place = loom.workspace("james", session="monday")
+        first, second = ill(place), place.semantic.remember(["James"], "A melanoma again.").id
+        place.semantic.remember(["James"], "James sails every Sunday.")
+        # A writer counts in any database of the server, a reader in this one.
+        with psycopg.connect(url if begin == "SELECT 1" else elsewhere) as older:
+            older.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            older.execute(begin.encode())
+            monkeypatch.setattr("everloom.store.postgresql.store._OLDER_SECONDS", 0.1)
+            done = place.forget([first], confirm=place.forget([first]).confirm)
+            assert "might still see" in done.remains[0]
+            assert not place.forgetting.list_forgotten().tombstones[0].is_clean
+            assert "zweibruecken" in words_in_files(url, WORDS)
+            monkeypatch.setattr("everloom.store.postgresql.store._OLDER_SECONDS", PATIENCE)
+            preview = place.forget([second])
+            ending = Timer(1.0, older.commit)
+            ending.start()
+            done = place.forget([second], confirm=preview.confirm)
+            ending.join()
+        assert done.cleaned == ("tables", "statistics")
+        assert words_in_files(url, WORDS) == set()
 
 
 @pytest.mark.promise("forget.words-gone")
