@@ -13,20 +13,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
-from traceback import format_exception
 from typing import Any, Literal
 
 # Values that stand where a secret would: in examples, templates and documentation.
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = (
     r"(?i)\W*(?:(?:my|your|the|new|old|some|user|db|pass|password|passwd|pwd|secret|token|key|example|changeme|change|me"
     r"|here|placeholder|redacted|none|null|true|false|required|string|str|test|todo|secure|strong|hash|hashed)"
     r"[\W_]*){1,8}[0-9]{0,3}\W*|[x*.•…_#-]+"
 )
-_ISSUERS = re.compile(
-    r"4|5[1-5]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)|3[47]|3(?:0[0-5]|[68])|6(?:011|4[4-9]|5)|35(?:2[89]|[3-8])|62"
-)
+_ISSUERS = r"4|5[1-5]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)|3[47]|3(?:0[0-5]|[68])|6(?:011|4[4-9]|5)|35(?:2[89]|[3-8])|62"
 _CARD_DIGITS = (13, 19)
 # 4444 4444 4444 4448 has a right check digit, and is nobody's.
 _FEWEST_KINDS = 3
@@ -93,6 +89,7 @@ class Recognised:
 def patterns() -> tuple[SecretPattern, ...]:
     """Read the patterns, in the order in which they are tried."""
     import tomllib  # noqa: PLC0415  a help page needs no pattern
+    from importlib.resources import files  # noqa: PLC0415
 
     text = (files("everloom") / "secrets.toml").read_text(encoding="utf-8")
     return tuple(_pattern_from(each) for each in tomllib.loads(text)["pattern"])
@@ -150,6 +147,8 @@ class _SecretFilter(logging.Filter):
         """Mask the record, and let it pass."""
         record.msg, record.args = masked(record.getMessage()), ()
         if record.exc_info and record.exc_info[0] is not None:
+            from traceback import format_exception  # noqa: PLC0415  loaded once something went wrong
+
             # A formatter writes the text that is here instead of formatting the exception itself.
             record.exc_text = masked("".join(format_exception(*record.exc_info)).rstrip("\n"))
         return True
@@ -280,7 +279,7 @@ def _is_card(value: str) -> bool:
     number = "".join(char for char in value if char.isdigit())
     digits = [int(char) for char in number]
     least, most = _CARD_DIGITS
-    if not (least <= len(digits) <= most and len(set(digits)) >= _FEWEST_KINDS and _ISSUERS.match(number)):
+    if not (least <= len(digits) <= most and len(set(digits)) >= _FEWEST_KINDS and re.match(_ISSUERS, number)):
         return False
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
@@ -288,7 +287,7 @@ def _is_card(value: str) -> bool:
 
 def _is_chosen(value: str) -> bool:
     """Return whether a value is not merely a word that stands for one."""
-    return _PLACEHOLDER.fullmatch(value) is None and not value.startswith(("$", "{", "%", "<", "["))
+    return re.fullmatch(_PLACEHOLDER, value) is None and not value.startswith(("$", "{", "%", "<", "["))
 
 
 def _is_password(value: str) -> bool:
