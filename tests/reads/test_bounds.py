@@ -78,3 +78,24 @@ def test_three_hundred_thousand_notes_are_refused_on_their_way_in(workspace: Any
 
 def test_a_text_is_as_long_everywhere() -> None:
     assert texts.LONGEST_TEXT == LONGEST_TEXT
+
+
+@pytest.mark.promise("trust.every-call-is-bounded")
+def test_a_number_that_no_store_can_hold_is_refused_by_every_verb(
+    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    asked = 0
+    with open_loom(store_url, settings=Settings()) as loom:
+        held = furnished(loom)
+        rows, place = whole(store_url), loom.workspace()
+        for faculty, verb in [*verbs(writing=True), *verbs(writing=False)]:
+            usual = calls(held)[faculty.name][verb.name]
+            for parameter in verb.parameters:
+                if int in parameter.kinds or parameter.list_kind is int:
+                    asked += 1
+                    value: Any = 2**63 if int in parameter.kinds else [2**63]
+                    with pytest.raises(Rejected, match=f"{parameter.name} is a number"):
+                        getattr(faculty.reach(place, {}), verb.name)(**{**usual, parameter.name: value})
+    assert asked > 40
+    assert whole(store_url) == rows

@@ -33,6 +33,8 @@ LONGEST_TEXT = 200_000
 MOST_ENTRIES = 500
 # In all texts and lists of a call together, however they are nested.
 MOST_CHARACTERS = 2_000_000
+# The largest whole number of both engines.
+LARGEST_NUMBER = 2**63 - 1
 MOST_VALUES = 50_000
 _LISTS = (list, tuple, set, frozenset, dict)
 
@@ -218,6 +220,7 @@ def _check_bounds(given: Sequence[tuple[Parameter, Any]]) -> None:
             raise _too_large(f"{each.name} has {len(value):,} characters", f"{each.says.longest:,}")
         if isinstance(value, _LISTS) and len(value) > each.says.entries:
             raise _too_large(f"{each.name} has {len(value):,} entries", f"{each.says.entries:,}")
+        _check_numbers(each, value)
     values = characters = 0
     # Without recursion, because a value may be nested as deeply as it likes.
     held = [value for _, value in given]
@@ -229,6 +232,17 @@ def _check_bounds(given: Sequence[tuple[Parameter, Any]]) -> None:
             raise _too_large("its lists have too many entries", f"{MOST_VALUES:,} in one call")
         if characters > MOST_CHARACTERS:
             raise _too_large("its texts are too long", f"{MOST_CHARACTERS:,} characters in one call")
+
+
+def _check_numbers(each: Parameter, value: Any) -> None:
+    """Refuse a whole number that no store can hold; nothing has an id as large as that."""
+    numbers = value if isinstance(value, list | tuple) else (value,)
+    # The numbers first: they are nearly always small, and asking for the declared type costs more.
+    if any(isinstance(number, int) and abs(number) > LARGEST_NUMBER for number in numbers) and (
+        int in each.kinds or each.list_kind is int
+    ):
+        hint = f"use a number from {-LARGEST_NUMBER} to {LARGEST_NUMBER}"
+        raise Rejected(f"{each.name} is a number that cannot be stored", hint=hint)
 
 
 def _inside(value: Any) -> Iterable[Any]:
