@@ -12,6 +12,7 @@ from everloom.clock import to_micros
 from everloom.kernel.lease import LEASE
 from tests.kernel import crew
 from tests.patience import PATIENCE
+from tests.store.ground import rows_of
 from tests.surfaces.cli.conftest import Call, filled, opened
 from tests.surfaces.cli.test_process import Start, on_a_terminal
 
@@ -118,6 +119,11 @@ def test_a_terminal_sees_how_far_sleep_is(start: Start, url: str) -> None:
     assert "1 done" in text
 
 
+UNFINISHED = """
+SELECT 1 AS one FROM patrol AS p JOIN workspace AS w ON w.id = p.workspace_id
+WHERE w.name = ? AND p.ended_at IS NULL"""
+
+
 @pytest.mark.xdist_group("crash")
 @pytest.mark.promise("sleep.killed")
 def test_a_sleep_that_is_killed_is_slept_again_and_nothing_is_done_twice(
@@ -129,9 +135,11 @@ def test_a_sleep_that_is_killed_is_slept_again_and_nothing_is_done_twice(
     place = crew.kill_in_a_patrol(first, store_url)
     first.communicate()
     crew.let_leases_run_out(store_url, first.pid)
+    # Killed in the middle of its last commit, a patrol may turn out to be done once the log is read again.
+    left = {(place, "patrol")} if rows_of(store_url, UNFINISHED, place) else set()
     out, log = crew.start(store_url, "sleep", "--all").communicate(timeout=PATIENCE)
     report = json.loads(out)["result"]
     assert report["counts"].keys() == {"done"}, log
-    assert {(each["workspace"], each["task"]) for each in report["tasks"]} >= {(place, "patrol"), ("being11", "embed")}
+    assert {(each["workspace"], each["task"]) for each in report["tasks"]} >= left | {("being11", "embed")}
     assert crew.is_all_done(store_url, 12)
     crew.assert_each_was_done_once(store_url, 12)
