@@ -83,6 +83,12 @@ class Workspaces:
             )
         return _info_from(row)
 
+    def by_id(self, workspace_id: int) -> WorkspaceInfo | None:
+        """Return the workspace that has an id, or None."""
+        with self._store.read(NOWHERE) as unit:
+            row = unit.one("kernel.workspace_by_id", id=workspace_id)
+        return None if row is None else _info_from(row)
+
     def list(self) -> list[WorkspaceInfo]:
         """List every workspace, oldest first."""
         with self._store.read(NOWHERE) as unit:

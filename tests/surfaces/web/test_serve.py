@@ -195,13 +195,14 @@ def test_the_server_says_how_to_connect_clients(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(tmp_path)) as process:
         assert process.stdout is not None
         with reading(process, "the server to say how to connect, and to stop"):
-            lines = [process.stdout.readline() for _ in range(3)]
+            lines = [process.stdout.readline() for _ in range(4)]
             process.terminate()
             rest = process.stdout.read()
             assert process.wait() == 0
     url = lines[0].split()[2]
-    assert f"claude mcp add --transport http everloom {url}/mcp" in lines[1]
-    assert "everloom init --client" in lines[2]
+    assert f"open {url} in a browser" in lines[1]
+    assert f"claude mcp add --transport http everloom {url}/mcp" in lines[2]
+    assert "everloom init --client" in lines[3]
     assert "stopped" in rest
 
 

@@ -38,6 +38,10 @@ ON CONFLICT (name_key) DO NOTHING;
 -- Find a workspace by its name, in any spelling.
 SELECT id, name, description, time_zone, created_at FROM workspace WHERE name_key = :name_key;
 
+-- name: workspace_by_id (global)
+-- Find a workspace by its id.
+SELECT id, name, description, time_zone, created_at FROM workspace WHERE id = :id;
+
 -- name: workspace_all (global)
 -- List the workspaces of the store, oldest first.
 SELECT id, name, description, time_zone, created_at FROM workspace ORDER BY id;

@@ -6,7 +6,7 @@ nothing is ever sent unasked, and no state is kept for a connection.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 
 from anyio import CapacityLimiter, move_on_after
@@ -16,7 +16,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from everloom.errors import EverloomError
@@ -25,7 +25,7 @@ from everloom.surfaces.mcp.connections import Connections
 from everloom.surfaces.mcp.server import LoomServer
 from everloom.surfaces.web.admission import Rules
 from everloom.surfaces.web.entrance import discreet
-from everloom.surfaces.web.gate import HEALTH, Gate
+from everloom.surfaces.web.gate import HEALTH, OPEN_PATHS, Gate
 from everloom.surfaces.web.identity import Process
 from everloom.surfaces.web.lazy import LazyLoom
 
@@ -33,10 +33,18 @@ from everloom.surfaces.web.lazy import LazyLoom
 _READY_SECONDS = 1.5
 
 
-def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules, beside: Sequence[Route] = ()) -> ASGIApp:
+def make_app(
+    opening: LazyLoom,
+    process: Process,
+    toolset: str,
+    rules: Rules,
+    beside: Sequence[BaseRoute] = (),
+    open_paths: Collection[str] = (),
+) -> ASGIApp:
     """Make the app of one process; it opens its memory when it starts and closes it when it ends.
 
-    `beside` are routes of other surfaces that the process serves, too, behind the same gate.
+    `beside` are routes of other surfaces that the process serves, too, behind the same gate; `open_paths` are those of
+    them that need no token.
     """
     server, probing = LoomServer(opening, process, toolset), CapacityLimiter(1)
     # The SDK's own check is off: the gate has checked Host and Origin for every route, by rules that can be configured.
@@ -63,7 +71,7 @@ def make_app(opening: LazyLoom, process: Process, toolset: str, rules: Rules, be
         Route("/mcp", Connections(StreamableHTTPASGIApp(server.session_manager)), methods=["POST"]),
         *beside,
     ]
-    return Gate(Starlette(routes=routes, lifespan=lifespan), rules, verify)
+    return Gate(Starlette(routes=routes, lifespan=lifespan), rules, verify, open_paths={*OPEN_PATHS, *open_paths})
 
 
 async def _readiness(opening: LazyLoom, probing: CapacityLimiter) -> JSONResponse:

@@ -1,18 +1,31 @@
 """From a request to the workspace it is for: who calls, whether it may write, and the loom, opened if need be.
 
-One entrance for MCP and the JSON API, so that both grant and refuse the same, and tell strangers as little. Refuses to
-know what is called there.
+One entrance for MCP, the JSON API and the page, so that all grant and refuse the same, and tell strangers as little.
+Refuses to know what is called there.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everloom.errors import EverloomError, Forbidden, SchemaMismatch, StoreBusy, StoreError, StoreReplaced, meaning_of
+from everloom.errors import (
+    EverloomError,
+    Forbidden,
+    NotFound,
+    SchemaMismatch,
+    StoreBusy,
+    StoreError,
+    StoreReplaced,
+    meaning_of,
+)
+from everloom.kernel.texts import name_key
+from everloom.kernel.trust.origin import OriginKind
 from everloom.secrets import logger_of
-from everloom.surfaces.web.identity import CallClues, Caller, Process, caller_of, refuse_write
+from everloom.surfaces.web.identity import CallClues, Caller, Process, caller_of, is_read_only, refuse_write
 
 if TYPE_CHECKING:
+    from everloom.kernel.tokens import Token
+    from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.loom import Workspace
     from everloom.surfaces.web.lazy import LazyLoom
 
@@ -54,6 +67,36 @@ class Entrance:
         if refusal is None:
             self.opening.follow(workspace.info)
         return workspace
+
+    def look(self, workspace_id: int, token: Token | None) -> Workspace:
+        """Return a workspace for a person who only looks: nothing is written, not even that somebody looked."""
+        refusal = Forbidden("looking at a page writes nothing", hint="use the forms of the page")
+        return self.opening.take().workspace(self._reached(workspace_id, token).name, refusal=refusal)
+
+    def act(self, name: str, workspace_id: int, token: Token | None) -> Workspace:
+        """Return a workspace for a person who does something in it, called `name`."""
+        info, clues = self._reached(workspace_id, token), CallClues(token=token)
+        if is_read_only(clues, self.process):
+            raise refuse_write(name, clues, self.process)
+        workspace = self.opening.take().workspace(info.name, origin=OriginKind.PERSON)
+        self.opening.follow(workspace.info)
+        return workspace
+
+    def reachable(self, token: Token | None) -> list[WorkspaceInfo]:
+        """List the workspaces that a caller can reach, oldest first."""
+        known = self.opening.take().workspaces.list()
+        return [each for each in known if self._reaches(each, token)]
+
+    def _reached(self, workspace_id: int, token: Token | None) -> WorkspaceInfo:
+        # One answer for what does not exist and for what is not the caller's: it must not tell which ids exist.
+        info = self.opening.take().workspaces.by_id(workspace_id)
+        if info is None or not self._reaches(info, token):
+            raise NotFound("there is no such workspace here", hint="begin at the first page")
+        return info
+
+    def _reaches(self, info: WorkspaceInfo, token: Token | None) -> bool:
+        bounds = (self.process.workspace, None if token is None else token.workspace)
+        return all(bound is None or name_key(bound) == name_key(info.name) for bound in bounds)
 
 
 def discreet(error: EverloomError, *, is_logged: bool = False) -> EverloomError:

@@ -6,14 +6,15 @@ Plain ASGI, so that a refused request reaches nothing behind it. Stores the acce
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import ceil
+from urllib.parse import urlencode
 
 import anyio
 from anyio.to_thread import run_sync
 from starlette.datastructures import Headers
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.requests import Request, cookie_parser
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -34,6 +35,10 @@ log = logger_of(__name__)
 
 # They reveal nothing but that the process runs, and load balancers that call them have no token.
 OPEN_PATHS = frozenset({"/health", "/ready"})
+# Where a person who opens a page without a token is led, if there is a page.
+SIGN_IN = "/sign-in"
+# The cookie in which a browser keeps the token that a person signed in with.
+TOKEN_COOKIE = "everloom_token"
 _BEARER = "bearer "
 
 Verify = Callable[[str], Token | None]
@@ -51,11 +56,13 @@ class RefusedRequest(Exception):
 class Gate:
     """An app behind the gate; `verify` looks up a token by its secret."""
 
-    def __init__(self, app: ASGIApp, rules: Rules, verify: Verify, *, open_paths: frozenset[str] = OPEN_PATHS) -> None:
+    def __init__(self, app: ASGIApp, rules: Rules, verify: Verify, *, open_paths: Iterable[str] = OPEN_PATHS) -> None:
         self._app = app
         self._rules = rules
         self._verify = verify
-        self._open_paths = open_paths
+        # One that ends with a slash opens whatever is below it.
+        self._open_paths = frozenset(open_paths)
+        self._open_below = tuple(each for each in self._open_paths if each.endswith("/") and each != "/")
         self._budget = CallerBudget(rules.calls_per_second, rules.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,16 +106,18 @@ class Gate:
         address = scope["client"][0] if scope.get("client") else "unknown"
         # Whether the server works must be told even if the store, which knows the tokens, does not answer.
         shown = None if scope["path"] in OPEN_PATHS else headers.get("authorization")
-        token = await self._token(shown, scope["path"], address)
+        # A browser sends its cookies everywhere; where no token is needed, an old one must not be in the way.
+        if shown is None and not self._is_open(scope["path"]):
+            shown = _kept_token(headers)
+        token = await self._token(shown, scope, headers, address)
         self._spend(address if token is None else f"token {token.name}")
         scope[PASS_KEY] = token
         return await self._body(headers, receive)
 
-    async def _token(self, authorization: str | None, path: str, address: str) -> Token | None:
+    async def _token(self, authorization: str | None, scope: Scope, headers: Headers, address: str) -> Token | None:
         if authorization is None:
-            if self._rules.needs_token and path not in self._open_paths:
-                message = "a bearer token is required; `everloom token create` creates one"
-                raise RefusedRequest(401, message, www_authenticate="Bearer")
+            if self._rules.needs_token and not self._is_open(scope["path"]):
+                raise self._unknown(scope, headers, "a bearer token is required; `everloom token create` creates one")
             return None
         found = None
         if authorization.lower().startswith(_BEARER):
@@ -117,10 +126,20 @@ class Gate:
             # In a bucket of its own: a client with an old token must not lock out others at its address.
             self._spend(f"wrong {address}", self._rules.wrong_token_cost)
             challenge = 'Bearer error="invalid_token"'
-            raise RefusedRequest(
-                401, "this token is wrong, expired or revoked; create a new one", www_authenticate=challenge
-            )
+            message = "this token is wrong, expired or revoked; create a new one"
+            raise self._unknown(scope, headers, message, challenge)
         return found
+
+    def _is_open(self, path: str) -> bool:
+        return path in self._open_paths or path.startswith(self._open_below)
+
+    def _unknown(self, scope: Scope, headers: Headers, message: str, challenge: str = "Bearer") -> RefusedRequest:
+        """Refuse a caller without a valid token; a person who opens a page is led to where a token is asked for."""
+        is_page = scope["method"] == "GET" and "text/html" in headers.get("accept", "")
+        if is_page and SIGN_IN in self._open_paths and not scope["path"].startswith("/api/"):
+            asked = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
+            return RefusedRequest(303, "sign in first", location=f"{SIGN_IN}?{urlencode({'to': asked})}")
+        return RefusedRequest(401, message, www_authenticate=challenge)
 
     def _spend(self, caller: str, cost: float = 1.0) -> None:
         wait = self._budget.spend(caller, time.monotonic(), cost)
@@ -161,6 +180,12 @@ class Gate:
             await late(scope, receive, send)
 
 
+def _kept_token(headers: Headers) -> str | None:
+    """Return as authorization what a browser keeps since its person signed in."""
+    kept = cookie_parser(headers.get("cookie", "")).get(TOKEN_COOKIE)
+    return f"{_BEARER}{kept}" if kept else None
+
+
 def _replay(body: bytes, receive: Receive) -> Receive:
     """Replay a body that was already read, then pass on what follows."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -174,6 +199,15 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 async def _health(_request: Request) -> JSONResponse:
     return JSONResponse({"status": "up"})
 
+
+async def _no_page(_request: Request) -> PlainTextResponse:
+    return PlainTextResponse(
+        "everloom serves MCP at /mcp and a JSON API at /api/v1.\nThe page needs: pip install 'everloom[web]'\n"
+    )
+
+
+# Stands for the page where it is not installed.
+NO_PAGE = Route("/", _no_page, methods=["GET"])
 
 # Needs neither the store nor a token, so that it answers even if everything else is broken.
 HEALTH = Route("/health", _health, methods=["GET"])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -18,8 +19,11 @@ from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, fields_of, json_text
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from everloom.kernel.tokens import Tokens
     from everloom.loom import Loom
+    from everloom.surfaces.web.entrance import Entrance
     from everloom.surfaces.web.identity import Process
     from everloom.surfaces.web.lazy import LazyLoom
     from everloom.surfaces.web.serving import Address
@@ -94,7 +98,8 @@ def serve(
 ) -> Answer:
     """Serve the memory over HTTP until stopped.
 
-    MCP is at /mcp, the JSON API at /api/v1; /health and /ready report the state of the process.
+    The first page is for people; MCP is at /mcp, the JSON API at /api/v1; /health and /ready report the state of the
+    process.
     """
     from everloom.surfaces.api import api_routes  # noqa: PLC0415
     from everloom.surfaces.mcp import app  # noqa: PLC0415  the SDK takes a second to load
@@ -107,13 +112,25 @@ def serve(
         # Before the port is bound: not even a refused request should reach a server that nobody has a token for.
         if rules.needs_token:
             serving.require_token(_tokens_of(opening.take()), host)
-        beside = api_routes(Entrance(opening, process))
-        behind_the_gate = app.make_app(opening, process, tools, rules, beside)
+        entrance = Entrance(opening, process)
+        beside, open_paths = _pages(entrance)
+        behind_the_gate = app.make_app(opening, process, tools, rules, [*api_routes(entrance), *beside], open_paths)
         listener, address = serving.bind(host, port)
         announce = partial(_announce_server, address, needs_token=rules.needs_token, as_json=invocation.as_json)
         with listener:
             serving.serve(behind_the_gate, listener, announce)
     return Answer({"address": address.url}, ["stopped"])
+
+
+def _pages(entrance: Entrance) -> tuple[Sequence[BaseRoute], Collection[str]]:
+    """Make the web page, and name what needs no token; without the extra, the first page says how to install it."""
+    if any(find_spec(name) is None for name in ("jinja2", "markdown_it", "nh3")):
+        from everloom.surfaces.web.gate import NO_PAGE  # noqa: PLC0415  as above
+
+        return [NO_PAGE], ()
+    from everloom.surfaces.page.routes import OPEN_PATHS, page_routes  # noqa: PLC0415  as above
+
+    return page_routes(entrance), OPEN_PATHS
 
 
 def _announce_server(address: Address, *, needs_token: bool, as_json: bool) -> None:
@@ -125,6 +142,7 @@ def _announce_server(address: Address, *, needs_token: bool, as_json: bool) -> N
         click.echo(json_text({"serving": address.url, "mcp": url, "connect": connect}))
         return
     click.echo(f"everloom serves {address.url}  (stop with Ctrl-C)")
+    click.echo(f"  a page:         open {address.url} in a browser")
     click.echo(f"  Claude Code:    {connect}")
     click.echo(f"  other clients:  MCP over HTTP at {url}, or `everloom init --client NAME`")
     click.echo(f"  programs:       a JSON API at {address.url}/api/v1 (its calls: {address.url}/api/v1/reference)")

@@ -1,0 +1,106 @@
+"""The first page: whose memory this is, what changed since the person last looked, what waits, and whether it works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+from everloom.surfaces.page.paths import WORKSPACE, form, look
+from everloom.surfaces.page.visit import Visit
+
+if TYPE_CHECKING:
+    from everloom.kernel.journal import Event
+    from everloom.loom import Workspace
+
+# The browser keeps the id of the newest event that its person has seen, for each workspace.
+_LOOKED = "everloom_looked_{}"
+_MOST_CHANGES = 200
+_SHOWN_CHANGES = 25
+_MOST_WAITING = 50
+_PAGE_TOKENS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Something that waits for somebody: how much, what, and where to see to it."""
+
+    count: int
+    what: str
+    path: str
+
+
+def begin(visit: Visit) -> Response:
+    """Lead to the workspace that a person most likely wants, or welcome somebody who has none."""
+    known = visit.entrance.reachable(visit.token)
+    wanted = visit.entrance.process.workspace or visit.entrance.process.default_workspace
+    chosen = next((each for each in known if each.name == wanted), known[-1] if known else None)
+    if chosen is None:
+        return visit.page("welcome.html", title="Welcome", address=str(visit.request.base_url).rstrip("/"))
+    return visit.go(f"/w/{chosen.id}/")
+
+
+def home(visit: Visit) -> Response:
+    """Show where the memory stands."""
+    workspace = visit.workspace
+    kept = visit.kept(_LOOKED.format(workspace.info.id))
+    seen = int(kept) if kept and kept.isdecimal() else None
+    changes = _changes(workspace, seen)
+    return visit.page(
+        "home.html",
+        title="Home",
+        orientation=workspace.semantic.orient(max_tokens=_PAGE_TOKENS),
+        changes=changes[:_SHOWN_CHANGES],
+        more=max(0, len(changes) - _SHOWN_CHANGES),
+        is_cut=len(changes) >= _MOST_CHANGES,
+        is_first=seen is None,
+        newest=changes[0].id if changes else seen,
+        waiting=[each for each in _waiting(workspace) if each.count],
+        health=_health(workspace),
+    )
+
+
+def note_looked(visit: Visit) -> Response:
+    """Remember in the browser up to where a person has seen what changed."""
+    newest = visit.form.number("newest")
+    if newest is not None:
+        visit.keep(_LOOKED.format(visit.workspace.info.id), str(newest))
+    return visit.go(visit.url())
+
+
+def _changes(workspace: Workspace, seen: int | None) -> list[Event]:
+    """List what happened after an event, newest first; without one, the latest."""
+    if seen is None:
+        return workspace.events(limit=_SHOWN_CHANGES)
+    return [each for each in workspace.events(limit=_MOST_CHANGES) if each.id > seen]
+
+
+def _waiting(workspace: Workspace) -> list[Waiting]:
+    pending = workspace.semantic.get_pending_consolidation(limit=_MOST_WAITING, max_tokens=_PAGE_TOKENS)
+    held = workspace.review.list_held(limit=_MOST_WAITING, max_tokens=_PAGE_TOKENS)
+    failed = [each for each in workspace.jobs() if each.failures]
+    return [
+        Waiting(len(pending), "subjects and intersections wait for consolidation", "consolidation"),
+        Waiting(held.waiting, "writes wait for your approval", "review"),
+        Waiting(len(failed), "background tasks failed the last time they ran", "work"),
+    ]
+
+
+def _health(workspace: Workspace) -> list[tuple[bool, str]]:
+    """Say what works, each in a sentence."""
+    coverage = workspace.coverage()
+    store = "The store is read-only." if workspace.loom.store.is_read_only else "The store answers."
+    vectors = (
+        f"{coverage.waiting:,} texts wait for their vectors and are found by words only."
+        if coverage.waiting
+        else "Every text is found by its words and its meaning."
+    )
+    return [(True, store), (coverage.waiting == 0, vectors)]
+
+
+PATHS = (
+    look("/", begin),
+    look(WORKSPACE, home),
+    form(f"{WORKSPACE}looked", note_looked),
+)
