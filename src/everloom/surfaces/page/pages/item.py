@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from starlette.responses import Response
 
-from everloom.errors import EverloomError, NotFound
+from everloom.errors import EverloomError, NotFound, meaning_of
 from everloom.surfaces.page.html import LONGEST_SHOWN
 from everloom.surfaces.page.paths import WORKSPACE, form, look
 from everloom.surfaces.page.visit import Visit
@@ -33,7 +33,7 @@ def _shown(visit: Visit, item_id: int, error: EverloomError | None = None, typed
     begin = visit.asked_number("from", 0, most=max(0, len(known.text) - 1))
     return visit.page(
         "item.html",
-        200 if error is None else 422,
+        200 if error is None else meaning_of(error).http_status,
         title=f"{known.kind.replace('_', ' ')} {item_id}",
         known=known,
         text=known.text[begin : begin + LONGEST_SHOWN],

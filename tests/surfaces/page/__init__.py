@@ -1,0 +1,1 @@
+"""The web page, as people meet it."""
