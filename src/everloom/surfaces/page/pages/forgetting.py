@@ -8,6 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from everloom.clock import read_instant
+from everloom.errors import Conflict, meaning_of
 from everloom.surfaces.page.paths import WORKSPACE, form, look
 from everloom.surfaces.page.visit import Visit
 
@@ -17,20 +18,28 @@ _CRITERIA = ("search", "since", "until", "from_session")
 def choose(visit: Visit) -> Response:
     """Show how to choose what is to be forgotten, and what was forgotten before."""
     gone = visit.workspace.forgetting.list_forgotten(limit=50, max_tokens=20_000)
-    return visit.page("forget.html", title="Forget", preview=None, chosen={}, gone=gone)
+    return visit.page("forget.html", title="Forget", preview=None, chosen={}, gone=gone, error=None)
 
 
 def preview(visit: Visit) -> Response:
     """Show what would go, what goes along and what stays; nothing is forgotten yet."""
-    found = visit.acting("forget").forgetting.forget(**_chosen(visit))
-    return visit.page("forget.html", title="Forget", preview=found, chosen=_fields(visit), gone=None)
+    return _preview(visit, _chosen(visit))
+
+
+def _preview(visit: Visit, chosen: dict[str, Any], error: Conflict | None = None) -> Response:
+    found = visit.acting("forget").forgetting.forget(**chosen)
+    status = 200 if error is None else meaning_of(error).http_status
+    values = {"preview": found, "chosen": _fields(visit), "gone": None, "error": error}
+    return visit.page("forget.html", status, title="Forget", **values)
 
 
 def confirm(visit: Visit) -> Response:
     """Forget what was shown; if anything has changed since, show it again."""
-    done = visit.acting("forget").forgetting.forget(**_chosen(visit), confirm=visit.form.text("confirm"))
-    if not done.is_done:
-        return visit.page("forget.html", 409, title="Forget", preview=done, chosen=_fields(visit), gone=None)
+    chosen = _chosen(visit)
+    try:
+        done = visit.acting("forget").forgetting.forget(**chosen, confirm=visit.form.text("confirm"))
+    except Conflict as changed:
+        return _preview(visit, chosen, changed)
     return visit.go(visit.url("forget"), done.advice)
 
 

@@ -43,6 +43,8 @@ def _shown(visit: Visit, item_id: int, error: EverloomError | None = None, typed
         why=workspace.why(item_id, after=visit.asked_number("after", 0)),
         versions=_versions(visit, item_id) if known.kind == "understanding" else (),
         own_page=visit.url(_HOMES[known.kind].format(item_id)) if known.kind in _HOMES else None,
+        # A long text is sent for correcting only to those who want to.
+        is_correctable=not known.retired_at and (len(known.text) <= LONGEST_SHOWN or visit.asked("correct") == "1"),
         error=error,
         typed=typed,
     )
