@@ -28,6 +28,7 @@ from everloom.kernel.embedding import (
 )
 from everloom.kernel.forgetting.cleaning import Cleaning
 from everloom.kernel.forgetting.tombstones import recognised, text_key
+from everloom.kernel.jobs import RunningJobs
 from everloom.kernel.journal import Event, Verdict, count_access, event_from, judge, kind_of, pin
 from everloom.kernel.lease import Leases
 from everloom.kernel.maintenance import Backfill, Rewording, Upkeep
@@ -94,6 +95,7 @@ class Loom:
         # tells two looms of one process apart.
         self.holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
         self.work = Work(self.store, clock, holder=self.holder)
+        self.running = RunningJobs(self.store, clock, self.holder)
         self._budget = Budget(dollars=settings.llm.dollars)
         self._backfill = Backfill(self.store, self.embedding, self.clock)
         self._talking: dict[int, Roles] = {}
@@ -287,7 +289,8 @@ class Loom:
         return Watchers()
 
     def close(self) -> None:
-        """Stop all watchers, write the footprints that wait, and close every connection."""
+        """Stop all jobs and watchers, write the footprints that wait, and close every connection."""
+        self.running.close()
         # Watchers first: one that is indexing a change still needs the store.
         if "_watchers" in vars(self):
             self._watchers.close()

@@ -35,6 +35,7 @@ LATER = [
         if step.number > BORN
         for name in re.findall(r"CREATE INDEX (\w+)", step.sql)
     ),
+    "DROP TABLE job",
     "DROP TABLE held",
     "ALTER TABLE note DROP COLUMN origin",
     "ALTER TABLE document DROP COLUMN trust",

@@ -10,7 +10,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from threading import Event, Thread
@@ -29,6 +29,11 @@ LEASE = timedelta(minutes=2)
 _GLANCE_SECONDS = 0.1
 
 
+def never() -> bool:
+    """Ask for nothing to stop."""
+    return False
+
+
 class Lease:
     """A lease that this process has taken."""
 
@@ -39,15 +44,16 @@ class Lease:
         self._lasting = lasting
         self.token = token
         self._stop_at = float("inf")
+        self._stop: Callable[[], bool] = never
 
-    def until(self, seconds: float) -> Lease:
-        """Limit the work to a number of seconds, which `has_time` checks."""
-        self._stop_at = time.monotonic() + seconds
+    def until(self, seconds: float, stop: Callable[[], bool] = never) -> Lease:
+        """Limit the work to a number of seconds, or until somebody asks it to stop; `has_time` checks both."""
+        self._stop_at, self._stop = time.monotonic() + seconds, stop
         return self
 
     def has_time(self) -> bool:
         """Return whether there is time for another step."""
-        return time.monotonic() < self._stop_at
+        return time.monotonic() < self._stop_at and not self._stop()
 
     def guard(self, unit: Unit) -> None:
         """Extend the lease inside a step's own transaction; raise if it was lost, which rolls the step back."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from everloom.clock import Clock, from_micros, to_micros
 from everloom.errors import EverloomError
-from everloom.kernel.lease import Lease, Leases
+from everloom.kernel.lease import Lease, Leases, never
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.secrets import logger_of, masked
 from everloom.store import Row, Store
@@ -26,6 +26,8 @@ FIRST_PAUSE = timedelta(seconds=30)
 LONGEST_PAUSE = timedelta(hours=1)
 
 Progress = Callable[[int], None]
+# Seconds, and whether somebody asks it to stop.
+_Bounds = tuple[float, Callable[[], bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +125,27 @@ class Work:
                         # Another worker did it between the first check and the lease.
                         lease.drop()
                     else:
-                        outcomes.append(self._run(workspace, task, lease, left, step))
+                        outcomes.append(self._run(workspace, task, lease, step, (left, never)))
         return outcomes
 
-    def run_one(self, workspace: WorkspaceInfo, task: Task, seconds: float, progress: Progress) -> Outcome:
+    def run_one(
+        self,
+        workspace: WorkspaceInfo,
+        task: Task,
+        seconds: float,
+        progress: Progress,
+        stop: Callable[[], bool] = never,
+    ) -> Outcome:
         """Take the lease, run the task whether or not it is due, and record how it went."""
-        return self._run(workspace, task, self._leases.take(workspace.id, task.name), seconds, progress)
+        return self._run(workspace, task, self._leases.take(workspace.id, task.name), progress, (seconds, stop))
 
     def _run(
-        self, workspace: WorkspaceInfo, task: Task, lease: Lease | None, seconds: float, progress: Progress
+        self, workspace: WorkspaceInfo, task: Task, lease: Lease | None, progress: Progress, bounds: _Bounds
     ) -> Outcome:
         if lease is None:
             return Outcome(workspace.name, task.name, self._why_not(workspace, task))
         try:
-            report = task.run(workspace, lease.until(seconds), progress)
+            report = task.run(workspace, lease.until(*bounds), progress)
         except Exception as error:
             # Whatever goes wrong in one task must not stop the others. Our own errors explain themselves; only a defect
             # needs its traceback.

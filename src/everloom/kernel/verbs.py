@@ -15,6 +15,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from everloom.errors import Rejected
+from everloom.kernel.texts import UNSTORABLE
 from everloom.kernel.trust.screen import screened
 
 AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
@@ -221,6 +222,7 @@ def _check_bounds(given: Sequence[tuple[Parameter, Any]]) -> None:
         if isinstance(value, _LISTS) and len(value) > each.says.entries:
             raise _too_large(f"{each.name} has {len(value):,} entries", f"{each.says.entries:,}")
         _check_numbers(each, value)
+        _check_characters(each, value)
     values = characters = 0
     # Without recursion, because a value may be nested as deeply as it likes.
     held = [value for _, value in given]
@@ -243,6 +245,14 @@ def _check_numbers(each: Parameter, value: Any) -> None:
     ):
         hint = f"use a number from {-LARGEST_NUMBER} to {LARGEST_NUMBER}"
         raise Rejected(f"{each.name} is a number that cannot be stored", hint=hint)
+
+
+def _check_characters(each: Parameter, value: Any) -> None:
+    """Refuse a text that no store can hold or look for, on either engine."""
+    texts = value if isinstance(value, list | tuple) and each.list_kind is str else (value,)
+    if any(isinstance(text, str) and UNSTORABLE.search(text) for text in texts):
+        hint = "leave out NUL characters and halves of surrogate pairs"
+        raise Rejected(f"{each.name} has characters that cannot be stored", hint=hint)
 
 
 def _inside(value: Any) -> Iterable[Any]:

@@ -79,6 +79,12 @@ FACULTIES = {
         ),
         Faculty("forgetting", "everloom.kernel.forgetting.verbs:Forgetting", "Forget and correct items of every kind."),
         Faculty(
+            "jobs",
+            "everloom.wiring.jobs:Jobs",
+            "Start long work in the background, and follow it.",
+            open=lambda workspace, _: import_module("everloom.wiring.jobs").Jobs(workspace),
+        ),
+        Faculty(
             "items",
             "everloom.wiring.items:Items",
             "Work with items of every kind: search, show, explain, judge, pin.",

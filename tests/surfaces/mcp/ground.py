@@ -114,14 +114,15 @@ async def over_http(url: str, mode: str, **headers: str) -> AsyncIterator[Client
 class ServerProcess:
     """`everloom serve` as a real process."""
 
-    def __init__(self, home: Path, store: Path, *flags: str) -> None:
-        arguments = ["serve", "--json", "--store", f"sqlite://{store}", *flags]
+    def __init__(self, home: Path, store: Path | str, *flags: str, **environ: str) -> None:
+        url = f"sqlite://{store}" if isinstance(store, Path) else store
+        arguments = ["serve", "--json", "--store", url, *flags]
         self.process = subprocess.Popen(
             [*PROGRAM, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=environment(home),
+            env=environment(home, **environ),
         )
         self.lines: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -166,9 +167,9 @@ class ServerProcess:
 
 
 @contextmanager
-def server_process(home: Path, store: Path, *flags: str) -> Iterator[str]:
+def server_process(home: Path, store: Path | str, *flags: str, **environ: str) -> Iterator[str]:
     """Lend the address of a running, ready server process that ends cleanly."""
-    server = ServerProcess(home, store, "--port", "0", *flags)
+    server = ServerProcess(home, store, "--port", "0", *flags, **environ)
     try:
         yield server.wait_for_address()
     finally:

@@ -283,6 +283,60 @@ UPDATE lease SET held_until = 0 WHERE workspace_id = :workspace AND task = :task
 -- Allow a task that is pausing after failures to run now.
 UPDATE lease SET not_before = 0 WHERE workspace_id = :workspace AND task = :task AND held_until <= :now;
 
+-- name: job_add
+-- Begin a job.
+INSERT INTO job (workspace_id, id, work, state, holder, held_until, stop_asked, started_at, changed_at, changed, done, due)
+VALUES (:workspace, :id, :work, 'running', :holder, :held_until, 0, :now, :now, :id, 0, :due);
+
+-- name: job_get
+-- Read one job.
+SELECT id, work, state, holder, held_until, stop_asked, started_at, changed_at, ended_at, changed, done, due, task, report,
+    error
+FROM job WHERE workspace_id = :workspace AND id = :id;
+
+-- name: job_recent
+-- List the newest jobs before one of them.
+SELECT id, work, state, holder, held_until, stop_asked, started_at, changed_at, ended_at, changed, done, due, task, report,
+    error
+FROM job WHERE workspace_id = :workspace AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- name: job_after
+-- List the jobs that have changed after a change, in the order of their changes.
+SELECT id, work, state, holder, held_until, stop_asked, started_at, changed_at, ended_at, changed, done, due, task, report,
+    error
+FROM job WHERE workspace_id = :workspace AND changed > :after ORDER BY changed LIMIT :limit;
+
+-- name: job_running
+-- List the jobs that have not ended, as far as anybody has recorded it.
+SELECT id, work, state, holder, held_until, stop_asked, started_at, changed_at, ended_at, changed, done, due, task, report,
+    error
+FROM job WHERE workspace_id = :workspace AND state = 'running' ORDER BY id;
+
+-- name: job_moved
+-- Record how far a running job has come, and hold it on; tells whether it should stop.
+UPDATE job SET held_until = :held_until, changed_at = :now, changed = :changed, done = :done, due = :due, task = :task
+WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND holder = :holder
+RETURNING stop_asked;
+
+-- name: job_ended
+-- Record how a running job has ended.
+UPDATE job SET state = :state, held_until = 0, changed_at = :now, ended_at = :now, changed = :changed, done = :done,
+    task = NULL, report = :report, error = :error
+WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND holder = :holder;
+
+-- name: job_gone
+-- Record that the holder of a job has died.
+UPDATE job SET state = 'gone', held_until = 0, changed_at = :now, ended_at = :now, changed = :changed
+WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND holder = :holder;
+
+-- name: job_stop
+-- Ask whoever runs a job to stop it.
+UPDATE job SET stop_asked = 1 WHERE workspace_id = :workspace AND id = :id AND state = 'running';
+
+-- name: job_prune
+-- Delete the jobs that ended long ago.
+DELETE FROM job WHERE workspace_id = :workspace AND ended_at < :before;
+
 -- name: usage_add
 -- Record one call of a model.
 INSERT INTO usage (workspace_id, id, at, model, role, purpose, input_tokens, output_tokens, cache_read_tokens,

@@ -37,13 +37,23 @@ _HEADERS = {
     "X-Memory-Readonly": "1 refuses every write",
 }
 _FAILURES = {
+    "400": "The request has two lengths.",
+    "401": "A token is needed, or is wrong.",
     "403": "Not allowed.",
     "404": "What you named does not exist here.",
+    "408": "The request did not arrive in time.",
     "409": "It exists, but not in the state you assumed.",
+    "413": "The request is too large.",
     "415": "The body is not JSON.",
+    "421": "The server has another name.",
     "422": "The request itself is wrong.",
+    "429": "Too many requests.",
+    "500": "The store could not do it.",
+    "502": "A model could not do it.",
     "503": "Try again later.",
+    "504": "It took too long.",
 }
+_REFUSALS = {code: {"$ref": f"#/components/responses/{code}"} for code in _FAILURES}
 
 
 @cache
@@ -54,7 +64,7 @@ def describe() -> dict[str, Any]:
     for call in api_calls():
         methods = {method.lower(): _operation(call, method, schemas) for method in call.methods}
         paths[call.path] = methods
-    paths[f"{ROOT}/changes"] = {"get": _CHANGES}
+    paths |= {path: {"get": stream} for path, stream in _STREAMS.items()}
     faculties = {call.faculty.name: call.faculty.summary for call in api_calls()}
     return {
         "openapi": "3.1.0",
@@ -80,24 +90,38 @@ def describe() -> dict[str, Any]:
     }
 
 
-_CHANGES: dict[str, Any] = {
-    "operationId": "changes",
-    "summary": "Stream the operations of a workspace as they happen, as server-sent events.",
-    "parameters": [
-        {
-            "name": "after",
-            "in": "query",
-            "description": "the id of the last event that was seen; Last-Event-ID says the same",
-            "schema": {"type": "integer", "minimum": 0},
-        }
-    ],
-    "responses": {
-        "200": {
-            "description": "Events; the id of each is where to go on.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
-        },
-        "422": {"$ref": "#/components/responses/422"},
-    },
+def _number(name: str, text: str) -> dict[str, Any]:
+    schema = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
+    return {"name": name, "in": "query", "description": text, "schema": schema}
+
+
+_AFTER = _number("after", "the id of the last event that was seen; Last-Event-ID says the same")
+_EVENTS = {
+    "description": "Events; the id of each is where to go on.",
+    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+}
+
+
+def _stream(name: str, summary: str, *parameters: dict[str, Any], **answers: dict[str, Any]) -> dict[str, Any]:
+    """Describe a stream of events."""
+    return {
+        "operationId": name,
+        "summary": summary,
+        "parameters": [{"$ref": f"#/components/parameters/{each}"} for each in _HEADERS] + [_AFTER, *parameters],
+        "responses": {"200": _EVENTS, **answers, **_REFUSALS},
+    }
+
+
+_STREAMS = {
+    f"{ROOT}/changes": _stream(
+        "changes", "Stream the operations of a workspace as they happen, as server-sent events."
+    ),
+    f"{ROOT}/jobs/changes": _stream(
+        "job_changes",
+        "Stream the state of one job until it ends, or of all jobs of a workspace, as server-sent events.",
+        _number("id", "the id of a job"),
+        **{"204": {"description": "The job has ended, and that was told before."}},
+    ),
 }
 
 
@@ -115,7 +139,7 @@ def _operation(call: ApiCall, method: str, schemas: dict[str, Any]) -> dict[str,
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in _HEADERS],
         "responses": {
             "200": {"description": "Done.", "content": {"application/json": {"schema": _answer(call, schemas)}}},
-            **{code: {"$ref": f"#/components/responses/{code}"} for code in _FAILURES},
+            **_REFUSALS,
         },
     }
     taken = {each.name: each for each in call.parameters}

@@ -18,7 +18,7 @@ from everloom.errors import EverloomError
 from everloom.kernel.answer.encode import as_object, written
 from everloom.secrets import logger_of
 from everloom.surfaces.api.calls import ROOT, ApiCall, api_calls
-from everloom.surfaces.api.changes import changes
+from everloom.surfaces.api.changes import changes, job_changes
 from everloom.surfaces.api.description import describe, reference_page
 from everloom.surfaces.api.problems import plain_problem, problem_of
 from everloom.surfaces.web.admission import PASS_KEY
@@ -51,6 +51,9 @@ def api_routes(entrance: Entrance) -> list[Route]:
     async def stream(request: Request) -> Response:
         return await _guarded(lambda: changes(entrance, clues_of(request), request))
 
+    async def job_stream(request: Request) -> Response:
+        return await _guarded(lambda: job_changes(entrance, clues_of(request), request))
+
     async def unknown(request: Request) -> Response:
         if methods := allowed.get(request.url.path):
             detail = f"this call takes {' or '.join(methods)}"
@@ -63,6 +66,7 @@ def api_routes(entrance: Entrance) -> list[Route]:
         Route(f"{ROOT}/openapi.json", openapi, methods=["GET"]),
         Route(f"{ROOT}/reference", reference, methods=["GET"]),
         Route(f"{ROOT}/changes", stream, methods=["GET"]),
+        Route(f"{ROOT}/jobs/changes", job_stream, methods=["GET"]),
         *(Route(each.path, _endpoint(entrance, each), methods=list(each.methods)) for each in api_calls()),
         Route(f"{ROOT}/{{rest:path}}", unknown, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
     ]

@@ -27,10 +27,10 @@ _EVERYTHING = "all"
 # Toolset: the faculties whose verbs it has. Only these are loaded.
 _TOOLSETS = {
     "semantic": ("semantic", "forgetting"),
-    "semantic-full": ("semantic", "review", "forgetting"),
-    "episodic": ("episodic", "forgetting"),
-    "graph": ("graph", "graphs", "forgetting"),
-    "mind": ("mind", "forgetting"),
+    "semantic-full": ("semantic", "review", "forgetting", "jobs"),
+    "episodic": ("episodic", "forgetting", "jobs"),
+    "graph": ("graph", "graphs", "forgetting", "jobs"),
+    "mind": ("mind", "forgetting", "jobs"),
     _EVERYTHING: tuple(FACULTIES),
 }
 # Where two faculties have a tool of the same name (recall, search_memory), this one's gets its faculty as a prefix.

@@ -47,6 +47,8 @@ class LazyLoom:
         self._timer: Timer | None = None
         self._closed = False
         self.is_warm = False
+        # The process has been asked to end: whoever streams ends its stream, so that nobody waits for it.
+        self.is_stopping = False
         # Why the last attempt to become warm failed.
         self.trouble: EverloomError | None = None
 
@@ -121,8 +123,13 @@ class LazyLoom:
             answer.set_exception(error)
             raise
 
+    def begin_stop(self) -> None:
+        """Say that the process is about to end."""
+        self.is_stopping = True
+
     def close(self) -> None:
         """Close the store for good."""
+        self.is_stopping = True
         with self._lock:
             self._closed = True
             if self._timer is not None:

@@ -10,6 +10,7 @@ import signal
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 from typing import Literal
 
 import uvicorn
@@ -107,16 +108,22 @@ def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"], patience: Patie
     return uvicorn.Server(config)
 
 
-def serve(app: ASGIApp, listener: socket.socket, announce: Callable[[], None]) -> None:
-    """Serve until SIGTERM or SIGINT; requests in progress are finished first."""
+def serve(
+    app: ASGIApp, listener: socket.socket, announce: Callable[[], None], begin_stop: Callable[[], None] = lambda: None
+) -> None:
+    """Serve until SIGTERM or SIGINT; requests in progress are finished first, streams end at once by `begin_stop`."""
     server = make_server(app, lifespan="on")
+    leave = server.handle_exit
 
-    def stop(_number: int, _frame: object) -> None:
-        server.should_exit = True
+    def stop(number: int, frame: FrameType | None) -> None:
+        begin_stop()
+        leave(number, frame)
 
     # For a signal that arrives before uvicorn has installed its handlers. Uvicorn also raises the signal again when it
     # is done, which would end the program before it has closed its store.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+    # Uvicorn installs this method as its own handler.
+    server.handle_exit = stop  # type: ignore[assignment,method-assign]
     announce()
     server.run(sockets=[listener])

@@ -118,7 +118,7 @@ def serve(
         listener, address = serving.bind(host, port)
         announce = partial(_announce_server, address, needs_token=rules.needs_token, as_json=invocation.as_json)
         with listener:
-            serving.serve(behind_the_gate, listener, announce)
+            serving.serve(behind_the_gate, listener, announce, opening.begin_stop)
     return Answer({"address": address.url}, ["stopped"])
 
 

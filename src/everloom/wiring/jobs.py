@@ -1,0 +1,179 @@
+"""Long work in the background, as verbs: start it, ask how far it has come, stop it.
+
+What can be started is every background task by its name, and what is only done when asked for: `sleep` (everything
+that is due), `consolidate`, and `reindex`. Refuses to know how any of it works.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from everloom.errors import Conflict, EverloomError, NotFound, Rejected
+from everloom.kernel.verbs import ADDS_ONCE, PAGE_TOKENS, READS, MaxTokens, Says, verb
+
+if TYPE_CHECKING:
+    from everloom.kernel.jobs import JobRun, JobStatus
+    from everloom.kernel.operation import Operation
+    from everloom.kernel.tasks import Outcome, Task
+
+_TOOLS = ("semantic-full", "episodic", "graph", "mind")
+_SLEEP, _CONSOLIDATE, _REINDEX = "sleep", "consolidate", "reindex"
+_DAY = 86_400.0
+
+_Work = Annotated[
+    str,
+    Says(
+        "sleep (everything that is due), consolidate, reindex, or a task by its name, such as patrol or embed",
+        metavar="WORK",
+        longest=100,
+    ),
+]
+_JobId = Annotated[int, Says("the id of a job", metavar="ID", least=1)]
+_Seconds = Annotated[float, Says("stop after this many seconds; what is left stays due", least=0.1, most=_DAY)]
+_Key = Annotated[str | None, Says("makes the call safe to repeat", is_plumbing=True)]
+_Limit = Annotated[int, Says("maximum number of jobs", least=1, most=1_000)]
+_Before = Annotated[int | None, Says("only jobs that were started before this one", metavar="ID")]
+
+
+class Jobs:
+    """The long work of one workspace that somebody has started."""
+
+    def __init__(self, workspace: Any) -> None:
+        # The loom's own type is above this layer.
+        self._workspace = workspace
+
+    @property
+    def op(self) -> Operation:
+        """Make the context that a verb runs in."""
+        operation: Operation = self._workspace.op
+        return operation
+
+    @verb(
+        "Start a job",
+        ADDS_ONCE,
+        tools=_TOOLS,
+        tool="start_job",
+        cli=False,
+        models="""Start long work in the background: sleep (all that is due), consolidate, reindex, or a task such as
+        patrol or embed. Answers at once with the id of a job, for job_status.""",
+    )
+    def start(self, work: _Work, *, seconds: _Seconds = 3600.0, idempotency_key: _Key = None) -> JobStatus:
+        """Start long work in the background, or join the job that does it already."""
+        self.op.must_write()
+        tasks = [*self._chosen(work)]
+        is_asked = work != _SLEEP
+        due = sum(task.due(self._workspace.info) for task in tasks)
+        found: JobStatus = self._workspace.loom.running.start(
+            self.op, work, due, lambda run: self._run(run, tasks, seconds, is_asked=is_asked), idempotency_key
+        )
+        return found
+
+    @verb("Tell a job's state", READS, tools=_TOOLS, tool="job_status", cli=False)
+    def status(self, id: _JobId) -> JobStatus:  # noqa: A002  every surface's name
+        """Tell how far a job has come: running, done, failed, stopped, or gone with its process."""
+        found: JobStatus = self._workspace.loom.running.status(self._workspace.info.id, id)
+        return found
+
+    @verb("Stop a job", ADDS_ONCE, tools=_TOOLS, tool="stop_job", cli=False)
+    def stop(self, id: _JobId) -> JobStatus:  # noqa: A002  as above
+        """Stop a job after its present step; what is left stays due."""
+        found: JobStatus = self._workspace.loom.running.stop(self.op, id)
+        return found
+
+    @verb("List jobs", READS, cli=False)
+    def recent(
+        self, *, limit: _Limit = 20, before: _Before = None, max_tokens: MaxTokens = PAGE_TOKENS
+    ) -> Sequence[JobStatus]:
+        """List the jobs that were started, newest first."""
+        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  listing verbs loads no model
+
+        found: list[JobStatus] = self._workspace.loom.running.recent(self._workspace.info.id, limit, before)
+        return fitted(found, max_tokens)
+
+    def _chosen(self, work: str) -> Iterator[Task]:
+        """List the tasks that a work consists of."""
+        known: dict[str, Task] = {task.name: task for task in self._workspace.loom.work.tasks}
+        if work == _SLEEP:
+            yield from known.values()
+        elif work == _CONSOLIDATE:
+            if self._workspace.loom.thinker(self._workspace.info) is None:
+                hint = "set llm.large, or consolidate step by step with begin_consolidation"
+                raise Rejected("no language model is configured", hint=hint)
+            yield self._workspace.loom.consolidation()
+        elif work == _REINDEX:
+            yield Reindexing(lambda: self._workspace.graphs)
+        elif work in known:
+            yield known[work]
+        else:
+            names = ", ".join(dict.fromkeys((_SLEEP, _CONSOLIDATE, _REINDEX, *known)))
+            raise NotFound(f"there is no work called {work!r}", hint=f"start one of {names}")
+
+    def _run(self, run: JobRun, tasks: Sequence[Task], seconds: float, *, is_asked: bool) -> None:
+        """Run tasks one after another; a failure stops none of the others, and fails the job in the end."""
+        place, work = self._workspace.info, self._workspace.loom.work
+        outcomes: dict[str, Outcome] = {}
+        end = time.monotonic() + seconds
+        for task in tasks:
+            left = end - time.monotonic()
+            if run.stop.is_set() or left <= 0:
+                run.is_cut = True
+                break
+            if is_asked:
+                # Whoever asks for it wants it now: end the pause that an earlier failure has caused.
+                work.retry_now(place, task.name)
+            elif not task.due(place):
+                continue
+            outcomes[task.name] = work.run_one(place, task, left, _step_of(run, task), run.stop.is_set)
+            run.is_cut = run.is_cut or (run.stop.is_set() and bool(task.due(place)))
+            run.report = {name: _reported(outcome) for name, outcome in outcomes.items()}
+        if failure := next(_failures(outcomes, is_asked=is_asked), None):
+            raise failure
+
+
+class Reindexing:
+    """The task `reindex`: reads every file of every graph again; nothing is due unless somebody asks."""
+
+    name = _REINDEX
+
+    def __init__(self, graphs: Callable[[], Any]) -> None:
+        self._graphs = graphs
+
+    def due(self, _workspace: Any) -> int:
+        """Count nothing: it is done when asked for."""
+        return 0
+
+    def run(self, _workspace: Any, lease: Any, progress: Callable[[int], None]) -> Any:
+        """Read the files of one graph after another."""
+        from everloom.kernel.tasks import Report  # noqa: PLC0415  listing verbs loads no store
+
+        graphs, found = self._graphs(), {}
+        for each in graphs.list():
+            if not lease.has_time():
+                break
+            with lease.kept_alive():
+                done = graphs.open(each.name).reindex()
+            found[each.name] = {"memories": done.memories, "edges": done.edges, "repaired": len(done.repaired)}
+            progress(done.memories)
+        return Report(len(found), {"graphs": found})
+
+
+def _step_of(run: JobRun, task: Task) -> Callable[[int], None]:
+    return lambda count: run.step(task.name, count)
+
+
+def _reported(outcome: Outcome) -> dict[str, Any]:
+    told: dict[str, Any] = {"state": outcome.state}
+    if outcome.report is not None:
+        told |= {"done": outcome.report.done, **outcome.report.detail}
+    return told
+
+
+def _failures(outcomes: Mapping[str, Outcome], *, is_asked: bool) -> Iterator[EverloomError]:
+    """List why a job failed; in a sleep, what another process does now or what rests is no failure."""
+    for name, outcome in outcomes.items():
+        if outcome.state == "failed":
+            yield EverloomError(f"{name}: {outcome.error}", hint="what is left stays due: start it again")
+        elif outcome.state == "busy" and is_asked:
+            yield Conflict(f"another process is doing {name}", hint="wait for it; the list of jobs shows who does it")
