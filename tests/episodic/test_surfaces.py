@@ -145,7 +145,7 @@ def test_every_verb_is_a_tool_and_two_are_renamed_among_all() -> None:
         return [tool.name for tool in tools_of(toolset)]
 
     # What the owner may do to items of every kind is offered beside every faculty's own.
-    assert set(names("episodic")) == VERBS | {"forget", "correct"}
+    assert set(names("episodic")) == VERBS | {"forget", "correct", "start_job", "job_status", "stop_job"}
     everything = names("all")
     assert len(everything) == len(set(everything))
     assert {"episodic_recall", "episodic_search_memory", "recall"} <= set(everything)

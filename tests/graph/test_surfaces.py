@@ -125,8 +125,8 @@ async def session_of(url: str, directory: Path) -> None:
             assert not answer.is_error, answer.content
             return answer.structured_content
 
-        # Forgetting and correcting are offered with every faculty.
-        tools = [tool for tool in (await client.list_tools()).tools if tool.name not in ("forget", "correct")]
+        # Forgetting, correcting and jobs are offered with every faculty.
+        tools = [tool for tool in (await client.list_tools()).tools if tool.name.startswith("memory_")]
         assert [tool.name for tool in tools] == [f"memory_{name}" for name in TOOLS]
         assert all("graph" in tool.input_schema["properties"] for tool in tools if tool.name != "memory_graphs")
         problem = await call("store", type="problem", title="Redis drops", content="Redis drops.", tags='["redis"]')

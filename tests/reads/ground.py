@@ -12,6 +12,8 @@ from everloom.kernel.verbs import Verb
 from everloom.loom import Loom, Workspace
 from everloom.semantic import NewObservation, NewSubject
 from everloom.wiring.faculties import FACULTIES, Faculty
+from everloom.wiring.jobs import Jobs
+from tests.patience import wait_until
 from tests.store.ground import asking, is_sqlite
 
 Arguments = dict[str, Any]
@@ -30,6 +32,7 @@ class Furniture:
     scheduled: int
     agreed: str
     waiting: int
+    job: int
 
 
 def furnish(workspace: Workspace) -> Furniture:
@@ -52,7 +55,9 @@ def furnish(workspace: Workspace) -> Furniture:
     agreed = workspace.forgetting.forget([observation]).confirm or ""
     semantic.remember(["James"], "James was seen in Porto.", origin="web")
     waiting = workspace.review.list_held().held[0].id
-    return Furniture(observation, understanding, scenes, one, two, edge, scheduled, agreed, waiting)
+    job = Jobs(workspace).start("reindex").id
+    wait_until(lambda: Jobs(workspace).status(job).is_over, "the job to end")
+    return Furniture(observation, understanding, scenes, one, two, edge, scheduled, agreed, waiting, job)
 
 
 def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
@@ -152,6 +157,12 @@ def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
             "reindex": {},
         },
         "graphs": {"list": {}},
+        "jobs": {
+            "start": {"work": "sleep"},
+            "status": {"id": held.job},
+            "stop": {"id": held.job},
+            "recent": {},
+        },
         "items": {
             "search": {"query": "the red boat"},
             "show": one,

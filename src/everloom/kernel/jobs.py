@@ -140,6 +140,7 @@ class RunningJobs:
 
     def stop(self, op: Operation, job: int) -> JobStatus:
         """Ask a job to stop after its present step, whichever process runs it."""
+        op.must_write()
         known = self.status(op.workspace.id, job)
         if not known.is_over:
             with op.write("stop_job") as tx:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from everloom.kernel.operation import Operation
     from everloom.kernel.tasks import Outcome, Task
 
-_TOOLS = ("semantic-full", "episodic", "graph", "mind")
+_TOOLS = ("episodic", "graph", "mind")
 _SLEEP, _CONSOLIDATE, _REINDEX = "sleep", "consolidate", "reindex"
 _DAY = 86_400.0
 

@@ -53,6 +53,12 @@ _FAILURES = {
     "503": "Try again later.",
     "504": "It took too long.",
 }
+_NOTE = {"type": "string", "description": "what was left off, and how to read on"}
+_SECRETS = {
+    "type": "array",
+    "items": {"type": "string"},
+    "description": "secrets that were recognised in what was sent",
+}
 _REFUSALS = {code: {"$ref": f"#/components/responses/{code}"} for code in _FAILURES}
 
 
@@ -161,6 +167,9 @@ def _body(call: ApiCall, schemas: dict[str, Any]) -> dict[str, Any]:
     schemas.update({name: _moved(each) for name, each in schema.pop("$defs", {}).items()})
     moved: dict[str, Any] = _moved(schema)
     shown = {name: each for name, each in moved.get("properties", {}).items() if name not in IN_HEADERS}
+    # Models are not told what a name says already; people are.
+    texts = {each.name: each.says.text for each in call.parameters if each.says.text}
+    shown = {name: {**each, "description": texts[name]} if name in texts else each for name, each in shown.items()}
     # A version may also stand in the body, where a client cannot send the header.
     if "expected_version" in moved.get("properties", {}):
         shown["expected_version"] = moved["properties"]["expected_version"]
@@ -176,9 +185,20 @@ def _in_query(parameter: Parameter, schema: Mapping[str, Any], body: Mapping[str
 
 
 def _answer(call: ApiCall, schemas: dict[str, Any]) -> dict[str, Any]:
-    """Describe what a verb returns; what is not an object is the `result` of one."""
-    shape = schema_of(returned_by(call.verb.method), schemas)
-    return shape if "$ref" in shape else {"type": "object", "properties": {"result": shape}}
+    """Describe what a verb returns, as an object; one that stores may also tell which secrets it recognised."""
+    shape = _as_object(schema_of(returned_by(call.verb.method), schemas))
+    if not (call.verb.effect.writes and call.verb.effect.stores):
+        return shape
+    return {"allOf": [shape], "type": "object", "properties": {"secrets": _SECRETS}}
+
+
+def _as_object(shape: dict[str, Any]) -> dict[str, Any]:
+    """Describe a result as it is answered: what is not an object is the `result` of one."""
+    if "anyOf" in shape:
+        return {"anyOf": [_as_object(each) for each in shape["anyOf"]]}
+    if "$ref" in shape or shape.get("type") == "object":
+        return shape
+    return {"type": "object", "properties": {"result": shape, "note": _NOTE}}
 
 
 def _moved(schema: Any) -> Any:

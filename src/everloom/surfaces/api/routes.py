@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from everloom.errors import EverloomError
 from everloom.kernel.answer.encode import as_object, written
+from everloom.kernel.trust.screen import noticing
 from everloom.secrets import logger_of
 from everloom.surfaces.api.calls import ROOT, ApiCall, api_calls
 from everloom.surfaces.api.changes import changes, job_changes
@@ -95,7 +96,10 @@ def _answered(entrance: Entrance, call: ApiCall, request: Request, body: bytes) 
     in_query = request.method != "POST"
     given = call.given_in_query(request.query_params, headers) if in_query else call.given_in_body(body, headers)
     workspace = entrance.enter(call.name, clues_of(request), writes=call.verb.effect.writes)
-    whole = as_object(call.run(workspace, given))
+    with noticing() as secrets:
+        whole = as_object(call.run(workspace, given))
+    if secrets:
+        whole["secrets"] = [str(each) for each in secrets]
     tag = {"etag": f'"{whole["version"]}"'} if isinstance(whole.get("version"), int) else {}
     return Response(written(whole), media_type="application/json", headers={**_SAFE, **tag})
 

@@ -27,7 +27,7 @@ _EVERYTHING = "all"
 # Toolset: the faculties whose verbs it has. Only these are loaded.
 _TOOLSETS = {
     "semantic": ("semantic", "forgetting"),
-    "semantic-full": ("semantic", "review", "forgetting", "jobs"),
+    "semantic-full": ("semantic", "review", "forgetting"),
     "episodic": ("episodic", "forgetting", "jobs"),
     "graph": ("graph", "graphs", "forgetting", "jobs"),
     "mind": ("mind", "forgetting", "jobs"),

@@ -6,7 +6,8 @@ Plain ASGI, so that a refused request reaches nothing behind it. Stores the acce
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
 from math import ceil
 from urllib.parse import urlencode
 
@@ -14,7 +15,7 @@ import anyio
 from anyio.to_thread import run_sync
 from starlette.datastructures import Headers
 from starlette.requests import Request, cookie_parser
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -40,6 +41,8 @@ SIGN_IN = "/sign-in"
 # The cookie in which a browser keeps the token that a person signed in with.
 TOKEN_COOKIE = "everloom_token"
 _BEARER = "bearer "
+# The same request may succeed later.
+_RETRIED = frozenset({408, 429, 503, 504})
 
 Verify = Callable[[str], Token | None]
 
@@ -50,7 +53,25 @@ class RefusedRequest(Exception):
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(message)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.response = JSONResponse({"error": message}, status, named)
+        self.response = refuse(status, message, headers=named)
+
+
+def refuse(
+    status: int, message: str, hint: str | None = None, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """Write why a request is refused, as problem details; `error` says it to whoever does not know those."""
+    title = HTTPStatus(status).phrase.lower()
+    body = {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        "detail": message,
+        "code": title.replace(" ", "_"),
+        "retry": status in _RETRIED,
+        "error": message,
+    }
+    told = body if hint is None else {**body, "hint": hint}
+    return JSONResponse(told, status, headers, media_type="application/problem+json")
 
 
 class Gate:
@@ -81,7 +102,7 @@ class Gate:
             return
         except EverloomError as error:
             told = discreet(error)
-            response = JSONResponse({"error": told.message, "hint": told.hint}, meaning_of(told).http_status)
+            response = refuse(meaning_of(told).http_status, told.message, told.hint)
             await response(scope, receive, send)
             return
         await self._pass_on(scope, _replay(body, receive), send)
@@ -176,7 +197,7 @@ class Gate:
         with anyio.move_on_after(self._rules.request_seconds) as limit:
             await self._app(scope, receive, watched)
         if limit.cancelled_caught and not started:
-            late: Response = JSONResponse({"error": "the request took too long"}, 504)
+            late = refuse(504, "the request took too long", "start long work as a job: /api/v1/jobs/start")
             await late(scope, receive, send)
 
 
