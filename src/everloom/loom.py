@@ -32,7 +32,7 @@ from everloom.kernel.jobs import RunningJobs
 from everloom.kernel.journal import Event, Verdict, count_access, event_from, judge, kind_of, pin
 from everloom.kernel.lease import Leases
 from everloom.kernel.maintenance import Backfill, Rewording, Upkeep
-from everloom.kernel.operation import Footprints, Operation, SeenTexts
+from everloom.kernel.operation import Footprints, Operation, SeenTexts, Transaction
 from everloom.kernel.provenance import Reason, Shown, show, why
 from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Finder, Findings, Hit, Index, Recipe, Scope
 from everloom.kernel.spending import Ledger
@@ -456,15 +456,21 @@ class Workspace:
         with self.loom.store.read(self.info.id) as unit:
             return why(unit, item_id, after)
 
-    def mark(self, item_id: int, verdict: Verdict, reason: str | None = None) -> int:
-        """Mark an item as useful or as questionable."""
+    def mark(
+        self, item_id: int, verdict: Verdict, reason: str | None = None, *, idempotency_key: str | None = None
+    ) -> int:
+        """Mark an item as useful or as questionable; answers with the id of the verdict."""
         if verdict not in ("useful", "questionable"):
             raise Rejected(f"there is no verdict {verdict!r}", hint="say useful or questionable")
-        with self.op.write(f"mark_{verdict}") as write:
+
+        def judged(write: Transaction) -> int:
             kind_of(write.unit, item_id)
             signal = judge(write.unit, item_id, verdict, reason, write.at, write.session_id)
             write.event(id=item_id, reason=reason)
-        return signal
+            return signal
+
+        request = {"id": item_id, "reason": reason}
+        return self.op.write_once(f"mark_{verdict}", idempotency_key, request, int, judged)
 
     def pin(self, item_id: int, pinned: bool = True) -> None:
         """Pin an item so that it does not fade, or unpin it."""

@@ -8,6 +8,7 @@ and a violation is a contradiction that no order of the calls explains.
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ Outcome = Literal["ok", "refused", "unheard"]
 Act = Literal["add", "forget", "look"]
 Kind = Literal["observation", "line", "memory", "message"]
 NEVER = float("inf")
+# How a document is named that does not match its checksum.
+_COMPLAINT = re.compile(r"document (\d+) of workspace \S+ does not match its checksum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,31 @@ def check(calls: Sequence[Call], final: Final) -> list[Violation]:
         unknown = [word for word in counts if (kind, word) not in by_word]
         found += [Violation("nobody wrote it", word, ()) for word in unknown]
     return found + list(_disorder(calls))
+
+
+def check_damage(altered: Mapping[int, str], named: str) -> list[Violation]:
+    """List the changed texts that nobody named, and the whole ones that somebody did."""
+    found = {int(item) for item in _COMPLAINT.findall(named)}
+    silent = [Violation("a changed text is not named", text, ()) for item, text in altered.items() if item not in found]
+    wrong = [Violation("a whole text is called damaged", str(item), ()) for item in found - altered.keys()]
+    return silent + wrong
+
+
+def check_restore(calls: Sequence[Call], ended: float, old: set[str], new: set[str]) -> list[Violation]:
+    """List what a restore took away: acknowledged and in neither store, or asked for after its end and not in the new.
+
+    Before that, either store may have taken a write.
+    """
+    gone = {call.word for call in calls if call.act == "forget" and call.outcome != "refused"}
+    found = []
+    for call in calls:
+        if call.act != "add" or call.kind != "observation" or call.outcome != "ok" or call.word in gone:
+            continue
+        if call.word not in old | new:
+            found.append(Violation("an acknowledged write is in neither store", call.word, (call,)))
+        elif call.began > ended and call.word not in new:
+            found.append(Violation("a write after the restore went into the old store", call.word, (call,)))
+    return found
 
 
 def _check_word(word: str, about: Sequence[Call], count: int, is_judged: bool) -> Iterable[Violation]:

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from everloom.store.address import sqlite_path
+from tests.conftest import Lend
+from tests.docs.pages import ROOT
 from tests.engines import PostgresServer
 from tests.histories.faults import Failover, Fault, Freeze, FullDisk, Kill, ServerFrozen, ServerGone, Switch
+from tests.histories.history import check_damage, check_restore
+from tests.histories.losses import Damage, Restore, altered, named_by_backup, named_by_doctor
 from tests.histories.surfaces import CommandLine, HttpServer, JsonApi, McpHttp, McpStdio, PythonApi, Surface
 from tests.histories.trial import GoesOn, Result, read_final, run
-from tests.store.ground import assert_agreement
+from tests.store.ground import assert_agreement, is_sqlite
 
 pytestmark = pytest.mark.xdist_group("histories")
+# Not among the files of a test, which are gone soon.
+FIGURES = ROOT / "build" / "histories.txt"
 
 
 @contextmanager
@@ -62,7 +70,15 @@ def assert_kept(result: Result, url: str, least: int) -> None:
     assert outcomes["look ok"] > least // 4, result.line()
     assert all(result.faults.values()), result.line()
     assert_agreement(url)
-    logging.getLogger(__name__).info("%s", result.line())
+    note(f"{'SQLite file' if is_sqlite(url) else 'PostgreSQL'}: {result.line()}")
+
+
+def note(line: str) -> None:
+    """Write figures down, for the page on reliability: into the log, and into a file that stays."""
+    logging.getLogger(__name__).info("%s", line)
+    FIGURES.parent.mkdir(exist_ok=True)
+    with FIGURES.open("a", encoding="utf-8") as figures:
+        figures.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M} {line}\n")
 
 
 @pytest.mark.promise("histories.nothing-lost-doubled-or-unseen")
@@ -121,26 +137,119 @@ def test_a_file_that_is_replaced_under_its_writers_swallows_nothing(tmp_path: Pa
     assert after <= new, "what was acknowledged after the switch went into the old file"
 
 
-# An hour in all; EVERLOOM_TEST_HISTORY_SECONDS makes each of the two shorter or longer.
-LENGTH = float(os.environ.get("EVERLOOM_TEST_HISTORY_SECONDS", "1750"))
+def assert_named(url: str, home: Path, result: Result) -> None:
+    """Prove that whatever has changed is named by doctor and by a backup, and nothing else is."""
+    changed = altered(url)
+    found = check_damage(changed, named_by_doctor(url, home))
+    assert not found, "\n".join(map(str, found[:5]))
+    code, said = named_by_backup(url, home, home / f"damaged {time.monotonic_ns()}.db")
+    assert changed, result.line()
+    assert code != 0, said
+    assert "does not match its checksum" in said
+    note(f"{result.line()}, {len(changed)} texts still changed at the end, all of them named")
+
+
+def assert_restored(result: Result, restore: Restore, url: str, home: Path) -> None:
+    """Prove that a restore under live writers lost nothing that was acknowledged."""
+    new = set(read_final(url, home).counts["observation"])
+    found = check_restore(result.calls, restore.ended, restore.former_words(), new)
+    assert not found, "\n".join(map(str, found[:5]))
+    added = [call for call in result.calls if call.act == "add" and call.kind == "observation" and call.outcome == "ok"]
+    assert any(call.ended < restore.began for call in added), result.line()
+    assert any(call.began > restore.ended for call in added), result.line()
+    assert_agreement(url)
+    note(f"a restore under {len({call.client for call in result.calls})} clients: {result.line()}")
+
+
+def restored(url: str, home: Path, seconds_after: float, seed: int) -> None:
+    """Let clients that come and go work while their store is replaced by a backup of it."""
+    server = HttpServer(url, home)
+    surfaces: list[Surface] = [CommandLine(url, home), CommandLine(url, home), JsonApi(url, home, server)]
+    restore = Restore(url, home, server)
+    server.start()
+    try:
+        result = run(surfaces, [restore], seed=seed, goes_on=restore.goes_on(seconds_after))
+    finally:
+        server.close()
+        for surface in surfaces:
+            surface.close()
+    assert_restored(result, restore, url, home)
+
+
+def damaged(url: str, surfaces: list[Surface], faults: list[Fault], seed: int, goes_on: GoesOn) -> Result:
+    """Let clients work while texts are damaged, and damage one more when they are gone: nobody can write it again."""
+    result = run(surfaces, [*faults, Damage(url)], seed=seed, goes_on=goes_on)
+    last, chance = Damage(url), random.Random(seed)
+    while not last.count:
+        last.strike(chance)
+    return result
+
+
+@pytest.mark.promise("histories.damage-is-named")
+def test_a_history_under_damage_of_the_file_names_every_changed_text(tmp_path: Path) -> None:
+    url = f"sqlite://{tmp_path / 'loom.db'}"
+    with clients(url, tmp_path) as (surfaces, server):
+        result = damaged(url, surfaces, [Kill([*surfaces, server])], 5, calls(20))
+    assert_kept(result, url, 40)
+    assert_named(url, tmp_path, result)
+
+
+@pytest.mark.promise("histories.damage-is-named")
+def test_a_history_under_damage_of_rows_names_every_changed_text(
+    private_postgres: PostgresServer, tmp_path: Path
+) -> None:
+    with private_postgres.database() as url:
+        with clients(url, tmp_path) as (surfaces, server):
+            result = damaged(url, surfaces, [Kill([*surfaces, server])], 6, calls(20))
+        assert_kept(result, url, 40)
+        assert_named(url, tmp_path, result)
+
+
+@pytest.mark.promise("restore.loses-nothing")
+def test_a_history_across_a_restore_loses_nothing(store_url: str, tmp_path: Path) -> None:
+    restored(store_url, tmp_path, 4.0, seed=7)
+
+
+# An hour on each engine, and a tenth of it for restores; EVERLOOM_TEST_HISTORY_SECONDS makes it shorter or longer.
+LENGTH = float(os.environ.get("EVERLOOM_TEST_HISTORY_SECONDS", "3600"))
+# Longer than the limit of `make test-long`: the trial itself, its end, and the checks of everything it has written.
+long_enough = pytest.mark.timeout(LENGTH * 1.5 + 1800)
 
 
 @pytest.mark.long
-@pytest.mark.promise("histories.nothing-lost-doubled-or-unseen")
-def test_half_an_hour_of_faults_on_a_file_breaks_no_promise(tmp_path: Path) -> None:
+@long_enough
+@pytest.mark.promise("histories.nothing-lost-doubled-or-unseen", "histories.damage-is-named")
+def test_an_hour_of_faults_on_a_file_breaks_no_promise(tmp_path: Path) -> None:
     url = f"sqlite://{tmp_path / 'loom.db'}"
     with clients(url, tmp_path) as (surfaces, server):
         hit = [*surfaces, server]
         faults: list[Fault] = [Kill(hit), Kill(hit), Freeze(hit), FullDisk(hit, sqlite_path(url))]
-        result = run(surfaces, faults, seed=int(time.time()), goes_on=seconds(LENGTH))
+        result = damaged(url, surfaces, faults, int(time.time()), seconds(LENGTH))
     assert_kept(result, url, 100)
+    assert_named(url, tmp_path, result)
 
 
 @pytest.mark.long
-@pytest.mark.promise("histories.nothing-lost-doubled-or-unseen")
-def test_half_an_hour_of_faults_on_a_server_breaks_no_promise(private_postgres: PostgresServer, tmp_path: Path) -> None:
-    with private_postgres.database() as url, clients(url, tmp_path) as (surfaces, server):
-        hit = [*surfaces, server]
-        faults: list[Fault] = [Kill(hit), Freeze(hit), ServerGone(private_postgres), ServerFrozen(private_postgres)]
-        result = run(surfaces, faults, seed=int(time.time()), goes_on=seconds(LENGTH))
+@long_enough
+@pytest.mark.promise("histories.nothing-lost-doubled-or-unseen", "histories.damage-is-named")
+def test_an_hour_of_faults_on_a_server_breaks_no_promise(private_postgres: PostgresServer, tmp_path: Path) -> None:
+    with private_postgres.database() as url:
+        with clients(url, tmp_path) as (surfaces, server):
+            hit = [*surfaces, server]
+            faults: list[Fault] = [Kill(hit), Freeze(hit), ServerGone(private_postgres), ServerFrozen(private_postgres)]
+            result = damaged(url, surfaces, faults, int(time.time()), seconds(LENGTH))
         assert_kept(result, url, 100)
+        assert_named(url, tmp_path, result)
+
+
+@pytest.mark.long
+@long_enough
+@pytest.mark.promise("restore.loses-nothing")
+def test_many_restores_under_live_writers_lose_nothing(lend_store_url: Lend, tmp_path: Path) -> None:
+    goes_on, rounds = seconds(LENGTH / 10), 0
+    while not rounds or goes_on(rounds):
+        home = tmp_path / str(rounds)
+        home.mkdir()
+        with lend_store_url() as url:
+            restored(url, home, 10.0, seed=time.monotonic_ns())
+        rounds += 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.histories.history import Call, Final, check
+from tests.histories.history import Call, Final, check, check_damage, check_restore
 
 ADDED = Call("a", "add", "observation", "keel", "k1", 1.0, 2.0, "ok", 7)
 FORGOTTEN = Call("a", "forget", "observation", "keel", None, 3.0, 4.0, "ok")
@@ -65,3 +65,20 @@ def test_a_repeated_write_counts_from_its_first_attempt() -> None:
     between = replace(ADDED, word="mast", key="k2", began=3.0, ended=4.0, answer=9)
     again = replace(ADDED, began=5.0, ended=6.0, answer=7)
     assert rules(first, between, again, keel=1, mast=1) == []
+
+
+def test_damage_that_nobody_names_and_a_false_alarm_are_noticed() -> None:
+    named = "document 7 of workspace harbour does not match its checksum"
+    assert check_damage({7: "tidf"}, named) == []
+    assert [each.rule for each in check_damage({7: "tidf", 8: "keem"}, named)] == ["a changed text is not named"]
+    assert [each.rule for each in check_damage({}, named)] == ["a whole text is called damaged"]
+
+
+def test_what_a_restore_takes_away_is_noticed() -> None:
+    assert check_restore([ADDED], 5.0, {"keel"}, set()) == []
+    assert check_restore([ADDED], 0.5, set(), {"keel"}) == []
+    assert check_restore([ADDED, FORGOTTEN], 5.0, set(), set()) == []
+    lost = check_restore([ADDED], 5.0, set(), set())
+    assert [each.rule for each in lost] == ["an acknowledged write is in neither store"]
+    astray = check_restore([ADDED], 0.5, {"keel"}, set())
+    assert [each.rule for each in astray] == ["a write after the restore went into the old store"]

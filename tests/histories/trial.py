@@ -30,6 +30,11 @@ ATTEMPTS = 8
 GoesOn = Callable[[int], bool]
 
 
+def text_of(word: str) -> str:
+    """Write the one text that a word is in."""
+    return f"{' '.join(random.Random(word).choices(VOCABULARY, k=7))} {word}"
+
+
 @dataclass
 class Journal:
     """What all clients of a trial have written down."""
@@ -101,8 +106,7 @@ class Client(threading.Thread):
             self._surface.recover()
 
     def _call(self, act: Any, kind: Kind, word: str, item: int | None = None) -> Outcome:
-        text = f"{' '.join(random.Random(word).choices(VOCABULARY, k=7))} {word}"
-        request = {"act": act, "kind": kind, "word": word, "text": text, "key": f"key {word}", "id": item}
+        request = {"act": act, "kind": kind, "word": word, "text": text_of(word), "key": f"key {word}", "id": item}
         began, answer, detail = time.monotonic(), None, ""
         outcome: Outcome = "ok"
         try:

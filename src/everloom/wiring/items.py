@@ -30,6 +30,7 @@ Before = Annotated[int | None, Says("only what is older than this id", metavar="
 After = Annotated[int, Says("only sources after this id, of an item that has many", least=0)]
 Opinion = Annotated[Literal["useful", "questionable"], Says("the verdict")]
 Why = Annotated[str | None, Says("the reason for the verdict")]
+Key = Annotated[str | None, Says("makes the call safe to repeat", is_plumbing=True)]
 Pinned = Annotated[bool, Says("false lets it fade again")]
 
 
@@ -110,9 +111,16 @@ class Items:
         return found
 
     @verb("Judge an item", ADDS, cli=False)
-    def mark(self, id: Id, verdict: Opinion, *, reason: Why = None) -> int:  # noqa: A002  as above
+    def mark(
+        self,
+        id: Id,  # noqa: A002  as above
+        verdict: Opinion,
+        *,
+        reason: Why = None,
+        idempotency_key: Key = None,
+    ) -> int:
         """Mark an item as useful or as questionable; answers with the id of the verdict."""
-        signal: int = self._workspace.mark(id, verdict, reason)
+        signal: int = self._workspace.mark(id, verdict, reason, idempotency_key=idempotency_key)
         return signal
 
     @verb("Pin an item", ADDS_ONCE, cli=False)

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
 
 import httpx2
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from everloom.kernel.tokens import Tokens
-from everloom.loom import open_loom
+from everloom.kernel.verbs import READS, Says, verb, verbs_of
+from everloom.loom import Workspace, open_loom
+from everloom.surfaces.api import api_routes
 from everloom.surfaces.api.calls import api_calls
 from everloom.surfaces.api.description import describe
-from everloom.wiring.faculties import FACULTIES
+from everloom.surfaces.web.entrance import Entrance
+from everloom.surfaces.web.identity import Process
+from everloom.surfaces.web.lazy import LazyLoom
+from everloom.wiring.faculties import FACULTIES, Faculty
 from tests.patience import PATIENCE
 from tests.surfaces.mcp.ground import SETTINGS, call, over_http, server_process
 
@@ -118,11 +127,67 @@ def test_errors_are_problem_details_from_the_one_table(api: httpx2.Client) -> No
     assert problem(api.get("/items/show", params=[("id", "1"), ("id", "2")]))["status"] == 422
 
 
+@pytest.mark.promise("api.reads-on")
+def test_every_list_that_goes_on_says_where_in_the_same_way(api: httpx2.Client) -> None:
+    for number in range(7):
+        remember(api, f"James sails to island {number}.")
+    whole = [each["id"] for each in api.get("/items/events", params={"limit": 50}).json()["result"]]
+    found: list[int] = []
+    place: str | None = "/items/events?limit=3"
+    while place is not None:
+        answer = api.get(place)
+        found += [each["id"] for each in answer.json().get("result", ())]
+        place = answer.links["next"]["url"].removeprefix("/api/v1") if "next" in answer.links else None
+    assert found == whole
+    # An answer that is cut because it would be too long goes on where it was cut.
+    cut = api.get("/items/events", params={"max_tokens": 200})
+    shown = cut.json()["result"]
+    assert cut.json()["note"]
+    following = api.get(cut.links["next"]["url"].removeprefix("/api/v1")).json()["result"]
+    assert [each["id"] for each in (*shown, *following)] == whole[: len(shown) + len(following)]
+    assert following
+
+
+@pytest.mark.promise("api.every-verb")
+def test_a_verb_that_is_added_to_a_faculty_is_a_call_by_itself(api: httpx2.Client) -> None:
+    class Weather:
+        """A faculty of a test."""
+
+        def __init__(self, workspace: Workspace) -> None:
+            self.place = workspace.name
+
+        @verb("Tell the weather", READS)
+        def tell(self, day: Annotated[str, Says("which day")], *, times: int = 1) -> dict[str, int]:
+            """Tell the weather of a day."""
+            return {f"{day} in {self.place}": times}
+
+    faculty = Faculty("weather", f"{__name__}:{Weather.__name__}", "Weather.", open=lambda place, _: Weather(place))
+    vars(faculty)["verbs"] = verbs_of(Weather)
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as home:
+        patch.setitem(FACULTIES, "weather", faculty)
+        api_calls.cache_clear()
+        describe.cache_clear()
+        try:
+            opening = LazyLoom(lambda: open_loom(Path(home) / "loom.db", settings=SETTINGS))
+            app = Starlette(routes=api_routes(Entrance(opening, Process(None, "default"))))
+            with closing(opening), TestClient(app) as client:
+                found = client.get("/api/v1/weather/tell", params={"day": "Sunday", "times": "2"})
+                described = client.get("/api/v1/openapi.json").json()["paths"]["/api/v1/weather/tell"]
+        finally:
+            api_calls.cache_clear()
+            describe.cache_clear()
+    assert found.json() == {"Sunday in default": 2}
+    assert described.keys() == {"get", "post"}
+
+
 @pytest.mark.promise("api.keys")
 def test_a_key_makes_a_write_safe_to_repeat(api: httpx2.Client) -> None:
     first = remember(api, "James has a dog.", idempotency_key="k1")
     assert remember(api, "James has a dog.", idempotency_key="k1").json() == first.json()
     assert problem(remember(api, "James has a cat.", idempotency_key="k1"))["status"] == 409
+    verdict = {"id": first.json()["id"], "verdict": "useful"}
+    marked = [api.post("/items/mark", json=verdict, headers={"idempotency-key": "k3"}).json() for _ in range(2)]
+    assert marked[0] == marked[1]
     refused = api.post("/items/pin", json={"id": first.json()["id"]}, headers={"idempotency-key": "k2"})
     assert "idempotency-key" in problem(refused)["detail"]
 
@@ -182,5 +247,8 @@ def test_the_reference_is_a_page_that_runs_nothing(url: str) -> None:
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
     assert "/api/v1/semantic/remember" in page.text
     assert "<script" not in page.text
+    assert "<code>subject_names</code>: list of string (required)" in page.text
+    assert '<a href="#Remembered">Remembered</a>' in page.text
+    assert '<h3 id="Remembered">' in page.text
     assert httpx2.get(f"{url}/api/v1", timeout=PATIENCE).json()["openapi"] == "/api/v1/openapi.json"
     assert httpx2.get(f"{url}/api/v1/openapi.json", timeout=PATIENCE).json()["openapi"] == "3.1.0"

@@ -1,4 +1,4 @@
-"""The OpenAPI description of the API, read from the declarations of the verbs, and a page that shows it.
+"""The OpenAPI description of the API, read from the declarations of the verbs.
 
 Refuses to know how a call is answered.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from html import escape
 from typing import Any
 
 from everloom import __version__
 from everloom.kernel.verbs import Parameter
 from everloom.surfaces.api.calls import IN_HEADERS, ROOT, ApiCall, api_calls
+from everloom.surfaces.api.paging import onward
 from everloom.surfaces.api.problems import TYPE
 from everloom.surfaces.api.shapes import COMPONENTS, returned_by, schema_of
 
@@ -70,7 +70,7 @@ def describe() -> dict[str, Any]:
     for call in api_calls():
         methods = {method.lower(): _operation(call, method, schemas) for method in call.methods}
         paths[call.path] = methods
-    paths |= {path: {"get": stream} for path, stream in _STREAMS.items()}
+    paths |= {path: {"get": stream} for path, stream in STREAMS.items()}
     faculties = {call.faculty.name: call.faculty.summary for call in api_calls()}
     return {
         "openapi": "3.1.0",
@@ -118,7 +118,7 @@ def _stream(name: str, summary: str, *parameters: dict[str, Any], **answers: dic
     }
 
 
-_STREAMS = {
+STREAMS = {
     f"{ROOT}/changes": _stream(
         "changes", "Stream the operations of a workspace as they happen, as server-sent events."
     ),
@@ -144,7 +144,11 @@ def _operation(call: ApiCall, method: str, schemas: dict[str, Any]) -> dict[str,
         "description": call.verb.summary,
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in _HEADERS],
         "responses": {
-            "200": {"description": "Done.", "content": {"application/json": {"schema": _answer(call, schemas)}}},
+            "200": {
+                "description": "Done.",
+                "headers": _told_in_headers(call),
+                "content": {"application/json": {"schema": _answer(call, schemas)}},
+            },
             **_REFUSALS,
         },
     }
@@ -192,6 +196,15 @@ def _answer(call: ApiCall, schemas: dict[str, Any]) -> dict[str, Any]:
     return {"allOf": [shape], "type": "object", "properties": {"secrets": _SECRETS}}
 
 
+def _told_in_headers(call: ApiCall) -> dict[str, Any]:
+    told = {}
+    if onward(call):
+        told["Link"] = {"description": 'rel="next": where to read on', "schema": {"type": "string"}}
+    if any(each.name == "expected_version" for each in call.parameters):
+        told["ETag"] = {"description": "the version, for If-Match", "schema": {"type": "string"}}
+    return told
+
+
 def _as_object(shape: dict[str, Any]) -> dict[str, Any]:
     """Describe a result as it is answered: what is not an object is the `result` of one."""
     if "anyOf" in shape:
@@ -210,28 +223,3 @@ def _moved(schema: Any) -> Any:
     return {
         key: each.replace("#/$defs/", COMPONENTS) if key == "$ref" else _moved(each) for key, each in schema.items()
     }
-
-
-def reference_page() -> str:
-    """Show the description as a page without scripts or styles."""
-    known = describe()
-    parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>everloom: API</title></head><body>',
-        f'<h1>everloom API</h1><p><a href="{ROOT}/openapi.json">OpenAPI description</a></p>',
-    ]
-    for tag in known["tags"]:
-        parts.append(f"<h2>{escape(tag['name'])}</h2><p>{escape(tag['description'])}</p>")
-        parts += [_shown(call) for call in api_calls() if call.faculty.name == tag["name"]]
-    return "".join([*parts, "</body></html>"])
-
-
-def _shown(call: ApiCall) -> str:
-    rows = "".join(
-        f"<dt><code>{escape(each.name)}</code>{' (required)' if each.is_required else ''}</dt>"
-        f"<dd>{escape(each.says.text)}</dd>"
-        for each in call.parameters
-    )
-    methods = ", ".join(call.methods)
-    return f"<h3><code>{methods} {escape(call.path)}</code></h3><p>{escape(call.verb.summary)}</p>" + (
-        f"<dl>{rows}</dl>" if rows else ""
-    )

@@ -20,8 +20,10 @@ from everloom.kernel.trust.screen import noticing
 from everloom.secrets import logger_of
 from everloom.surfaces.api.calls import ROOT, ApiCall, api_calls
 from everloom.surfaces.api.changes import changes, job_changes
-from everloom.surfaces.api.description import describe, reference_page
+from everloom.surfaces.api.description import describe
+from everloom.surfaces.api.paging import next_page
 from everloom.surfaces.api.problems import plain_problem, problem_of
+from everloom.surfaces.api.reference import reference_page
 from everloom.surfaces.web.admission import PASS_KEY
 from everloom.surfaces.web.entrance import Entrance
 from everloom.surfaces.web.identity import CallClues
@@ -101,6 +103,8 @@ def _answered(entrance: Entrance, call: ApiCall, request: Request, body: bytes) 
     if secrets:
         whole["secrets"] = [str(each) for each in secrets]
     tag = {"etag": f'"{whole["version"]}"'} if isinstance(whole.get("version"), int) else {}
+    if onwards := next_page(call, given, whole):
+        tag["link"] = f'<{onwards}>; rel="next"'
     return Response(written(whole), media_type="application/json", headers={**_SAFE, **tag})
 
 
