@@ -213,15 +213,15 @@ class Workspace:
             pin(write.unit, item_id, pinned, write.at)
             write.event(id=item_id)
 
-    def add(self, documents: Sequence[Document], *, operation: str = "add") -> Sequence[int]:
+    def add(self, documents: Sequence[Document], *, operation: str = "add", origin: str | None = None) -> Sequence[int]:
         """Add documents as they are, without the rules of a faculty: for imports and benchmarks.
 
         They belong to the session of this workspace unless they name their own: an imported conversation is added
         session by session, so that search reads each turn together with its neighbours. What was forgotten is left out.
-        They are imports, unless the workspace was opened with another origin; if that is held, they wait for review
-        under the ids that are returned.
+        They are imports, unless the workspace was opened with another origin or it is said here; if that is held, they
+        wait for review under the ids that are returned.
         """
-        op = self.op if self.origin else self.op.told_by(IMPORT)
+        op = self.op.told_by(origin) if origin or self.origin else self.op.told_by(IMPORT)
         with op.read() as unit:
             gone = recognised(unit, [text_key(each.text) for each in documents])
         documents = [each for each in documents if text_key(each.text) not in gone] if gone else documents

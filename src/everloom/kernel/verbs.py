@@ -97,6 +97,7 @@ def helps(text: str, **more: Any) -> Says:
 # the list of tools does not. A record that is asked for by its id is given whole, except to a model.
 MaxTokens = Annotated[int, helps("tokens that the answer may take", metavar="TOKENS", hides_default=True)]
 MaxTokensUnlisted = Annotated[int, helps("tokens that the answer may take", metavar="TOKENS", is_unlisted=True)]
+MaxTokensOrAll = Annotated[int | None, helps("tokens that the answer may take; null for all of it", metavar="TOKENS")]
 MaxTokensOfRecord = Annotated[
     int | None,
     helps("tokens that the answer may take; all of it if left out", metavar="TOKENS", for_models=PAGE_TOKENS),

@@ -90,5 +90,11 @@ FACULTIES = {
             "Work with items of every kind: search, show, explain, judge, pin.",
             open=lambda workspace, _: import_module("everloom.wiring.items").Items(workspace),
         ),
+        Faculty(
+            "workspace",
+            "everloom.wiring.administration:Administration",
+            "Work with a workspace as a whole: what it is, its vectors, its background work.",
+            open=lambda workspace, _: import_module("everloom.wiring.administration").Administration(workspace),
+        ),
     )
 }

@@ -7,10 +7,11 @@ from declarations have them, too. Refuses to know any faculty.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, PAGE_TOKENS, READS, MaxTokens, MaxTokensOfRecord, Says, verb
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, PAGE_TOKENS, READS, MaxTokensOfRecord, MaxTokensOrAll, Says, verb
 
 if TYPE_CHECKING:
     from everloom.kernel.journal import Event
@@ -26,12 +27,37 @@ Kinds = Annotated[Sequence[str] | None, Says("only these kinds, such as observat
 From = Annotated[datetime | None, Says("only what happened on or after this date")]
 Until = Annotated[datetime | None, Says("only what happened on or before this date", ends_day=True)]
 AsOf = Annotated[datetime | None, Says("search what was current at this time", ends_day=True)]
+Events = Annotated[int, Says("maximum number of results", least=1, most=10_000)]
+Seen = Annotated[int, Says("the id of the last event that was seen", metavar="ID", least=0)]
+Recorded = Annotated[str, Says("the name under which the operation is recorded")]
+ComesFrom = Annotated[str | None, Says("where they come from; an import unless it is said otherwise")]
 Before = Annotated[int | None, Says("only what is older than this id", metavar="ID")]
 After = Annotated[int, Says("only sources after this id, of an item that has many", least=0)]
 Opinion = Annotated[Literal["useful", "questionable"], Says("the verdict")]
 Why = Annotated[str | None, Says("the reason for the verdict")]
 Key = Annotated[str | None, Says("makes the call safe to repeat", is_plumbing=True)]
 Pinned = Annotated[bool, Says("false lets it fade again")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDocument:
+    """A document to be stored as it is: the fields of `Document` that may come from outside."""
+
+    kind: str
+    text: str
+    happened_at: datetime
+    title: str = ""
+    context: str = ""
+    details: str = ""
+    labels: tuple[str, ...] = ()
+    standing: Literal["evidence", "synthesis"] = "evidence"
+    confidence: float | None = None
+    model_tier: str | None = None
+    origin: str | None = None
+
+
+def _fields_of(document: NewDocument) -> dict[str, Any]:
+    return {each.name: getattr(document, each.name) for each in fields(document)}
 
 
 class Items:
@@ -57,7 +83,7 @@ class Items:
         happened_from: From = None,
         happened_until: Until = None,
         as_of: AsOf = None,
-        max_tokens: MaxTokens = PAGE_TOKENS,
+        max_tokens: MaxTokensOrAll = PAGE_TOKENS,
     ) -> Findings:
         """Search all memories, best match first."""
         from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  listing verbs loads no model
@@ -86,7 +112,7 @@ class Items:
         id: Id,  # noqa: A002  as above
         *,
         after: After = 0,
-        max_tokens: MaxTokens = PAGE_TOKENS,
+        max_tokens: MaxTokensOrAll = PAGE_TOKENS,
     ) -> Reason:
         """Explain why an item is remembered: the chain from it down to its evidence."""
         from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  as above
@@ -96,13 +122,30 @@ class Items:
 
     @verb("List operations", READS, cli=False)
     def events(
-        self, *, limit: Limit = 50, before: Before = None, max_tokens: MaxTokens = PAGE_TOKENS
+        self, *, limit: Events = 50, before: Before = None, max_tokens: MaxTokensOrAll = PAGE_TOKENS
     ) -> Sequence[Event]:
         """List the latest operations, newest first."""
         from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  as above
 
         found: list[Event] = self._workspace.events(limit=limit, before=before)
         return fitted(found, max_tokens)
+
+    @verb("List operations after one", READS, cli=False)
+    def events_after(self, event_id: Seen, *, limit: Events = 50) -> Sequence[Event]:
+        """List the operations after an event, oldest first."""
+        found: list[Event] = self._workspace.events_after(event_id, limit=limit)
+        return found
+
+    @verb("Add documents", ADDS, cli=False)
+    def add(
+        self, documents: Sequence[NewDocument], *, operation: Recorded = "add", origin: ComesFrom = None
+    ) -> Sequence[int]:
+        """Add documents as they are, without the rules of a faculty; answers with their ids."""
+        from everloom.kernel.search import Document, Standing  # noqa: PLC0415  listing verbs loads no numpy
+
+        read = [Document(**{**_fields_of(each), "standing": Standing(each.standing)}) for each in documents]
+        ids: Sequence[int] = self._workspace.add(read, operation=operation, origin=origin)
+        return ids
 
     @verb("List background work", READS, cli=False)
     def jobs(self) -> list[Job]:

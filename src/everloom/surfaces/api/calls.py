@@ -16,17 +16,12 @@ from everloom.errors import Rejected
 from everloom.kernel.verbs import Parameter, Verb
 from everloom.wiring.arguments import Arguments
 from everloom.wiring.faculties import FACULTIES, Faculty
+from everloom.wiring.protocol import IN_HEADERS, VERSION_HEADER, path_of
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers, QueryParams
 
     from everloom.loom import Workspace
-
-ROOT = "/api/v1"
-KEY_HEADER = "idempotency-key"
-VERSION_HEADER = "if-match"
-# Parameters that arrive as headers, each with the header.
-IN_HEADERS = {"idempotency_key": KEY_HEADER, "expected_version": VERSION_HEADER}
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,7 @@ class ApiCall:
     @property
     def path(self) -> str:
         """Its path, such as /api/v1/semantic/remember."""
-        return f"{ROOT}/{self.faculty.name}/{self.verb.name}"
+        return path_of(self.faculty.name, self.verb.name)
 
     @property
     def name(self) -> str:

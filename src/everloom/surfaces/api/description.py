@@ -11,10 +11,11 @@ from typing import Any
 
 from everloom import __version__
 from everloom.kernel.verbs import Parameter
-from everloom.surfaces.api.calls import IN_HEADERS, ROOT, ApiCall, api_calls
+from everloom.surfaces.api.calls import ApiCall, api_calls
 from everloom.surfaces.api.paging import onward
-from everloom.surfaces.api.problems import TYPE
-from everloom.surfaces.api.shapes import COMPONENTS, returned_by, schema_of
+from everloom.surfaces.api.shapes import COMPONENTS, schema_of
+from everloom.wiring.annotations import returned_by
+from everloom.wiring.protocol import CHANGES, IN_HEADERS, JOB_CHANGES, PROBLEM, ROOT
 
 _PROBLEM = {
     "type": "object",
@@ -27,6 +28,7 @@ _PROBLEM = {
         "code": {"type": "string", "description": "the error's code, the same as over MCP"},
         "hint": {"type": "string", "description": "what to do next"},
         "retry": {"type": "boolean", "description": "whether the same request may succeed later"},
+        "retry_after": {"type": "number", "description": "after how many seconds, if that is known"},
         "current": {"description": "the present state, with a conflict"},
     },
 }
@@ -35,6 +37,7 @@ _HEADERS = {
     "X-Memory-Session-Id": "the conversation that this call belongs to",
     "X-Memory-Model-Tier": "the tier of the model that calls",
     "X-Memory-Readonly": "1 refuses every write",
+    "X-Memory-Origin": "where what is written comes from: person, agent (the default), tool, import or web",
 }
 _FAILURES = {
     "400": "The request has two lengths.",
@@ -87,7 +90,7 @@ def describe() -> dict[str, Any]:
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "parameters": {name: _header(name, text) for name, text in _HEADERS.items()},
             "responses": {
-                code: {"description": text, "content": {TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+                code: {"description": text, "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
                 for code, text in _FAILURES.items()
             },
         },
@@ -119,10 +122,8 @@ def _stream(name: str, summary: str, *parameters: dict[str, Any], **answers: dic
 
 
 STREAMS = {
-    f"{ROOT}/changes": _stream(
-        "changes", "Stream the operations of a workspace as they happen, as server-sent events."
-    ),
-    f"{ROOT}/jobs/changes": _stream(
+    CHANGES: _stream("changes", "Stream the operations of a workspace as they happen, as server-sent events."),
+    JOB_CHANGES: _stream(
         "job_changes",
         "Stream the state of one job until it ends, or of all jobs of a workspace, as server-sent events.",
         _number("id", "the id of a job"),

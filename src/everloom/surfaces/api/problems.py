@@ -7,11 +7,12 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
+from everloom import __version__
 from everloom.errors import Conflict, EverloomError, ProviderBusy, meaning_of
 from everloom.kernel.answer.encode import as_data
 from everloom.surfaces.web.entrance import discreet
+from everloom.wiring.protocol import PROBLEM, PROGRAM_HEADER
 
-TYPE = "application/problem+json"
 _RETRY_SECONDS = 1
 
 
@@ -31,15 +32,17 @@ def problem_of(failure: EverloomError) -> JSONResponse:
         body["hint"] = error.hint
     if isinstance(error, Conflict) and error.current is not None:
         body["current"] = as_data(error.current)
-    headers = {"retry-after": str(_wait(error))} if meaning.retry else {}
-    return JSONResponse(body, meaning.http_status, headers, media_type=TYPE)
+    if isinstance(error, ProviderBusy) and error.retry_after is not None:
+        body["retry_after"] = error.retry_after
+    headers = {PROGRAM_HEADER: __version__} | ({"retry-after": str(_wait(error))} if meaning.retry else {})
+    return JSONResponse(body, meaning.http_status, headers, media_type=PROBLEM)
 
 
 def plain_problem(status: int, title: str, detail: str, **headers: str) -> JSONResponse:
     """Write a problem of the request itself, before any verb was called."""
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, "code": title.replace(" ", "_")}
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return JSONResponse(body, status, named, media_type=TYPE)
+    named = {PROGRAM_HEADER: __version__} | {name.replace("_", "-"): value for name, value in headers.items()}
+    return JSONResponse(body, status, named, media_type=PROBLEM)
 
 
 def _wait(error: EverloomError) -> int:

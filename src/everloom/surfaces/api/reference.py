@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from everloom.surfaces.api.calls import ROOT, ApiCall, api_calls
+from everloom.surfaces.api.calls import ApiCall, api_calls
 from everloom.surfaces.api.description import STREAMS, describe
 from everloom.surfaces.api.shapes import COMPONENTS
+from everloom.wiring.protocol import ROOT
 
 
 def reference_page() -> str:

@@ -14,11 +14,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from everloom import __version__
 from everloom.errors import EverloomError
 from everloom.kernel.answer.encode import as_object, written
+from everloom.kernel.answer.whole import whole_answer
 from everloom.kernel.trust.screen import noticing
 from everloom.secrets import logger_of
-from everloom.surfaces.api.calls import ROOT, ApiCall, api_calls
+from everloom.surfaces.api.calls import ApiCall, api_calls
 from everloom.surfaces.api.changes import changes, job_changes
 from everloom.surfaces.api.description import describe
 from everloom.surfaces.api.paging import next_page
@@ -27,6 +29,7 @@ from everloom.surfaces.api.reference import reference_page
 from everloom.surfaces.web.admission import PASS_KEY
 from everloom.surfaces.web.entrance import Entrance
 from everloom.surfaces.web.identity import CallClues
+from everloom.wiring.protocol import CHANGES, JOB_CHANGES, PROGRAM_HEADER, ROOT, WHOLE_HEADER
 
 if TYPE_CHECKING:
     from everloom.kernel.tokens import Token
@@ -35,7 +38,7 @@ log = logger_of(__name__)
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 # Nothing of an answer may be run or shown as a page, and no store on the way may keep it.
-_SAFE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+_SAFE = {"cache-control": "no-store", "x-content-type-options": "nosniff", PROGRAM_HEADER: __version__}
 _PAGE = {**_SAFE, "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'"}
 
 
@@ -68,8 +71,8 @@ def api_routes(entrance: Entrance) -> list[Route]:
         Route(ROOT, index, methods=["GET"]),
         Route(f"{ROOT}/openapi.json", openapi, methods=["GET"]),
         Route(f"{ROOT}/reference", reference, methods=["GET"]),
-        Route(f"{ROOT}/changes", stream, methods=["GET"]),
-        Route(f"{ROOT}/jobs/changes", job_stream, methods=["GET"]),
+        Route(CHANGES, stream, methods=["GET"]),
+        Route(JOB_CHANGES, job_stream, methods=["GET"]),
         *(Route(each.path, _endpoint(entrance, each), methods=list(each.methods)) for each in api_calls()),
         Route(f"{ROOT}/{{rest:path}}", unknown, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
     ]
@@ -99,13 +102,16 @@ def _answered(entrance: Entrance, call: ApiCall, request: Request, body: bytes) 
     given = call.given_in_query(request.query_params, headers) if in_query else call.given_in_body(body, headers)
     workspace = entrance.enter(call.name, clues_of(request), writes=call.verb.effect.writes)
     with noticing() as secrets:
-        whole = as_object(call.run(workspace, given))
+        value = call.run(workspace, given)
+    if headers.get(WHOLE_HEADER):
+        return Response(whole_answer(value, secrets), media_type="application/json", headers=_SAFE)
+    answer = as_object(value)
     if secrets:
-        whole["secrets"] = [str(each) for each in secrets]
-    tag = {"etag": f'"{whole["version"]}"'} if isinstance(whole.get("version"), int) else {}
-    if onwards := next_page(call, given, whole):
+        answer["secrets"] = [str(each) for each in secrets]
+    tag = {"etag": f'"{answer["version"]}"'} if isinstance(answer.get("version"), int) else {}
+    if onwards := next_page(call, given, answer):
         tag["link"] = f'<{onwards}>; rel="next"'
-    return Response(written(whole), media_type="application/json", headers={**_SAFE, **tag})
+    return Response(written(answer), media_type="application/json", headers={**_SAFE, **tag})
 
 
 async def _guarded(answer: Callable[[], Awaitable[Response]]) -> Response:

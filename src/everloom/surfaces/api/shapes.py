@@ -6,17 +6,15 @@ class name occurs twice in the package. Refuses to know any verb.
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import inspect
-import sys
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from datetime import date, datetime
 from enum import Enum
-from functools import cache
-from importlib import import_module
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from everloom.wiring.annotations import names_in
 
 COMPONENTS = "#/components/schemas/"
 _PLAIN: dict[Any, dict[str, Any]] = {
@@ -28,11 +26,6 @@ _PLAIN: dict[Any, dict[str, Any]] = {
     date: {"type": "string", "format": "date"},
     NoneType: {"type": "null"},
 }
-
-
-def returned_by(method: Any) -> Any:
-    """Resolve the type that a verb returns."""
-    return get_type_hints(method, globalns=_names_in(method.__module__), include_extras=False)["return"]
 
 
 def schema_of(kind: Any, schemas: dict[str, Any]) -> dict[str, Any]:
@@ -67,31 +60,8 @@ def _named(kind: type, schemas: dict[str, Any]) -> dict[str, Any]:
     if name not in schemas:
         # Before its fields: a class may contain itself.
         schemas[name] = {}
-        hints = get_type_hints(kind, globalns=_names_in(kind.__module__))
+        hints = get_type_hints(kind, globalns=names_in(kind.__module__))
         fields = {each.name: schema_of(hints[each.name], schemas) for each in dataclasses.fields(kind)}
         summary = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
         schemas[name] = {"type": "object", "description": summary, "properties": fields}
     return {"$ref": f"{COMPONENTS}{name}"}
-
-
-@cache
-def _names_in(module: str) -> dict[str, Any]:
-    """List the names that the annotations of a module may use, with those that it imports for type checkers only."""
-    known = sys.modules[module]
-    found = dict(vars(known))
-    for node in ast.parse(inspect.getsource(known)).body:
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            found |= {name: each for line in node.body for name, each in _imports_of(line)}
-    return found
-
-
-def _imports_of(line: ast.stmt) -> Iterator[tuple[str, Any]]:
-    if isinstance(line, ast.ImportFrom) and line.module and line.module.startswith("everloom."):
-        for alias in line.names:
-            yield alias.asname or alias.name, _imported(line.module, alias.name)
-
-
-def _imported(module: str, name: str) -> Any:
-    """Import a name from a module; it may be a module itself."""
-    home = import_module(module)
-    return getattr(home, name) if hasattr(home, name) else import_module(f"{module}.{name}")

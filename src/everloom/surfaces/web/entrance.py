@@ -62,7 +62,11 @@ class Entrance:
         if caller.read_only:
             refusal = refusal or Forbidden("this caller may only read", hint="use a server and a token that may write")
         workspace = loom.workspace(
-            caller.workspace, session=caller.session, model_tier=caller.model_tier, refusal=refusal
+            caller.workspace,
+            session=caller.session,
+            model_tier=caller.model_tier,
+            refusal=refusal,
+            origin=caller.origin,
         )
         if refusal is None:
             self.opening.follow(workspace.info)

@@ -9,20 +9,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeGuard
-from urllib.parse import unquote
 
 from everloom.errors import Forbidden
 from everloom.kernel.texts import LONGEST_NAME, name_key
+from everloom.wiring.protocol import (
+    ORIGIN_HEADER,
+    READONLY_HEADER,
+    SESSION_HEADER,
+    TIER_HEADER,
+    WORKSPACE_HEADER,
+    from_header,
+)
 
 if TYPE_CHECKING:
     from everloom.kernel.tokens import Token
 
-_SESSION_HEADER = "x-memory-session-id"
 # Sent by clients of the older protocol, which are given one when they connect (`connections.py`).
 CONNECTION_HEADER = "mcp-session-id"
-_WORKSPACE_HEADER = "x-memory-workspace"
-_READONLY_HEADER = "x-memory-readonly"
-_TIER_HEADER = "x-memory-model-tier"
 # The key in a call's `_meta` under which a client tells how capable the model is that calls.
 _TIER_META = "everloom/model-tier"
 
@@ -74,12 +77,14 @@ class Caller:
     workspace: str
     read_only: bool
     model_tier: str | None = None
+    origin: str | None = None
 
 
 def caller_of(clues: CallClues, process: Process) -> Caller:
     """Identify the caller from all clues."""
     session, workspace = conversation_of(clues, process), workspace_of(clues, process)
-    return Caller(session, workspace, is_read_only(clues, process), tier_of(clues, process))
+    origin = from_header(clues.headers.get(ORIGIN_HEADER, "")).strip() or None
+    return Caller(session, workspace, is_read_only(clues, process), tier_of(clues, process), origin)
 
 
 def conversation_of(clues: CallClues, process: Process) -> str | None:
@@ -93,7 +98,7 @@ def conversation_of(clues: CallClues, process: Process) -> str | None:
     found = [clues.meta.get(key) for key in _META_KEYS.values()]
     if process.environ.get(_CLAUDE_MARK) == "1":
         found.append(process.environ.get(_CLAUDE_SESSION))
-    found += [clues.headers.get(_SESSION_HEADER), _connection_of(clues), process.label]
+    found += [from_header(clues.headers.get(SESSION_HEADER, "")), _connection_of(clues), process.label]
     return next((label for label in found if _is_label(label)), None)
 
 
@@ -108,7 +113,7 @@ def _connection_of(clues: CallClues) -> str | None:
 
 def tier_of(clues: CallClues, process: Process) -> str | None:
     """Find the tier of the calling model: what the call says, then its header, then the process; None if unknown."""
-    found = (clues.meta.get(_TIER_META), clues.headers.get(_TIER_HEADER), process.model_tier)
+    found = (clues.meta.get(_TIER_META), from_header(clues.headers.get(TIER_HEADER, "")), process.model_tier)
     return next((tier for tier in found if _is_label(tier)), None)
 
 
@@ -119,21 +124,21 @@ def _is_label(label: object) -> TypeGuard[str]:
 
 def workspace_of(clues: CallClues, process: Process) -> str:
     """Find the workspace; if a flag or a token names one, no other is allowed."""
-    asked = unquote(clues.headers.get(_WORKSPACE_HEADER, "")).strip() or None
+    asked = from_header(clues.headers.get(WORKSPACE_HEADER, "")).strip() or None
     bounds = {"this server": process.workspace, "this token": None if clues.token is None else clues.token.workspace}
     for who, bound in bounds.items():
         if bound is None:
             continue
         asked = asked or bound
         if name_key(asked) != name_key(bound):
-            hint = f"leave out {_WORKSPACE_HEADER}, or use a server and a token for {asked!r}"
+            hint = f"leave out {WORKSPACE_HEADER}, or use a server and a token for {asked!r}"
             raise Forbidden(f"{who} serves the workspace {bound!r} only, not {asked!r}", hint=hint)
     return asked or process.default_workspace
 
 
 def is_read_only(clues: CallClues, process: Process) -> bool:
     """Return whether anything forbids this call to write."""
-    asked = clues.headers.get(_READONLY_HEADER, "").strip().lower() not in _NO
+    asked = clues.headers.get(READONLY_HEADER, "").strip().lower() not in _NO
     return process.read_only or asked or (clues.token is not None and clues.token.read_only)
 
 
@@ -144,5 +149,5 @@ def refuse_write(name: str, clues: CallClues, process: Process) -> Forbidden:
     if clues.token is not None and clues.token.read_only:
         hint = "`everloom token create` creates one that may write"
         return Forbidden(f"{name} writes, and the token {clues.token.name!r} may only read", hint=hint)
-    hint = f"remove its {_READONLY_HEADER} header"
+    hint = f"remove its {READONLY_HEADER} header"
     return Forbidden(f"{name} writes, and this client asked to be read-only", hint=hint)
