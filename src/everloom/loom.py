@@ -10,11 +10,12 @@ import socket
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import EllipsisType
+from typing import TYPE_CHECKING, overload
 from uuid import uuid4
 
 from everloom.clock import Clock, SystemClock
-from everloom.errors import EverloomError
+from everloom.errors import EverloomError, Rejected
 from everloom.graph.tasks import daily_tasks
 from everloom.kernel.embedding import (
     Embedding,
@@ -40,6 +41,7 @@ from everloom.store.engine import refuse_write
 from everloom.wiring.places import Places, RemovedWorkspace
 from everloom.wiring.policies import MIND_TASKS, Later, access, policy_of
 from everloom.wiring.ports import Neighbours, OneSoul
+from everloom.wiring.protocol import is_remote
 from everloom.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -49,15 +51,39 @@ if TYPE_CHECKING:
     from everloom.mind.ports import MindSetup
     from everloom.models.ask import Thinker
     from everloom.models.talk import Talker
+    from everloom.remote import RemoteLoom
     from everloom.semantic.consolidation import ConsolidationTask, PassBounds
 
 __all__ = ["Loom", "Workspace", "open_loom"]
 
 
-def open_loom(url: str | Path | None = None, *, settings: Settings | None = None, clock: Clock | None = None) -> Loom:
-    """Open the memory at `url`, or the one that the settings name; it is created on first use."""
+@overload
+def open_loom(
+    url: str | Path | None = None, *, settings: Settings | None = None, clock: Clock | None = None
+) -> Loom: ...
+@overload
+def open_loom(url: str | None = None, *, token: str | None, settings: Settings | None = None) -> RemoteLoom: ...
+def open_loom(
+    url: str | Path | None = None,
+    *,
+    token: str | EllipsisType | None = ...,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+) -> Loom | RemoteLoom:
+    """Open the memory at `url`, or the one that the settings name; it is created on first use.
+
+    At https:// (or http://) it is the memory of another machine, where `everloom serve` runs, with the same workspaces
+    and verbs. `token` is what that server asks for, EVERLOOM_TOKEN if it is not given. A type checker takes a memory
+    that is opened without `token` for one of this machine; `token=None` says that it is not.
+    """
     known = settings if settings is not None else load()[0]
     address = known.store.url if url is None else sqlite_url(url) if isinstance(url, Path) else url
+    if is_remote(address):
+        from everloom.remote.loom import RemoteLoom, remote_token  # noqa: PLC0415  loads an HTTP client
+
+        return RemoteLoom(address, known, remote_token(known) if token is ... else token)
+    if token is not ...:
+        raise Rejected("a token is for a server at https://…", hint="leave it out for a store of your own")
     return Loom(address, known, clock or SystemClock())
 
 

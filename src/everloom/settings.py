@@ -58,7 +58,7 @@ class StoreSettings(Section):
 
     url: Annotated[str, AfterValidator(as_url)] = Field(
         default_factory=lambda: sqlite_url(data_directory() / "everloom.db"),
-        description="sqlite:///path/loom.db or postgresql://user@host/database",
+        description="sqlite:///path/loom.db, postgresql://user@host/database, or https://host of a server",
     )
     read_only: bool = Field(default=False, description="open it only for reading: nothing at all is written")
     connect_seconds: float = Field(default=5.0, ge=1, description="how long a server may take to accept a connection")
@@ -227,6 +227,8 @@ class Secrets(Section):
     anthropic_api_key: SecretStr | None = None
     telegram_bot_token: SecretStr | None = None
     everloom_webhook_secret: SecretStr | None = None
+    # The token of this program itself as a client, for a store at https://…
+    everloom_token: SecretStr | None = None
 
 
 class Settings(Section):

@@ -5,7 +5,8 @@ Contains no rule of memory, and refuses to know how a loom is put together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from everloom.semantic import Semantic
     from everloom.semantic.consolidation import PlannedStep
     from everloom.wiring.review import Review
+
+# How often whoever follows what changes looks, and how much is read at once.
+_LOOK_EVERY = 0.5
+_PAGE = 200
 
 
 class Workspace:
@@ -246,6 +251,20 @@ class Workspace:
         """List the operations after an event, oldest first: whoever follows what happens misses none."""
         with self.loom.store.read(self.info.id) as unit:
             return [event_from(row) for row in unit.all("kernel.event_after", after=event_id, limit=limit)]
+
+    def changes(self, after: int | None = None) -> Iterator[Event]:
+        """Follow the operations of this workspace as they happen, after an event or from now on; waits in between.
+
+        Ends when the iterator is closed.
+        """
+        seen = after if after is not None else next((event.id for event in self.events(limit=1)), 0)
+        while True:
+            found = self.events_after(seen, limit=_PAGE)
+            for event in found:
+                seen = event.id
+                yield event
+            if not found:
+                time.sleep(_LOOK_EVERY)
 
     def sleep(
         self, *, seconds: float = 3600.0, progress: Callable[[str, str, int, int], None] = lambda *_: None

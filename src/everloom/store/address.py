@@ -41,6 +41,9 @@ def open_store(url: str, clock: Clock, waits: Waits | None = None, *, is_read_on
             hint = "pip install 'everloom[postgres]'"
             raise StoreError(f"the PostgreSQL engine is not installed ({error.name} is missing)", hint=hint) from error
         return PostgresStore(url, clock, patience, is_read_only=is_read_only)
+    if scheme in {"http", "https"}:
+        hint = "do this where the store is: on the machine on which `everloom serve` runs"
+        raise Rejected(f"{redact(url)} is a server, and this needs the store itself", hint=hint)
     raise Rejected(f"{redact(url)!r} is not the address of a store", hint=f"write {_FORMS}")
 
 

@@ -29,6 +29,11 @@ KEY = "idempotency_key"
 IN_HEADERS = {KEY: KEY_HEADER, "expected_version": VERSION_HEADER}
 
 
+def is_remote(url: str) -> bool:
+    """Return whether an address is that of a server, and not of a store."""
+    return url.lower().startswith(("http://", "https://"))
+
+
 def path_of(faculty: str, verb: str) -> str:
     """Return the path of a verb, such as /api/v1/semantic/remember."""
     return f"{ROOT}/{faculty}/{verb}"

@@ -46,6 +46,15 @@ def noticing() -> Iterator[list[Recognised]]:
         _noticed.reset(token)
 
 
+def tell(found: Sequence[Recognised], done: str) -> None:
+    """Tell whoever notices in this block which secrets were recognised; without one, warn the Python caller."""
+    collected = _noticed.get()
+    if collected is not None:
+        collected += [each for each in found if each not in collected]
+        return
+    warnings.warn(f"recognised and {done}: {', '.join(map(str, found))}", SecretWarning, stacklevel=6)
+
+
 @dataclass(frozen=True, slots=True)
 class Screen:
     """What is done about secrets in what is written."""
@@ -79,12 +88,7 @@ class Screen:
         return given if self.on_secret == "warn" else kept
 
     def _tell(self, found: Sequence[Recognised]) -> None:
-        collected = _noticed.get()
-        if collected is not None:
-            collected += [each for each in found if each not in collected]
-            return
-        done = "stored as it is" if self.on_secret == "warn" else "replaced by a mark"
-        warnings.warn(f"recognised and {done}: {', '.join(map(str, found))}", SecretWarning, stacklevel=5)
+        tell(found, "stored as it is" if self.on_secret == "warn" else "replaced by a mark")
 
 
 def label_of(session: str | None) -> str | None:
