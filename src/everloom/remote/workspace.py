@@ -144,7 +144,7 @@ class WorkspaceCalls:
 
     def correct(self, item_id: int, text: str, **how: Any) -> Any:
         """Put what is right in place of what an item says."""
-        return self._ask("forgetting.correct", item_id=item_id, text=text, **how)
+        return self._ask("forgetting.correct", id=item_id, text=text, **how)
 
 
 class RemoteWorkspace(WorkspaceCalls):

@@ -144,8 +144,7 @@ class Items:
         from everloom.kernel.search import Document, Standing  # noqa: PLC0415  listing verbs loads no numpy
 
         read = [Document(**{**_fields_of(each), "standing": Standing(each.standing)}) for each in documents]
-        ids: Sequence[int] = self._workspace.add(read, operation=operation, origin=origin)
-        return ids
+        return list(self._workspace.add(read, operation=operation, origin=origin))
 
     @verb("List background work", READS, cli=False)
     def jobs(self) -> list[Job]:

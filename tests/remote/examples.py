@@ -1,0 +1,204 @@
+"""One call of every verb that goes well, in an order in which each has what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from everloom import Document
+from everloom.semantic import NewObservation
+from tests.graph.sample import EDGE, PROBLEM, SOLUTION
+
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+SCENES = [
+    {"action": "James painted the boat", "actors": ["James"], "when": ["2026-11-01"], "feeling": "proud"},
+    {"action": "Audrey sailed the boat", "actors": ["Audrey"], "when": ["2026-11-02"], "feeling": "calm"},
+]
+
+# Called with a workspace and what earlier calls returned, by name.
+Example = Callable[[Any, dict[str, Any]], Any]
+
+SEMANTIC: dict[str, Example] = {
+    "create_subjects": lambda w, _: w.semantic.create_subjects([{"name": "Brest", "tags": ["town"]}, {"name": "Basel"}]),
+    "remember": lambda w, _: w.semantic.remember(
+        ["James", "Audrey"], "James and Audrey are married.", kind="fact", confidence=0.5, observed_at=NOON
+    ),
+    "add_observations": lambda w, _: w.semantic.add_observations(
+        [
+            NewObservation(subject_names=("Boat",), content="The boat is blue.", observed_at=NOON),
+            NewObservation(subject_names=("Jams",), content="Jams is a slip of the pen."),
+        ]
+    ),
+    "begin_consolidation": lambda w, _: w.semantic.begin_consolidation(),
+    "create_understanding": lambda w, got: w.semantic.create_understanding(
+        ["James"], "James is married.", "Married.", source_observation_ids=[got["remember"].id]
+    ),
+    "update_understanding": lambda w, got: w.semantic.update_understanding(
+        got["create_understanding"].id, "James is happily married.", "Happily married."
+    ),
+    "set_structural_understanding": lambda w, _: w.semantic.set_structural_understanding("James", "Myself."),
+    "set_subject_summary": lambda w, _: w.semantic.set_subject_summary("James", "Somebody."),
+    "set_subject_tags": lambda w, _: w.semantic.set_subject_tags("James", ["person", "sailor"]),
+    "add_alias": lambda w, _: w.semantic.add_alias("James", "Jim"),
+    "remove_alias": lambda w, _: w.semantic.remove_alias("James", "Jim"),
+    "find_similar_subjects": lambda w, _: w.semantic.find_similar_subjects(min_score=0.1),
+    "merge_subjects": lambda w, _: w.semantic.merge_subjects("James", "Jams"),
+    "mark_useful": lambda w, got: w.semantic.mark_useful(got["remember"].id),
+    "mark_questionable": lambda w, got: w.semantic.mark_questionable(got["remember"].id, reason="Really?"),
+    "orient": lambda w, _: w.semantic.orient(),
+    "bring_to_mind": lambda w, _: w.semantic.bring_to_mind(["sailing", "marriage"]),
+    "recall": lambda w, _: (w.semantic.recall("James"), w.semantic.recall("who is married?"))[1],
+    "reset_seen": lambda w, _: w.semantic.reset_seen(),
+    "open_around": lambda w, _: w.semantic.open_around("James"),
+    "open_intersection": lambda w, _: w.semantic.open_intersection("James", "Audrey"),
+    "sessions": lambda w, _: w.semantic.sessions(active_within_hours=100_000),
+    "what_happened": lambda w, _: w.semantic.what_happened("monday"),
+    "get_session_context": lambda w, _: w.semantic.get_session_context("monday"),
+    "describe_session": lambda w, _: w.semantic.describe_session("Sailing."),
+    "get_subjects": lambda w, _: w.semantic.get_subjects(["James", "Audrey"]),
+    "get_subjects_by_tag": lambda w, _: w.semantic.get_subjects_by_tag("person"),
+    "list_observations": lambda w, _: w.semantic.list_observations(["James"]),
+    "query_observations": lambda w, _: w.semantic.query_observations(["James"], "married"),
+    "search": lambda w, _: w.semantic.search("married", mode="text"),
+    "show": lambda w, got: (w.semantic.show(got["remember"].id), w.semantic.show(got["create_understanding"].id))[1],
+    "list_perspectives": lambda w, _: w.semantic.list_perspectives(),
+    "add_perspective": lambda w, _: w.semantic.add_perspective("legal", "Represent:"),
+    "get_stats": lambda w, _: w.semantic.get_stats(),
+    "get_understandings": lambda w, _: w.semantic.get_understandings(["James"]),
+    "get_understanding_history": lambda w, got: w.semantic.get_understanding_history(got["create_understanding"].id),
+    "get_consolidation_report": lambda w, _: w.semantic.get_consolidation_report(),
+    "get_pending_consolidation": lambda w, _: w.semantic.get_pending_consolidation(),
+    "read_unseen": lambda w, _: w.semantic.read_unseen(["Boat"]),
+    "finish_consolidation": lambda w, got: w.semantic.finish_consolidation(
+        got["begin_consolidation"].generation,
+        "Done.",
+        reviewed_subject_names=["Boat"],
+        reviewed_intersections=[("James", "Audrey")],
+    ),
+    "delete_observations": lambda w, got: w.semantic.delete_observations([got["add_observations"][0].id]),
+}
+
+EPISODIC: dict[str, Example] = {
+    "update_notes": lambda w, _: w.episodic.update_notes(scenes=SCENES, notes=["Buy paint."]),
+    "trigger_patrol": lambda w, _: w.episodic.trigger_patrol(),
+    "search_memory": lambda w, _: w.episodic.search_memory("boat"),
+    "recall": lambda w, _: w.episodic.recall("boat"),
+    "recall_memory": lambda w, _: w.episodic.recall_memory(),
+    "search_history": lambda w, _: w.episodic.search_history("boat"),
+    "get_context": lambda w, _: w.episodic.get_context(),
+    "update_memory": lambda w, _: w.episodic.update_memory("knowledge", "append", "Boats float."),
+    "update_relation": lambda w, _: w.episodic.update_relation("Audrey", "person", "Wife."),
+    "pin_node": lambda w, got: w.episodic.pin_node(got["search_memory"].hits[0].node.id),
+    "unpin_node": lambda w, got: w.episodic.unpin_node(got["search_memory"].hits[0].node.id),
+    "show": lambda w, got: w.episodic.show(got["search_memory"].hits[0].node.id),
+    "merge_nodes": lambda w, got: w.episodic.merge_nodes(
+        [each.node.id for each in got["search_memory"].hits[:2]], "Both."
+    ),
+    "patrol_report": lambda w, _: w.episodic.patrol_report(),
+    "census": lambda w, _: w.episodic.census(),
+}
+
+GRAPH: dict[str, Example] = {
+    "store": lambda w, _: w.graph.store(type="fix", title="Patch", content="Mended.", tags=["boat"]),
+    "procedure": lambda w, _: w.graph.procedure("Launch", "Carefully.", steps=["Push"]),
+    "recall": lambda w, _: w.graph.recall("redis"),
+    "get": lambda w, _: w.graph.get(SOLUTION),
+    "search": lambda w, _: w.graph.search(query="redis"),
+    "update": lambda w, _: w.graph.update(SOLUTION, title="Better"),
+    "append": lambda w, _: w.graph.append(SOLUTION, content="More."),
+    "related": lambda w, _: w.graph.related(SOLUTION),
+    "edge_get": lambda w, _: w.graph.edge_get(EDGE),
+    "edge_search": lambda w, _: w.graph.edge_search(),
+    "edge_update": lambda w, _: w.graph.edge_update(EDGE, strength=0.5),
+    "relate": lambda w, _: w.graph.relate(PROBLEM, SOLUTION, "REQUIRES"),
+    "edge_delete": lambda w, _: w.graph.edge_delete(EDGE),
+    "episode": lambda w, _: w.graph.episode("Sailed", summary="Far."),
+    "reflect": lambda w, _: w.graph.reflect(dry_run=True),
+    "reflection": lambda w, _: w.graph.reflection(),
+    "core": lambda w, _: w.graph.core(),
+    "tags": lambda w, _: (w.graph.tags(action="suggest", id=SOLUTION), w.graph.tags())[1],
+    "stats": lambda w, _: w.graph.stats(),
+    "recent": lambda w, _: w.graph.recent(),
+    "pin": lambda w, _: w.graph.pin(SOLUTION),
+    "unpin": lambda w, _: w.graph.unpin(SOLUTION),
+    "decay": lambda w, _: w.graph.decay(),
+    "reindex": lambda w, _: w.graph.reindex(),
+    "merge": lambda w, _: w.graph.merge(SOLUTION, PROBLEM),
+    "delete": lambda w, got: w.graph.delete(got["store"].id),
+}
+
+GRAPHS: dict[str, Example] = {"list": lambda w, _: w.graphs.list()}
+
+MIND: dict[str, Example] = {
+    "search_memory": lambda w, _: w.mind.search_memory("who sails"),
+    "update_status": lambda w, _: w.mind.update_status({"water": {"glasses": 3}, "result": 1, "note": "x", "@": "Hit"}),
+    "read_note": lambda w, _: w.mind.read_note("MEMORY.md"),
+    "write_note": lambda w, _: w.mind.write_note("MEMORY.md", "James sails, Audrey rows, and the boat is blue."),
+    "append_note": lambda w, _: w.mind.append_note("Audrey sails.", "MEMORY.md"),
+    "list_notes": lambda w, _: w.mind.list_notes(),
+    "note_history": lambda w, _: w.mind.note_history("MEMORY.md"),
+    "restore_note": lambda w, _: w.mind.restore_note("MEMORY.md", 1),
+    "schedule_message": lambda w, _: w.mind.schedule_message("Good morning.", "09:30", "daily"),
+    "list_scheduled": lambda w, _: w.mind.list_scheduled(),
+    "cancel_scheduled": lambda w, got: w.mind.cancel_scheduled(got["schedule_message"].id),
+    "log": lambda w, _: w.mind.log(query="sails"),
+    "array": lambda w, _: w.mind.array(),
+    "compactions": lambda w, _: w.mind.compactions(),
+    "heartbeats": lambda w, _: w.mind.heartbeats(),
+}
+
+
+def held(w: Any, text: str) -> int:
+    """Store something that waits for review."""
+    found: int = w.semantic.remember(["Web"], text, origin="web:example.org").id
+    return found
+
+
+REVIEW: dict[str, Example] = {
+    "list_held": lambda w, _: (held(w, "Waits."), w.review.list_held())[1],
+    "approve": lambda w, _: w.review.approve([held(w, "Approved.")]),
+    "reject": lambda w, _: w.review.reject([held(w, "Rejected.")], reason="wrong"),
+    "find_secrets": lambda w, _: w.review.find_secrets(),
+}
+
+FORGETTING: dict[str, Example] = {
+    "correct": lambda w, got: w.correct(got["item"], "James rows.", reason="He does."),
+    "forget": lambda w, got: w.forget([got["other"]], confirm=w.forget([got["other"]]).confirm),
+    "list_forgotten": lambda w, _: w.forgetting.list_forgotten(),
+    "lift_tombstones": lambda w, got: w.forgetting.lift_tombstones([got["other"]]),
+}
+
+ITEMS: dict[str, Example] = {
+    "search": lambda w, _: w.find("who sails?", limit=3),
+    "show": lambda w, got: w.show(got["item"]),
+    "why": lambda w, got: w.why(got["item"]),
+    "events": lambda w, _: w.events(limit=5),
+    "events_after": lambda w, _: w.events_after(0, limit=5),
+    "jobs": lambda w, _: w.jobs(),
+    "mark": lambda w, got: w.mark(got["item"], "useful", "It helped."),
+    "pin": lambda w, got: w.pin(got["item"]),
+    "add": lambda w, _: w.add([Document(kind="note", text="A note.", happened_at=NOON, labels=("a", "b"))]),
+}
+
+WORKSPACE: dict[str, Example] = {
+    "describe": lambda w, _: w.workspace.describe(),
+    "coverage": lambda w, _: w.coverage(),
+    "perspectives": lambda w, _: w.perspectives(),
+    "add_perspective": lambda w, _: w.add_perspective("legal", "Represent:"),
+    "plan_consolidation": lambda w, _: w.plan_consolidation(),
+    "run_due": lambda w, _: w.sleep(seconds=5),
+    "retry_task": lambda w, _: w.workspace.retry_task("embed"),
+}
+
+EXAMPLES = {
+    "semantic": SEMANTIC,
+    "episodic": EPISODIC,
+    "graph": GRAPH,
+    "graphs": GRAPHS,
+    "mind": MIND,
+    "review": REVIEW,
+    "forgetting": FORGETTING,
+    "items": ITEMS,
+    "workspace": WORKSPACE,
+}
