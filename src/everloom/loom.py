@@ -41,7 +41,7 @@ from everloom.store.engine import refuse_write
 from everloom.wiring.places import Places, RemovedWorkspace
 from everloom.wiring.policies import MIND_TASKS, Later, access, policy_of
 from everloom.wiring.ports import Neighbours, OneSoul
-from everloom.wiring.protocol import is_remote
+from everloom.wiring.wire.protocol import is_remote
 from everloom.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.provenance import Reason, Shown, show, why
 from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Findings, Hit, Recipe, Scope
 from everloom.kernel.tasks import Job, Outcome
-from everloom.kernel.trust.origin import IMPORT, Origin, read_origin
+from everloom.kernel.trust.origin import IMPORT, PERSON, Origin, read_origin
 from everloom.kernel.trust.review import hold_documents
 from everloom.kernel.workspaces import Grant, WorkspaceInfo
 from everloom.models import estimate
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from everloom.kernel.trust.review import HeldWrite
     from everloom.loom import Loom
     from everloom.mind import Mind
+    from everloom.mind.notes.sync import Author
     from everloom.semantic import Semantic
     from everloom.semantic.consolidation import PlannedStep
     from everloom.wiring.review import Review
@@ -121,7 +122,8 @@ class Workspace:
         """Reach the one continuous conversation, its notes and its archive."""
         from everloom.mind import Mind  # noqa: PLC0415  a search alone does not need it
 
-        return Mind(self.loom.mind_setup(self.info, self.refusal, self.session))
+        author: Author = "person" if self.origin == PERSON else "agent"
+        return Mind(self.loom.mind_setup(self.info, self.refusal, self.session), author)
 
     @property
     def forgetting(self) -> Forgetting:

@@ -20,7 +20,9 @@ SCENES = [
 Example = Callable[[Any, dict[str, Any]], Any]
 
 SEMANTIC: dict[str, Example] = {
-    "create_subjects": lambda w, _: w.semantic.create_subjects([{"name": "Brest", "tags": ["town"]}, {"name": "Basel"}]),
+    "create_subjects": lambda w, _: w.semantic.create_subjects(
+        [{"name": "Brest", "tags": ["town"]}, {"name": "Basel"}]
+    ),
     "remember": lambda w, _: w.semantic.remember(
         ["James", "Audrey"], "James and Audrey are married.", kind="fact", confidence=0.5, observed_at=NOON
     ),
@@ -133,6 +135,7 @@ GRAPHS: dict[str, Example] = {"list": lambda w, _: w.graphs.list()}
 MIND: dict[str, Example] = {
     "search_memory": lambda w, _: w.mind.search_memory("who sails"),
     "update_status": lambda w, _: w.mind.update_status({"water": {"glasses": 3}, "result": 1, "note": "x", "@": "Hit"}),
+    "read_status": lambda w, _: w.mind.read_status(),
     "read_note": lambda w, _: w.mind.read_note("MEMORY.md"),
     "write_note": lambda w, _: w.mind.write_note("MEMORY.md", "James sails, Audrey rows, and the boat is blue."),
     "append_note": lambda w, _: w.mind.append_note("Audrey sails.", "MEMORY.md"),
@@ -188,6 +191,7 @@ WORKSPACE: dict[str, Example] = {
     "add_perspective": lambda w, _: w.add_perspective("legal", "Represent:"),
     "plan_consolidation": lambda w, _: w.plan_consolidation(),
     "run_due": lambda w, _: w.sleep(seconds=5),
+    "usage": lambda w, _: w.workspace.usage(days=2),
     "retry_task": lambda w, _: w.workspace.retry_task("embed"),
 }
 

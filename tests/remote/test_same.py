@@ -13,8 +13,8 @@ from everloom.kernel.answer.whole import whole_answer
 from everloom.loom import Workspace, open_loom
 from everloom.remote.decode import result_from
 from everloom.settings import Settings
-from everloom.wiring.annotations import returned_by
 from everloom.wiring.faculties import FACULTIES
+from everloom.wiring.wire.annotations import returned_by
 from tests.graph.sample import BROKEN, write_sample
 from tests.remote.examples import EXAMPLES
 from tests.remote.ground import served

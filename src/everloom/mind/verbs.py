@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from everloom.mind.initiative.schedule import Schedule, Scheduled
     from everloom.mind.learning import Archive
     from everloom.mind.notes import Notes
+    from everloom.mind.notes.sync import Author
     from everloom.mind.ports import AgentTool, MindSetup
     from everloom.mind.prompt import Prompt
 
@@ -64,9 +65,11 @@ def _tool(title: str, effect: Effect, models: str, *, agent: bool = True) -> Cal
 class Mind:
     """One workspace's mind; reuse it, because it caches the system prompt."""
 
-    def __init__(self, setup: MindSetup) -> None:
+    def __init__(self, setup: MindSetup, author: Author = "agent") -> None:
         self.setup = setup
         self.op = setup.op
+        # Who writes the notes through the verbs.
+        self._author = author
 
     @_tool(
         "Search memory",
@@ -88,6 +91,11 @@ class Mind:
     def update_status(self, updates: Updates, expected_version: Version = None) -> Mapping[str, Any]:
         """Update status.json, the record of how things stand; each change is stamped with its time."""
         return self.notes.update_status(updates, expected=expected_version)
+
+    @verb("Read the status", READS, cli=False)
+    def read_status(self) -> Mapping[str, Any]:
+        """Read status.json, the record of how things stand."""
+        return self.notes.status()
 
     @_tool("List notes", READS, "The names of all notes that the person and the agent share.", agent=False)
     def list_notes(self, *, max_tokens: MaxTokens = ANSWER_TOKENS) -> Sequence[str]:
@@ -117,7 +125,7 @@ class Mind:
         self, name: NoteName, body: Body, replace: Replace = False, expected_version: Version = None
     ) -> results.NoteWritten:
         """Replace the text of a note that you have read; earlier versions are kept."""
-        return _written(self.notes.write(name, body, replace=replace, expected=expected_version))
+        return _written(self.notes.write(name, body, author=self._author, replace=replace, expected=expected_version))
 
     @_tool(
         "Append to a note",
@@ -126,7 +134,9 @@ class Mind:
     )
     def append_note(self, text: Addition, name: MaybeNote = None) -> results.NoteWritten:
         """Add lines to the end of a note."""
-        return _written(self.notes.append(name, text) if name else self.notes.append_today(text))
+        author = self._author
+        kept = self.notes
+        return _written(kept.append(name, text, author=author) if name else kept.append_today(text, author=author))
 
     @_tool(
         "Schedule a message",

@@ -31,9 +31,9 @@ from everloom.kernel.trust.screen import tell
 from everloom.kernel.verbs import Verb
 from everloom.remote.decode import Undecodable, result_from
 from everloom.secrets import Recognised, masked
-from everloom.wiring.annotations import returned_by
 from everloom.wiring.faculties import Faculty
-from everloom.wiring.protocol import (
+from everloom.wiring.wire.annotations import returned_by
+from everloom.wiring.wire.protocol import (
     KEY,
     ORIGIN_HEADER,
     PROBLEM,

@@ -18,7 +18,7 @@ from everloom.kernel.journal import Event
 from everloom.remote.calls import Peer, RemoteCaller, WireReply, problem_in
 from everloom.remote.decode import reader_of
 from everloom.remote.sending import AsyncSender, Failed, Sender, faults, lower
-from everloom.wiring.protocol import CHANGES
+from everloom.wiring.wire.protocol import CHANGES
 
 if TYPE_CHECKING:
     import httpx2

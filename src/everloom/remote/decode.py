@@ -16,8 +16,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from everloom.kernel.answer.budget import Listed
 from everloom.kernel.answer.whole import CLASS
-from everloom.wiring.annotations import names_in, returned_by
 from everloom.wiring.faculties import FACULTIES
+from everloom.wiring.wire.annotations import names_in, returned_by
 
 Reader = Callable[[Any], Any]
 

@@ -60,6 +60,10 @@ class WorkspaceCalls:
         """Return the label of everything that is written through it."""
         return self._caller.session
 
+    def reach(self, faculty: Faculty, chosen: Mapping[str, Any]) -> RemoteFaculty:
+        """Return the object whose verbs are called."""
+        return RemoteFaculty(FACULTIES[faculty.name], self.run, chosen)
+
     def run(self, faculty: Faculty, verb: Verb, given: Mapping[str, Any]) -> Any:
         """Call a verb with arguments by name."""
         raise NotImplementedError

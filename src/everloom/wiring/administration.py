@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from everloom.errors import NotFound
 from everloom.kernel.verbs import ADDS, ADDS_ONCE, READS, Says, verb
+from everloom.wiring.usage import Grouping, UsageReport, report_usage
 
 if TYPE_CHECKING:
     from everloom.kernel.embedding import Coverage, Perspective
@@ -24,6 +25,8 @@ Instruction = Annotated[str, Says("what the model is told about the texts")]
 Tasks = Annotated[Sequence[str] | None, Says("only these tasks; jobs lists them")]
 # A request has an end: whoever wants more work done calls again.
 Seconds = Annotated[float, Says("when to stop; what is left stays due", least=0.1, most=60.0)]
+Days = Annotated[int, Says("the number of days", least=1, most=3_660)]
+GroupedBy = Annotated[Grouping, Says("how to group the figures")]
 TaskName = Annotated[str, Says("the task; jobs lists them")]
 
 
@@ -83,6 +86,11 @@ class Administration:
         """Let a task that is pausing after a failure run again at the next opportunity."""
         self.op.must_write()
         self._workspace.loom.work.retry_now(self._workspace.info, self._known(task))
+
+    @verb("Report usage", READS, cli=False)
+    def usage(self, *, days: Days = 7, by: GroupedBy = "day") -> UsageReport:
+        """Report what language models used: tokens, cache, dollars, context."""
+        return report_usage(self._workspace, days, by)
 
     def _known(self, task: str) -> str:
         known = [each.name for each in self._workspace.loom.work.tasks]

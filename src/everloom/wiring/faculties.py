@@ -42,6 +42,10 @@ class Faculty:
 
     def reach(self, workspace: Any, chosen: Mapping[str, Any]) -> Any:
         """Return the object of a workspace whose verbs are called."""
+        # A workspace elsewhere has none of the objects, only the verbs, and reaches those itself.
+        elsewhere = getattr(workspace, "reach", None)
+        if elsewhere is not None:
+            return elsewhere(self, chosen)
         return getattr(workspace, self.name) if self.open is None else self.open(workspace, chosen)
 
 

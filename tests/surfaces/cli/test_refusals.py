@@ -11,8 +11,8 @@ from typing import Any, get_args
 import pytest
 
 from everloom.errors import MEANING
-from everloom.surfaces.api.shapes import returned_by
 from everloom.wiring.faculties import FACULTIES
+from everloom.wiring.wire.annotations import returned_by
 from tests.graph.sample import write_sample
 from tests.surfaces.cli.conftest import Call
 

@@ -13,8 +13,9 @@ from everloom.kernel.spending import Ledger, begins
 from everloom.loom import Workspace, open_loom
 from everloom.models import TokenUsage, UsageRecord
 from everloom.settings import Settings
-from everloom.surfaces.cli.commands.usage import by_sum, by_turn, money_of, summary, usage_lines
+from everloom.surfaces.cli.commands.usage import summary, usage_lines
 from everloom.surfaces.cli.render.plot import Bar, blocks, can_draw, plotted
+from everloom.wiring.usage import by_sum, by_turn, money_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # The Sunday on which Berlin has 25 hours, at half past eleven at night.

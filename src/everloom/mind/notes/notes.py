@@ -127,10 +127,10 @@ class Notes:
         with self._sync.alone():
             return self._changed(self._named(name), author, joined)
 
-    def append_today(self, text: str) -> NoteVersion:
+    def append_today(self, text: str, *, author: Author = "agent") -> NoteVersion:
         """Add to the note of the day it is for the workspace."""
         day = self._op.today
-        return self.append(daily_name(day), text, heading=daily_heading(day))
+        return self.append(daily_name(day), text, author=author, heading=daily_heading(day))
 
     def edit(self, name: str, change: Callable[[str], str]) -> NoteVersion:
         """Apply a function to the body of an existing note; it is called again if the person saved in between."""

@@ -16,7 +16,7 @@ from everloom.errors import Rejected
 from everloom.kernel.verbs import Parameter, Verb
 from everloom.wiring.arguments import Arguments
 from everloom.wiring.faculties import FACULTIES, Faculty
-from everloom.wiring.protocol import IN_HEADERS, VERSION_HEADER, path_of
+from everloom.wiring.wire.protocol import IN_HEADERS, VERSION_HEADER, path_of
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers, QueryParams

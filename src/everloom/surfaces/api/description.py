@@ -14,8 +14,8 @@ from everloom.kernel.verbs import Parameter
 from everloom.surfaces.api.calls import ApiCall, api_calls
 from everloom.surfaces.api.paging import onward
 from everloom.surfaces.api.shapes import COMPONENTS, schema_of
-from everloom.wiring.annotations import returned_by
-from everloom.wiring.protocol import CHANGES, IN_HEADERS, JOB_CHANGES, PROBLEM, ROOT
+from everloom.wiring.wire.annotations import returned_by
+from everloom.wiring.wire.protocol import CHANGES, IN_HEADERS, JOB_CHANGES, PROBLEM
 
 _PROBLEM = {
     "type": "object",

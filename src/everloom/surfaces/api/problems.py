@@ -11,7 +11,7 @@ from everloom import __version__
 from everloom.errors import Conflict, EverloomError, ProviderBusy, meaning_of
 from everloom.kernel.answer.encode import as_data
 from everloom.surfaces.web.entrance import discreet
-from everloom.wiring.protocol import PROBLEM, PROGRAM_HEADER
+from everloom.wiring.wire.protocol import PROBLEM, PROGRAM_HEADER
 
 _RETRY_SECONDS = 1
 

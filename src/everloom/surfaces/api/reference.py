@@ -12,7 +12,7 @@ from typing import Any
 from everloom.surfaces.api.calls import ApiCall, api_calls
 from everloom.surfaces.api.description import STREAMS, describe
 from everloom.surfaces.api.shapes import COMPONENTS
-from everloom.wiring.protocol import ROOT
+from everloom.wiring.wire.protocol import ROOT
 
 
 def reference_page() -> str:

@@ -29,7 +29,7 @@ from everloom.surfaces.api.reference import reference_page
 from everloom.surfaces.web.admission import PASS_KEY
 from everloom.surfaces.web.entrance import Entrance
 from everloom.surfaces.web.identity import CallClues
-from everloom.wiring.protocol import CHANGES, JOB_CHANGES, PROGRAM_HEADER, ROOT, WHOLE_HEADER
+from everloom.wiring.wire.protocol import CHANGES, JOB_CHANGES, PROGRAM_HEADER, ROOT, WHOLE_HEADER
 
 if TYPE_CHECKING:
     from everloom.kernel.tokens import Token

@@ -14,7 +14,7 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from everloom.wiring.annotations import names_in
+from everloom.wiring.wire.annotations import names_in
 
 COMPONENTS = "#/components/schemas/"
 _PLAIN: dict[Any, dict[str, Any]] = {

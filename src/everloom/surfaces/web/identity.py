@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from everloom.errors import Forbidden
 from everloom.kernel.texts import LONGEST_NAME, name_key
-from everloom.wiring.protocol import (
+from everloom.wiring.wire.protocol import (
     ORIGIN_HEADER,
     READONLY_HEADER,
     SESSION_HEADER,

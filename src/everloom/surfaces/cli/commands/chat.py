@@ -44,7 +44,7 @@ def chat(invocation: Invocation, text: str | None) -> Answer:
         raise Rejected(
             "an interactive conversation cannot be printed as JSON", hint="add --once TEXT, or pipe the text in"
         )
-    settings, _ = invocation.settings()
+    settings = invocation.settings_here()
     _require_model(settings)
     with invocation.open(settings) as loom:
         place = invocation.take(loom)
@@ -129,7 +129,7 @@ def gateway(
     """
     from everloom.surfaces.channels.gateway import Gateway, GatewayPlan  # noqa: PLC0415  loads the mind
 
-    settings, _ = invocation.settings()
+    settings = invocation.settings_here()
     _require_model(settings)
     plan = GatewayPlan(with_tasks=not no_tasks)
     if not no_http:

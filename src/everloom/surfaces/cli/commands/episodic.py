@@ -96,7 +96,9 @@ def patrol(invocation: Invocation) -> Answer:
     from everloom.episodic.patrol.task import STEPS  # noqa: PLC0415  loads numpy
 
     with invocation.enter() as workspace, progress(len(STEPS), "patrol") as advance:
-        done = workspace.episodic.run_patrol(progress=advance)
+        # Elsewhere a patrol is one call, which reports when it is over.
+        here = not invocation.is_remote
+        done = workspace.episodic.run_patrol(progress=advance) if here else workspace.episodic.trigger_patrol()
     return Answer(done, rendered(_FACULTY, done, workspace.info.zone), done.refusal)
 
 

@@ -56,7 +56,7 @@ def _clean(invocation: Invocation) -> Answer:
     """Clean the engine's files."""
     from everloom.kernel.forgetting.cleaning import clean  # noqa: PLC0415  loads the store
 
-    with invocation.enter() as workspace:
+    with invocation.enter_here() as workspace:
         cleaned, remains = clean(workspace.op, however_large=True)
     text = [f"cleaned: {', '.join(cleaned) or 'nothing'}", *(f"remains: {each}" for each in remains)]
     return Answer({"cleaned": list(cleaned), "remains": list(remains)}, text)

@@ -18,12 +18,12 @@ from everloom.wiring.faculties import FACULTIES
 
 if TYPE_CHECKING:
     from everloom.graph import Graph
-    from everloom.loom import Workspace
+    from everloom.wiring.wire.anywhere import AnyWorkspace
 
 _WHICH = "the graph's name or directory; the default graph if left out"
 
 
-def _open(workspace: Workspace, chosen: Mapping[str, Any]) -> Graph:
+def _open(workspace: AnyWorkspace, chosen: Mapping[str, Any]) -> Graph:
     """Open a graph by name or by directory; a directory is attached on first use."""
     name: str | None = chosen.get("graph")
     # Directories are for people at this machine only: over MCP a model could otherwise attach any path it likes.
@@ -50,7 +50,7 @@ def _graph_option(command: Callable[..., Answer]) -> Callable[..., Answer]:
 @_graph_option
 def embed(invocation: Invocation, name: str | None) -> Answer:
     """Index the changed files and compute missing vectors."""
-    with invocation.enter() as workspace:
+    with invocation.enter_here() as workspace:
         followed = _open(workspace, {"graph": name}).follow()
         workspace.loom.work.run_due([workspace.info], tasks=["embed"])
         coverage = workspace.coverage()
@@ -64,7 +64,7 @@ def embed(invocation: Invocation, name: str | None) -> Answer:
 @_graph_option
 def import_directory(invocation: Invocation, source: Path, in_place: bool, name: str | None) -> Answer:
     """Import an existing directory: its files unchanged, access counts, and vectors of the same model."""
-    with invocation.enter() as workspace:
+    with invocation.enter_here() as workspace:
         if not source.is_dir():
             raise NotFound(f"there is no directory {source}", hint="give the directory that contains `graph/`")
         if in_place:
@@ -80,7 +80,7 @@ def import_directory(invocation: Invocation, source: Path, in_place: bool, name:
 @_graph_option
 def config(invocation: Invocation, directory: Path | None, name: str | None) -> Answer:
     """Show a graph's directory and settings, or record that it was moved."""
-    with invocation.enter() as workspace:
+    with invocation.enter_here() as workspace:
         if directory is not None:
             workspace.graphs.move(name or "default", directory)
         opened = _open(workspace, {"graph": name})

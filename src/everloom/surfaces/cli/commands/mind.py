@@ -16,8 +16,10 @@ from everloom.surfaces.cli.runtime.verbs import call, command_of, group_of
 from everloom.wiring.faculties import FACULTIES
 
 if TYPE_CHECKING:
-    from everloom.mind.notes.sync import NoteVersion
+    from everloom.mind.results import NoteWritten
 
+# As much as one answer may take.
+_ALL_NAMES = 100_000
 _FACULTY = FACULTIES["mind"]
 mind = group_of(_FACULTY)
 mind.add_command(command_of(_FACULTY, _FACULTY.verb("search_memory"), name="search"))
@@ -55,7 +57,12 @@ notes.add_command(command_of(_FACULTY, _FACULTY.verb("restore_note"), name="rest
 @notes.command(name="list")
 def list_notes(invocation: Invocation) -> Answer:
     """List the notes and their directory."""
-    with invocation.enter() as workspace:
+    if invocation.is_remote:
+        # Where the files are is for those who can open them.
+        with invocation.enter() as place:
+            found = list(place.mind.list_notes(max_tokens=_ALL_NAMES))
+        return Answer({"notes": found}, found or ["no notes"])
+    with invocation.enter_here() as workspace:
         mind = workspace.mind
         mind.notes.sync()
         names, problems = mind.notes.names(), list(mind.notes.problems)
@@ -85,12 +92,10 @@ def write(invocation: Invocation, name: str, words: tuple[str, ...], **how: Any)
     """Write a note from the words after its name or from standard input; to replace a text, name its version."""
     body = " ".join(words) if words else sys.stdin.read()
     with invocation.enter() as workspace:
-        kept = workspace.mind.notes
-        # Not the verbs: they record the agent as the author, and here a person writes.
+        mind = workspace.mind
         if how["append"]:
-            return _written(kept.append(name, body, author="person"))
-        chosen = {"replace": how["replace"], "expected": how["expected_version"]}
-        return _written(kept.write(name, body, author="person", **chosen))
+            return _written(mind.append_note(body, name))
+        return _written(mind.write_note(name, body, how["replace"], how["expected_version"]))
 
 
 @notes.command
@@ -99,14 +104,14 @@ def write(invocation: Invocation, name: str, words: tuple[str, ...], **how: Any)
 def edit(invocation: Invocation, name: str, editor: str | None) -> Answer:
     """Edit a note in an editor; if it changed in the meantime, nothing is written and your text is shown."""
     with invocation.enter() as workspace:
-        kept = workspace.mind.notes
-        before = kept.version(name)
+        mind = workspace.mind
+        before = mind.read_note(name)
         # None if the editor was left without saving, which is how people abandon an edit.
-        text = click.edit(before.body if before else "", editor=editor, extension=".md")
-        if text is None or (before is not None and text == before.body):
-            return Answer({"name": name, "version": before.number if before else 0}, ["nothing has changed"])
+        text = click.edit(before.body or "", editor=editor, extension=".md")
+        if text is None or text == before.body:
+            return Answer({"name": name, "version": before.version or 0}, ["nothing has changed"])
         try:
-            version = kept.write(name, text, author="person", replace=True, expected=before.number if before else None)
+            version = mind.write_note(name, text, replace=True, expected_version=before.version)
         except Conflict as error:
             # The editor has closed its file: without this the text would be lost.
             return Answer({"name": name, "body": text}, [text], failure=error)
@@ -117,11 +122,11 @@ def edit(invocation: Invocation, name: str, editor: str | None) -> Answer:
 def status(invocation: Invocation) -> Answer:
     """Show status.json, the agent's record of how things stand."""
     with invocation.enter() as workspace:
-        found = workspace.mind.notes.status()
+        found = workspace.mind.read_status()
     return Answer({"status": found}, ["status.json", json.dumps(found, ensure_ascii=False, indent=2)])
 
 
-def _written(version: NoteVersion) -> Answer:
+def _written(note: NoteWritten) -> Answer:
     """Report the version of a note."""
-    result = {"name": version.name, "version": version.number}
-    return Answer(result, [f"{version.name} is at version {version.number}"])
+    result = {"name": note.name, "version": note.version}
+    return Answer(result, [f"{note.name} is at version {note.version}"])

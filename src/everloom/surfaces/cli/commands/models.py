@@ -78,7 +78,7 @@ _DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
 def calibrate(invocation: Invocation, files: tuple[Path, ...], dry_run: bool) -> Answer:
     """Measure the embedder on real texts: its thresholds, and how near unrelated texts lie."""
     passages = [passage for file in files for passage in _read_passages(file)] if files else None
-    with invocation.enter() as workspace:
+    with invocation.enter_here() as workspace:
         found = workspace.episodic.calibrate(passages, keep=not dry_run)
     return Answer(found, [*_calibrated_lines(found)], found.refusal)
 

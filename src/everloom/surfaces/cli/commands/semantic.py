@@ -59,9 +59,10 @@ _BUSY = "wait for it; if it was killed, its lease expires within two minutes; `e
 @click.option("--seconds", type=click.FloatRange(min=0.1), default=86_400.0, help="Stop after this many seconds.")
 def consolidate(invocation: Invocation, dry_run: bool, limit: int | None, tokens: int | None, seconds: float) -> Answer:
     """Let a language model turn new observations into understandings."""
-    with invocation.enter() as workspace:
-        if dry_run:
-            return _plan_answer(workspace.plan_consolidation(), limit)
+    if dry_run:
+        with invocation.enter() as place:
+            return _plan_answer(place.plan_consolidation(), limit)
+    with invocation.enter_here() as workspace:
         if workspace.loom.thinker(workspace.info) is None:
             raise Rejected("no language model is configured", hint=_NO_MODEL)
         from everloom.semantic.consolidation import PassBounds, count_steps  # noqa: PLC0415  loads the faculty

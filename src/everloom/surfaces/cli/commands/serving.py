@@ -45,7 +45,7 @@ def _prepared(invocation: Invocation, environ: Mapping[str, str] | None) -> Iter
 
     # The SDK gives the root logger a handler of its own: every line would be written twice.
     logging.getLogger("everloom").propagate = False
-    settings, _ = invocation.settings()
+    settings = invocation.settings_here()
     # A client that starts a process is the only one it serves; over HTTP, calls belong together by what they carry.
     label = invocation.session or (None if environ is None else f"process {uuid4().hex[:12]}")
     read_only = settings.store.read_only

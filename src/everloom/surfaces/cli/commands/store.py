@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from everloom.errors import EverloomError, NotFound
+from everloom.errors import EverloomError, NotFound, Rejected
 from everloom.surfaces.cli.runtime.command import Command
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, fields_of
+from everloom.wiring.wire.protocol import is_remote
 
 if TYPE_CHECKING:
     from everloom.store.statements import Engine
@@ -48,6 +49,9 @@ def schema_of(url: str) -> _Schema:
     from everloom.store.address import sqlite_path  # noqa: PLC0415
     from everloom.store.migrations import latest_version, missing_steps  # noqa: PLC0415
 
+    if is_remote(url):
+        hint = "run this where `everloom serve` runs"
+        raise Rejected(f"{url} is a server; its store cannot be looked at from here", hint=hint)
     if not url.startswith("sqlite:"):
         return _Schema("postgresql", redact(url), None, latest_version("postgresql"))
     from everloom.store.sqlite.opening import read_version  # noqa: PLC0415
@@ -63,7 +67,7 @@ def schema_of(url: str) -> _Schema:
 @click.option("--check", is_flag=True, help="Only show what would be done.")
 def migrate(invocation: Invocation, check: bool) -> Answer:
     """Migrate the store to this version's schema."""
-    settings, _ = invocation.settings()
+    settings = invocation.settings_here()
     before = schema_of(settings.store.url)
     if check:
         return Answer(before, [before.line])
@@ -77,7 +81,7 @@ def migrate(invocation: Invocation, check: bool) -> Answer:
 @click.argument("target", type=_File)
 def backup(invocation: Invocation, target: Path) -> Answer:
     """Copy the store to a new file."""
-    settings, _ = invocation.settings()
+    settings = invocation.settings_here()
     found = schema_of(settings.store.url)
     # Opening would create an empty store, and the backup would look like a success.
     if not found.exists:
@@ -111,7 +115,7 @@ def restore(invocation: Invocation, source: Path, force: bool, wait: float) -> A
     from everloom.store.engine import refuse_write  # noqa: PLC0415
 
     # The store is not opened as usual: that would create or migrate what is about to be replaced.
-    known = invocation.settings()[0].store
+    known = invocation.settings_here().store
     url = known.url
     if known.read_only:
         raise refuse_write(redact(url))

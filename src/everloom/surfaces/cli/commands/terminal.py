@@ -161,7 +161,8 @@ class TerminalChat:
         self._line(self._mind.archive.search(query) if query else "nothing to search for: write /memory QUERY")
 
     def _usage(self, _: str) -> None:
-        from everloom.surfaces.cli.commands.usage import by_sum, money_of, summary  # noqa: PLC0415
+        from everloom.surfaces.cli.commands.usage import summary  # noqa: PLC0415
+        from everloom.wiring.usage import by_sum, money_of  # noqa: PLC0415
 
         total = by_sum(self._place, 1, "day")[1]
         self._line("\n".join(summary(total, money_of(self._place))).strip())

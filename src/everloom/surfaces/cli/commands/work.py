@@ -9,6 +9,7 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from everloom.secrets import logger_of
 from everloom.surfaces.cli.runtime.command import Command, Group
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, progress
-from everloom.surfaces.cli.runtime.turns import log_failure, stopping, take_turns
+from everloom.surfaces.cli.runtime.turns import AnyWork, WorkElsewhere, log_failure, stopping, take_turns
 
 if TYPE_CHECKING:
     from everloom.kernel.tasks import Job, Outcome
@@ -40,9 +41,8 @@ def jobs(context: click.Context, everywhere: bool) -> Answer | None:
         return None
     # The group itself answers when no subcommand is given, because `everloom jobs` is what people type first.
     invocation: Invocation = context.obj
-    with invocation.open() as loom:
-        places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
-        found = [(job, place.zone) for place in places for job in loom.work.jobs(place)]
+    with _at_work(invocation, everywhere=everywhere) as (work, places):
+        found = [(job, place.zone) for place in places for job in work.jobs(place)]
     headings = ("workspace", "task", "due", "state", "last run", "last error")
     return Answer({"jobs": [job for job, _ in found]}, [Table([_row(*each) for each in found], headings)])
 
@@ -62,16 +62,28 @@ def _row(job: Job, zone: ZoneInfo) -> tuple[object, ...]:
 @click.argument("task")
 def retry(invocation: Invocation, task: str) -> Answer:
     """Retry a failed task at the next opportunity."""
-    with invocation.open() as loom:
-        (known,) = _known_tasks(loom, [task])
-        place = invocation.take(loom).info
-        loom.work.retry_now(place, known)
+    with _at_work(invocation) as (work, (place,)):
+        (known,) = _known_tasks(work, [task])
+        work.retry_now(place, known)
     return Answer({"workspace": place.name, "task": task}, [f"{task} can run again in {place.name}"])
 
 
-def _known_tasks(loom: Loom, names: Iterable[str]) -> Iterator[str]:
+@contextmanager
+def _at_work(
+    invocation: Invocation, *, everywhere: bool = False, dollars: float | None = None
+) -> Iterator[tuple[AnyWork, Sequence[WorkspaceInfo]]]:
+    """Reach the background work of the chosen workspace, or of every one; elsewhere there is only the chosen one."""
+    if not invocation.is_remote or everywhere or dollars is not None:
+        with invocation.open(_afforded(invocation, dollars)) as loom:
+            yield loom.work, loom.workspaces.list() if everywhere else [invocation.take(loom).info]
+        return
+    with invocation.enter() as place:
+        yield WorkElsewhere(place), [place.info]
+
+
+def _known_tasks(work: AnyWork, names: Iterable[str]) -> Iterator[str]:
     """Check that each task exists."""
-    known = [task.name for task in loom.work.tasks]
+    known = [task.name for task in work.tasks]
     for name in names:
         if name not in known:
             raise NotFound(f"there is no task called {name!r}", hint=f"the tasks are {', '.join(known)}")
@@ -100,7 +112,7 @@ def worker(invocation: Invocation, once: bool, every: float, seconds: float, nam
     log.setLevel(logging.INFO)
     counts: Counter[str] = Counter()
     with invocation.open() as loom, stopping() as stop:
-        tasks = [*_known_tasks(loom, names)] or [task.name for task in loom.work.tasks]
+        tasks = [*_known_tasks(loom.work, names)] or [task.name for task in loom.work.tasks]
         log.info("working at %s: %s", loom.store.address, ", ".join(tasks))
         while not stop.is_set():
             counts["looks"] += 1
@@ -178,16 +190,15 @@ class _Slept:
 @click.option("--dry-run", is_flag=True, help="Only show what is due.")
 def sleep(invocation: Invocation, /, everywhere: bool, names: tuple[str, ...], **how: Any) -> Answer:
     """Run all background work that is due, once."""
-    with invocation.open(_afforded(invocation, how["dollars"])) as loom:
-        places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
-        tasks = [*_known_tasks(loom, names)] or [task.name for task in loom.work.tasks]
-        before = [(job, place) for place in places for job in loom.work.jobs(place) if job.due and job.task in tasks]
+    with _at_work(invocation, everywhere=everywhere, dollars=how["dollars"]) as (work, places):
+        tasks = [*_known_tasks(work, names)] or [task.name for task in work.tasks]
+        before = [(job, place) for place in places for job in work.jobs(place) if job.due and job.task in tasks]
         if how["dry_run"]:
             return _sleep_answer([_planned(job, place) for job, place in before], is_dry=True)
         waited = {(job.workspace, job.task): job.due for job, _ in before}
         turns = [(place, task) for place in places for task in tasks]
-        outcomes, is_stopped = _slept(loom, turns, how["seconds"], waited)
-        report = [*_reported(loom, places, waited, outcomes)]
+        outcomes, is_stopped = _slept(work, turns, how["seconds"], waited)
+        report = [*_reported(work, places, waited, outcomes)]
     return _sleep_answer(report, is_stopped=is_stopped)
 
 
@@ -200,7 +211,7 @@ def _afforded(invocation: Invocation, dollars: float | None) -> Settings:
 
 
 def _slept(
-    loom: Loom, turns: Sequence[tuple[WorkspaceInfo, str]], seconds: float, waited: _Waited
+    work: AnyWork, turns: Sequence[tuple[WorkspaceInfo, str]], seconds: float, waited: _Waited
 ) -> tuple[list[Outcome], bool]:
     """Run tasks in turns until none makes progress or time is up; returns the outcomes, and whether it was stopped."""
     ahead = Counter(waited)
@@ -213,7 +224,7 @@ def _slept(
             advance(moved)
 
         outcomes = []
-        for outcome in take_turns(loom.work, turns, seconds, stop, step):
+        for outcome in take_turns(work, turns, seconds, stop, step):
             outcomes.append(outcome)
             # Nothing more will come from this task, so its share of the bar is filled.
             if outcome.state != "done" or not (outcome.report and outcome.report.done):
@@ -223,7 +234,7 @@ def _slept(
 
 
 def _reported(
-    loom: Loom, places: Iterable[WorkspaceInfo], waited: _Waited, outcomes: Iterable[Outcome]
+    work: AnyWork, places: Iterable[WorkspaceInfo], waited: _Waited, outcomes: Iterable[Outcome]
 ) -> Iterator[_Slept]:
     """Combine what was due, done and left for every task that had anything to do."""
     turns: dict[tuple[str, str], list[Outcome]] = {key: [] for key in waited}
@@ -231,7 +242,7 @@ def _reported(
         turns.setdefault((outcome.workspace, outcome.task), []).append(outcome)
     busy = {workspace for workspace, _ in turns}
     for place in places:
-        for job in loom.work.jobs(place) if place.name in busy else ():
+        for job in work.jobs(place) if place.name in busy else ():
             if (key := (place.name, job.task)) in turns:
                 yield _ended(replace(_planned(job, place), due=waited.get(key, 0)), turns[key], job.due)
 

@@ -13,9 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from everloom.errors import Rejected
+
 if TYPE_CHECKING:
     from everloom.loom import Loom, Workspace
     from everloom.settings import SettingOrigin, Settings
+    from everloom.wiring.wire.anywhere import AnyWorkspace
 
 
 def own_command() -> list[str]:
@@ -71,11 +74,22 @@ class Invocation:
 
         return load(self.config, self.flags)
 
+    def settings_here(self, settings: Settings | None = None) -> Settings:
+        """Read the settings for a command that works on the store itself; refuses one that is behind a server."""
+        from everloom.wiring.wire.protocol import is_remote  # noqa: PLC0415  as below
+
+        known = settings or self.settings()[0]
+        if is_remote(known.store.url):
+            message = f"`everloom {self.command}` works on the store itself, and {known.store.url} is a server"
+            hint = "run it on the machine where `everloom serve` runs, with the store that is there"
+            raise Rejected(message, hint=hint)
+        return known
+
     def open(self, settings: Settings | None = None) -> Loom:
-        """Open the memory that settings and flags name."""
+        """Open the memory of this machine that settings and flags name."""
         from everloom.loom import open_loom  # noqa: PLC0415  loads numpy
 
-        return open_loom(settings=settings or self.settings()[0])
+        return open_loom(settings=self.settings_here(settings))
 
     def take(self, loom: Loom) -> Workspace:
         """Open the chosen workspace; one that a flag names must exist, so that a typing mistake does not create one."""
@@ -84,7 +98,33 @@ class Invocation:
         return loom.workspace(session=self.session, model_tier=self.model_tier, origin="person")
 
     @contextmanager
-    def enter(self) -> Iterator[Workspace]:
-        """Open the memory for as long as a command uses the chosen workspace."""
+    def enter_here(self) -> Iterator[Workspace]:
+        """Open the memory of this machine for as long as a command uses the chosen workspace."""
         with self.open() as loom:
             yield self.take(loom)
+
+    @contextmanager
+    def enter(self) -> Iterator[AnyWorkspace]:
+        """Open the memory, here or elsewhere, for as long as a command uses the chosen workspace."""
+        if not self.is_remote:
+            with self.enter_here() as workspace:
+                yield workspace
+            return
+        from everloom.remote.loom import RemoteLoom, remote_token  # noqa: PLC0415  loads an HTTP client
+
+        settings, _ = self.settings()
+        with RemoteLoom(settings.store.url, settings, remote_token(settings)) as loom:
+            yield loom.workspace(
+                session=self.session,
+                model_tier=self.model_tier,
+                origin="person",
+                # As in `take`: a typing mistake creates nothing.
+                must_exist=self.workspace is not None,
+            )
+
+    @property
+    def is_remote(self) -> bool:
+        """Return whether the memory is that of a server."""
+        from everloom.wiring.wire.protocol import is_remote  # noqa: PLC0415  a help page needs no settings
+
+        return is_remote(self.settings()[0].store.url)

@@ -9,21 +9,25 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Event
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from everloom.errors import EverloomError
 from everloom.secrets import logger_of
 
 if TYPE_CHECKING:
-    from everloom.kernel.tasks import Outcome, Work
+    from everloom.kernel.tasks import Job, Outcome, Work
     from everloom.kernel.workspaces import WorkspaceInfo
+    from everloom.wiring.wire.anywhere import AnyWorkspace
 
 log = logger_of(__name__)
 
 # Long enough to make the cost of a lease negligible, short enough for somebody who waits for the program to stop.
 _TURN_SECONDS = 2.0
+# A server takes no shorter one.
+_SHORTEST_TURN = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _Turn = tuple["WorkspaceInfo", str]
@@ -53,8 +57,55 @@ def stopping() -> Iterator[Event]:
         restore()
 
 
+class WorkElsewhere:
+    """The background work of one workspace elsewhere, in the form in which `Work` offers it here."""
+
+    def __init__(self, place: AnyWorkspace) -> None:
+        from everloom.wiring.faculties import FACULTIES  # noqa: PLC0415  a help page needs no verbs
+
+        self._place = place
+        self._verbs = FACULTIES["workspace"].reach(place, {})
+
+    @property
+    def tasks(self) -> Sequence[NamedTask]:
+        """List the tasks, in the order in which they run."""
+        return [NamedTask(job.task) for job in self._place.jobs()]
+
+    def jobs(self, _workspace: WorkspaceInfo) -> Sequence[Job]:
+        """List every task of the workspace: what is due, what is running, what failed."""
+        return self._place.jobs()
+
+    def run_due(
+        self,
+        _workspaces: Sequence[WorkspaceInfo],
+        *,
+        seconds: float,
+        tasks: Sequence[str],
+        progress: Callable[[str, str, int, int], None],
+    ) -> Sequence[Outcome]:
+        """Run these tasks as far as they are due; progress is told when they have ended."""
+        outcomes: Sequence[Outcome] = self._verbs.run_due(tasks=tasks, seconds=max(seconds, _SHORTEST_TURN))
+        for each in outcomes:
+            progress(each.workspace, each.task, each.report.done if each.report else 0, 0)
+        return outcomes
+
+    def retry_now(self, _workspace: WorkspaceInfo, task: str) -> None:
+        """Allow a task that is pausing after a failure to run again immediately."""
+        self._verbs.retry_task(task)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTask:
+    """A task of which only the name is known here."""
+
+    name: str
+
+
+AnyWork: TypeAlias = "Work | WorkElsewhere"
+
+
 def take_turns(
-    work: Work, waiting: Sequence[_Turn], seconds: float, stop: Event, advance: _Advance = lambda *_: None
+    work: AnyWork, waiting: Sequence[_Turn], seconds: float, stop: Event, advance: _Advance = lambda *_: None
 ) -> Iterator[Outcome]:
     """Give each task of each workspace a turn, and another one as long as it makes progress."""
     deadline = time.monotonic() + seconds
@@ -73,7 +124,7 @@ def take_turns(
         waiting = moving
 
 
-def _one_turn(work: Work, place: WorkspaceInfo, task: str, seconds: float, advance: _Advance) -> Outcome | None:
+def _one_turn(work: AnyWork, place: WorkspaceInfo, task: str, seconds: float, advance: _Advance) -> Outcome | None:
     """Run a task if it is due; a failure is logged and returned, and the other tasks go on."""
     from everloom.kernel.tasks import Outcome  # noqa: PLC0415  a help page needs no kernel
 

@@ -10,6 +10,7 @@ from everloom.errors import Rejected
 from everloom.surfaces.cli.runtime.command import Command
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
+from everloom.wiring.wire.protocol import is_remote
 
 _NEXT = [
     ("everloom doctor", "check that everything works"),
@@ -57,6 +58,9 @@ def init(
     from everloom.surfaces.cli.commands.setup.toml import template, write_whole  # noqa: PLC0415  loads pydantic
 
     url = invocation.address
+    if url and is_remote(url):
+        hint = f"`everloom config set store.url {url}` makes every command use it; put its token into EVERLOOM_TOKEN"
+        raise Rejected("a server has its own settings and its own store", hint=hint)
     path = invocation.file
     is_new = force or only_print or not path.exists()
     models = embedder and _checked_models(embedder, is_new)

@@ -42,8 +42,8 @@ def create(invocation: Invocation, name: str, description: str, time_zone: str |
 @click.argument("name", required=False)
 def show(invocation: Invocation, name: str | None) -> Answer:
     """Show a workspace and how much it contains."""
-    with invocation.open() as loom:
-        taken = loom.workspace(loom.workspaces.get(name).name) if name else invocation.take(loom)
+    invocation.workspace = name or invocation.workspace
+    with invocation.enter() as taken:
         coverage = taken.coverage()
     info = taken.info
     documents = coverage.embedded + coverage.waiting + coverage.refused
