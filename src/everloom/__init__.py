@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from everloom.asynchronous import AsyncLoom, open_async_loom
     from everloom.clock import Clock, ManualClock, SystemClock
     from everloom.errors import (
         Conflict,
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
     from everloom.kernel.search import Document, Findings, Hit, Recipe, Scope
     from everloom.loom import Loom, Workspace, open_loom
     from everloom.settings import Settings
+    from everloom.wiring.wire.anywhere import AnyWorkspace
 
 __version__ = "0.1.0"
 
 # The imports above once more, for the interpreter; a type checker cannot follow `__getattr__`, and reads neither this
 # nor an `__all__` that is computed from it.
 _HOMES = {
+    "everloom.asynchronous": ("AsyncLoom", "open_async_loom"),
     "everloom.clock": ("Clock", "ManualClock", "SystemClock"),
     "everloom.errors": (
         "Conflict",
@@ -62,10 +65,13 @@ _HOMES = {
     "everloom.kernel.search": ("Document", "Findings", "Hit", "Recipe", "Scope"),
     "everloom.loom": ("Loom", "Workspace", "open_loom"),
     "everloom.settings": ("Settings",),
+    "everloom.wiring.wire.anywhere": ("AnyWorkspace",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AnyWorkspace",
+    "AsyncLoom",
     "Clock",
     "Conflict",
     "Document",
@@ -92,6 +98,7 @@ __all__ = [
     "StoreReplaced",
     "SystemClock",
     "Workspace",
+    "open_async_loom",
     "open_loom",
 ]
 

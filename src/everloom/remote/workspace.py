@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from everloom.errors import Rejected
@@ -19,6 +19,7 @@ from everloom.remote.changes import Position, follow
 from everloom.remote.faculties import RemoteFaculty, faculty_named
 from everloom.remote.sending import Sender
 from everloom.wiring.faculties import FACULTIES, Faculty
+from everloom.wiring.items import NewDocument
 
 if TYPE_CHECKING:
     from everloom.episodic import Episodic
@@ -84,8 +85,8 @@ class WorkspaceCalls:
     def find(self, cue: str, *, limit: int = 10, within: Scope | None = None, recipe: Recipe | None = None) -> Any:
         """Search like `search`, and also report what could not be searched."""
         if recipe is not None:
-            hint = "leave it out, or search where the store is"
-            raise Rejected("a recipe cannot be chosen for a search elsewhere", hint=hint)
+            hint = "leave it out, or use `Workspace.find` where the store is"
+            raise Rejected("a recipe cannot be chosen here", hint=hint)
         bounds: dict[str, Any] = {}
         if within is not None:
             kinds = None if within.kinds is None else sorted(within.kinds)
@@ -111,7 +112,7 @@ class WorkspaceCalls:
 
     def add(self, documents: Sequence[Document], *, operation: str = "add", origin: str | None = None) -> Any:
         """Add documents as they are, without the rules of a faculty: for imports and benchmarks."""
-        given = [_document(each) for each in documents]
+        given = [_new_document(each) for each in documents]
         return self._ask("items.add", documents=given, operation=operation, origin=origin)
 
     def events(self, *, limit: int = 50, before: int | None = None) -> Any:
@@ -233,10 +234,13 @@ def _added(before: Outcome | None, now: Outcome) -> Outcome:
     return replace(now, report=replace(now.report, done=before.report.done + now.report.done))
 
 
-def _document(document: Document) -> dict[str, Any]:
-    # As the declaration of `items.add` has it; the server refuses what is not for others to say.
-    known = {name: getattr(document, name) for name in type(document).__dataclass_fields__}
-    return {name: value for name, value in known.items() if name not in _INNER or value is not None}
+def _new_document(document: Document) -> NewDocument:
+    """Return a document as the declaration of `items.add` has it."""
+    known = {each.name: getattr(document, each.name) for each in fields(document)}
+    if any(known.pop(name) is not None for name in _INNER):
+        hint = "leave it out, or add the documents where the store is"
+        raise Rejected(f"{' and '.join(_INNER)} of a document are given by the store alone", hint=hint)
+    return NewDocument(**{**known, "standing": str(document.standing)})
 
 
 def run_verb(
