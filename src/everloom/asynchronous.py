@@ -7,7 +7,7 @@ cancelled, and leaves nothing half written. Contains no list of verbs, and refus
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import EllipsisType
@@ -136,7 +136,7 @@ class AsyncWorkspace(WorkspaceCalls):
             rounds.take(await self._ask("workspace.run_due", seconds=left))
         return rounds.outcomes
 
-    async def changes(self, after: int | None = None) -> AsyncIterator[Event]:
+    async def changes(self, after: int | None = None) -> AsyncGenerator[Event]:
         """Follow the operations of this workspace as they happen, after an event or from now on."""
         begin = after if after is not None else next((each.id for each in await self.events(limit=1)), 0)
         async for event in self._follow(begin):

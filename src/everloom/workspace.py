@@ -6,7 +6,7 @@ Contains no rule of memory, and refuses to know how a loom is put together.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -254,7 +254,7 @@ class Workspace:
         with self.loom.store.read(self.info.id) as unit:
             return [event_from(row) for row in unit.all("kernel.event_after", after=event_id, limit=limit)]
 
-    def changes(self, after: int | None = None) -> Iterator[Event]:
+    def changes(self, after: int | None = None) -> Generator[Event]:
         """Follow the operations of this workspace as they happen, after an event or from now on; waits in between.
 
         Ends when the iterator is closed.

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from everloom import Document
-from everloom.semantic import NewObservation
+from everloom.semantic import NewObservation, NewSubject
 from tests.graph.sample import EDGE, PROBLEM, SOLUTION
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -21,7 +21,7 @@ Example = Callable[[Any, dict[str, Any]], Any]
 
 SEMANTIC: dict[str, Example] = {
     "create_subjects": lambda w, _: w.semantic.create_subjects(
-        [{"name": "Brest", "tags": ["town"]}, {"name": "Basel"}]
+        [NewSubject(name="Brest", tags=("town",)), NewSubject(name="Basel")]
     ),
     "remember": lambda w, _: w.semantic.remember(
         ["James", "Audrey"], "James and Audrey are married.", kind="fact", confidence=0.5, observed_at=NOON

@@ -110,13 +110,14 @@ class _Record:
         }
 
     def __call__(self, data: Any) -> Any:
-        return self._kind(
-            **{name: read(data[name]) if name in data else empty for name, (read, empty) in self._fields.items()}
-        )
+        made = {name: read(data[name]) if name in data else empty for name, (read, empty) in self._fields.items()}
+        if missing := [name for name, value in made.items() if value is dataclasses.MISSING]:
+            raise KeyError(f"{self._kind.__name__} without {', '.join(missing)}")
+        return self._kind(**made)
 
 
 def _left_out(field: dataclasses.Field[Any], hint: Any) -> Any:
-    """Say what a field is that an answer leaves out."""
+    """Say what a field is that an answer leaves out; `MISSING` if it must not."""
     if field.default is not dataclasses.MISSING:
         return field.default
     if field.default_factory is not dataclasses.MISSING:
@@ -124,7 +125,9 @@ def _left_out(field: dataclasses.Field[Any], hint: Any) -> Any:
     origin = get_origin(hint)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {}
-    return () if isinstance(origin, type) and issubclass(origin, Sequence) else None
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return ()
+    return None if NoneType in get_args(hint) or hint in {Any, object} else dataclasses.MISSING
 
 
 def _plain(data: Any) -> Any:

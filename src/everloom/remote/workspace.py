@@ -7,7 +7,7 @@ to know HTTP.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
@@ -185,7 +185,7 @@ class RemoteWorkspace(WorkspaceCalls):
                 progress(each.workspace, each.task, each.report.done if each.report else 0, 0)
         return rounds.outcomes
 
-    def changes(self, after: int | None = None) -> Iterator[Event]:
+    def changes(self, after: int | None = None) -> Generator[Event]:
         """Follow the operations of this workspace as they happen, after an event or from now on; waits in between.
 
         Survives a server that restarts, and misses nothing. Ends when the iterator is closed.
