@@ -64,6 +64,15 @@ ODD = {
         "sends us to http://127.0.0.2:1/elsewhere",
     ),
     "no token": (reply("401 Unauthorized", b'{"error": "a bearer token is required"}'), Forbidden, "bearer token"),
+    "no token, as a problem": (
+        reply(
+            "401 Unauthorized",
+            b'{"type": "about:blank", "code": "unauthorized", "detail": "this token is wrong", "error": "x"}',
+            content_type="application/problem+json",
+        ),
+        Forbidden,
+        "this token is wrong",
+    ),
     "another name": (reply("421 Misdirected", b'{"error": "not that name"}'), Forbidden, "not that name"),
     "too large": (reply("413 Too Large", b'{"error": "at most 4 bytes"}'), Rejected, "at most 4 bytes"),
     "an accident": (

@@ -233,9 +233,10 @@ def problem_in(peer: Peer, name: str, reply: WireReply) -> EverloomError:
 
 def _problem(peer: Peer, name: str, reply: WireReply, found: Mapping[str, Any]) -> EverloomError:
     if found.get("type") == "about:blank":
+        # Not the answer of a verb, but of what stands before all of them.
         if reply.status in {404, 405}:
             return peer.differs(reply.headers.get(PROGRAM_HEADER), f"has no {name}")
-        return StoreError(f"{peer.url}: {found.get('detail')}")
+        return _refused(peer, reply, str(found.get("detail"))[:500])
     kind = _KINDS.get(found["code"], EverloomError)
     message, hint = str(found.get("detail") or found["code"]), found.get("hint")
     hint = hint if isinstance(hint, str) else None
