@@ -21,10 +21,14 @@ from everloom.errors import (
     Conflict,
     EverloomError,
     Forbidden,
+    MalformedReply,
     ProviderBusy,
+    ProviderRefused,
     Rejected,
+    SchemaMismatch,
     StoreBusy,
     StoreError,
+    StoreReplaced,
 )
 from everloom.remote import RemoteWorkspace, sending
 from everloom.settings import Settings
@@ -177,6 +181,49 @@ def test_a_write_without_a_key_is_never_sent_twice() -> None:
         opened(server).pin(1)
         assert len(server.requests) == 3
         assert time.monotonic() - began >= 1.0
+
+
+@pytest.mark.promise("remote.retries-are-safe")
+@pytest.mark.parametrize("kind", [ProviderBusy, MalformedReply, ProviderRefused, StoreReplaced, SchemaMismatch])
+def test_what_only_costs_or_cannot_help_is_not_asked_again(kind: type[EverloomError]) -> None:
+    told = problem_of(kind("not now"))
+    answer = reply(f"{told.status_code} x", bytes(told.body), content_type="application/problem+json")
+    with Scripted(INFO, answer) as server:
+        with pytest.raises(kind):
+            opened(server).semantic.recall("James")
+        assert len(server.requests) == 2
+    with Scripted(INFO, reply("504 x", b'{"error": "the request took too long"}')) as server:
+        with pytest.raises(StoreBusy, match="took too long"):
+            opened(server).semantic.recall("James")
+        assert len(server.requests) == 2
+
+
+def test_an_address_may_have_a_path_and_be_copied_from_the_reference() -> None:
+    for path, asked in (("/memory/", b"/memory/api/v1/"), ("/api/v1", b"/api/v1/"), ("/m/api/v1/", b"/m/api/v1/")):
+        with Scripted(INFO) as server:
+            open_loom(server.url + path, token=None).workspace("james")
+            assert server.requests[0].startswith(b"POST " + asked + b"workspace/describe ")
+
+
+def test_a_proxy_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Scripted(INFO) as server, Scripted(INFO) as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        open_loom(server.url, token="secret-token").workspace("james")
+        assert (len(server.requests), len(proxy.requests)) == (1, 0)
+
+
+def test_too_much_at_once_is_refused_before_it_is_sent() -> None:
+    with Scripted(INFO) as server:
+        with pytest.raises(Rejected, match="at most 4,194,304"):
+            opened(server).mind.write_note("x", "ü" * 3_000_000)
+        assert len(server.requests) == 1
+
+
+def test_text_that_is_no_unicode_is_for_the_server_to_judge() -> None:
+    with Scripted(INFO, whole([])) as server:
+        opened(server).semantic.get_subjects(["half \ud800 a letter"])
+        assert rb"half \ud800 a letter" in server.requests[1]
 
 
 def test_a_wait_that_is_too_long_is_not_begun() -> None:

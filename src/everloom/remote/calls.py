@@ -35,10 +35,12 @@ from everloom.wiring.faculties import Faculty
 from everloom.wiring.wire.annotations import returned_by
 from everloom.wiring.wire.protocol import (
     KEY,
+    MOST_BYTES,
     ORIGIN_HEADER,
     PROBLEM,
     PROGRAM_HEADER,
     READONLY_HEADER,
+    ROOT,
     SESSION_HEADER,
     TIER_HEADER,
     WHOLE_HEADER,
@@ -49,9 +51,11 @@ from everloom.wiring.wire.protocol import (
 )
 
 _KINDS = {meaning.mcp_code: kind for kind, meaning in MEANING.items()}
-# Nobody behind these has seen the request, or whoever has says that it may be repeated.
-LATER = frozenset({408, 429, 502, 503, 504})
+# What is not there now, and what is worth another attempt: a gateway that waited in vain would only wait again.
+_BUSY = frozenset({408, 429, 502, 503, 504})
+_REPEATED = _BUSY - {504}
 _TOO_MANY = 429
+_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,13 @@ class Peer:
             raise Rejected("the address of a server must not contain a user or a password", hint=hint)
         if not is_plain or not is_remote(url) or not url.isprintable():
             raise wrong
-        return cls(url.rstrip("/"))
+        # People copy what a server prints, or what a page shows.
+        return cls(url.rstrip("/").removesuffix(ROOT))
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is this machine."""
+        return urlsplit(self.url).hostname in _HERE
 
     def unreachable(self, why: str) -> StoreBusy:
         """Make the error for a server that cannot be reached."""
@@ -153,9 +163,14 @@ class WireReply:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
-    def is_later(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether the same request may succeed later."""
-        return self.status in LATER
+        return self.status in _BUSY
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether another attempt may make sense, if it is the store that is busy."""
+        return self.status in _REPEATED
 
     @property
     def is_unseen(self) -> bool:
@@ -169,24 +184,26 @@ def request_for(faculty: Faculty, verb: Verb, given: Mapping[str, Any], caller: 
     if has_key and given.get(KEY) is None:
         given = {**given, KEY: uuid4().hex}
     name = f"{faculty.name}.{verb.name}"
-    body = json.dumps({each: _argument(each, value) for each, value in given.items()}, ensure_ascii=False)
+    body = _written({each: _argument(each, value) for each, value in given.items()})
+    if len(body) > MOST_BYTES:
+        hint = "divide it among several calls; nothing was written"
+        raise Rejected(f"{name} would send {len(body):,} bytes: at most {MOST_BYTES:,}", hint=hint)
     return WireRequest(
         name=name,
         path=path_of(faculty.name, verb.name),
-        # What UTF-8 cannot write stays as it is in JSON's own escapes: the server says what it thinks of it.
-        body=body.encode("utf-8") if _is_text(body) else json.dumps(json.loads(body)).encode("ascii"),
+        body=body,
         headers={"content-type": "application/json", WHOLE_HEADER: "1", **caller.headers},
         repeats=has_key or not verb.effect.writes,
         verb=verb,
     )
 
 
-def _is_text(text: str) -> bool:
+def _written(arguments: Mapping[str, Any]) -> bytes:
     try:
-        text.encode("utf-8")
+        return json.dumps(arguments, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        return False
-    return True
+        # What UTF-8 cannot write goes in JSON's own escapes: the server says what it thinks of it.
+        return json.dumps(arguments).encode("ascii")
 
 
 def _argument(name: str, value: Any) -> Any:
@@ -225,7 +242,7 @@ def problem_in(peer: Peer, name: str, reply: WireReply) -> EverloomError:
         return StoreError(f"{peer.url} sends us to {target}", hint="give that address, if you trust it")
     said = found.get("error")
     if not isinstance(said, str):
-        if reply.is_later:
+        if reply.is_busy:
             return StoreBusy(f"{peer.url} cannot answer now (HTTP {reply.status})", hint="try again later")
         return peer.strange(f"it answered {name} with HTTP {reply.status} and {reply.kind or 'nothing'}")
     return _refused(peer, reply, said[:500])
@@ -255,7 +272,7 @@ def _refused(peer: Peer, reply: WireReply, said: str) -> EverloomError:
         return Forbidden(f"{peer.url}: {said}", hint=hint)
     if reply.status == 413:
         return Rejected(f"{peer.url}: {said}", hint="divide it among several calls; nothing was written")
-    if reply.is_later:
+    if reply.is_busy:
         return StoreBusy(f"{peer.url}: {said}", hint="try again later")
     kind = {403: Forbidden, 404: NotFound, 421: Forbidden}.get(reply.status, StoreError)
     return kind(f"{peer.url}: {said}")

@@ -12,12 +12,12 @@ from datetime import date, datetime
 from enum import Enum
 from functools import cache, cached_property
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 from everloom.kernel.answer.budget import Listed
 from everloom.kernel.answer.whole import CLASS
 from everloom.wiring.faculties import FACULTIES
-from everloom.wiring.wire.annotations import names_in, returned_by
+from everloom.wiring.wire.annotations import hints_of, returned_by
 
 Reader = Callable[[Any], Any]
 
@@ -102,7 +102,7 @@ class _Record:
 
     @cached_property
     def _fields(self) -> dict[str, tuple[Reader, Any]]:
-        hints = get_type_hints(self._kind, globalns=names_in(self._kind.__module__))
+        hints = hints_of(self._kind)
         return {
             each.name: (reader_of(hints[each.name]), _left_out(each, hints[each.name]))
             for each in dataclasses.fields(self._kind)
@@ -161,7 +161,7 @@ def _records() -> dict[str, type]:
         waiting += get_args(kind)
         if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__name__ not in found:
             found[kind.__name__] = kind
-            waiting += get_type_hints(kind, globalns=names_in(kind.__module__)).values()
+            waiting += hints_of(kind).values()
     return found
 
 

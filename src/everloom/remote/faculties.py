@@ -27,6 +27,8 @@ class RemoteFaculty:
         self._chosen = {name: value for name, value in (chosen or {}).items() if value is not None}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
         verb = next((each for each in self._faculty.verbs if each.name == name), None)
         if verb is None:
             raise AttributeError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from everloom.errors import Rejected
 from everloom.remote.calls import Peer, RemoteCaller
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 log = logger_of(__name__)
 
-_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 DESCRIBE = (FACULTIES["workspace"], "describe")
 
 
@@ -93,9 +91,8 @@ def checked_token(peer: Peer, token: str | None) -> str | None:
         return None
     if not (token and token.isascii() and token.isprintable() and " " not in token):
         raise Rejected("the token contains characters that tokens do not have", hint="check EVERLOOM_TOKEN or `token=`")
-    parts = urlsplit(peer.url)
-    if parts.scheme.lower() == "http" and parts.hostname not in _HERE:
-        log.warning("the token goes to %s without encryption; use https where others can listen", parts.hostname)
+    if peer.url.lower().startswith("http:") and not peer.is_here:
+        log.warning("the token goes to %s without encryption; use https where others can listen", peer.url)
     return token
 
 

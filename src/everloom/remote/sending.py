@@ -14,7 +14,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from everloom import __version__
-from everloom.errors import EverloomError, StoreError
+from everloom.errors import EverloomError, StoreBusy, StoreError
 from everloom.remote.calls import Peer, WireReply, WireRequest, problem_in
 from everloom.secrets import logger_of
 
@@ -76,14 +76,17 @@ def attempts(peer: Peer, request: WireRequest, contact: Contact) -> Plan:
     """Plan the attempts of one request: yields the request to be sent or the seconds to wait; returns the reply."""
     ends: float | None = None
     tried = 0
+    error: EverloomError | None
     while True:
         outcome = yield request
         tried += 1
         if isinstance(outcome, WireReply):
             contact.was_reached = True
-            if not outcome.is_later:
+            error = problem_in(peer, request.name, outcome) if outcome.is_repeated else None
+            # A model that is busy was asked again by the server already, and costs money each time.
+            if not isinstance(error, StoreBusy):
                 return outcome
-            error, may_repeat = problem_in(peer, request.name, outcome), request.repeats or outcome.is_unseen
+            may_repeat = request.repeats or outcome.is_unseen
             asked = _asked_wait(outcome.headers)
         elif isinstance(outcome, Unanswered):
             error, asked = outcome.error, 0.0
@@ -215,6 +218,8 @@ def client_options(peer: Peer, token: str | None, timeouts: Timeouts) -> dict[st
         "headers": headers,
         "follow_redirects": False,
         "timeout": httpx2.Timeout(timeouts.silent, connect=timeouts.connect),
+        # No proxy stands between a program and its own machine, whatever the environment says.
+        "trust_env": not peer.is_here,
         "limits": httpx2.Limits(keepalive_expiry=_QUIET_SECONDS),
         "verify": trusted_certificates() if peer.url.lower().startswith("https") else False,
     }

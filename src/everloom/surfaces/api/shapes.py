@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence, Set
 from datetime import date, datetime
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
-from everloom.wiring.wire.annotations import names_in
+from everloom.wiring.wire.annotations import hints_of
 
 COMPONENTS = "#/components/schemas/"
 _PLAIN: dict[Any, dict[str, Any]] = {
@@ -60,7 +60,7 @@ def _named(kind: type, schemas: dict[str, Any]) -> dict[str, Any]:
     if name not in schemas:
         # Before its fields: a class may contain itself.
         schemas[name] = {}
-        hints = get_type_hints(kind, globalns=names_in(kind.__module__))
+        hints = hints_of(kind)
         fields = {each.name: schema_of(hints[each.name], schemas) for each in dataclasses.fields(kind)}
         summary = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
         schemas[name] = {"type": "object", "description": summary, "properties": fields}

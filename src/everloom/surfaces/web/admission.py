@@ -11,6 +11,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from everloom.wiring.wire.protocol import MOST_BYTES
+
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]/@?#\s]+)(?::(\d{1,5}))?")
 # A bound on memory: beyond it the caller that was quiet longest is forgotten, and starts again with a full bucket.
 MOST_CALLERS = 10_000
@@ -26,7 +28,7 @@ class Rules:
     origins: frozenset[str] = frozenset()
     any_address: bool = False
     needs_token: bool = False
-    most_bytes: int = 4 * 2**20
+    most_bytes: int = MOST_BYTES
     body_seconds: float = 30.0
     request_seconds: float = 120.0
     calls_per_second: float = 100.0

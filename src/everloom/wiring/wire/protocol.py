@@ -24,6 +24,9 @@ VERSION_HEADER = "if-match"
 PROGRAM_HEADER = "x-everloom-version"
 PROBLEM = "application/problem+json"
 
+# The largest request; what is larger is refused before it is read, or sent.
+MOST_BYTES = 4 * 2**20
+
 KEY = "idempotency_key"
 # Parameters that arrive as headers, each with the header.
 IN_HEADERS = {KEY: KEY_HEADER, "expected_version": VERSION_HEADER}
