@@ -177,11 +177,12 @@ def restored(url: str, home: Path, seconds_after: float, seed: int) -> None:
 
 
 def damaged(url: str, surfaces: list[Surface], faults: list[Fault], seed: int, goes_on: GoesOn) -> Result:
-    """Let clients work while texts are damaged, and damage one more when they are gone: nobody can write it again."""
+    """Let clients work while texts are damaged, and damage more when they are gone: nobody writes those again."""
     result = run(surfaces, [*faults, Damage(url)], seed=seed, goes_on=goes_on)
     last, chance = Damage(url), random.Random(seed)
-    while not last.count:
+    for _ in range(20):
         last.strike(chance)
+    assert last.count, "no text could be damaged"
     return result
 
 

@@ -284,7 +284,7 @@ class Episodic:
         "Trigger a patrol",
         ADDS,
         """Take in the waiting scenes now, age all others, merge, split and reflect; or continue an interrupted
-        patrol.""",
+        patrol. start_job patrol does it in the background.""",
     )
     def trigger_patrol(self) -> Patrolled:
         """Run a patrol now, or continue one that was interrupted."""
