@@ -27,7 +27,8 @@ from everloom.store.migrations import text_tables
 from tests.engines import PostgresServer
 from tests.patience import PATIENCE
 from tests.store.bytes import words_in_files
-from tests.store.ground import NOW, assert_agreement, is_sqlite, note, open_at, rows_of
+from tests.store.ground import NOW, as_superuser, assert_agreement, is_sqlite, note, open_at, rows_of
+from tests.store.test_schema import structure
 
 WORDS = ("melanoma", "zweibruecken", "hidden clinic")
 
@@ -35,7 +36,7 @@ WORDS = ("melanoma", "zweibruecken", "hidden clinic")
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the cleaning outlast the transactions of other tests, which share the server."""
-    monkeypatch.setattr("everloom.store.postgresql.store._OLDER_SECONDS", PATIENCE)
+    monkeypatch.setattr("everloom.store.postgresql.scrubbing._OLDER_SECONDS", PATIENCE)
 
 
 @pytest.fixture
@@ -376,8 +377,8 @@ def test_another_process_that_reads_on_delays_the_cleaning_and_not_the_forgettin
     place: Workspace, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("everloom.store.sqlite.scrubbing._PATIENCE_MILLISECONDS", 10)
-    monkeypatch.setattr("everloom.store.postgresql.store._LOCK_SECONDS", 1)
-    monkeypatch.setattr("everloom.store.postgresql.store._OLDER_SECONDS", 0.1)
+    monkeypatch.setattr("everloom.store.postgresql.scrubbing._LOCK_SECONDS", 1)
+    monkeypatch.setattr("everloom.store.postgresql.scrubbing._OLDER_SECONDS", 0.1)
     sick = ill(place)
     with open_at(store_url) as other, other.store.read(place.info.id) as unit:
         assert unit.all("words.document_of", ids=[sick])
@@ -403,12 +404,12 @@ def test_an_older_transaction_on_the_server_is_waited_for_and_otherwise_told(
         with psycopg.connect(url if begin == "SELECT 1" else elsewhere) as older:
             older.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             older.execute(begin.encode())
-            monkeypatch.setattr("everloom.store.postgresql.store._OLDER_SECONDS", 0.1)
+            monkeypatch.setattr("everloom.store.postgresql.scrubbing._OLDER_SECONDS", 0.1)
             done = place.forget([first], confirm=place.forget([first]).confirm)
             assert "might still see" in done.remains[0]
             assert not place.forgetting.list_forgotten().tombstones[0].is_clean
             assert "zweibruecken" in words_in_files(url, WORDS)
-            monkeypatch.setattr("everloom.store.postgresql.store._OLDER_SECONDS", PATIENCE)
+            monkeypatch.setattr("everloom.store.postgresql.scrubbing._OLDER_SECONDS", PATIENCE)
             preview = place.forget([second])
             ending = Timer(1.0, older.commit)
             ending.start()
@@ -416,6 +417,27 @@ def test_an_older_transaction_on_the_server_is_waited_for_and_otherwise_told(
             ending.join()
         assert done.cleaned == ("tables", "statistics")
         assert words_in_files(url, WORDS) == set()
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_the_planner_s_samples_of_a_table_that_becomes_empty_go_too(
+    postgres_server: PostgresServer, clock: ManualClock
+) -> None:
+    with postgres_server.database() as url, open_at(url, clock) as loom:
+        place = loom.workspace("james", session="monday")
+        told = ("A melanoma.", "Melanoma in Zweibruecken.", "Zweibruecken again, and a melanoma.")
+        ids = [place.semantic.remember(["James"], text).id for text in told]
+        with psycopg.connect(as_superuser(url), autocommit=True) as owner:
+            owner.execute("VACUUM ANALYZE")
+            sampled = "SELECT count(*) FROM pg_stats WHERE histogram_bounds::text ILIKE '%melanoma%'"
+            assert owner.execute(sampled).fetchall() != [(0,)]
+            before = structure(url)
+            agreed(place, *ids)
+            assert owner.execute(sampled).fetchall() == [(0,)]
+        assert structure(url) == before
+        assert words_in_files(url, WORDS) == set()
+        sails = place.semantic.remember(["James"], "James sails.").id
+        assert [hit.id for hit in place.search("who sails?")] == [sails]
 
 
 @pytest.mark.promise("forget.words-gone")

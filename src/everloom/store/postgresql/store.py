@@ -5,7 +5,6 @@ A unit of work runs named statements, takes ids from a sequence, maintains posti
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from everloom.store.address import redact
 from everloom.store.checksums import COLUMN
 from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Scrubbed, StoreHealth, Value, VectorHit, Waits
 from everloom.store.engine import Pool, WordCounts, best_hits, count_words, nearest_first, refuse_write
-from everloom.store.migrations import clear_table, fill_table, read_table, text_tables
+from everloom.store.migrations import clear_table, fill_table, read_table
 from everloom.store.postgresql.faults import is_lost, translate_error
 from everloom.store.postgresql.opening import (
     GRACE_SECONDS,
@@ -34,6 +33,7 @@ from everloom.store.postgresql.opening import (
     to_neutral,
     version_of,
 )
+from everloom.store.postgresql.scrubbing import IN_USE, scrub
 from everloom.store.statements import sealings, statements
 from everloom.store.verifying import content_problems, derived_problems
 
@@ -65,37 +65,6 @@ _WRITE = (
 )
 # What a power failure may undo.
 _HASTE = "SET LOCAL synchronous_commit = off; "
-
-_SIZE = (
-    "SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0)::bigint AS size FROM pg_class AS c "
-    "WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace"
-)
-_FILLED = (
-    "SELECT array_agg(c.relname::text) AS names, "
-    "COALESCE(bool_and(pg_has_role(current_user, c.relowner, 'USAGE')), TRUE) AS are_own FROM pg_class AS c "
-    "WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND pg_relation_size(c.oid) > 0"
-)
-# A rewritten table keeps the deleted rows that an older transaction might still see. Those are the writers of every
-# database of the server, because the rewriting takes a snapshot itself, and the readers of this database, as far as
-# this role may see them.
-_NEWEST = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS newest"
-_OLDER = (
-    "SELECT pg_snapshot_xmin(pg_current_snapshot()) < '{newest}'::xid8 OR EXISTS (SELECT 1 FROM pg_stat_activity "
-    "WHERE datname = current_database() AND pid <> pg_backend_pid() "
-    "AND age(backend_xmin) > age('{newest}'::xid8::xid)) AS are_there"
-)
-# How long the rewriting waits for them each time, and how often it rewrites a table that kept rows all the same.
-_OLDER_SECONDS = 5.0
-_ROUNDS = 3
-_STATISTICS = "pg_catalog.pg_statistic"
-# How long the rewriting of a table waits for those who use it.
-_LOCK_SECONDS = 10
-_FOREIGN = "tables that this role does not own: let their owner run VACUUM FULL on them"
-_LOCKED = "tables that were in use; the next cleaning rewrites them"
-_SEEN = "deleted rows that an open transaction on this server might still see; the next cleaning removes them"
-_ELSEWHERE = (
-    "the server's write-ahead log, until it is recycled, and whatever copies it: archives, replicas and backups"
-)
 
 _Given = Value | Sequence[int] | Sequence[str] | Sequence[float] | HalfVector
 
@@ -454,41 +423,21 @@ class PostgresStore:
             self._end(connection)
 
     def scrub(self, *, at_most: int | None = None) -> Scrubbed:
-        """Rewrite every table that holds texts or vectors, so that no deleted byte is left in it.
-
-        VACUUM alone leaves the bytes of deleted rows in their pages. Each table is locked while it is rewritten, one
-        after the other; a table that stays busy is left for the next time.
-        """
+        """Rewrite every table that holds texts or vectors, so that no deleted byte is left in it."""
         try:
-            if at_most is not None and (self._administer(_SIZE) or {"size": 0})["size"] > at_most:
-                return Scrubbed(is_done=False, remains=(_ELSEWHERE,))
-            found = self._administer(_FILLED)
-            filled = [name for name in text_tables() if found and name in (found["names"] or ())]
-            # The server would skip with a warning what this role does not own, and the words would stay.
-            if found and not found["are_own"]:
-                return Scrubbed(is_done=False, remains=(_FOREIGN, _ELSEWHERE))
-            is_clean = self._rewrite(filled)
+            return self._scrub(at_most)
         except StoreBusy:
-            return Scrubbed(is_done=False, remains=(_LOCKED, _ELSEWHERE))
-        if not is_clean:
-            return Scrubbed(is_done=False, remains=(_SEEN, _ELSEWHERE))
-        return Scrubbed(is_done=True, steps=("tables", "statistics"), remains=(_ELSEWHERE,))
+            return IN_USE
 
-    def _rewrite(self, tables: Sequence[str]) -> bool:
-        """Rewrite tables, then the planner's statistics; return whether no deleted row is left in them."""
+    def _scrub(self, at_most: int | None) -> Scrubbed:
         connection = self._pool.take()
         try:
             connection.silence = _LONG_SECONDS
-            limits = f"SET lock_timeout = '{_LOCK_SECONDS}s'; SET statement_timeout = '{_LONG_SECONDS:.0f}s'"
-            connection.execute(limits.encode(), prepare=False)
-            are_clean = _rewrite_until_clean(connection, "FULL, VERBOSE, ANALYZE", tables)
-            # The planner's samples of the old rows are rows themselves. Whoever owns the database may rewrite them,
-            # too; for others the server leaves them alone, and replaces them in time.
-            return _rewrite_until_clean(connection, "FULL, VERBOSE", [_STATISTICS]) and are_clean
+            return scrub(connection, _LONG_SECONDS, at_most)
         except psycopg.Error as error:
             raise translate_error(error, self.address) from error
         finally:
-            # Not returned: the next user must not inherit the timeout.
+            # Not returned: the next user must not inherit the timeouts.
             connection.close()
             self._end(connection)
 
@@ -501,44 +450,3 @@ class PostgresStore:
     def close(self) -> None:
         """Close every connection."""
         self._pool.close()
-
-
-def _rewrite_until_clean(connection: Connection, how: str, tables: Sequence[str]) -> bool:
-    """Rewrite tables, again if they kept deleted rows, for as long as that may help; return whether they are clean."""
-    left = list(tables)
-    for _ in range(_ROUNDS):
-        may_help = _outlast_older(connection)
-        left = [name for name in left if not _rewrite_table(connection, how, name)]
-        if not left or not may_help:
-            break
-    return not left
-
-
-def _outlast_older(connection: Connection) -> bool:
-    """Wait a while for the transactions that run now to end; return whether they did."""
-    newest = connection.execute(_NEWEST.encode()).fetchone()
-    older = _OLDER.format(newest=newest["newest"] if newest else 0).encode()
-    deadline = time.monotonic() + _OLDER_SECONDS
-    while (row := connection.execute(older, prepare=False).fetchone()) and row["are_there"]:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def _rewrite_table(connection: Connection, how: str, name: str) -> bool:
-    """Rewrite a table; return whether the server says that it kept no deleted row, or may not be rewritten."""
-    kept: list[str] = []
-
-    def listen(told: psycopg.errors.Diagnostic) -> None:
-        # "0 dead row versions cannot be removed yet.", in the language of the server. Gone when this function returns.
-        if told.severity_nonlocalized == "INFO" and told.message_detail:
-            kept.extend(re.findall(r"\d+", told.message_detail)[:1])
-
-    connection.add_notice_handler(listen)
-    try:
-        connection.execute(f"VACUUM ({how}) {name}".encode(), prepare=False)
-    finally:
-        connection.remove_notice_handler(listen)
-    # Nothing is told of the statistics if this role may not rewrite them.
-    return set(kept) == {"0"} or (name == _STATISTICS and not kept)
