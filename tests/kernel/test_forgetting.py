@@ -158,6 +158,107 @@ def test_versions_in_the_middle_of_a_history_go_by_themselves(place: Workspace, 
     assert_agreement(store_url)
 
 
+@pytest.mark.promise("forget.derivations")
+def test_a_clean_earlier_version_is_the_present_one_again_and_waits_for_a_new_synthesis(
+    place: Workspace, store_url: str
+) -> None:
+    semantic = place.semantic
+    sails = semantic.remember(["James"], "James sails every Sunday with Audrey.").id
+    first = semantic.create_understanding(
+        ["James"], "James sails every Sunday.", "Sails", source_observation_ids=[sails]
+    ).id
+    sick = ill(place)
+    second = semantic.update_understanding(
+        first, "James sails, and had a melanoma.", "Both", source_observation_ids=[sick]
+    ).new_understanding_id
+    semantic.begin_consolidation()
+    preview = place.forget([sick])
+    assert {each.id: each.because for each in preview.items if each.kind == "understanding"} == {
+        second: f"repeats words of {sick}; a new synthesis is due"
+    }
+    assert [(each.id, each.change) for each in preview.spared] == [
+        (first, "is the present version again, and waits for a new synthesis")
+    ]
+    agreed(place, sick)
+    assert words_in_files(store_url, WORDS) == set()
+    assert [each.id for each in semantic.get_understandings(["James"])] == [first]
+    (james,) = semantic.get_subjects(["James"])
+    assert james.single_subject_understanding is not None
+    assert james.single_subject_understanding.id == first
+    assert first in [hit.id for hit in place.search("who sails every Sunday?")]
+    assert {each.subject_names for each in semantic.get_pending_consolidation()} == {("James",)}
+    third = semantic.update_understanding(first, "James sails a lot.", "Sails", source_observation_ids=[sails])
+    assert third.version == 2
+    assert_agreement(store_url)
+
+
+@pytest.mark.promise("forget.derivations")
+def test_an_earlier_version_that_repeats_what_goes_goes_along_and_others_are_shown(
+    place: Workspace, store_url: str
+) -> None:
+    semantic = place.semantic
+    semantic.remember(["James", "Audrey"], "They met.")
+    chain = [semantic.create_understanding(["James"], "James has a boat.", "Boat").id]
+    for text in ("James was in a hidden clinic last year.", "James bakes.", "In a hidden clinic last year, he baked."):
+        chain.append(semantic.update_understanding(chain[-1], text, text).new_understanding_id)
+    preview = place.forget([chain[3]])
+    assert {each.id: each.because for each in preview.items} == {
+        chain[3]: None,
+        chain[1]: "an earlier version that repeats it",
+    }
+    assert {each.id: each.change for each in preview.spared} == {
+        chain[2]: "is the present version again, and waits for a new synthesis",
+        chain[0]: "stays as an earlier version",
+    }
+    agreed(place, chain[3])
+    assert [each.id for each in semantic.get_understanding_history(chain[2])] == [chain[2], chain[0]]
+    assert words_in_files(store_url, ["hidden clinic"]) == set()
+    # Of two that were replaced by the same one, the newer is the present one and the older its history.
+    pair = semantic.create_understanding(["James", "Audrey"], "They like each other.", "Friends").id
+    other = semantic.create_understanding(["Audrey"], "Audrey sings.", "Sings").id
+    both = semantic.update_understanding(other, "Melanoma.", "M", subject_names=["Audrey", "James"])
+    agreed(place, both.new_understanding_id)
+    assert [each.id for each in semantic.get_understandings(["Audrey"])] == [other, pair]
+    soul = semantic.create_understanding([], "I am calm.", "Soul", kind="soul").id
+    worse = semantic.create_understanding([], "I am a melanoma.", "Soul", kind="soul").id
+    agreed(place, worse)
+    assert semantic.orient().soul.id == soul
+    assert_agreement(store_url)
+
+
+@pytest.mark.promise("forget.derivations")
+def test_versions_of_merged_subjects_go_together_whichever_is_newer(place: Workspace, store_url: str) -> None:
+    semantic = place.semantic
+    semantic.remember(["James"], "James sails.")
+    semantic.remember(["Jim"], "Jim bakes.")
+    one = semantic.create_understanding(["James"], "James sails.", "Sails").id
+    older = semantic.create_understanding(["Jim"], "Jim bakes bread.", "Bakes").id
+    other = semantic.update_understanding(older, "Jim has a melanoma.", "Ill").new_understanding_id
+    # The older text is kept, and supersedes the newer one.
+    semantic.merge_subjects("James", "Jim")
+    assert [each.id for each in semantic.get_understanding_history(one)] == [other, older, one]
+    agreed(place, one, other)
+    (james,) = semantic.get_subjects(["James"])
+    assert james.single_subject_understanding is not None
+    assert james.single_subject_understanding.id == older
+    assert words_in_files(store_url, ["melanoma"]) == set()
+    assert_agreement(store_url)
+
+
+def test_an_earlier_version_does_not_take_the_place_of_one_in_force(place: Workspace, store_url: str) -> None:
+    semantic = place.semantic
+    semantic.remember(["James", "Audrey"], "They met.")
+    first = semantic.create_understanding(["James"], "James has a boat.", "Boat").id
+    moved = semantic.update_understanding(first, "Melanoma.", "M", subject_names=["Audrey"]).new_understanding_id
+    present = semantic.create_understanding(["James"], "James bakes.", "Bakes").id
+    shown = place.forget([moved])
+    assert [(each.id, each.change) for each in shown.spared] == [(first, "stays as an earlier version")]
+    agreed(place, moved)
+    assert [each.id for each in semantic.get_understandings(["James"])] == [present]
+    assert [each.id for each in semantic.get_understanding_history(present)] == [present, first]
+    assert_agreement(store_url)
+
+
 @pytest.mark.promise("forget.selection")
 def test_things_are_chosen_by_search_subject_time_and_session(loom: Loom, clock: ManualClock) -> None:
     monday, tuesday = loom.workspace("james", session="monday"), loom.workspace("james", session="tuesday")

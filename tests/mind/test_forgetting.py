@@ -180,3 +180,43 @@ def test_a_process_killed_before_a_file_is_removed_leaves_that_to_the_next(store
         assert rows_of(store_url, "SELECT * FROM mind_note WHERE name LIKE 'plans%'") == []
         place.sleep()
         assert words_in_files(store_url, WORDS) == set()
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_a_soul_goes_from_every_version_of_its_file_and_the_one_before_it_speaks_again(
+    diary: Workspace, store_url: str, home: Path
+) -> None:
+    place = diary
+    semantic, notes = place.semantic, place.mind.notes
+    calm = semantic.create_understanding([], "I am calm and kind.", "Soul", kind="soul").id
+    notes.sync()
+    secret = semantic.create_understanding([], "I plan an elopement.", "Soul", kind="soul").id
+    notes.sync()
+    present = semantic.create_understanding([], "I am brave.", "Soul", kind="soul").id
+    notes.sync()
+    agreed(place, secret)
+    assert notes.read("SOUL.md") == "I am brave.\n"
+    assert words_in_files(store_url, WORDS) == set()
+    agreed(place, present)
+    assert notes.read("SOUL.md") == "I am calm and kind.\n"
+    assert semantic.orient().soul.id == calm
+    (file,) = home.rglob("SOUL.md")
+    file.write_text("I plan an elopement.\n")
+    notes.sync()
+    assert "forgotten on" in notes.problems[0]
+    assert semantic.orient().soul.id == calm
+    file.unlink()
+    assert notes.read("SOUL.md") == "I am calm and kind.\n"
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_the_note_of_the_soul_goes_with_the_soul_and_the_conversation_goes_on(diary: Workspace, store_url: str) -> None:
+    place = diary
+    place.semantic.create_understanding([], "I plan an elopement.", "Soul", kind="soul")
+    notes = place.mind.notes
+    notes.sync()
+    (note,) = rows_of(store_url, "SELECT id FROM mind_note WHERE name = 'SOUL.md'")
+    assert "the soul that the note shows" in {each.because for each in place.forget([note["id"]]).items}
+    agreed(place, note["id"])
+    assert words_in_files(store_url, WORDS) == set()
+    assert "elopement" not in (notes.read("SOUL.md") or "elopement")

@@ -68,14 +68,18 @@ class MindEraser(Eraser):
                 taken[row["exchange_id"]] = f"the exchange of message {row['id']}"
                 taken[row["id"]] = f"said in exchange {row['exchange_id']}"
         taken |= dict.fromkeys(_summaries_of(unit, plan.of(_EXCHANGE)), "a summary of the conversation that holds it")
-        return Consequences(taken | self._soul_note(unit, plan))
+        return Consequences(taken | self._soul(unit, plan))
 
-    def _soul_note(self, unit: Unit, plan: ForgetPlan) -> dict[int, str]:
-        """Find SOUL.md if the soul goes whose text it shows."""
+    def _soul(self, unit: Unit, plan: ForgetPlan) -> dict[int, str]:
+        """Find SOUL.md if it shows, or has shown, a soul that goes; and the souls that it shows, if it was chosen."""
         row = unit.one("notes.note_by_name", name=SOUL)
-        body = "" if row is None else row["body"].strip()
-        is_soul = bool(body) and any(each.text.startswith(body) for each in plan.doomed.values())
-        return {row["id"]: "shows the forgotten soul"} if is_soul and row is not None else {}
+        if row is None:
+            return {}
+        shown = {text_key(each["body"]) for each in unit.all("notes.versions_of", ids=[row["id"]]) if each["body"]}
+        souls = {item for item, text in self._setup.soul.versions(unit).items() if text_key(text) in shown}
+        if row["id"] in plan.doomed and row["id"] not in plan.reasons:
+            return dict.fromkeys(souls - plan.doomed.keys(), "the soul that the note shows")
+        return {row["id"]: "shows the forgotten soul"} if souls & plan.doomed.keys() else {}
 
     @contextmanager
     def alone(self, plan: ForgetPlan) -> Iterator[None]:
@@ -176,7 +180,8 @@ def _notes_of(unit: Unit, ids: Sequence[int]) -> dict[int, Doomed]:
             keys=tuple(
                 text_key(body)
                 for body in dict.fromkeys(bodies.get(row["id"], ()))
-                if body.strip() and body != default_text(row["name"])
+                # Whether a soul may come back is decided by its own tombstone.
+                if body.strip() and body != default_text(row["name"]) and row["name"] != SOUL
             ),
             lingers=True,
         )

@@ -78,6 +78,10 @@ class SharedSoul(Protocol):
         """Replace the soul; Conflict if it is no longer the text in `instead_of`."""
         ...
 
+    def versions(self, unit: Unit) -> Mapping[int, str]:
+        """Read the texts of all its versions, by id."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:

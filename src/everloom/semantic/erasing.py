@@ -17,7 +17,8 @@ from everloom.kernel.forgetting.tombstones import text_key
 from everloom.kernel.operation import Transaction
 from everloom.semantic.evidence.identity import need_ids
 from everloom.semantic.evidence.observations import Observed, count_observed
-from everloom.semantic.state import group_rows, tick
+from everloom.semantic.state import clock_id, group_rows, tick
+from everloom.semantic.understanding.versions import EarlierVersion, judge_earlier, reinstate, successors
 from everloom.store import Row, Unit
 
 _OBSERVATION, _UNDERSTANDING, _SUBJECT = "observation", "understanding", "subject"
@@ -62,10 +63,10 @@ class SemanticEraser(Eraser):
                 taken |= {row["id"]: f"about the forgotten subject {subject}" for row in rows}
         taken |= self._learnt(unit, plan)
         resting, spared = _resting(unit, plan)
-        taken |= resting
-        taken |= _earlier(unit, plan)
+        earlier = judge_earlier(unit, plan.doomed, _chosen(plan))
+        taken |= {**earlier.taken, **resting}
         taken |= _orphans(unit, plan)
-        return Consequences(taken, spared)
+        return Consequences(taken, (*spared, *map(_stays, earlier.staying)))
 
     def _learnt(self, unit: Unit, plan: ForgetPlan) -> dict[int, str]:
         """Find the facts that rest on something of another faculty, such as an exchange, and on no other like it."""
@@ -88,11 +89,13 @@ class SemanticEraser(Eraser):
         """Delete the rows, and let what they supported be read again."""
         unit = tx.unit
         observations, understandings = plan.of(_OBSERVATION), plan.of(_UNDERSTANDING)
-        again = _evidence_left(unit, plan)
+        earlier = judge_earlier(unit, plan.doomed, _chosen(plan)).staying
+        again = _evidence_left(unit, plan, earlier)
         touched = _subjects_of(unit, observations, understandings)
         pairs = _pairs(unit, observations)
         sessions = [row["session_id"] for row in unit.all("semantic.observation_sessions", ids=observations)]
         _drop_understandings(unit, understandings)
+        reinstate(tx, earlier)
         _drop_observations(unit, observations)
         unit.run("semantic.seen_drop", ids=plan.ids)
         _drop_subjects(unit, plan.of(_SUBJECT))
@@ -167,21 +170,12 @@ def _whole(row: Row) -> str:
     return f"{row['title']} {row['text']} {row['reason'] or ''}"
 
 
-def _earlier(unit: Unit, plan: ForgetPlan) -> dict[int, str]:
-    """Find the earlier versions of understandings that go without a successor: nothing would lead to them."""
-    # A version in the middle of a chain only goes by itself: those before it then lead to the one after it.
-    ends = [item for item, after in _successors(unit, plan.of(_UNDERSTANDING)).items() if after is None]
-    found = unit.all("semantic.understanding_predecessors", ids=ends)
-    return {row["id"]: "an earlier version of what goes" for row in found if row["id"] not in plan.doomed}
+def _chosen(plan: ForgetPlan) -> set[int]:
+    return plan.doomed.keys() - plan.reasons.keys()
 
 
-def _successors(unit: Unit, ids: Sequence[int]) -> dict[int, int | None]:
-    """Find what replaced each of some understandings and is not among them."""
-    after: dict[int, int | None] = {}
-    # From the newest to the oldest: a successor has the larger id, so its own end is known already.
-    for row in sorted(unit.all("semantic.understanding_heads", ids=list(ids)), key=lambda each: -int(each["id"])):
-        after[row["id"]] = after.get(row["superseded_by"], row["superseded_by"])
-    return after
+def _stays(version: EarlierVersion) -> Spared:
+    return Spared(id=version.row["id"], kind=_UNDERSTANDING, text=version.row["text"], change=version.change)
 
 
 def _orphans(unit: Unit, plan: ForgetPlan) -> dict[int, str]:
@@ -205,14 +199,19 @@ def _pairs(unit: Unit, observations: Sequence[int]) -> list[tuple[int, int]]:
     return sorted({pair for each in every for pair in combinations(each, 2)})
 
 
-def _evidence_left(unit: Unit, plan: ForgetPlan) -> list[int]:
-    """Find the observations that stay, of understandings in force that go or wait."""
+def _evidence_left(unit: Unit, plan: ForgetPlan, earlier: Iterable[EarlierVersion]) -> list[int]:
+    """Find the observations that stay, of understandings in force that go or wait, or are in force again."""
     affected = [*plan.of(_UNDERSTANDING), *(each.id for each in plan.spared if each.kind == _UNDERSTANDING)]
     heads = [
         row["id"] for row in unit.all("semantic.understanding_heads", ids=affected) if row["superseded_by"] is None
     ]
     support = _sources_of(unit, heads, without=plan.doomed)
-    rows = unit.all("semantic.observation_of", ids=sorted({item for each in support.values() for item in each}))
+    found = {item for each in support.values() for item in each}
+    for row in (each.row for each in earlier if each.is_head):
+        through = {"subject_set": row["subject_set"], "through": clock_id(unit)}
+        same = {each["id"] for each in unit.all("semantic.observation_same_subjects", **through)}
+        found |= same - plan.doomed.keys() if row["subject_set"] else set()
+    rows = unit.all("semantic.observation_of", ids=sorted(found))
     return [row["id"] for row in rows if row["superseded_at"] is None]
 
 
@@ -220,7 +219,7 @@ def _drop_understandings(unit: Unit, ids: Sequence[int]) -> None:
     if not ids:
         return
     gone = list(ids)
-    for old, new in _successors(unit, gone).items():
+    for old, new in successors(unit, gone).items():
         unit.run("semantic.understanding_repoint", old=old, new=new)
     unit.run("semantic.subject_unpoint", old=gone)
     for name in ("intersection_unpoint_all", "workspace_unpoint", "session_undescribe", "linked_clear"):

@@ -5,7 +5,7 @@ Faculties know nothing about each other; each defines a port, and this module im
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -64,6 +64,10 @@ class OneSoul:
         self._semantic.create_understanding(
             [], prose, "Who this Being is.", kind="soul", reason=reason, expected_version=version
         )
+
+    def versions(self, unit: Unit) -> Mapping[int, str]:
+        """Read the texts of all its versions, by id."""
+        return {row["id"]: row["text"] for row in unit.all("semantic.soul_versions")}
 
 
 class Neighbours:

@@ -255,6 +255,9 @@ class NoteSync:
     def _tell_soul(self, body: str) -> None:
         before = self._soul.read()
         if not is_same(before, body):
+            with self._op.read() as unit:
+                if gone := recognised(unit, [text_key(body)]):
+                    raise _forgotten(SOUL, next(iter(gone.values())))
             self._soul.supersede(body.strip(), instead_of=before, reason=_EDITED)
 
     def change(self, name: str, author: Author, make: Callable[[OpenNote], str]) -> NoteVersion:

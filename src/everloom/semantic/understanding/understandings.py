@@ -190,7 +190,7 @@ def update(op: Operation, understanding_id: int, given: NewText, key: str | None
 
 
 def _regions_of(unit: Unit, row: Row) -> tuple[Region, ...]:
-    return tuple(region_from(each) for each in unit.all("semantic.subject_of", ids=_ids_in(row["subject_set"])))
+    return tuple(region_from(each) for each in unit.all("semantic.subject_of", ids=ids_in(row["subject_set"])))
 
 
 def _replace(
@@ -287,9 +287,8 @@ def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
     # After the sources of its predecessors are inherited: it cites those, too.
     unit.run("semantic.observation_place", understanding=fresh)
     unit.run("semantic.observation_dismiss", ids=list(synthesis.dismissed))
-    _point(unit, synthesis, fresh)
-    if synthesis.kind in _COVERING_KINDS:
-        _cover(tx, fresh, synthesis.subject_set, seen)
+    point(unit, synthesis.kind, synthesis.subject_set, fresh)
+    cover(tx, fresh, synthesis.kind, synthesis.subject_set, seen)
     return fresh
 
 
@@ -334,13 +333,14 @@ def supersede(tx: Transaction, old: Sequence[int], new: int, *, was_read: bool =
     unit.run("semantic.subject_settle", ids=sorted({row["subject_id"] for row in affected}))
 
 
-def _ids_in(subject_set: str) -> list[int]:
+def ids_in(subject_set: str) -> list[int]:
+    """Read the ids out of a written set of subjects."""
     return [int(each) for each in subject_set.split(",") if each]
 
 
 def pair_of(subject_set: str) -> tuple[int, int] | None:
     """Read a written set of subjects as a pair, if it has two."""
-    ids = _ids_in(subject_set)
+    ids = ids_in(subject_set)
     return (ids[0], ids[1]) if len(ids) == 2 else None
 
 
@@ -350,29 +350,31 @@ def point_pair(unit: Unit, pair: tuple[int, int], understanding: int) -> None:
     unit.run("semantic.intersection_settle", a=pair[0], b=pair[1])
 
 
-def _point(unit: Unit, synthesis: Synthesis, fresh: int) -> None:
-    """Point the subject, the pair or the workspace to its new understanding."""
-    kind, ids = synthesis.kind, [region.id for region in synthesis.regions]
+def point(unit: Unit, kind: str, subject_set: str, understanding: int) -> None:
+    """Point the subject, the pair or the workspace to the understanding in force."""
+    ids = ids_in(subject_set)
     if kind in _DOCUMENT_KINDS:
-        unit.run("semantic.workspace_point", kind=kind, id=fresh)
+        unit.run("semantic.workspace_point", kind=kind, id=understanding)
     elif kind == "structural":
-        unit.run("semantic.subject_point_structural", id=ids[0], understanding=fresh)
+        unit.run("semantic.subject_point_structural", id=ids[0], understanding=understanding)
         unit.run("semantic.subject_touch", ids=ids)
     elif kind == "single_subject":
-        unit.run("semantic.subject_point_single", id=ids[0], understanding=fresh)
+        unit.run("semantic.subject_point_single", id=ids[0], understanding=understanding)
         unit.run("semantic.subject_touch", ids=ids)
         unit.run("semantic.subject_settle", ids=ids)
-    elif (pair := pair_of(synthesis.subject_set)) is not None:
-        point_pair(unit, pair, fresh)
+    elif (pair := pair_of(subject_set)) is not None:
+        point_pair(unit, pair, understanding)
 
 
-def _cover(tx: Transaction, fresh: int, subject_set: str, seen: int) -> None:
+def cover(tx: Transaction, understanding: int, kind: str, subject_set: str, seen: int) -> None:
     """Cover the evidence that an understanding has seen: observations of the same subjects, and its sources."""
+    if kind not in _COVERING_KINDS:
+        return
     unit = tx.unit
     # An observation that only shares a subject with it is not covered: it says something that this text does not.
     same = [row["id"] for row in unit.all("semantic.observation_same_subjects", subject_set=subject_set, through=seen)]
-    cited = [row["source_id"] for row in unit.all("semantic.source_observations", ids=[fresh])]
-    tx.op.index.cover(unit, fresh, dict.fromkeys([*same, *cited]))
+    cited = [row["source_id"] for row in unit.all("semantic.source_observations", ids=[understanding])]
+    tx.op.index.cover(unit, understanding, dict.fromkeys([*same, *cited]))
 
 
 def describe_session(

@@ -428,6 +428,12 @@ JOIN document AS d ON d.workspace_id = u.workspace_id AND d.item_id = u.id
 LEFT JOIN session AS s ON s.workspace_id = d.workspace_id AND s.id = d.session_id
 WHERE u.workspace_id = :workspace AND u.id IN (:*ids) ORDER BY u.id;
 
+-- name: soul_versions
+-- Read every version of the soul.
+SELECT u.id, d.text FROM understanding AS u
+JOIN document AS d ON d.workspace_id = u.workspace_id AND d.item_id = u.id
+WHERE u.workspace_id = :workspace AND u.kind = 'soul' ORDER BY u.id;
+
 -- name: understanding_same_subjects
 -- Find the understandings in force of one kind about exactly these subjects.
 SELECT id, version FROM understanding
