@@ -9,10 +9,12 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.episodic.scenes.node import Node, nodes_of
-from everloom.errors import Conflict, NotFound, Rejected
+from everloom.errors import Conflict, NotFound, Rejected, StoreError
+from everloom.kernel.journal import append_event
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.semantic.results import Observation
 from everloom.settings import Settings
+from everloom.store import Unit
 from tests.episodic.ground import remember, scene
 from tests.store.bytes import words_in_files
 from tests.store.ground import NOW, assert_agreement, rows_of
@@ -142,3 +144,47 @@ def test_what_cannot_be_corrected_is_refused_with_a_reason(place: Workspace) -> 
         place.correct(10**9, "Nothing.")
     with pytest.raises(Rejected, match="the text"):
         place.correct(10**9, "  ")
+
+
+def told(place: Workspace, url: str) -> dict[str, int]:
+    """Write an item of each kind that is corrected in the store alone."""
+    seen = place.semantic.remember(["Maya"], "Maya lives in Lisbonne.").id
+    text = place.semantic.create_understanding(["Maya"], "In Lisbonne.", "Home", source_observation_ids=[seen]).id
+    (scene_id,) = remember(place.episodic, scene("Maya drank tea in Lisbonne"))
+    place.episodic.update_memory("knowledge", "append", key="home", content="It is in Lisbonne.")
+    place.mind.notes.write("home.md", "Lisbonne.")
+    (subject,) = rows_of(url, "SELECT id FROM subject")
+    (entry,) = rows_of(url, "SELECT id FROM entry")
+    note = next(row["id"] for row in rows_of(url, "SELECT id, name FROM mind_note") if row["name"] == "home.md")
+    ids = (seen, text, scene_id, entry["id"], note, subject["id"])
+    return dict(zip(("observation", "understanding", "scene", "entry", "note", "subject"), ids, strict=True))
+
+
+@pytest.mark.promise("correct.one-transaction")
+@pytest.mark.parametrize("forget_old", [False, True], ids=["kept", "forgotten"])
+def test_a_correction_and_its_reason_are_stored_together_or_not_at_all(
+    place: Workspace, store_url: str, monkeypatch: pytest.MonkeyPatch, forget_old: bool
+) -> None:
+    ids = told(place, store_url)
+    tables = ("observation", "understanding", "document", "scene", "entry", "mind_note_version", "signal", "event")
+
+    def everything() -> list[object]:
+        return [sorted(map(str, rows_of(store_url, f"SELECT * FROM {name}"))) for name in tables]
+
+    def full(unit: Unit, name: str, *given: object) -> int:
+        if name == ("forget" if forget_old else "correct"):
+            raise StoreError("the disk is full")
+        return append_event(unit, name, *given)  # type: ignore[arg-type]
+
+    before = everything()
+    with monkeypatch.context() as now:
+        now.setattr("everloom.kernel.operation.append_event", full)
+        for item in ids.values():
+            with pytest.raises(StoreError, match="full"):
+                place.correct(item, "It is Porto.", reason="She moved.", forget_old=forget_old)
+            assert everything() == before, item
+    # The understanding first: it would go with the words of what it rests on.
+    for kind, item in sorted(ids.items(), key=lambda each: each[0] == "observation"):
+        done = place.correct(item, f"It is Porto, says the {kind}.", reason="She moved.", forget_old=forget_old)
+        assert done.replaced == item
+    assert_agreement(store_url)

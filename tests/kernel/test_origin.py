@@ -143,7 +143,7 @@ def test_merged_scenes_and_facts_are_worth_their_sources(free: Workspace) -> Non
     assert free.show(merged.node.id).trust == "import"
     # A fact of the conversation: who said it, and no more trust than what was said there.
     facts, lesson = free.loom.mind_setup(free.info).facts, FactChange("James rows.", ("James",), None, "person")
-    (plain,) = facts.learn([lesson], exchange=free.semantic.remember(["x"], "said").id, also=lambda _unit: None)
+    (plain,) = facts.learn([lesson], exchange=free.semantic.remember(["x"], "said").id, also=lambda _tx, _facts: None)
     assert plain is not None
     assert (free.show(plain).origin, free.show(plain).trust) == ("person", "agent")
 

@@ -82,7 +82,7 @@ def test_deep_recall_finds_what_was_said_and_what_was_learnt_with_dates_and_ids(
     world.later(days=40)
     other = world.exchange("Let us talk about the tax return tomorrow morning.")
     (fact,) = world.setup.facts.learn(
-        [FactChange("James's boat lies in Brest.", ("James",))], exchange=told.id, also=lambda _: None
+        [FactChange("James's boat lies in Brest.", ("James",))], exchange=told.id, also=lambda _tx, _facts: None
     )
     archive = Archive(world.setup)
     found = archive.search("Where is the boat?")

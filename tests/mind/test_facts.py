@@ -190,7 +190,7 @@ def test_the_model_sees_the_twenty_nearest_facts_and_no_more(ready: Ready) -> No
     world, setup, answers = ready
     exchange = world.exchange("Which sails does my boat have, I wonder?")
     changes = [FactChange(f"The boat has sail number {number}.", ("boat",)) for number in range(30)]
-    setup.facts.learn(changes, exchange=exchange.id, also=lambda _: None)
+    setup.facts.learn(changes, exchange=exchange.id, also=lambda _tx, _facts: None)
     worker(world.loom, setup)("facts")
     (material,) = answers.of("facts")
     assert material.count("The boat has sail number") == 20
@@ -272,7 +272,7 @@ def test_what_nobody_said_is_settled_without_asking(ready: Ready) -> None:
 def test_a_kill_between_any_two_statements_neither_loses_nor_doubles_a_fact(ready: Ready) -> None:
     world, setup, answers = ready
     exchange = world.exchange("I live in Lyon now, and I sail.")
-    (old,) = setup.facts.learn([FactChange(PARIS, ("James",))], exchange=exchange.id, also=lambda _: None)
+    (old,) = setup.facts.learn([FactChange(PARIS, ("James",))], exchange=exchange.id, also=lambda _tx, _facts: None)
     # Another answer each time, as models do.
     asked = iter(range(1_000))
     answers.given["facts"] = lambda _: proposed(

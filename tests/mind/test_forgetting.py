@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from everloom.errors import NotFound
 from everloom.loom import Workspace, open_loom
 from everloom.settings import Settings
 from tests.mind.worlds import World
@@ -101,6 +102,20 @@ def test_a_message_that_its_channel_delivers_again_stays_forgotten(world: World)
     world.say("I plan an elopement to Ravenna.", channel="telegram", key="77")
     assert world.conversation.step() is None
     assert rows_of(world.url, "SELECT * FROM message") == []
+
+
+@pytest.mark.promise("correct.forgets-the-wrong-words")
+def test_what_an_exchange_said_goes_and_the_fact_that_corrects_it_stays(world: World) -> None:
+    place = world.loom.workspace("james")
+    world.server.script(says("To Ravenna, then."))
+    told = world.exchange("The elopement goes to Ravenna.")
+    done = place.correct(told.id, "The journey goes to Verona.", forget_old=True)
+    assert place.show(done.id).text == "The journey goes to Verona."
+    assert words_in_files(world.url, WORDS) == set()
+    with pytest.raises(NotFound, match="forgotten"):
+        place.show(told.id)
+    world.assert_valid()
+    assert_agreement(world.url)
 
 
 @pytest.fixture

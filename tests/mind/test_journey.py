@@ -101,6 +101,8 @@ def test_learning_never_touches_what_the_person_noted(world: World) -> None:
     exchange = world.exchange("Audrey keeps her spare key under the blue stone.")
     place = world.loom.workspace("james")
     own = place.semantic.remember(["Audrey"], SECRET)
-    (kept,) = world.setup.facts.learn([FactChange(SECRET, ("Audrey",))], exchange=exchange.id, also=lambda _: None)
+    (kept,) = world.setup.facts.learn(
+        [FactChange(SECRET, ("Audrey",))], exchange=exchange.id, also=lambda _tx, _facts: None
+    )
     assert kept == own.id
     assert exchange.id in {each.id for each in place.why(own.id).because}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import pytest
 
 from everloom.errors import Conflict, NotFound, Rejected
+from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Scope
 from everloom.loom import Loom
 from everloom.semantic import Lesson, NewObservation, Semantic
 from everloom.semantic.consolidation.material import evidence_of, line_of
 from everloom.semantic.evidence import learn
-from everloom.semantic.results import Observation
-from everloom.store import Unit
+from everloom.semantic.results import Learnt, Observation
 
 Later = Callable[..., datetime]
 PARIS, LYON = "James lives in Paris.", "James lives in Lyon."
@@ -107,7 +107,7 @@ def test_superseding_is_all_or_nothing_and_happens_once(loom: Loom, mind: Semant
     op = loom.workspace("james").op
     old = mind.remember(["James"], PARIS, kind="fact").id
 
-    def fails(_unit: Unit) -> None:
+    def fails(_tx: Transaction, _learnt: Sequence[Learnt]) -> None:
         raise Conflict("somebody was faster")
 
     with pytest.raises(Conflict):

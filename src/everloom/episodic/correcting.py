@@ -23,7 +23,7 @@ from everloom.episodic.scenes.node import (
 )
 from everloom.episodic.scenes.scene import LONGEST, SceneContent
 from everloom.errors import Conflict
-from everloom.kernel.forgetting.ports import Correction, Replacement
+from everloom.kernel.forgetting.ports import Also, Correction, Replacement
 from everloom.kernel.journal import pin
 from everloom.kernel.operation import Transaction
 from everloom.kernel.search import Prepared
@@ -34,23 +34,25 @@ from everloom.store import Row
 class EpisodicCorrector:
     """Corrects what a scene tells, a note that waits, and an entry."""
 
+    replaces: frozenset[str] = frozenset()
+
     def __init__(self, being: Being) -> None:
         self._being = being
         self._op = being.op
 
-    def correct(self, item: int, new: Correction) -> Replacement | None:
+    def correct(self, item: int, new: Correction, also: Also) -> Replacement | None:
         """Put a text in place of what an item says; None if the item is not of this faculty."""
         with self._op.read() as unit:
             node = nodes_of(unit, [item]).get(item)
             entry = next(iter(unit.all("episodic.entry_of", ids=[item])), None)
             note = next(iter(unit.all("episodic.note_get", ids=[item])), None)
         if node is not None:
-            return self._retell(node, new)
+            return self._retell(node, new, also)
         if entry is not None:
-            return self._rewrite_entry(entry, new)
-        return None if note is None else self._rewrite_note(item, new)
+            return self._rewrite_entry(entry, new, also)
+        return None if note is None else self._rewrite_note(item, new, also)
 
-    def _retell(self, node: Node, new: Correction) -> Replacement:
+    def _retell(self, node: Node, new: Correction, also: Also) -> Replacement:
         if node.death == "absorbed":
             raise Conflict(
                 f"scene {node.id} was absorbed", hint=f"correct {node.absorbed_into}, which it was merged into"
@@ -65,20 +67,20 @@ class EpisodicCorrector:
                 raise Conflict(f"scene {node.id} has just been changed", hint="read it again, then try once more")
             fresh = _in_place(tx, node, whole, prepared) if new.forget_old else _anew(tx, node, whole, prepared)
             refresh(tx.unit, self._op.embedding, [node.cluster_id])
-            tx.event(id=fresh, replaced=node.id)
+            also(tx, fresh)
         how = "it is told anew" if fresh == node.id else f"it absorbs {node.id}, which stays as history"
         return Replacement(id=fresh, kind="scene", how=how)
 
-    def _rewrite_entry(self, row: Row, new: Correction) -> Replacement:
+    def _rewrite_entry(self, row: Row, new: Correction, also: Also) -> Replacement:
         with self._op.write("correct_entry") as tx:
             known = find_entry(tx.unit, row["target"], row["entry_key"])
             if known is None or known.id != row["id"]:
                 raise Conflict(f"entry {row['id']} has just been changed", hint="read it again, then try once more")
             put_entry(tx, replace(known, content=new.text))
-            tx.event(id=row["id"])
+            also(tx, row["id"])
         return Replacement(id=row["id"], kind="entry", how="it is rewritten")
 
-    def _rewrite_note(self, item: int, new: Correction) -> Replacement:
+    def _rewrite_note(self, item: int, new: Correction, also: Also) -> Replacement:
         with self._op.write("correct_note") as tx:
             note = find_note(tx.unit, item)
             if note.type == "scene":
@@ -88,7 +90,7 @@ class EpisodicCorrector:
                 change_note(tx, note, new.text)
                 index = self._op.index
                 index.revise(tx.unit, item, index.prepare([note_document(new.text, note.created_at)]), tx.at)
-            tx.event(id=item)
+            also(tx, item)
         return Replacement(id=item, kind="note", how="it is rewritten")
 
 

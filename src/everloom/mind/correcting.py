@@ -5,47 +5,55 @@ The log of record stays what was said; the search leads with the correction.
 
 from __future__ import annotations
 
-from everloom.kernel.forgetting.ports import Correction, Replacement
+from collections.abc import Sequence
+
+from everloom.errors import Rejected
+from everloom.kernel.forgetting.ports import Also, Correction, Replacement
+from everloom.kernel.operation import Transaction
 from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import FactChange, MindSetup
-from everloom.store import Unit
 
 
 class MindCorrector:
     """Corrects notes and exchanges."""
 
+    replaces = frozenset({"exchange"})
+
     def __init__(self, setup: MindSetup) -> None:
         self._setup = setup
 
-    def correct(self, item: int, new: Correction) -> Replacement | None:
+    def correct(self, item: int, new: Correction, also: Also) -> Replacement | None:
         """Put a text in place of what an item says; None if the item is not of this faculty."""
         with self._setup.op.read() as unit:
             note = next(iter(unit.all("notes.note_of", ids=[item])), None)
             exchange = next(iter(unit.all("mind.exchange_of", ids=[item])), None)
         if note is not None:
-            return self._rewrite(note["id"], note["name"], new)
-        return None if exchange is None else self._answer(item, new)
+            return self._rewrite(note["id"], note["name"], new, also)
+        return None if exchange is None else self._answer(item, new, also)
 
-    def _rewrite(self, item: int, name: str, new: Correction) -> Replacement:
+    def _rewrite(self, item: int, name: str, new: Correction, also: Also) -> Replacement:
         notes = Notes(self._setup)
         # Whoever corrects has decided what is true; the text is replaced as it is now.
         known = notes.version(name)
-        written = notes.write(name, new.text, author="person", replace=True, expected=known.number if known else None)
-        if new.forget_old:
-            with self._setup.op.write("forget_versions") as tx:
-                tx.unit.run("notes.version_purge_before", id=item, number=written.number)
+
+        def as_well(tx: Transaction, number: int) -> None:
+            if new.forget_old:
+                tx.unit.run("notes.version_purge_before", id=item, number=number)
+            also(tx, item)
+
+        number = known.number if known else None
+        written = notes.write(name, new.text, author="person", replace=True, expected=number, also=as_well)
+        if known is not None and written.number == known.number:
+            raise Rejected(f"{name} says that already", hint="give what is right")
         return Replacement(id=item, kind="note", how=f"version {written.number} of {name}")
 
-    def _answer(self, exchange: int, new: Correction) -> Replacement:
-        op = self._setup.op
+    def _answer(self, exchange: int, new: Correction, also: Also) -> Replacement:
+        def as_well(tx: Transaction, facts: Sequence[int | None]) -> None:
+            # Nothing was added if the very same fact is known already: then that one is what holds.
+            fact = next((each for each in facts if each is not None), exchange)
+            tx.op.index.retire(tx.unit, [exchange], fact, tx.at)
+            also(tx, fact)
 
-        def nothing_else(_unit: Unit) -> None:
-            pass
-
-        (fact,) = self._setup.facts.learn([FactChange(new.text)], exchange=exchange, also=nothing_else)
-        with op.write("correct_exchange") as tx:
-            op.index.retire(tx.unit, [exchange], fact, tx.at)
-            tx.event(id=fact, replaced=exchange)
-        return Replacement(
-            id=fact or exchange, kind="observation", how="the log keeps what was said; this is what holds"
-        )
+        (fact,) = self._setup.facts.learn([FactChange(new.text)], exchange=exchange, also=as_well)
+        how = "this is what holds" if new.forget_old else "the log keeps what was said; this is what holds"
+        return Replacement(id=fact or exchange, kind="observation", how=how)

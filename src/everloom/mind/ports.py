@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from everloom.kernel.operation import Operation
+from everloom.kernel.operation import Operation, Transaction
 from everloom.models.talk import ToolSpec
 from everloom.store import Unit
 from everloom.store.claims import Owner
@@ -53,12 +53,17 @@ class FactMemory(Protocol):
         ...
 
     def learn(
-        self, changes: Sequence[FactChange], *, exchange: int, also: Callable[[Unit], None]
+        self,
+        changes: Sequence[FactChange],
+        *,
+        exchange: int,
+        also: Callable[[Transaction, Sequence[int | None]], None],
     ) -> Sequence[int | None]:
         """Apply the changes learnt from an exchange, all or none; old facts are superseded, never erased.
 
-        `also` writes in the same transaction. Returns the id of the new fact for each change, or None. Raises Conflict
-        if a fact was superseded in the meantime, and NotFound if it does not exist.
+        `also` writes in the same transaction, and is given the ids of the new facts. Returns the id of the new fact for
+        each change, or None. Raises Conflict if a fact was superseded in the meantime, and NotFound if it does not
+        exist.
         """
         ...
 

@@ -15,11 +15,11 @@ from everloom.store import Store, Unit
 
 if TYPE_CHECKING:
     from everloom.episodic import Episodic
-    from everloom.kernel.operation import Operation
+    from everloom.kernel.operation import Operation, Transaction
     from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
     from everloom.mind.ports import Fact, FactChange
     from everloom.semantic import Semantic
-    from everloom.semantic.results import Understanding
+    from everloom.semantic.results import Learnt, Understanding
 
 
 class OneSoul:
@@ -118,7 +118,11 @@ class ConversationFacts:
         ]
 
     def learn(
-        self, changes: Sequence[FactChange], *, exchange: int, also: Callable[[Unit], None]
+        self,
+        changes: Sequence[FactChange],
+        *,
+        exchange: int,
+        also: Callable[[Transaction, Sequence[int | None]], None],
     ) -> Sequence[int | None]:
         """Store and supersede the facts of one exchange, all or none; `also` writes into the same transaction."""
         from everloom.semantic import Lesson, NewObservation  # noqa: PLC0415
@@ -139,5 +143,8 @@ class ConversationFacts:
             )
             return Lesson(observation=new, instead_of=change.instead_of)
 
-        learnt = learn(self._op, [lesson(each) for each in changes], [exchange], also)
-        return [None if each.added is None else each.added.id for each in learnt]
+        def ids_of(learnt: Sequence[Learnt]) -> list[int | None]:
+            return [None if each.added is None else each.added.id for each in learnt]
+
+        lessons = [lesson(each) for each in changes]
+        return ids_of(learn(self._op, lessons, [exchange], lambda tx, learnt: also(tx, ids_of(learnt))))

@@ -11,7 +11,7 @@ overwritten: both versions are kept.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -28,6 +28,9 @@ from everloom.kernel.operation import Transaction
 from everloom.store.claims import CORNER
 from everloom.store.files import locked
 
+# What else belongs into the transaction that indexes the changed files.
+Also = Callable[[Transaction], None]
+
 # Above this number of files, one sync of the whole system is faster than an fsync for each file.
 _MANY = 200
 
@@ -43,7 +46,11 @@ def sole_writer(graph: OpenGraph) -> Iterator[None]:
         yield
 
 
-def execute(graph: OpenGraph, plan: FilePlan) -> tuple[str, ...]:
+def nothing_else(_: Transaction) -> None:
+    """Add nothing to a transaction."""
+
+
+def execute(graph: OpenGraph, plan: FilePlan, also: Also = nothing_else) -> tuple[str, ...]:
     """Apply a plan as the sole writer; returns notices for people. A Conflict is raised once both versions are safe."""
     if not plan.changes and not plan.states:
         return ()
@@ -56,7 +63,7 @@ def execute(graph: OpenGraph, plan: FilePlan) -> tuple[str, ...]:
     with graph.op.write(f"graph.{plan.operation}") as transaction:
         intend(graph, transaction, key, plan)
         session_id = transaction.session_id
-    notices, copies = complete(graph, key, plan, session_id)
+    notices, copies = complete(graph, key, plan, session_id, also)
     if copies:
         raise Conflict(
             f"{', '.join(plan.paths[:3])} changed on disk at the same moment",
@@ -105,7 +112,7 @@ def _stage(disk: Disk, key: str, changes: Sequence[FileChange]) -> None:
 
 
 def complete(
-    graph: OpenGraph, key: str, plan: FilePlan, session_id: int | None = None
+    graph: OpenGraph, key: str, plan: FilePlan, session_id: int | None = None, also: Also = nothing_else
 ) -> tuple[tuple[str, ...], list[str]]:
     """Do every step after the committed intent, for this process or for one that crashed.
 
@@ -127,6 +134,7 @@ def complete(
         transaction.event(graph=graph.id, **plan.detail)
         statement = "graph.intent_indexed" if _is_committed(graph, plan) else "graph.intent_drop"
         transaction.unit.run(statement, graph=graph.id, key=key)
+        also(transaction)
     # Only now, because a repeated run needs the staged contents. After a crash here `_recover` deletes them.
     graph.disk.clear(key)
     return _commit(graph, key, plan, paths), copies

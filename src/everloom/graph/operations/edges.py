@@ -16,7 +16,7 @@ from everloom.graph.files.changeset import Changeset, FilePlan
 from everloom.graph.files.disk import edge_stem, free_name
 from everloom.graph.files.frontmatter import UnreadableFile
 from everloom.graph.index.catalog import OpenGraph, attached_to, describe, edge_from, find_edge, relation_from
-from everloom.graph.index.executor import execute, sole_writer
+from everloom.graph.index.executor import Also, execute, nothing_else, sole_writer
 from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, checked_relation, checked_share
 from everloom.graph.operations.versions import check_version, with_version
 from everloom.graph.results import DrawnEdge, Edge, Memory, RelatedMemory, Relation
@@ -85,10 +85,12 @@ def _edge_between(graph: OpenGraph, start: str, kind: str, end: str) -> Row | No
     return next((row for row in rows if (row["from_uuid"], row["type"], row["to_uuid"]) == wanted), None)
 
 
-def _execute(graph: OpenGraph, operation: str, files: Changeset, edge: Edge) -> tuple[str, ...]:
+def _execute(
+    graph: OpenGraph, operation: str, files: Changeset, edge: Edge, also: Also = nothing_else
+) -> tuple[str, ...]:
     message = f"{operation.replace('_', '-')}: {edge.from_title} {edge.type} {edge.to_title}"
     detail = {"id": edge.id, "from": edge.from_id, "to": edge.to_id, "type": edge.type}
-    return execute(graph, FilePlan(operation, message, files.changes(), detail))
+    return execute(graph, FilePlan(operation, message, files.changes(), detail), also)
 
 
 def get_edge(graph: OpenGraph, identity: str) -> Edge:
@@ -121,7 +123,9 @@ class EdgeFields:
     description: str | None = None
 
 
-def update_edge(graph: OpenGraph, identity: str, fields: EdgeFields, expected: str | None = None) -> DrawnEdge:
+def update_edge(
+    graph: OpenGraph, identity: str, fields: EdgeFields, expected: str | None = None, also: Also = nothing_else
+) -> DrawnEdge:
     """Change an edge that the caller has seen, and the relation in both memories."""
     kind, strength, description = fields.type, fields.strength, fields.description
     if kind is None and strength is None and description is None:
@@ -147,7 +151,7 @@ def update_edge(graph: OpenGraph, identity: str, fields: EdgeFields, expected: s
             memory, former = files.read(path, Memory), (side.target, old.type, side.direction)
             mine = next((each for each in memory.relations if each.edge_id == old.id or each.key == former), side)
             files.put(_with_side(memory, side, mine.key))
-        notices = _execute(graph, "edge_update", files, new)
+        notices = _execute(graph, "edge_update", files, new, also)
     return DrawnEdge(edge=with_version(graph, new), created=False, notices=notices)
 
 

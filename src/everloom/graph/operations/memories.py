@@ -16,7 +16,7 @@ from everloom.graph.files.frontmatter import UnreadableFile
 from everloom.graph.files.parser import checked_tags, in_vault
 from everloom.graph.index.catalog import OpenGraph, attached_to, with_state
 from everloom.graph.index.decay import prepare_revival, update_archive
-from everloom.graph.index.executor import execute, sole_writer
+from everloom.graph.index.executor import Also, execute, nothing_else, sole_writer
 from everloom.graph.index.scan import scan
 from everloom.graph.kinds import KINDS, LISTS, VAULT, checked_share, checked_type
 from everloom.graph.operations.edges import join, new_edge, redirect
@@ -148,7 +148,9 @@ def get(graph: OpenGraph, identity: str) -> Memory:
     return with_version(graph, found)
 
 
-def update(graph: OpenGraph, identity: str, fields: MemoryFields, expected: str | None = None) -> Changed:
+def update(
+    graph: OpenGraph, identity: str, fields: MemoryFields, expected: str | None = None, also: Also = nothing_else
+) -> Changed:
     """Change a memory that the caller has seen; a new title is copied to its edges, and a new type moves its file."""
     changes = _checked(fields)
     if not changes:
@@ -159,7 +161,7 @@ def update(graph: OpenGraph, identity: str, fields: MemoryFields, expected: str 
         check_version(graph, old, wanted, expected)
         return wanted
 
-    return _revise(graph, identity, revised, replaces=True)
+    return _revise(graph, identity, revised, replaces=True, also=also)
 
 
 def append(graph: OpenGraph, identity: str, fields: MemoryFields) -> Changed:
@@ -182,7 +184,14 @@ def append(graph: OpenGraph, identity: str, fields: MemoryFields) -> Changed:
     return _revise(graph, identity, extended, replaces=False)
 
 
-def _revise(graph: OpenGraph, identity: str, revise: Callable[[Memory], dict[str, Any]], *, replaces: bool) -> Changed:
+def _revise(
+    graph: OpenGraph,
+    identity: str,
+    revise: Callable[[Memory], dict[str, Any]],
+    *,
+    replaces: bool,
+    also: Also = nothing_else,
+) -> Changed:
     """Change the fields of a memory that `revise` returns; it is given the memory as it is on the disk."""
     with sole_writer(graph):
         files = Changeset(graph.disk)
@@ -201,7 +210,7 @@ def _revise(graph: OpenGraph, identity: str, revise: Callable[[Memory], dict[str
         if new.type != old.type and not in_vault(old.path):
             new = _move(files, new, KINDS[new.type].directory)
         detail = {"id": new.id, "path": new.path, "changed": sorted(changes)}
-        notices = execute(graph, FilePlan("update", f"update: {new.title}", files.changes(), detail))
+        notices = execute(graph, FilePlan("update", f"update: {new.title}", files.changes(), detail), also)
         version = version_after(graph, new, changes if replaces else known)
     return Changed(id=new.id, path=new.path, version=version, changed=tuple(sorted(changes)), notices=notices)
 

@@ -1,25 +1,28 @@
 """Correcting: what is right takes the place of what is wrong, and both can be traced.
 
 Evidence is never overwritten: the corrected item is a new one that names the old as its source. Only with `forget_old`
-do the wrong words go, by the same means as in a forgetting.
+do the wrong words go, by the same means as in a forgetting. All of that is one transaction: that of the faculty that
+makes the correction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 
-from everloom.errors import Rejected
+from everloom.errors import Conflict, Rejected
 from everloom.kernel.forgetting.cleaning import clean
 from everloom.kernel.forgetting.documents import scrub_records, words_left
-from everloom.kernel.forgetting.erasing import forget
+from everloom.kernel.forgetting.erasing import carry_out, finish, make_plan, report
 from everloom.kernel.forgetting.plan import Doomed, ForgetPlan, Traces
 from everloom.kernel.forgetting.ports import Correction, Corrector, Eraser
-from everloom.kernel.forgetting.results import Corrected, Forgotten
-from everloom.kernel.forgetting.selecting import Selection
+from everloom.kernel.forgetting.results import Corrected
 from everloom.kernel.forgetting.tombstones import explain_absence, refuse_forgotten
 from everloom.kernel.journal import judge
-from everloom.kernel.operation import Operation
+from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import checked, indexed
+from everloom.store import Row, Unit
 
 
 def correct(
@@ -32,36 +35,78 @@ def correct(
         if row is None:
             raise explain_absence(unit, item)
         refuse_forgotten(unit, [new.text])
-        claims = (each.claim(unit, [item]) for each in erasers)
-        before = next((claim[item] for claim in claims if item in claim), None)
-    # One after the other until somebody knows it: the others must not be asked, because asking corrects.
-    done = next((found for each in correctors if (found := each.correct(item, new)) is not None), None)
-    if done is None or before is None:
-        raise Rejected(
-            f"{item} is of the kind {row['kind']}, which cannot be corrected by itself",
-            hint="correct what was learnt from it, or forget it",
+        before = _claimed(unit, item, row, erasers)
+        goes = new.forget_old and any(before.kind in each.replaces for each in correctors)
+        would_go = make_plan(unit, [item], erasers) if goes else ForgetPlan({})
+    record = _Record(before, new, would_go, erasers)
+    with ExitStack() as held:
+        for eraser in erasers:
+            held.enter_context(eraser.alone(would_go))
+        # One after the other until somebody knows it: the others must not be asked, because asking corrects.
+        done = next(
+            (found for each in correctors if (found := each.correct(item, new, record.write)) is not None), None
         )
-    with op.write("correct") as tx:
-        if new.reason and done.id != item:
-            # Shown with the old item by `show`, so that whoever finds it learns why it no longer holds.
-            judge(tx.unit, item, "questionable", new.reason, tx.at, tx.session_id)
-        tx.event(id=done.id, replaced=item, reason=new.reason or "")
-    gone = _drop_old(op, before, done.id, erasers) if new.forget_old else None
+        if done is None:
+            raise _refused(item, row)
+        remains = finish(erasers) if new.forget_old else ()
+    gone = report(record.gone, remains, *clean(op)) if new.forget_old else None
     return Corrected(id=done.id, kind=done.kind, replaced=item, how=done.how, forgotten=gone)
 
 
-def _drop_old(op: Operation, before: Doomed, now: int, erasers: Sequence[Eraser]) -> Forgotten:
-    """Forget the wrong words: the old item, or, where it was changed in place, what is left of its old text."""
-    if now != before.id:
-        chosen = Selection(ids=[before.id])
-        return forget(op, chosen, forget(op, chosen, None, erasers).confirm, erasers)
-    with op.write("forget") as tx:
-        terms = set(indexed(before.text))
+def _claimed(unit: Unit, item: int, row: Row, erasers: Sequence[Eraser]) -> Doomed:
+    claims = (each.claim(unit, [item]) for each in erasers)
+    before = next((claim[item] for claim in claims if item in claim), None)
+    if before is None:
+        raise _refused(item, row)
+    return before
+
+
+def _refused(item: int, row: Row) -> Rejected:
+    return Rejected(
+        f"{item} is of the kind {row['kind']}, which cannot be corrected by itself",
+        hint="correct what was learnt from it, or forget it",
+    )
+
+
+@dataclass(slots=True)
+class _Record:
+    """What the kernel adds to a correction, in its transaction: the reason, the event, and the forgetting if wanted."""
+
+    before: Doomed
+    new: Correction
+    would_go: ForgetPlan
+    erasers: Sequence[Eraser]
+    gone: ForgetPlan = field(default_factory=lambda: ForgetPlan({}))
+
+    def write(self, tx: Transaction, now: int) -> None:
+        """Write it; `now` is the item that says what is right."""
+        old, reason = self.before.id, self.new.reason
+        if reason and now != old and not self.new.forget_old:
+            # Shown with the old item by `show`, so that whoever finds it learns why it no longer holds.
+            judge(tx.unit, old, "questionable", reason, tx.at, tx.session_id)
+        replace(tx, name="correct").event(id=now, replaced=old, reason=reason or "")
+        if self.new.forget_old:
+            forgetting = replace(tx, name="forget")
+            self.gone = self._scrub(forgetting) if now == old else self._forget(forgetting, now)
+
+    def _forget(self, tx: Transaction, now: int) -> ForgetPlan:
+        """Forget the item with the wrong words, which another one has replaced."""
+        # The new one says what it says by itself: it must not go along as something that was made from the old.
+        tx.unit.run("kernel.source_unlink", item=now, source=self.before.id)
+        plan = make_plan(tx.unit, [self.before.id], self.erasers)
+        if not plan.doomed.keys() <= self.would_go.doomed.keys():
+            raise Conflict(f"what rests on {self.before.id} has just changed", hint="try again")
+        carry_out(tx, plan, self.erasers)
+        return plan
+
+    def _scrub(self, tx: Transaction) -> ForgetPlan:
+        """Forget what is left of the wrong words of an item that was changed in its place."""
+        terms = set(indexed(self.before.text))
         tx.unit.run("forgetting.term_prune")
-        traces = Traces([before.text], frozenset(terms - words_left(tx.unit, terms)))
-        for eraser in erasers:
+        traces = Traces([self.before.text], frozenset(terms - words_left(tx.unit, terms)))
+        for eraser in self.erasers:
             eraser.scrub(tx, traces)
-        scrub_records(tx.unit, ForgetPlan({before.id: before}), traces)
-        tx.event(id=before.id)
-    cleaned, remains = clean(op)
-    return Forgotten(is_done=True, advice="the wrong words are gone", count=1, cleaned=cleaned, remains=remains)
+        plan = ForgetPlan({self.before.id: self.before})
+        scrub_records(tx.unit, plan, traces)
+        tx.event(id=self.before.id)
+        return plan

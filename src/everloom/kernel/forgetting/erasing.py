@@ -48,10 +48,15 @@ def forget(op: Operation, wanted: Selection, confirm: str | None, erasers: Seque
             now = make_plan(tx.unit, select(tx.unit, chosen, hits, erasers), erasers)
             if now.token != confirm:
                 raise _changed(_preview(tx.unit, now))
-            _carry_out(tx, now, erasers)
-        # The transaction is the forgetting; a process that dies after it leaves files to the next one that opens them.
-        remains = tuple(note for eraser in erasers for note in _finish(eraser))
-    return _report(now, remains, *clean(op))
+            carry_out(tx, now, erasers)
+        remains = finish(erasers)
+    return report(now, remains, *clean(op))
+
+
+def finish(erasers: Sequence[Eraser]) -> tuple[str, ...]:
+    """Change the files, once the transaction is committed; return what remains."""
+    # The transaction is the forgetting; a process that dies after it leaves files to the next one that opens them.
+    return tuple(note for eraser in erasers for note in _finish(eraser))
 
 
 def _finish(eraser: Eraser) -> tuple[str, ...]:
@@ -106,7 +111,7 @@ def _claim(unit: Unit, ids: Sequence[int], erasers: Sequence[Eraser]) -> Mapping
     return claimed
 
 
-def _carry_out(tx: Transaction, plan: ForgetPlan, erasers: Sequence[Eraser]) -> None:
+def carry_out(tx: Transaction, plan: ForgetPlan, erasers: Sequence[Eraser]) -> None:
     """Delete the rows, then every trace of their words, and leave tombstones."""
     unit = tx.unit
     # A consolidation, a patrol or a turn that is under way may have read it already.
@@ -145,7 +150,8 @@ def _preview(unit: Unit, plan: ForgetPlan) -> Forgotten:
     )
 
 
-def _report(plan: ForgetPlan, remains: tuple[str, ...], cleaned: tuple[str, ...], more: tuple[str, ...]) -> Forgotten:
+def report(plan: ForgetPlan, remains: tuple[str, ...], cleaned: tuple[str, ...], more: tuple[str, ...]) -> Forgotten:
+    """Say what was done."""
     gone = _items(plan, with_words=False)
     return Forgotten(
         is_done=True,

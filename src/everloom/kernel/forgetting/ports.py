@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -47,6 +47,10 @@ class Eraser:
         return ()
 
 
+# What else a correction writes; it is given the transaction of the correction, and the id of what is right.
+Also = Callable[[Transaction, int], None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
     """What is right, in place of what is wrong."""
@@ -67,8 +71,17 @@ class Replacement:
 
 
 class Corrector(Protocol):
-    """A faculty's way to correct one of its items."""
+    """A faculty's way to correct one of its items.
 
-    def correct(self, item: int, new: Correction) -> Replacement | None:
-        """Put a text in place of what an item says; None if the item is not of this faculty."""
+    What is of a kind in `replaces` is replaced by a new item; everything else is changed in its place, at least if its
+    old words shall go.
+    """
+
+    replaces: frozenset[str]
+
+    def correct(self, item: int, new: Correction, also: Also) -> Replacement | None:
+        """Put a text in place of what an item says; None if the item is not of this faculty.
+
+        It calls `also` in its own transaction, after its own writes.
+        """
         ...

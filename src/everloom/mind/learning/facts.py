@@ -86,7 +86,7 @@ class FactLearner:
 
         try:
             if decision.changes:
-                self.setup.facts.learn(decision.changes, exchange=exchange, also=also)
+                self.setup.facts.learn(decision.changes, exchange=exchange, also=lambda tx, _ids: also(tx.unit))
             else:
                 with op.write("facts") as writing:
                     also(writing.unit)

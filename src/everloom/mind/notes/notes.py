@@ -23,7 +23,7 @@ from everloom.mind.notes.files import (
     note_name,
 )
 from everloom.mind.notes.status import VERSION, check_updates, parse_status, patch_status
-from everloom.mind.notes.sync import Author, NoteSync, NoteVersion, OpenNote, version_from
+from everloom.mind.notes.sync import Also, Author, NoteSync, NoteVersion, OpenNote, nothing_else, version_from
 from everloom.mind.ports import MindSetup
 
 _MOST_VERSIONS = 100
@@ -88,9 +88,16 @@ class Notes:
         return note.version if note.body else None
 
     def write(
-        self, name: str, body: str, *, author: Author = "agent", replace: bool = False, expected: int | None = None
+        self,
+        name: str,
+        body: str,
+        *,
+        author: Author = "agent",
+        replace: bool = False,
+        expected: int | None = None,
+        also: Also = nothing_else,
     ) -> NoteVersion:
-        """Replace the text of a note.
+        """Replace the text of a note; `also` writes in the transaction that stores the version.
 
         An empty body is refused, and so is a text less than half as long as the note unless `replace` is true.
         `expected` is the number of the version that the caller read; without it, the caller must have seen the note as
@@ -105,7 +112,7 @@ class Notes:
             return text
 
         with self._sync.alone():
-            return self._changed(self._named(name), author, checked)
+            return self._changed(self._named(name), author, checked, also)
 
     def create(self, name: str, body: str) -> NoteVersion:
         """Write a note that does not exist yet; Conflict if it does."""
@@ -260,7 +267,9 @@ class Notes:
             hint = f"read it and write again, pass expected_version {note.number}, or append"
             raise Conflict(message, hint=hint, current=note.version)
 
-    def _changed(self, name: str, author: Author, make: Callable[[OpenNote], str]) -> NoteVersion:
+    def _changed(
+        self, name: str, author: Author, make: Callable[[OpenNote], str], also: Also = nothing_else
+    ) -> NoteVersion:
         """Change a note; a caller that had seen the whole of it has seen the new text as well."""
         has_seen = True
 
@@ -269,7 +278,7 @@ class Notes:
             has_seen = _is_replaceable(note) or self._has_seen(note)
             return make(note)
 
-        version = self._sync.change(name, author, watched)
+        version = self._sync.change(name, author, watched, also)
         if has_seen:
             self._saw(name, self._sync.hash_of(name))
         return version

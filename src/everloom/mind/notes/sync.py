@@ -29,6 +29,13 @@ from everloom.store.claims import claim
 from everloom.store.files import make_private
 
 Author = Literal["agent", "person"]
+# What else belongs into the transaction that stores a version; it is given the number of that version.
+Also = Callable[[Transaction, int], None]
+
+
+def nothing_else(_writing: Transaction, _number: int) -> None:
+    """Add nothing to a transaction."""
+
 
 _TRIES = 5
 # A file that was written this recently may change again without a new stamp, because file systems store time in steps.
@@ -204,7 +211,7 @@ class NoteSync:
         found, record = self.files.look(name), self._record(name)
         file = digest(found.body) if found else ""
         if record is None:
-            version = self._add(name, self._kept(found), "person", file) if found and file else None
+            version = self._add(name, self._kept(found), "person", (file, None)) if found and file else None
         else:
             version, file = self._agree(record, found, file)
         self._trust(name, found, file)
@@ -215,7 +222,7 @@ class NoteSync:
         newest = record.newest
         match choose_step(file, record.known, record.coming):
             case SyncStep.ADOPT:
-                return self._add(newest.name, self._kept(found), "person", file), file
+                return self._add(newest.name, self._kept(found), "person", (file, None)), file
             case SyncStep.FINISH:
                 self.files.put(newest.name, newest.body)
                 file = digest(newest.body)
@@ -243,7 +250,7 @@ class NoteSync:
             return self._put(self._open_file(SOUL), prose, "agent")
         if chosen is SoulSide.NEWER:
             # The losing text is stored as a version first, so that it can be restored.
-            self._add(SOUL, prose, "agent", digest(prose))
+            self._add(SOUL, prose, "agent", (digest(prose), None))
         if chosen is not SoulSide.AGREED:
             self._tell_soul(file)
         return self._open_file(SOUL)
@@ -260,8 +267,10 @@ class NoteSync:
                     raise _forgotten(SOUL, next(iter(gone.values())))
             self._soul.supersede(body.strip(), instead_of=before, reason=_EDITED)
 
-    def change(self, name: str, author: Author, make: Callable[[OpenNote], str]) -> NoteVersion:
-        """Replace a note with the result of `make`, which is given the current note."""
+    def change(
+        self, name: str, author: Author, make: Callable[[OpenNote], str], also: Also = nothing_else
+    ) -> NoteVersion:
+        """Replace a note with the result of `make`, which is given the current note; `also` writes with the version."""
         # The person may save the file between our read and our write; then their text is adopted, and we start again.
         for _ in range(_TRIES):
             note = self.open(name)
@@ -274,11 +283,11 @@ class NoteSync:
                 # The soul is written first. If the process dies after this, the file is older than the soul, and the
                 # next synchronisation updates it. The other way round, the old soul would overwrite the new text.
                 self._tell_soul(body)
-            if (put := self._put(note, body, author)).version is not None and put.body == body:
+            if (put := self._put(note, body, author, also)).version is not None and put.body == body:
                 return put.version
         raise Conflict(f"{name} is being edited right now", hint="try again")
 
-    def _put(self, note: OpenNote, body: str, author: Author) -> OpenNote:
+    def _put(self, note: OpenNote, body: str, author: Author, also: Also = nothing_else) -> OpenNote:
         """Commit a version, then replace the file, unless the person saved it in between: then their text is adopted.
 
         The version is first: if the process dies after the commit, the next one finds the hash of the write in progress
@@ -291,7 +300,7 @@ class NoteSync:
             # Writing the note would write the marks over the secrets, and the person may have them nowhere else.
             hint = "write another note, or ask the person to move the secret out of this one"
             raise Rejected(f"{note.name} holds a secret of the person's, which you do not see", hint=hint)
-        version = self._add(note.name, body, author, known, digest(body))
+        version = self._add(note.name, body, author, (known, digest(body)), also)
         found, record = self.files.look(note.name), self._record(note.name)
         if record is None or (digest(found.body) if found else "") != known:
             return self.open(note.name)
@@ -306,8 +315,10 @@ class NoteSync:
         with self._op.read() as unit:
             return _find_record(unit, name)
 
-    def _add(self, name: str, body: str, author: Author, known: str, coming: str | None = None) -> NoteVersion:
-        """Store a version; `known` is the hash of the current file, `coming` of the text about to be written to it."""
+    def _add(
+        self, name: str, body: str, author: Author, hashes: tuple[str, str | None], also: Also = nothing_else
+    ) -> NoteVersion:
+        """Store a version, with the hashes of the current file and of the text that is about to be written to it."""
         # A default text is nobody's memory, and the soul belongs to another faculty.
         is_worth_finding = bool(body.strip()) and body != default_text(name) and name != SOUL
         prepared = self._op.index.prepare([self._document_of(name, body, author)]) if is_worth_finding else None
@@ -323,9 +334,10 @@ class NoteSync:
                 note = found.id
             number = 1 if found is None else found.newest.number + 1
             unit.run("notes.version_add", id=note, number=number, body=body, author=author, at=at)
-            unit.run("notes.note_mark", id=note, known=known, coming=coming, at=at)
+            unit.run("notes.note_mark", id=note, known=hashes[0], coming=hashes[1], at=at)
             self._publish(writing, note, prepared)
             writing.event(id=note, name=name, version=number, author=author)
+            also(writing, number)
         return NoteVersion(name, number, body, author, writing.at)
 
     def _document_of(self, name: str, body: str, author: Author) -> Document:

@@ -93,7 +93,7 @@ def learn(
     op: Operation,
     lessons: Sequence[Lesson],
     source_ids: Sequence[int],
-    also: Callable[[Unit], None] = lambda _unit: None,
+    also: Callable[[Transaction, Sequence[Learnt]], None] = lambda _tx, _learnt: None,
 ) -> tuple[Learnt, ...]:
     """Store new observations and supersede old ones, all or none; `also` writes in the same transaction."""
     wanted = _without_forgotten(op, _check_lessons(lessons))
@@ -118,11 +118,11 @@ def learn(
         for each in learnt:
             if each.superseded is not None:
                 _retire(tx, each.superseded, None if each.added is None else each.added.id, sources)
-        # In the same transaction the mind records that the exchange was read, so that a crash can neither lose its
-        # facts nor store them twice.
-        also(tx.unit)
         gone = [each.superseded for each in learnt if each.superseded is not None]
         tx.event(added=new, superseded=gone, sources=list(sources))
+        # In the same transaction the mind records that the exchange was read, so that a crash can neither lose its
+        # facts nor store them twice.
+        also(tx, learnt)
         return learnt
 
 

@@ -141,8 +141,15 @@ def _change(
     return op.write_once(name, key, request, Subject, change)
 
 
-def set_summary(op: Operation, subject_name: str, summary: str, expected: int | None, key: str | None) -> Subject:
-    """Set a subject's summary, and rebuild its document and vector."""
+def set_summary(
+    op: Operation,
+    subject_name: str,
+    summary: str,
+    expected: int | None,
+    key: str | None,
+    also: Callable[[Transaction, int], None] = lambda _tx, _subject: None,
+) -> Subject:
+    """Set a subject's summary, and rebuild its document and vector; `also` writes in the same transaction."""
     text = arguments.summary(summary)
     with op.read() as unit:
         known = need_one(unit, subject_name)
@@ -157,6 +164,7 @@ def set_summary(op: Operation, subject_name: str, summary: str, expected: int | 
         # The document of a subject without a summary is retired, and rewriting it in place would leave it so.
         op.index.remove(tx.unit, [region.id])
         op.index.publish(tx.unit, [region.id], op.index.complete(prepared, {0: document}), tx.at)
+        also(tx, region.id)
 
     return _change(op, "set_subject_summary", subject_name, {"summary": text}, expected, key, act)
 

@@ -6,7 +6,7 @@ a session is the exception: it is rewritten in place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple, cast, get_args
@@ -163,8 +163,14 @@ def create(op: Operation, kind: WrittenKind | None, given: NewText, key: str | N
     return op.write_once("create_understanding", key, {"given": (kind, text.request)}, CreatedUnderstanding, act)
 
 
-def update(op: Operation, understanding_id: int, given: NewText, key: str | None) -> UpdatedUnderstanding:
-    """Revise an understanding: a new row supersedes it."""
+def update(
+    op: Operation,
+    understanding_id: int,
+    given: NewText,
+    key: str | None,
+    also: Callable[[Transaction, int], None] = lambda _tx, _fresh: None,
+) -> UpdatedUnderstanding:
+    """Revise an understanding: a new row supersedes it; `also` writes in the same transaction."""
     old_id = arguments.one_id(understanding_id, "understanding_id")
     text = _check(op, given, "new ")
 
@@ -178,6 +184,7 @@ def update(op: Operation, understanding_id: int, given: NewText, key: str | None
         rivals = [row for row in active_of(tx.unit, kind, regions) if row["id"] != old_id]
         fresh, version = _replace(tx, text.synthesis, kind, regions, [old, *rivals])
         tx.event(old=old_id, new=fresh, reason=text.synthesis.reason)
+        also(tx, fresh)
         return UpdatedUnderstanding(
             old_understanding_id=old_id,
             new_understanding_id=fresh,

@@ -184,6 +184,10 @@ SELECT MAX(trust) AS trust FROM document WHERE workspace_id = :workspace AND ses
 -- Trust a document no more than this.
 UPDATE document SET trust = :trust WHERE workspace_id = :workspace AND item_id = :item AND COALESCE(trust, -1) < :trust;
 
+-- name: source_unlink
+-- Forget that an item comes from another.
+DELETE FROM source WHERE workspace_id = :workspace AND item_id = :item AND source_id = :source;
+
 -- name: source_drop
 -- Delete the provenance of deleted items, in both directions.
 DELETE FROM source WHERE workspace_id = :workspace AND (item_id IN (:*ids) OR source_id IN (:*ids));
