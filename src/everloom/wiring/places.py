@@ -45,7 +45,7 @@ class Places:
 
     def __init__(self, home: Path, settings: Settings, store: Store, workspaces: Workspaces) -> None:
         # Real paths, because graphs record theirs.
-        self._home = Path(os.path.realpath(home))
+        self.home = Path(os.path.realpath(home))
         self._settings = settings
         self._store = store
         self._workspaces = workspaces
@@ -53,7 +53,7 @@ class Places:
     @property
     def of_store(self) -> Path:
         """Return the directory that holds the files of this store."""
-        return self._home / _STORES / self._workspaces.store_identity
+        return self.home / _STORES / self._workspaces.store_identity
 
     def of(self, workspace: WorkspaceInfo) -> Path:
         """Return the directory that holds the files of a workspace."""
@@ -69,7 +69,7 @@ class Places:
         folded = unicodedata.normalize("NFKD", workspace.name)
         letters = "".join(char for char in folded if not unicodedata.combining(char))
         plain = _UNSAFE.sub("-", letters.lower()).strip("-")[:60].rstrip("-")
-        return self._home / _NOTES / (plain if plain == workspace.name else f"{plain}_{workspace.id}")
+        return self.home / _NOTES / (plain if plain == workspace.name else f"{plain}_{workspace.id}")
 
     def graphs(self, workspace: WorkspaceInfo) -> GraphPlaces:
         """Return where the graphs of a workspace are; `graph.directory` sets that of the usual workspace's default."""
@@ -78,7 +78,7 @@ class Places:
         return GraphPlaces(
             home=self.of(workspace) / _GRAPHS,
             default=self._settings.graph.directory if self._is_usual(workspace) else None,
-            former=self._home / _GRAPHS,
+            former=self.home / _GRAPHS,
             owner=self.owner(workspace),
             count_sharers=self._count_sharers,
             prepare_home=lambda: label(self.of(workspace), workspace.name),
@@ -103,7 +103,7 @@ class Places:
 
     def choose_removable(self, workspace: WorkspaceInfo) -> list[Path]:
         """Choose the directories that only this workspace uses and that were made for it, not chosen by a person."""
-        made = (self._home / _GRAPHS, self._home / _NOTES, self.of(workspace))
+        made = (self.home / _GRAPHS, self.home / _NOTES, self.of(workspace))
         return [
             each
             for each in self.directories(workspace)

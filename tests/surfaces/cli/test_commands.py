@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from everloom.store.address import sqlite_path
+from tests.store.ground import is_sqlite
 from tests.surfaces.cli.conftest import NOON, Call, filled, opened
 
 HOSTILE = [
@@ -293,6 +297,38 @@ def test_doctor_is_content_with_a_fresh_store(calling: Callable[[str], Call], st
     assert {"python", "sqlite", "settings", "store", "schema", "integrity", "llm"} <= {
         check["name"] for check in report["checks"]
     }
+
+
+@pytest.mark.promise("files.private")
+def test_doctor_names_files_that_others_have_permissions_for_and_how_to_mend_them(
+    calling: Callable[[str], Call], store_url: str, tmp_path: Path
+) -> None:
+    call = calling(store_url)
+    call("init")
+    call("graph", "store", "--title", "Home", "--type", "general", "--content", "In Porto.")
+    call("notes", "write", "plans.md", input="A boat.")
+
+    def found() -> list[tuple[str, str]]:
+        checks = call("doctor", "--json").result["checks"]
+        return [(each["message"], each.get("mend", "")) for each in checks if each["name"] == "permissions"]
+
+    assert found() == [("nobody but their owner has permissions for the files", "")]
+    data = tmp_path / "data/everloom"
+    note, memory = next(data.rglob("plans.md")), next(data.rglob("home*.md"))
+    settings, copy = tmp_path / "config/everloom/everloom.toml", data / "copy.db"
+    copy.write_bytes(b"a copy")
+    for each in (note, settings, copy):
+        each.chmod(0o644)
+    memory.parent.chmod(0o755)
+    store = sqlite_path(store_url) if is_sqlite(store_url) else None
+    if store is not None:
+        store.chmod(0o640)
+    told = found()
+    for each in (note, settings, copy, memory.parent, *([store] if store else [])):
+        assert any(str(each) in message for message, _ in told), each
+    for _, mend in told:
+        subprocess.run(shlex.split(mend), check=True)
+    assert found() == [("nobody but their owner has permissions for the files", "")]
 
 
 def test_doctor_makes_no_store(call: Call, tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from glob import escape
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from everloom.errors import EverloomError
+from everloom.surfaces.cli.commands.setup.permissions import named, wide_files
 from everloom.surfaces.cli.commands.store import schema_of
 from everloom.surfaces.cli.runtime.command import Command
 from everloom.surfaces.cli.runtime.invocation import Invocation
@@ -90,7 +91,8 @@ def _examine(invocation: Invocation, ask_llm: bool, *, deep: bool) -> Iterator[C
     with loom:
         for part in (
             _check_deeply if deep else _check_store,
-            _check_access,
+            partial(_check_permissions, settings=file),
+            _check_names,
             _check_room,
             _check_writing,
             _check_embedders,
@@ -110,7 +112,9 @@ def _guarded(part: Callable[[Loom], Iterable[Check]], loom: Loom) -> Iterator[Ch
     try:
         yield from part(loom)
     except EverloomError as error:
-        yield Check(part.__name__.removeprefix("_check_"), "fail", error.message, error.hint)
+        # A check may have been given more than the loom.
+        name: str = getattr(part, "func", part).__name__
+        yield Check(name.removeprefix("_check_"), "fail", error.message, error.hint)
 
 
 def _check_python() -> Check:
@@ -160,18 +164,24 @@ def _check_store(loom: Loom, *, deep: bool = False) -> Iterator[Check]:
         )
 
 
-def _check_access(loom: Loom) -> Iterator[Check]:
-    """Check that only the owner can read the files of the store, and that the database has one name."""
+def _check_permissions(loom: Loom, settings: Path) -> Iterator[Check]:
+    """Check that nobody else has permissions for the files of the memory, its graphs and its notes."""
+    if os.name == "nt":
+        return
+    found = wide_files(loom, settings)
+    for place, wide in found.items():
+        how = "chmod -R" if place.is_dir() else "chmod"
+        message = f"other users of this machine have permissions for {named(wide)}"
+        yield Check("permissions", "warn", message, f"{how} go= {shlex.quote(str(place))}")
+    if not found:
+        yield Check("permissions", "ok", "nobody but their owner has permissions for the files")
+
+
+def _check_names(loom: Loom) -> Iterator[Check]:
+    """Check that the database has one name."""
     if loom.store.engine != "sqlite" or os.name == "nt":
         return
     path = Path(loom.store.address)
-    wide = [each for each in sorted(path.parent.glob(f"{escape(path.name)}*")) if each.stat().st_mode & 0o077]
-    if wide:
-        names = ", ".join(each.name for each in wide[:5])
-        mend = f"chmod go= {shlex.join(str(each) for each in wide)}"
-        yield Check("permissions", "warn", f"other users of this machine may read {names}", mend)
-    else:
-        yield Check("permissions", "ok", "only their owner can read the files of the store")
     if path.stat().st_nlink > 1:
         mend = "delete the other name; whoever opened the database by it would write to another log, and damage it"
         yield Check("names", "warn", f"{path} is one of several names (hard links) of the same database", mend)
