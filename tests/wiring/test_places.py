@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from everloom import Settings, open_loom
-from everloom.errors import Conflict, NotFound
+from everloom.errors import Conflict, NotFound, Rejected, StoreReplaced
 from everloom.loom import Loom, Workspace
+from everloom.store.address import sqlite_url
 from everloom.store.claims import CORNER
 from tests.conftest import Lend
 from tests.graph.ground import keep
@@ -227,3 +228,108 @@ def test_the_record_of_a_directory_says_whose_it_is(store_url: str) -> None:
         record.write_text("{", encoding="utf-8")
         with pytest.raises(Conflict, match="another workspace"):
             titles(place)
+
+
+def filled(file: Path) -> None:
+    """Make a store with a graph and a note in directories of its own."""
+    with opened(sqlite_url(file)) as loom:
+        keep(loom.workspace().graph, "Of the first")
+        loom.workspace().mind.notes.write("boat.md", "Of the first.")
+
+
+def seen(file: Path) -> tuple[set[str], str | None]:
+    with opened(sqlite_url(file)) as loom:
+        return titles(loom.workspace()), loom.workspace().mind.notes.read("boat.md")
+
+
+def below(home: Path) -> dict[str, bytes]:
+    """Read every file below a directory."""
+    return {str(each): each.read_bytes() for each in sorted(home.rglob("*")) if each.is_file()}
+
+
+@pytest.mark.promise("files.copied-database")
+def test_a_copied_database_does_not_touch_the_files_of_the_original(tmp_path: Path, home: Path) -> None:
+    file, copy = tmp_path / "loom.db", tmp_path / "copy.db"
+    filled(file)
+    shutil.copy(file, copy)
+    before = below(home)
+    with opened(sqlite_url(copy)) as loom:
+        place = loom.workspace()
+        for act in (
+            lambda: titles(place),
+            lambda: keep(place.graph, "Of the copy"),
+            lambda: place.graphs.create("another"),
+            lambda: place.mind.notes.read("boat.md"),
+            lambda: place.mind.notes.write("boat.md", "Of the copy.", replace=True),
+            lambda: loom.workspace("fresh").mind.notes.write("boat.md", "Of the copy."),
+        ):
+            with pytest.raises(Conflict, match="is a copy of") as refusal:
+                act()
+            assert "everloom separate" in str(refusal.value.hint)
+        # What needs no file works, and removing a workspace removes nothing that is the original's.
+        assert place.semantic.remember(["James"], "James sails.").id
+        loom.change_workspace(place.info.name, new_name="renamed")
+        assert loom.remove_workspace("renamed").removed == ()
+    assert below(home) == before
+    assert seen(file) == ({"Of the first"}, "Of the first.\n")
+
+
+@pytest.mark.promise("files.copied-database")
+def test_a_moved_or_restored_database_keeps_its_files(tmp_path: Path) -> None:
+    file, moved, again = tmp_path / "loom.db", tmp_path / "moved" / "loom.db", tmp_path / "again.db"
+    filled(file)
+    moved.parent.mkdir()
+    file.rename(moved)
+    assert seen(moved) == ({"Of the first"}, "Of the first.\n")
+    # As by a move to another disk: another file, and the first one is gone.
+    shutil.copy(moved, again)
+    moved.unlink()
+    assert seen(again) == ({"Of the first"}, "Of the first.\n")
+    # Another file in the same place, as after a restore.
+    shutil.copy(again, tmp_path / "kept.db")
+    (tmp_path / "kept.db").replace(again)
+    assert seen(again) == ({"Of the first"}, "Of the first.\n")
+    # And another store where the first one was says nothing about this one.
+    shutil.copy(again, moved)
+    again.unlink()
+    filled(again)
+    assert seen(moved) == ({"Of the first"}, "Of the first.\n")
+
+
+@pytest.mark.promise("files.copied-database")
+def test_a_copied_database_becomes_a_store_of_its_own(tmp_path: Path, home: Path) -> None:
+    file, copy = tmp_path / "loom.db", tmp_path / "copy.db"
+    filled(file)
+    with opened(sqlite_url(file)) as loom, pytest.raises(Rejected, match="not a copy"):
+        loom.places.separate()
+    with opened(sqlite_url(file)) as loom:
+        loom.workspace().graphs.create("vault", tmp_path / "vault")
+    shutil.copy(file, copy)
+    with opened(sqlite_url(copy)) as stale, opened(sqlite_url(copy)) as loom:
+        done = loom.places.separate()
+        with pytest.raises(StoreReplaced):
+            stale.workspace().semantic.remember(["James"], "James sails.")
+    assert (done.original, done.kept) == (file, (tmp_path / "vault",))
+    assert all(stat.S_IMODE(each.stat().st_mode) & 0o077 == 0 for each in home.rglob("*"))
+    assert seen(copy) == ({"Of the first"}, "Of the first.\n")
+    with opened(sqlite_url(copy)) as loom:
+        keep(loom.workspace().graph, "Of the copy")
+        loom.workspace().mind.notes.write("boat.md", "Of the copy.", expected=1)
+        with pytest.raises(Conflict, match="another workspace"):
+            loom.workspace().graphs.open("vault")
+    assert seen(file) == ({"Of the first"}, "Of the first.\n")
+    assert seen(copy) == ({"Of the first", "Of the copy"}, "Of the copy.\n")
+
+
+@pytest.mark.promise("files.copied-database")
+def test_a_copy_with_another_data_directory_does_not_touch_the_files_either(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, copy = tmp_path / "loom.db", tmp_path / "copy.db"
+    filled(file)
+    shutil.copy(file, copy)
+    before = below(home)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "elsewhere"))
+    with opened(sqlite_url(copy)) as loom, pytest.raises(Conflict, match="is a copy of"):
+        keep(loom.workspace().graph, "Of the copy")
+    assert below(home) == before

@@ -15,19 +15,23 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
+from everloom.errors import Rejected
+from everloom.kernel.workspaces import NOWHERE, WorkspaceInfo, Workspaces
 from everloom.settings import Settings
 from everloom.store import Store
-from everloom.store.claims import Owner, label
+from everloom.store.claims import Owner, check_original, label, original_of
+from everloom.store.files import make_private
 
 if TYPE_CHECKING:
     from everloom.graph import GraphPlaces
 
 _STORES, _GRAPHS, _NOTES = "stores", "graphs", "notes"
 _REMOVED = ".removed-"
+_IDENTITY_BYTES = 8
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 
 
@@ -37,6 +41,16 @@ class RemovedWorkspace:
 
     workspace: WorkspaceInfo
     removed: tuple[Path, ...]
+    kept: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeparatedStore:
+    """A copy that became a store of its own: from what, which directories it has now, and which it does not have."""
+
+    identity: str
+    original: Path
+    copied: tuple[Path, ...]
     kept: tuple[Path, ...]
 
 
@@ -81,16 +95,32 @@ class Places:
             former=self.home / _GRAPHS,
             owner=self.owner(workspace),
             count_sharers=self._count_sharers,
-            prepare_home=lambda: label(self.of(workspace), workspace.name),
+            prepare_home=lambda: self._prepare(workspace),
         )
 
     def owner(self, workspace: WorkspaceInfo) -> Owner:
         """Return by what a workspace's directories are known to be its own."""
-        return Owner(self._workspaces.store_identity, workspace.id, workspace.name)
+        return Owner(
+            self._workspaces.store_identity, workspace.id, workspace.name, database=self._database, home=self.of_store
+        )
+
+    @property
+    def _database(self) -> Path | None:
+        file = Path(os.path.realpath(self._store.address)) if self._store.engine == "sqlite" else None
+        return file if file is not None and file.is_file() else None
+
+    def _prepare(self, workspace: WorkspaceInfo) -> None:
+        check_original(self.owner(workspace))
+        label(self.of(workspace), workspace.name)
+
+    @property
+    def original(self) -> Path | None:
+        """Return the database of which this one is a copy, so that the files are not its own; None if it is none."""
+        return original_of(Owner(self._workspaces.store_identity, 0, "", database=self._database, home=self.of_store))
 
     def relabel(self, workspace: WorkspaceInfo) -> None:
         """Write a workspace's new name into the directory of its files, if there is one."""
-        if self.of(workspace).is_dir():
+        if self.of(workspace).is_dir() and self.original is None:
             label(self.of(workspace), workspace.name)
 
     def directories(self, workspace: WorkspaceInfo) -> list[Path]:
@@ -103,6 +133,8 @@ class Places:
 
     def choose_removable(self, workspace: WorkspaceInfo) -> list[Path]:
         """Choose the directories that only this workspace uses and that were made for it, not chosen by a person."""
+        if self.original is not None:
+            return []
         made = (self.home / _GRAPHS, self.home / _NOTES, self.of(workspace))
         return [
             each
@@ -112,7 +144,8 @@ class Places:
 
     def remove(self, workspace: WorkspaceInfo, directories: Iterable[Path]) -> list[Path]:
         """Delete directories, and the one that holds the files of a workspace; returns those that are gone."""
-        wanted = [each for each in (*directories, self.of(workspace)) if each.is_dir()]
+        own = () if self.original is not None else (self.of(workspace),)
+        wanted = [each for each in (*directories, *own) if each.is_dir()]
         for each in wanted:
             # Renamed first: a crash or an open file half way leaves nothing that looks like a workspace's files.
             aside = each.with_name(f"{_REMOVED}{uuid4().hex[:8]}")
@@ -120,6 +153,37 @@ class Places:
                 each.rename(aside)
                 shutil.rmtree(aside, ignore_errors=True)
         return [each for each in wanted if not each.exists()]
+
+    def separate(self) -> SeparatedStore:
+        """Make a copied database a store of its own: with a new identity, and copies of the graphs it shared.
+
+        The files of notes are written again from the store when they are next opened.
+        """
+        original, old = self.original, self.of_store
+        if original is None:
+            raise Rejected(
+                "this database is not a copy of another one here", hint="its files are its own; there is nothing to do"
+            )
+        fresh = token_hex(_IDENTITY_BYTES)
+        new = self.home / _STORES / fresh
+        copied, kept = [], []
+        for workspace in self._workspaces.list():
+            with self._store.read(workspace.id) as unit:
+                rows = [(row["id"], Path(row["directory"])) for row in unit.all("graph.graph_all")]
+            moves = {graph: new / place.relative_to(old) for graph, place in rows if place.is_relative_to(old)}
+            kept += [place for _, place in rows if not place.is_relative_to(old)]
+            for graph, target in moves.items():
+                _copy_private(dict(rows)[graph], target)
+                copied.append(target)
+            # Before the identity: whoever is interrupted here is still a copy, and begins again.
+            with self._store.write(workspace.id) as unit:
+                for graph, target in moves.items():
+                    unit.run("graph.graph_move", id=graph, directory=str(target))
+        with self._store.write(NOWHERE) as unit:
+            unit.run("kernel.identify", id=fresh)
+            # Other processes that have this file open know its old identity, and must not go on with it.
+            unit.run("kernel.reincarnate", incarnation=uuid4().hex)
+        return SeparatedStore(fresh, original, tuple(copied), tuple(kept))
 
     def leftovers(self) -> list[Path]:
         """List directories of workspaces that were removed while something kept their files from being deleted."""
@@ -138,3 +202,12 @@ class Places:
 
     def _is_usual(self, workspace: WorkspaceInfo) -> bool:
         return workspace.name == self._settings.workspace.name
+
+
+def _copy_private(source: Path, target: Path) -> None:
+    """Copy a directory that may not exist, readable by its owner only."""
+    if not source.is_dir():
+        return
+    make_private(target.parent)
+    # Links stay links: what they lead to is not ours to copy. Files keep their modes, which are private.
+    shutil.copytree(source, target, symlinks=True)

@@ -41,6 +41,7 @@ EXAMPLES = {
     "review list-held": "",
     "review reject": "{held} --reason wrong",
     "search": "sails",
+    "separate": "--store sqlite://{folder}/kept.db",
     "show": "{id}",
     "sleep": "--all",
     "token create": "laptop --read-only --days 7",
@@ -117,6 +118,8 @@ def example(path: str, call: Call, url: str, tmp_path: Path) -> list[str]:
     call("token", "create", "old")
     if path == "workspace disallow":
         call("workspace", "allow", "default")
+    if path == "separate":
+        call("notes", "write", "plans.md", input="A boat.")
     (tmp_path / "talk.json").write_text(json.dumps([TALK]))
     (tmp_path / "own.jsonl").write_text('{"question": "Who sails?", "phrases": ["James"]}')
     ids: dict[str, object] = dict(known(url, tmp_path)) if path in KNOWING else {}

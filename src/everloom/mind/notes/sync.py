@@ -25,7 +25,7 @@ from everloom.mind.notes.agreement import SoulSide, SyncStep, choose_side, choos
 from everloom.mind.notes.files import KNOWN, SOUL, FileStamp, FileText, NoteFiles, day_of, default_text, digest, noon_of
 from everloom.mind.ports import MindSetup
 from everloom.store import Row, Unit
-from everloom.store.claims import claim
+from everloom.store.claims import check_original, claim
 from everloom.store.files import make_private
 
 Author = Literal["agent", "person"]
@@ -114,6 +114,8 @@ class NoteSync:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Lock the directory against other processes, and prepare it on first use."""
+        if self._owner is not None:
+            check_original(self._owner)
         self._adopt()
         if not self.files.is_there:
             # A missing directory does not mean that every note was deleted: they are written again from the store.

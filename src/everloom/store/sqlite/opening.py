@@ -195,6 +195,16 @@ def read_version(path: Path) -> int:
             return version_of(connection, path)
 
 
+def identity_at(path: Path) -> str | None:
+    """Read the identity of the store in a file without changing it; None if it cannot be read or has none."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            row = connection.execute(statements("sqlite")["kernel.store_identity"]).fetchone()
+    except FAULTS:
+        return None
+    return None if row is None else str(row[0])
+
+
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
     """Read the schema version; 0 for an empty file; refuse another program's database."""
     if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None:

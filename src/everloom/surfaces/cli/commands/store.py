@@ -1,4 +1,4 @@
-"""`everloom migrate`, `backup` and `restore`: the store as a whole."""
+"""`everloom migrate`, `backup`, `restore` and `separate`: the store as a whole."""
 
 from __future__ import annotations
 
@@ -128,3 +128,24 @@ def restore(invocation: Invocation, source: Path, force: bool, wait: float) -> A
         lines += report.damaged
         failure = EverloomError("the backup was restored, but some of it is damaged", hint="it is listed above")
     return Answer({"source": str(source), "target": redact(url), **fields_of(report)}, lines, failure)
+
+
+@click.command(cls=Command)
+def separate(invocation: Invocation) -> Answer:
+    """Make a copied database a store of its own.
+
+    A copy of a database file would share the directories of the original's graphs and notes, and is refused there. This
+    gives it an identity of its own and copies of these files. The original is not touched.
+    """
+    settings, _ = invocation.settings()
+    found = schema_of(settings.store.url)
+    if not found.exists:
+        raise NotFound(
+            f"there is no store at {found.address}", hint="`everloom config` shows which store is configured"
+        )
+    with invocation.open(settings) as loom:
+        done = loom.places.separate()
+    lines = [f"{found.address} is a store of its own now; it was a copy of {done.original}"]
+    lines += [f"copied: {each}" for each in done.copied]
+    lines += [f"not copied, and still the original's: {each}" for each in done.kept]
+    return Answer(done, lines)

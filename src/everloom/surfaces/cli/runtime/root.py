@@ -60,6 +60,7 @@ COMMANDS = {
     "migrate": ("store", "Migrate the store to this version's schema."),
     "backup": ("store", "Copy the store to a new file."),
     "restore": ("store", "Restore the store from a backup."),
+    "separate": ("store", "Make a copied database a store of its own."),
     "bench": ("/bench.command", "Measure speed, size and the quality of answers."),
     "completion": ("setup.completion", "Print the completion script for a shell."),
 }

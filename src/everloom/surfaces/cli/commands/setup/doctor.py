@@ -274,7 +274,11 @@ def _check_jobs(loom: Loom) -> Iterator[Check]:
 
 
 def _check_files(loom: Loom) -> Iterator[Check]:
-    """Check for files of workspaces that no longer exist."""
+    """Check that the files are this store's own, and whether there are some of workspaces that no longer exist."""
+    if (original := loom.places.original) is not None:
+        message = f"this database is a copy of {original}, and has no graphs and notes of its own"
+        yield Check("files", "warn", message, "`everloom separate` makes it a store of its own, with copies of them")
+        return
     for left in loom.places.leftovers():
         yield Check("files", "warn", f"{left} belongs to a workspace that was removed", f"delete {left}")
 
