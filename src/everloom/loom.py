@@ -238,7 +238,10 @@ class Loom:
         self, workspace: WorkspaceInfo, refusal: EverloomError | None = None, session: str | None = None
     ) -> MindSetup:
         """Collect everything that the mind of a workspace needs; `session` is whose verbs it serves."""
+        from everloom.kernel.forgetting.verbs import AgentTurn  # noqa: PLC0415
+        from everloom.mind.conversation.conversation import TURN  # noqa: PLC0415
         from everloom.mind.ports import MindPolicy, MindSetup  # noqa: PLC0415  a search alone does not need it
+        from everloom.wiring.erasing import forgetting_of  # noqa: PLC0415
         from everloom.wiring.ports import ConversationFacts  # noqa: PLC0415
         from everloom.wiring.tools import faculty_tools, verb_tools  # noqa: PLC0415
 
@@ -256,7 +259,11 @@ class Loom:
             policy=policy_of(MindPolicy, self.settings.mind),
             talker=lambda: self.talker(workspace),
             thinker=lambda: self.thinker(workspace),
-            tools=lambda mind: (*verb_tools(mind, op.zone), *faculty_tools(self.settings.mind.faculties, place)),
+            tools=lambda mind: (
+                *verb_tools(mind, op.zone),
+                *verb_tools(forgetting_of(place, AgentTurn((TURN, self.holder), mind.last_exchange)), op.zone),
+                *faculty_tools(self.settings.mind.faculties, place),
+            ),
         )
 
     def talker(self, workspace: WorkspaceInfo) -> Talker | None:

@@ -128,10 +128,9 @@ class Workspace:
     @property
     def forgetting(self) -> Forgetting:
         """Reach what the owner may do to any item: forget it, correct it."""
-        from everloom.kernel.forgetting.verbs import Forgetting  # noqa: PLC0415  a search alone does not need it
-        from everloom.wiring.erasing import correctors_of, erasers_of  # noqa: PLC0415
+        from everloom.wiring.erasing import forgetting_of  # noqa: PLC0415  a search alone does not need it
 
-        return Forgetting(self.op, lambda: erasers_of(self), lambda: correctors_of(self))
+        return forgetting_of(self)
 
     def forget(self, ids: Sequence[int] | None = None, *, confirm: str | None = None, **chosen: Any) -> Forgotten:
         """Forget items for good; without the token of a preview as `confirm`, only show what would go.

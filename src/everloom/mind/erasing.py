@@ -15,16 +15,17 @@ from everloom.kernel.forgetting.plan import Consequences, Doomed, ForgetPlan, Tr
 from everloom.kernel.forgetting.ports import Eraser
 from everloom.kernel.forgetting.tombstones import text_key
 from everloom.kernel.operation import Transaction
-from everloom.mind.conversation.blocks import decode_blocks, encode_blocks
+from everloom.mind.conversation.blocks import decode_blocks, encode_blocks, erased
 from everloom.mind.conversation.stream import message_key
 from everloom.mind.notes.files import KNOWN, SOUL, day_of, default_text
 from everloom.mind.notes.sync import NoteSync
 from everloom.mind.ports import MindSetup
-from everloom.models.talk import Compacted, TextBlock
+from everloom.models.talk import Block, Compacted, TextBlock, ToolResult, ToolUse
 from everloom.store import Row, Unit
 
 _EXCHANGE, _MESSAGE, _COMPACTION, _SCHEDULED, _NOTE = "exchange", "message", "compaction", "scheduled", "written note"
 _MOST = 100_000
+_PAGE = 1_000
 
 
 class MindEraser(Eraser):
@@ -105,8 +106,12 @@ class MindEraser(Eraser):
         self._notes = empty_notes(unit, plan.of(_NOTE), to_micros(tx.at))
 
     def scrub(self, tx: Transaction, traces: Traces) -> None:
-        """Take the words out of the reasons of heartbeats and the errors of messages."""
+        """Take the words out of what tools brought, of summaries, and of the reasons of heartbeats."""
         unit = tx.unit
+        told = {row["id"] for row in unit.all("mind.compaction_places") if traces.in_text(_summary(row))}
+        _undo_compactions(unit, told)
+        unit.run("kernel.item_drop", ids=sorted(told))
+        _scrub_tools(unit, traces)
         for row in unit.all("archive.heartbeat_reasons"):
             if row["reason"] and traces.in_text(row["reason"]):
                 unit.run("archive.heartbeat_blank", id=row["id"], reason="", exchange=row["exchange_id"])
@@ -163,6 +168,27 @@ def _undo_compactions(unit: Unit, ids: set[int]) -> None:
             # A provider that compacts by itself puts the summary into the turn that it answers.
             rest = [block for block in decode_blocks(row["blocks"]) if not isinstance(block, Compacted)]
             unit.run("mind.entry_rewrite", position=row["position"], blocks=encode_blocks(rest))
+
+
+def _scrub_tools(unit: Unit, traces: Traces) -> None:
+    """Empty what tools were asked and brought in turns that stay, where it shows the words."""
+    after = -1
+    while rows := unit.all("mind.entry_page", after=after, limit=_PAGE):
+        after = rows[-1]["position"]
+        for row in rows:
+            blocks = decode_blocks(row["blocks"])
+            kept = tuple(_without(block, traces) for block in blocks)
+            if kept != tuple(blocks):
+                unit.run("mind.entry_rewrite", position=row["position"], blocks=encode_blocks(kept))
+
+
+def _without(block: Block, traces: Traces) -> Block:
+    match block:
+        case ToolResult(text=text) if traces.in_text(text):
+            return erased(block)
+        case ToolUse(input=given) if traces.in_data(given):
+            return erased(block)
+    return block
 
 
 def _notes_of(unit: Unit, ids: Sequence[int]) -> dict[int, Doomed]:

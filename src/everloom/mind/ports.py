@@ -94,6 +94,8 @@ class AgentTool:
 
     tool: ToolSpec
     use: Callable[[Mapping[str, Any]], str]
+    # Whether a call erases something that other tools may have shown earlier.
+    erases: Callable[[Mapping[str, Any]], bool] = lambda _: False
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,6 +255,12 @@ class Mind:
         )
         return Conversation(self.setup, around)
 
+    def last_exchange(self) -> int:
+        """Return the id of the last exchange; 0 if there was none."""
+        with self.setup.op.read() as unit:
+            row = unit.one("mind.exchange_last")
+        return 0 if row is None else int(row["id"])
+
     def tools(self) -> Sequence[AgentTool]:
         """List the tools of the agent, always in the same order: a provider's cache depends on it."""
         from everloom.mind.notes.memory_tool import memory_tool

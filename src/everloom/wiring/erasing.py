@@ -6,6 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from everloom.kernel.forgetting.ports import Corrector, Eraser
+    from everloom.kernel.forgetting.verbs import AgentTurn, Forgetting
+
+
+def forgetting_of(workspace: Any, turn: AgentTurn | None = None) -> Forgetting:
+    """Make the verbs that forget and correct in a workspace; `turn` is that of the agent, if it forgets itself."""
+    from everloom.kernel.forgetting.verbs import Forgetting  # noqa: PLC0415
+
+    return Forgetting(workspace.op, lambda: erasers_of(workspace), lambda: correctors_of(workspace), turn)
 
 
 def erasers_of(workspace: Any) -> list[Eraser]:

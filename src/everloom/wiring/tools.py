@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from everloom.errors import Rejected
 from everloom.kernel.answer.encode import note_of, written
 from everloom.kernel.trust.screen import noticing
-from everloom.kernel.verbs import Verb, verbs_of
+from everloom.kernel.verbs import ERASES, Verb, verbs_of
 from everloom.mind.ports import AgentTool
 from everloom.models.talk import ToolSpec
 from everloom.wiring.arguments import Arguments
@@ -77,7 +77,8 @@ def _tool_of(verb: Verb, faculty: object, zone: ZoneInfo) -> AgentTool:
         return f"{text}\n(recognised: {', '.join(map(str, secrets))})" if secrets else text
 
     description = form.description if form else verb.description
-    return AgentTool(ToolSpec(verb.tool, description, {**arguments.schema, "additionalProperties": False}), use)
+    spec = ToolSpec(verb.tool, description, {**arguments.schema, "additionalProperties": False})
+    return AgentTool(spec, use, lambda given: verb.effect is ERASES and bool(given.get("confirm")))
 
 
 def write_answer(value: object) -> str:

@@ -30,8 +30,17 @@ _PREVIEW = "nothing is forgotten yet: call again with this token as confirm, onc
 _DONE = "forgotten for good"
 
 
-def forget(op: Operation, wanted: Selection, confirm: str | None, erasers: Sequence[Eraser]) -> Forgotten:
-    """Show what would be forgotten, or forget it if `confirm` is the token of exactly that."""
+def forget(
+    op: Operation,
+    wanted: Selection,
+    confirm: str | None,
+    erasers: Sequence[Eraser],
+    within: tuple[str, str] = ("", ""),
+) -> Forgotten:
+    """Show what would be forgotten, or forget it if `confirm` is the token of exactly that.
+
+    `within` names the task, and the holder of its lease, that forgets as a part of itself and goes on afterwards.
+    """
     chosen = checked_selection(wanted)
     hits = find_hits(op, chosen)
     with op.read() as unit:
@@ -48,7 +57,7 @@ def forget(op: Operation, wanted: Selection, confirm: str | None, erasers: Seque
             now = make_plan(tx.unit, select(tx.unit, chosen, hits, erasers), erasers)
             if now.token != confirm:
                 raise _changed(_preview(tx.unit, now))
-            carry_out(tx, now, erasers)
+            carry_out(tx, now, erasers, within)
         remains = finish(erasers)
     return report(now, remains, *clean(op))
 
@@ -111,11 +120,11 @@ def _claim(unit: Unit, ids: Sequence[int], erasers: Sequence[Eraser]) -> Mapping
     return claimed
 
 
-def carry_out(tx: Transaction, plan: ForgetPlan, erasers: Sequence[Eraser]) -> None:
+def carry_out(tx: Transaction, plan: ForgetPlan, erasers: Sequence[Eraser], within: tuple[str, str] = ("", "")) -> None:
     """Delete the rows, then every trace of their words, and leave tombstones."""
     unit = tx.unit
     # A consolidation, a patrol or a turn that is under way may have read it already.
-    unit.run("forgetting.lease_fence")
+    unit.run("forgetting.lease_fence", task=within[0], holder=within[1])
     # Rows that refer to documents go before them: faculties first, the kernel last.
     for eraser in erasers:
         eraser.erase(tx, plan)

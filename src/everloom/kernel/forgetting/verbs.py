@@ -6,9 +6,11 @@ What each faculty does is bound by wiring. Light: heavy modules are imported ins
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
+from everloom.errors import Conflict
 from everloom.kernel.forgetting.results import Corrected, Forgotten, TombstoneList
 from everloom.kernel.verbs import ADDS, ANSWER_TOKENS, DESTROYS, ERASES, READS, MaxTokens, Says, helps, verb
 
@@ -27,6 +29,18 @@ Since = Annotated[datetime | None, helps("only what happened on or after this ti
 Until = Annotated[datetime | None, helps("only what happened on or before this time", metavar="DATE", ends_day=True)]
 
 
+@dataclass(frozen=True, slots=True)
+class AgentTurn:
+    """The turn in which the agent itself forgets: its lease, by task and holder, and which turn it is.
+
+    The turn goes on after the forgetting, and what is previewed in it can be confirmed in a later one only, so that the
+    person has been told in between.
+    """
+
+    lease: tuple[str, str]
+    number: Callable[[], int]
+
+
 class Forgetting:
     """What the owner of a memory may do to any item: forget it for good, or correct it."""
 
@@ -35,8 +49,12 @@ class Forgetting:
         op: Operation,
         erasers: Callable[[], Sequence[Eraser]],
         correctors: Callable[[], Sequence[Corrector]] = lambda: (),
+        turn: AgentTurn | None = None,
     ) -> None:
         self.op = self._op = op
+        self._turn = turn
+        # In which turn each preview was made.
+        self._previewed: dict[str, int] = {}
         self._erasers = erasers
         self._correctors = correctors
 
@@ -44,6 +62,7 @@ class Forgetting:
         "Forget",
         ERASES,
         tools=_EVERY,
+        agent=True,
         models="Erase items for good, with what was derived from them. The first call only previews and gives a token: "
         "call again with it as confirm once the person has agreed. Criteria narrow each other.",
     )
@@ -72,7 +91,17 @@ class Forgetting:
             until=until,
             from_session=from_session,
         )
-        return forget(self._op, wanted, confirm, self._erasers())
+        if self._turn is None:
+            return forget(self._op, wanted, confirm, self._erasers())
+        now = self._turn.number()
+        if confirm is not None and self._previewed.get(confirm) == now:
+            raise Conflict(
+                "the person has not seen yet what would go", hint="tell them, and confirm in a later turn if they agree"
+            )
+        done = forget(self._op, wanted, confirm, self._erasers(), self._turn.lease)
+        if done.confirm is not None:
+            self._previewed[done.confirm] = now
+        return done
 
     @verb("List what was forgotten", READS, tools=_FULL)
     def list_forgotten(

@@ -17,7 +17,19 @@ from everloom.models.text import shortened
 OPENER = "(The conversation begins here.)"
 # Stands in for the lost result of a tool, which may have done its work before a crash.
 LOST = "The answer of this tool was lost; what it did, if anything, is not known."
+# Stands in for what a tool brought, once something that it showed was forgotten.
+_ERASED = "What this tool brought is gone: some of it was forgotten."
 _LONGEST_TOLD = 400
+
+
+def erased(block: Block) -> Block:
+    """Return the use or the answer of a tool without what was asked or brought; any other block as it is."""
+    match block:
+        case ToolResult():
+            return replace(block, text=_ERASED)
+        case ToolUse(input=given):
+            return replace(block, input=dict.fromkeys(given, ""))
+    return block
 
 
 def encode_blocks(blocks: Iterable[Block]) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from everloom.errors import EverloomError, MalformedReply
-from everloom.mind.conversation.blocks import is_folded, render_turns
+from everloom.mind.conversation.blocks import erased, is_folded, render_turns
 from everloom.mind.conversation.stream import printable
 from everloom.mind.ports import AgentTool
 from everloom.models.ask import StopReason
@@ -104,6 +104,10 @@ class _Course:
         """Return the turns to send: from the newest compaction on, as the provider returned it."""
         return render_turns([*self.past, *self.turns] if self.folded_at is None else self.turns[self.folded_at :])
 
+    def drop_results(self) -> None:
+        """Take out what tools were asked and brought in this turn: it may show what was just forgotten."""
+        self.turns = [replace(turn, blocks=tuple(map(erased, turn.blocks))) for turn in self.turns]
+
     def take(self, said: TalkReply) -> Turn:
         """Count a reply's usage, and return it as a turn that can be stored."""
         self.usage += said.usage
@@ -166,7 +170,10 @@ def _rounds(talker: Talker, course: _Course, setting: TurnSetting, say: Say) -> 
             # A tool use without a result would make providers refuse every later request with this array.
             course.add(replace(turn, blocks=tuple(block for block in turn.blocks if not isinstance(block, ToolUse))))
             return said
-        course.add(turn, setting.toolbox.answer(turn))
+        answer = setting.toolbox.answer(turn)
+        if setting.toolbox.has_erased(turn, answer):
+            course.drop_results()
+        course.add(turn, answer)
         used += 1
 
 
@@ -199,6 +206,14 @@ class Toolbox:
     def tools(self) -> tuple[ToolSpec, ...]:
         """List the tools as the model sees them."""
         return tuple(each.tool for each in self._tools.values())
+
+    def has_erased(self, turn: Turn, answer: Turn) -> bool:
+        """Say whether a tool that erases was used with success."""
+        failed = {block.id for block in answer.blocks if isinstance(block, ToolResult) and block.is_error}
+        return any(
+            use.id not in failed and use.name in self._tools and self._tools[use.name].erases(use.input)
+            for use in turn.uses
+        )
 
     def answer(self, turn: Turn) -> Turn:
         """Run every tool that a turn asks for, in order."""

@@ -126,5 +126,6 @@ SELECT secret FROM tombstone_secret WHERE workspace_id = :workspace;
 INSERT INTO tombstone_secret (workspace_id, secret) VALUES (:workspace, :secret) ON CONFLICT DO NOTHING;
 
 -- name: lease_fence
--- Take the leases of all tasks: one that has read what is being forgotten can no longer write.
-UPDATE lease SET holder = NULL, held_until = 0, token = token + 1 WHERE workspace_id = :workspace AND holder IS NOT NULL;
+-- Take the leases of all tasks but one: what has read what is being forgotten can no longer write.
+UPDATE lease SET holder = NULL, held_until = 0, token = token + 1
+WHERE workspace_id = :workspace AND holder IS NOT NULL AND NOT (task = :task AND holder = :holder);

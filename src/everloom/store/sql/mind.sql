@@ -178,6 +178,12 @@ SELECT exchange_id, position FROM array_entry WHERE workspace_id = :workspace AN
 -- Read the turns of exchanges as they are stored.
 SELECT exchange_id, blocks FROM array_entry WHERE workspace_id = :workspace AND exchange_id IN (:*ids) ORDER BY position;
 
+-- name: entry_page
+-- Read turns of the array in which tools were used, in order.
+SELECT position, blocks FROM array_entry
+WHERE workspace_id = :workspace AND position > :after AND blocks LIKE '%"tool\_%' ESCAPE '\'
+ORDER BY position LIMIT :limit;
+
 -- name: entry_drop
 -- Delete turns of the array.
 DELETE FROM array_entry WHERE workspace_id = :workspace AND exchange_id IN (:*ids);
