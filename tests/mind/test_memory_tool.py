@@ -216,3 +216,47 @@ def test_the_note_tools_do_what_they_say_and_their_errors_teach(book: Notebook) 
     assert use(tools, "read_note", name="none.md").startswith("There is no note none.md")
     assert book.file("boat.md") == "The mast is cracked.\nIt was mended.\n"
     assert use(tools, "write_note", name="boat.md", body="Cut.", replace=True) == "boat.md was written (version 3)."
+
+
+@pytest.mark.promise("mind.notes-copied-as-they-are")
+def test_what_the_agent_copies_from_a_note_is_stored_without_the_marks_it_was_shown(book: Notebook) -> None:
+    tools = book.tools()
+    use(tools, "write_note", name="boat.md", body="# Boat\n\nThe mast is cracked.")
+    shown = use(tools, "read_note", name="boat.md")
+    lines = "\n".join(shown.split("\n")[1:-1])
+    assert lines == "> # Boat\n>\n> The mast is cracked."
+    use(tools, "write_note", name="boat.md", body=f"{lines}\n> It was mended.")
+    assert book.file("boat.md") == "# Boat\n\nThe mast is cracked.\nIt was mended.\n"
+    # With the tags around it, and into another note.
+    use(tools, "write_note", name="copy.md", body=shown)
+    assert book.file("copy.md") == "# Boat\n\nThe mast is cracked.\n"
+    use(tools, "append_note", name="copy.md", text="> It was mended.")
+    assert book.file("copy.md") == "# Boat\n\nThe mast is cracked.\nIt was mended.\n"
+    # Nothing that was looked at for this counts as read by the agent.
+    (book.setup.notes / "secret.md").write_text("Hidden.\n")
+    assert use(tools, "append_note", name="copy.md", text="> Unknown.")
+    with pytest.raises(Conflict, match="have not read"):
+        use(book.tools(), "write_note", name="secret.md", body="Gone, and more of that.")
+
+
+@pytest.mark.promise("mind.notes-copied-as-they-are")
+def test_a_quotation_that_somebody_wrote_stays_one(book: Notebook) -> None:
+    tools = book.tools()
+    quotation = "> To be,\n> or not to be."
+    use(tools, "write_note", name="plays.md", body=quotation)
+    assert book.file("plays.md") == f"{quotation}\n"
+    use(tools, "write_note", name="plays.md", body=f"{quotation}\n> That is the question.")
+    assert book.file("plays.md") == f"{quotation}\n> That is the question.\n"
+    # What was shown has two marks then, and one of them is ours.
+    shown = use(tools, "read_note", name="plays.md")
+    assert "> > To be," in shown
+    use(tools, "write_note", name="plays.md", body="\n".join(shown.split("\n")[1:-1]))
+    assert book.file("plays.md") == f"{quotation}\n> That is the question.\n"
+    use(tools, "append_note", name="plays.md", text="Hamlet says:\n> To be,")
+    assert "Hamlet says:\n> To be,\n" in str(book.file("plays.md"))
+    use(tools, "append_note", name="plays.md", text="> To sleep.")
+    assert "> To be,\n> To sleep.\n" in str(book.file("plays.md"))
+    # Through other ways in, a text is what it is.
+    book.notes.write("boat.md", "The mast.")
+    book.notes.write("boat.md", "> The mast.")
+    assert book.file("boat.md") == "> The mast.\n"

@@ -7,6 +7,7 @@ verb: a conversation has channels for that. The agent reads a result as its own 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -55,6 +56,9 @@ Holding = Annotated[
     str | None, Says("only messages that contain these words, however old", flag="--search", metavar="WORDS")
 ]
 Limit = Annotated[int, Says("maximum number of results", is_plain=True, least=1, most=1_000)]
+
+# Where the tools that write notes take a text.
+_WRITTEN_FIELDS = {"write_note": "body", "append_note": "text"}
 
 
 def _tool(title: str, effect: Effect, models: str, *, agent: bool = True) -> Callable[[AnyMethod], AnyMethod]:
@@ -266,7 +270,19 @@ class Mind:
         from everloom.mind.notes.memory_tool import memory_tool
 
         files = (memory_tool(self.notes),) if self.setup.policy.memory_tool else ()
-        return (*self.setup.tools(self), *files)
+        return (*map(self._unmarking, self.setup.tools(self)), *files)
+
+    def _unmarking(self, tool: AgentTool) -> AgentTool:
+        """Let the agent's writing tools take off the marks with which its reading tools quote notes."""
+        field = _WRITTEN_FIELDS.get(tool.tool.name)
+        if field is None:
+            return tool
+
+        def use(given: Mapping[str, Any]) -> str:
+            text = given.get(field)
+            return tool.use({**given, field: self.notes.as_shown(text)} if isinstance(text, str) else given)
+
+        return replace(tool, use=use)
 
 
 def _written(version: Any) -> results.NoteWritten:

@@ -37,6 +37,10 @@ _RUNS = re.compile(
 )
 
 
+_MARK = "> "
+_TAG = re.compile(r"<([a-z0-9-]+-[0-9a-f]{12})>")
+
+
 def well_formed(text: str) -> str:
     """Replace lone surrogates, which can be neither encoded nor tokenized, with question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -63,7 +67,17 @@ def marked(text: str) -> str:
     A heading, its underline, a fence, a comment and a tag count only at the beginning of a line.
     """
     # All the breaks that Unicode knows, and not only "\n": some readers begin a new line at each of them.
-    return "\n".join(f"> {line}" if line else ">" for line in text.splitlines() or [""])
+    return "\n".join(f"{_MARK}{line}" if line else _MARK.rstrip() for line in text.splitlines() or [""])
+
+
+def unmarked(text: str) -> str | None:
+    """Take one mark off every line of a text, and the tags of `quoted` around it; None if a line carries no mark."""
+    lines = text.strip("\n").split("\n")
+    if len(lines) > 2 and (tag := _TAG.fullmatch(lines[0].strip())) and lines[-1].strip() == f"</{tag[1]}>":
+        lines = lines[1:-1]
+    if not all(line.startswith(_MARK) or line.rstrip() == _MARK.rstrip() for line in lines):
+        return None
+    return "\n".join(line.removeprefix(_MARK) if line.startswith(_MARK) else "" for line in lines)
 
 
 def on_one_line(text: str) -> str:

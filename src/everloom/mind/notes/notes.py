@@ -25,6 +25,7 @@ from everloom.mind.notes.files import (
 from everloom.mind.notes.status import VERSION, check_updates, parse_status, patch_status
 from everloom.mind.notes.sync import Also, Author, NoteSync, NoteVersion, OpenNote, nothing_else, version_from
 from everloom.mind.ports import MindSetup
+from everloom.models.text import unmarked
 
 _MOST_VERSIONS = 100
 _FILE = "file"
@@ -69,9 +70,11 @@ class Notes:
 
     def size(self, name: str) -> int:
         """Return the number of bytes of a note."""
-        wanted = self._named(name)
-        body = self._in_agreement(lambda: self._sync.open(wanted).body, lambda: self._sync.peek(wanted))
-        return len(body.encode())
+        return len(self._peek(self._named(name)).encode())
+
+    def _peek(self, name: str) -> str:
+        """Read a note without counting as somebody who has seen it."""
+        return self._in_agreement(lambda: self._sync.open(name).body, lambda: self._sync.peek(name))
 
     def show(self, name: str) -> str | None:
         """Read a note for a model; if it cannot be read, return the reason in its place."""
@@ -79,6 +82,23 @@ class Notes:
             return self.read(name)
         except Rejected as error:
             return f"[cannot be read: {error.message}]"
+
+    def as_shown(self, text: str) -> str:
+        """Take our marks off a text in which the agent repeats lines of a note as they were quoted to it.
+
+        Only if every line carries a mark, and one of them is a line of a note without it: a quotation that a person or
+        the agent wrote stays as it is.
+        """
+        bare = unmarked(text)
+        if bare is None:
+            return text
+        lines = {line for line in bare.splitlines() if line.strip()}
+        for name in self.names():
+            with suppress(Rejected):
+                body = set(self._peek(name).splitlines())
+                if any(line in body and f"> {line}" not in body for line in lines):
+                    return bare
+        return text
 
     def version(self, name: str) -> NoteVersion | None:
         """Read a note with its version number, which `write` takes as `expected`; None if there is none."""
