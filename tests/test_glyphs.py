@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 
 import pytest
@@ -68,7 +69,7 @@ def test_whatever_is_printed_has_no_format_character_but_joiners_and_visible_sig
 
 
 def _is_visible(char: str) -> bool:
-    return HIDDEN.match(char) is None and unicodedata.category(char) not in {"Cc", "Zl", "Zp"}
+    return re.match(HIDDEN, char) is None and unicodedata.category(char) not in {"Cc", "Zl", "Zp"}
 
 
 @pytest.mark.parametrize("other", ["Jаmes", "Jamеs", "ＪＡＭＥＳ", "𝐉ames", "JΑMES", "Ja\ufe0fmes"])

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from everloom.secrets import masked
-
 
 class EverloomError(Exception):
     """Any error that everloom reports on purpose; `hint` says what to do next."""
@@ -17,6 +15,8 @@ class EverloomError(Exception):
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         # An error travels: to terminals, clients, logs, and into the store as the reason of a failure. Whatever it
         # quotes, from a provider's reply to an address with a password, it must not carry a secret there.
+        from everloom.secrets import masked  # noqa: PLC0415  a help page is no error
+
         self.message = masked(message)
         # Message and hint are kept apart, because each surface shows them in its own way.
         super().__init__(self.message)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 # Format characters that are invisible or reorder what is shown (the default-ignorable ones of Unicode 16), letters that
 # are blank, and the separators of lines and paragraphs. Joiners and variation selectors are judged by their place.
@@ -17,9 +18,9 @@ _FORMAT = (
 )
 _JOINERS = "\u200c\u200d"
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
-HIDDEN = re.compile(f"[{_BLANK}{_FORMAT}]")
-_PLACED = re.compile(f"[{_JOINERS}{_SELECTORS}]")
-_UNSEEN = re.compile(f"[{_BLANK}{_FORMAT}{_JOINERS}{_SELECTORS}]")
+HIDDEN = f"[{_BLANK}{_FORMAT}]"
+_PLACED = f"[{_JOINERS}{_SELECTORS}]"
+_UNSEEN = f"[{_BLANK}{_FORMAT}{_JOINERS}{_SELECTORS}]"
 _VIRAMA = 9  # the combining class of the sign that joins the consonants of Indian scripts
 _JOINED_SCRIPTS = ("ARABIC", "SYRIAC", "MONGOLIAN", "NKO", "MANDAIC", "ADLAM")
 # Single letters of other alphabets that most typefaces draw like a Latin one, after Unicode's confusables.txt.
@@ -36,23 +37,29 @@ _DRAWN_ALIKE = {
 _DRAWN = str.maketrans({other: latin for row in _DRAWN_ALIKE.items() for other, latin in zip(*row, strict=True)})
 # Within the Latin alphabet and its digits, of which the first occurs in capitals and small.
 _STROKES = str.maketrans("i1|0", "lllo")
-_BREAKS = re.compile(r"[\s_\-]+")
+_BREAKS = r"[\s_\-]+"
 
 
 def deceptive(text: str) -> str | None:
     """Return the first character that shows nothing or turns the writing; joiners count where no script needs them."""
     if text.isascii():
         return None
-    if found := HIDDEN.search(text):
+    if found := _compiled(HIDDEN).search(text):
         return found[0]
-    return next((found[0] for found in _PLACED.finditer(text) if not _belongs(text, found.start())), None)
+    return next((found[0] for found in _compiled(_PLACED).finditer(text) if not _belongs(text, found.start())), None)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # On first use: most texts are plain, and a help page has none.
+    return re.compile(pattern)
 
 
 def _belongs(text: str, at: int) -> bool:
     """Return whether a joiner or selector stands where a script or an emoji needs one."""
     # After RFC 5892, appendix A: after a virama, or between letters of a script that joins its letters.
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
-    if not before or (_UNSEEN.match(before) and not _is_selector(before)):
+    if not before or (_compiled(_UNSEEN).match(before) and not _is_selector(before)):
         return False
     if _is_selector(text[at]):
         return unicodedata.category(before) in {"So", "Sm", "Sk", "Po", "Nd", "Lo"} or before in "#*\u3030\u203c\u2049"
@@ -69,5 +76,5 @@ def _is_selector(char: str) -> bool:
 
 def drawn(name: str) -> str:
     """Fold a name to what it looks like: names that are drawn alike have the same result."""
-    plain = _UNSEEN.sub("", unicodedata.normalize("NFKC", name)).translate(_DRAWN)
-    return _BREAKS.sub(" ", unicodedata.normalize("NFC", plain.casefold())).strip().translate(_STROKES)
+    plain = _compiled(_UNSEEN).sub("", unicodedata.normalize("NFKC", name)).translate(_DRAWN)
+    return _compiled(_BREAKS).sub(" ", unicodedata.normalize("NFC", plain.casefold())).strip().translate(_STROKES)

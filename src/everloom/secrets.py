@@ -6,7 +6,6 @@ read by the same eyes as what is stored. Refuses to know where a text comes from
 
 from __future__ import annotations
 
-import logging
 import math
 import re
 from collections import Counter
@@ -14,7 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    import logging
 
 # Values that stand where a secret would: in examples, templates and documentation.
 _PLACEHOLDER = (
@@ -43,8 +45,7 @@ _CARD_RUN = b"x" * _CARD_DIGITS[0]
 _BEFORE_RUN = 60
 
 
-@dataclass(frozen=True, slots=True)
-class SecretPattern:
+class SecretPattern(NamedTuple):
     """One kind of secret: how it is recognised, where its format is described, and an example that was made up."""
 
     name: str
@@ -65,8 +66,7 @@ class SecretPattern:
         return self.place == "anywhere"
 
 
-@dataclass(frozen=True, slots=True)
-class SecretSpan:
+class SecretSpan(NamedTuple):
     """Where a text holds a secret, and of which kind."""
 
     kind: str
@@ -134,28 +134,26 @@ def replace_spans(text: str, spans: Sequence[SecretSpan]) -> str:
 
 def logger_of(name: str) -> logging.Logger:
     """Return a logger whose records hold no secret, whichever handler writes them."""
+    import logging  # noqa: PLC0415  a help page needs no log
+
     log = logging.getLogger(name)
-    if not any(isinstance(each, _SecretFilter) for each in log.filters):
-        log.addFilter(_SecretFilter())
+    if _mask_record not in log.filters:
+        log.addFilter(_mask_record)
     return log
 
 
-class _SecretFilter(logging.Filter):
-    """Masks what a record says, its traceback included."""
+def _mask_record(record: logging.LogRecord) -> bool:
+    """Mask what a record says, its traceback included, and let it pass."""
+    record.msg, record.args = masked(record.getMessage()), ()
+    if record.exc_info and record.exc_info[0] is not None:
+        from traceback import format_exception  # noqa: PLC0415  loaded once something went wrong
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Mask the record, and let it pass."""
-        record.msg, record.args = masked(record.getMessage()), ()
-        if record.exc_info and record.exc_info[0] is not None:
-            from traceback import format_exception  # noqa: PLC0415  loaded once something went wrong
-
-            # A formatter writes the text that is here instead of formatting the exception itself.
-            record.exc_text = masked("".join(format_exception(*record.exc_info)).rstrip("\n"))
-        return True
+        # A formatter writes the text that is here instead of formatting the exception itself.
+        record.exc_text = masked("".join(format_exception(*record.exc_info)).rstrip("\n"))
+    return True
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
+class _Places(NamedTuple):
     """A text and where something in it may be a secret.
 
     `lower` has one byte for each character, so that places in it are places in the text; `runs` are the stretches of

@@ -13,7 +13,8 @@ from everloom import Document
 from everloom.clock import ManualClock
 from everloom.errors import Rejected
 from everloom.kernel.journal import append_event
-from everloom.kernel.trust import Screen, SecretWarning, noticing
+from everloom.kernel.trust.noticed import noticing
+from everloom.kernel.trust.screen import Screen, SecretWarning
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.secrets import patterns
 from everloom.settings import Settings
@@ -199,7 +200,8 @@ def test_every_verb_that_writes_is_screened() -> None:
             is_screened = verb.effect.writes and verb.effect.stores
             assert verb.effect.stores or verb.name == "forget"
             # Every verb is wrapped for its bounds; the screen stands between them and the method.
-            assert (getattr(owner, verb.name).__wrapped__ is not verb.method) is is_screened, verb.name
+            assert getattr(owner, verb.name).__wrapped__ is verb.method, verb.name
+            assert (verb.screened is not verb.method) is is_screened, verb.name
 
 
 @pytest.mark.promise("secrets.one-place")

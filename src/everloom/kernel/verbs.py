@@ -15,8 +15,6 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from everloom.errors import Rejected
-from everloom.kernel.texts import UNSTORABLE
-from everloom.kernel.trust.screen import screened
 
 AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
 # The attribute of a method that holds its declaration.
@@ -165,6 +163,15 @@ class Verb:
         return {**own, **{name: value for name, value in given.items() if value is not None or name not in own}}
 
     @cached_property
+    def screened(self) -> Callable[..., Any]:
+        """The method, behind the screen for secrets if it keeps something of its arguments."""
+        if not (self.effect.writes and self.effect.stores):
+            return self.method
+        from everloom.kernel.trust.screen import screened
+
+        return screened(self.method)
+
+    @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters of its signature, without `self`."""
         shown = list(inspect.signature(self.method).parameters.values())[1:]
@@ -195,22 +202,23 @@ def verb(
         # One place for every faculty and surface: whoever calls a verb, its arguments are within bounds, and those of
         # one that writes are screened.
         known = Verb(method, title, effect, tuple(tools), tool or method.__name__, models, agent, cli)
-        called = _bounded(screened(method) if effect.writes and effect.stores else method, known)
+        called = _checked(method, known)
         setattr(called, _MARK, known)
         return called
 
     return declare
 
 
-def _bounded(method: AnyMethod, verb: Verb) -> AnyMethod:
-    """Check the arguments of a method against their bounds before it is called."""
+def _checked(method: AnyMethod, verb: Verb) -> AnyMethod:
+    """Check the arguments of a method against their bounds, and screen those that are stored, before it is called."""
 
     @wraps(method)
     def call(self: Any, *args: Any, **named: Any) -> Any:
         given = [*zip(verb.parameters, args, strict=False)]
-        given += [(each, named[each.name]) for each in verb.parameters if each.name in named]
+        if named:
+            given += [(each, named[each.name]) for each in verb.parameters if each.name in named]
         _check_bounds(given)
-        return method(self, *args, **named)
+        return verb.screened(self, *args, **named)
 
     return cast("AnyMethod", call)
 
@@ -250,6 +258,8 @@ def _check_numbers(each: Parameter, value: Any) -> None:
 
 def _check_characters(each: Parameter, value: Any) -> None:
     """Refuse a text that no store can hold or look for, on either engine."""
+    from everloom.kernel.texts import UNSTORABLE  # noqa: PLC0415  listing verbs needs no words
+
     texts = value if isinstance(value, list | tuple) and each.list_kind is str else (value,)
     if any(isinstance(text, str) and UNSTORABLE.search(text) for text in texts):
         hint = "leave out NUL characters and halves of surrogate pairs"

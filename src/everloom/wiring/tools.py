@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from everloom.errors import Rejected
 from everloom.kernel.answer.encode import note_of, written
-from everloom.kernel.trust.screen import noticing
+from everloom.kernel.trust.noticed import noticing
 from everloom.kernel.verbs import ERASES, Verb, verbs_of
 from everloom.mind.ports import AgentTool
 from everloom.models.talk import ToolSpec

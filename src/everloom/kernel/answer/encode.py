@@ -6,7 +6,6 @@ Refuses to know what a result means and who reads it.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
@@ -19,6 +18,8 @@ SAID = MappingProxyType({"is_said": True})
 # The metadata of a field that is written by its ids alone, because the text of the same answer tells the rest.
 BY_ID = MappingProxyType({"is_by_id": True})
 
+_PLAIN = frozenset({str, int, bool})
+
 
 def as_data(value: object, digits: int | None = None) -> Any:
     """Convert any value of the Python API to JSON types; with `digits`, round numbers to that many decimal places.
@@ -27,6 +28,9 @@ def as_data(value: object, digits: int | None = None) -> Any:
     field that is not there for null or empty. Mappings are data, and are written whole. Models pay for each digit, and
     the fifth digit of a score is of no use to them.
     """
+    # Most values are plain, and asking for their type costs far less than asking what they can do.
+    if value is None or type(value) in _PLAIN:
+        return value
     match value:
         case Mapping():
             return {str(key): as_data(each, digits) for key, each in value.items()}
@@ -48,6 +52,8 @@ def as_data(value: object, digits: int | None = None) -> Any:
 
 def written(value: object, digits: int | None = None) -> str:
     """Write a value as JSON without spare bytes."""
+    import json  # noqa: PLC0415  a help page writes none
+
     return json.dumps(as_data(value, digits), ensure_ascii=False, separators=(",", ":"))
 
 

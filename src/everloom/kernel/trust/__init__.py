@@ -2,7 +2,3 @@
 
 Refuses to know what a text means, and which faculty stores it.
 """
-
-from everloom.kernel.trust.screen import OnSecret, Screen, SecretWarning, noticing, screened
-
-__all__ = ["OnSecret", "Screen", "SecretWarning", "noticing", "screened"]

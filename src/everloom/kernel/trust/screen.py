@@ -11,14 +11,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, wraps
 from typing import Any, Literal, TypeVar, cast
 
 from everloom.errors import Forbidden, Rejected
+from everloom.kernel.trust.noticed import listener
 from everloom.secrets import Recognised, masked, replace_spans, spans_in
 
 OnSecret = Literal["warn", "redact", "refuse"]
@@ -28,27 +27,15 @@ T = TypeVar("T")
 _DEEPEST = 50
 # A redacted key would be the same key for every secret, and hand out another request's answer.
 _NEVER_REDACTED = "idempotency_key"
-_noticed: ContextVar[list[Recognised] | None] = ContextVar("noticed", default=None)
 
 
 class SecretWarning(UserWarning):
     """Something that was written holds a secret; told to Python callers that do not use `noticing`."""
 
 
-@contextmanager
-def noticing() -> Iterator[list[Recognised]]:
-    """Collect the secrets that verbs recognise in a block, for the answer of a surface."""
-    found: list[Recognised] = []
-    token = _noticed.set(found)
-    try:
-        yield found
-    finally:
-        _noticed.reset(token)
-
-
 def tell(found: Sequence[Recognised], done: str) -> None:
     """Tell whoever notices in this block which secrets were recognised; without one, warn the Python caller."""
-    collected = _noticed.get()
+    collected = listener()
     if collected is not None:
         collected += [each for each in found if each not in collected]
         return
@@ -70,7 +57,7 @@ class Screen:
         found: list[Recognised] = []
         kept = _walked(value, place, found)
         # Without a listener nothing is said: the mark stands where the secret stood, for everybody who reads it.
-        if found and _noticed.get() is not None:
+        if found and listener() is not None:
             self._tell(found)
         return value if self.on_secret == "warn" else cast("T", kept)
 
@@ -151,7 +138,7 @@ def _redacted(text: str, place: str, found: list[Recognised], before: str = "") 
     spans = spans_in(text)
     if before and not spans:
         size, own = len(before), spans_in(before + text)
-        spans = [replace(each, start=each.start - size, end=each.end - size) for each in own if each.start >= size]
+        spans = [each._replace(start=each.start - size, end=each.end - size) for each in own if each.start >= size]
     found += [Recognised(span.kind, place) for span in spans]
     return replace_spans(text, spans) if spans else text
 

@@ -18,7 +18,7 @@ from everloom import __version__
 from everloom.errors import EverloomError
 from everloom.kernel.answer.encode import as_object, written
 from everloom.kernel.answer.whole import whole_answer
-from everloom.kernel.trust.screen import noticing
+from everloom.kernel.trust.noticed import noticing
 from everloom.secrets import logger_of
 from everloom.surfaces.api.calls import ApiCall, api_calls
 from everloom.surfaces.api.changes import changes, job_changes

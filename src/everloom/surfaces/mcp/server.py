@@ -22,7 +22,7 @@ from pydantic.networks import AnyUrl
 
 from everloom import __version__
 from everloom.errors import Conflict, EverloomError, Forbidden, NotFound, Rejected
-from everloom.kernel.trust.screen import noticing
+from everloom.kernel.trust.noticed import noticing
 from everloom.secrets import logger_of
 from everloom.surfaces.mcp.answers import INTERNAL, UNANSWERED, answered, explained, failed
 from everloom.surfaces.mcp.documents import offer_documents

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from everloom.kernel.trust.screen import noticing
+from everloom.kernel.trust.noticed import noticing
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, deliver
 

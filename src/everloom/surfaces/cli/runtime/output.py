@@ -6,27 +6,28 @@ The only place that knows about terminals and JSON. Refuses to know what an answ
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from everloom.errors import EverloomError, meaning_of
-from everloom.glyphs import HIDDEN
 from everloom.kernel.answer.encode import as_data, note_of
-from everloom.secrets import Recognised
+
+if TYPE_CHECKING:
+    from everloom.secrets import Recognised
 
 # Stored text is data, and may come from strangers: an escape sequence in it could rewrite the screen or the clipboard,
 # and a character that turns the direction of writing could show another text than the one that is stored.
-_UNPRINTABLE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]|{HIDDEN.pattern}")
+_UNPRINTABLE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
 _GAP = "  "
 
 
@@ -100,14 +101,18 @@ def json_text(data: object) -> str:
     """Write JSON that any stream can carry, indented on a terminal."""
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     indent = 2 if sys.stdout.isatty() else None
+    import json  # noqa: PLC0415  a help page writes none
+
     text = json.dumps(as_data(data), ensure_ascii=not is_unicode, allow_nan=False, indent=indent)
     # Lone surrogates (from file names, for example) become \udcXX, which is how JSON writes them; so does, for the sake
     # of a terminal, whatever a terminal must not get as it is.
-    return _UNPRINTABLE.sub(_escaped, text)
+    return _unprintable().sub(_escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:
     """Write a character as JSON writes one that is not in ASCII; the line breaks of indentation stay."""
+    import json  # noqa: PLC0415
+
     return json.dumps(found[0])[1:-1]
 
 
@@ -118,7 +123,15 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 def printable(text: str) -> str:
     """Replace the control characters of a text."""
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+    return _unprintable().sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+@cache
+def _unprintable() -> re.Pattern[str]:
+    # Compiled on first use: a help page shows nothing that was stored.
+    from everloom.glyphs import HIDDEN  # noqa: PLC0415
+
+    return re.compile(f"{_UNPRINTABLE}|{HIDDEN}")
 
 
 def shortened(text: str, most: int = 300) -> str:

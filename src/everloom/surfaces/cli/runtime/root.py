@@ -13,7 +13,6 @@ from typing import Any
 import click
 
 from everloom.errors import EverloomError, Rejected
-from everloom.secrets import logger_of
 from everloom.surfaces.cli.runtime.command import Group, set_up_log
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, deliver
@@ -134,6 +133,8 @@ def _left_out(error: ModuleNotFoundError) -> EverloomError:
 def _surprise(error: Exception) -> EverloomError:
     """Log an unexpected error with its traceback, and report it as one of ours."""
     set_up_log(verbose=False)
+    from everloom.secrets import logger_of  # noqa: PLC0415  loaded once something went wrong
+
     logger_of(__name__).error("unexpected %s", type(error).__name__, exc_info=error)
     message = f"unexpected {type(error).__name__}: {error}"
     return EverloomError(message, hint="this is a bug in everloom: please report it with the traceback")
