@@ -17,7 +17,7 @@ from everloom.kernel.embedding import SITUATED, situated
 from everloom.kernel.lifecycle import DYING, Access, Vigour, strength_after_days, strength_after_patrols, vigour
 from everloom.kernel.search.answers import Evidence, answers, telling_shares
 from everloom.kernel.search.bias import Circumstances, applied, factors, ordered, strength, worth
-from everloom.kernel.search.diversity import Candidate, fold, say_the_same
+from everloom.kernel.search.diversity import Candidate, fold
 from everloom.kernel.search.fusion import (
     MOST_TERMS,
     Corpus,
@@ -373,7 +373,9 @@ def test_evidence_stays_when_it_alone_holds_a_word_of_the_question() -> None:
 @given(*[st.frozensets(st.integers(0, 9).map(str))] * 2, st.sampled_from([0.25, 0.5, 0.75, 0.85, 1.0]))
 def test_two_texts_say_the_same_when_they_share_enough(one: frozenset[str], other: frozenset[str], same: float) -> None:
     enough = bool(one and other) and len(one & other) >= same * len(one | other)
-    assert say_the_same(one, other, same) == say_the_same(other, one, same) == enough
+    first, second = (Candidate(each, words, frozenset(), frozenset()) for each, words in ((1, one), (2, other)))
+    assert fold([first, second], 2, same) == ({1: (2,)} if enough else {1: (), 2: ()})
+    assert fold([second, first], 2, same) == ({2: (1,)} if enough else {2: (), 1: ()})
 
 
 @pytest.mark.promise("lifecycle.patrols")

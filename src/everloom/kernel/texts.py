@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from importlib import import_module
@@ -280,6 +279,8 @@ def indexed(text: str) -> list[str]:
     stem in each of the Latin languages: whichever one the question is taken for, it asks by one of them.
     """
     tokens = _tokens(text)
+    if not tokens:
+        return []
     votes = _votes(tokens)
     spoken = _leading(votes) or "en"
     others = max(votes[code] for code in LANGUAGES_IN_LATIN if code != "en")
@@ -353,10 +354,13 @@ def _tokens(text: str) -> list[str]:
 def _votes(tokens: Sequence[str]) -> dict[str, int]:
     """Count what speaks for each Latin language: its stop words and its letters."""
     votes = dict.fromkeys(LANGUAGES_IN_LATIN, 0)
-    for voter, count in Counter(map(_voters().get, tokens[:_BEGINNING])).items():
-        for code in voter or ():
-            votes[code] += count
+    known = _voters()
+    for token in tokens[:_BEGINNING]:
+        for code in known.get(token, ()):
+            votes[code] += 1
     accented = [token for token in tokens if not token.isascii()]
+    if not accented:
+        return votes
     for token in accented:
         for code, letters in _LETTERS_OF.items():
             votes[code] += 2 * any(letter in token for letter in letters)

@@ -94,16 +94,18 @@ def _mark_absent_from(text: str) -> str:
 
 def estimate(text: str) -> int:
     """Estimate the tokens of a text, too many rather than too few."""
-    return ceil(sum(_weigh(run.lastgroup, run.end() - run.start()) for run in _RUNS.finditer(text)))
-
-
-def _weigh(kind: str | None, length: int) -> float:
-    if kind is None:
-        return 0.0
-    each, least = _WEIGHTS[kind]
-    if kind == "word":
-        return least + max(0, length - _COMMON_WORD) / 4
-    return max(least, each * length)
+    tokens = 0.0
+    # One loop without calls: every text of every answer is estimated.
+    for run in _RUNS.finditer(text):
+        if (kind := run.lastgroup) is None:
+            continue
+        start, end = run.span()
+        each, least = _WEIGHTS[kind]
+        if kind == "word":
+            tokens += least + (end - start - _COMMON_WORD) / 4 if end - start > _COMMON_WORD else least
+        else:
+            tokens += max(least, each * (end - start))
+    return ceil(tokens)
 
 
 def trimmed(text: str, limit: int) -> str:

@@ -28,8 +28,10 @@ _LONGEST_HISTORY = 1_000
 
 def observations_of(unit: Unit, ids: Iterable[int]) -> dict[int, Observation]:
     """Read observations by id; ids of anything else are absent."""
-    wanted = list(ids)
-    tags = group_rows(unit.all("semantic.observation_tags", ids=wanted))
+    rows = unit.all("semantic.observation_of", ids=list(ids))
+    if not rows:
+        return {}
+    tags = group_rows(unit.all("semantic.observation_tags", ids=[row["id"] for row in rows]))
     return {
         row["id"]: value_from(
             Observation,
@@ -41,13 +43,16 @@ def observations_of(unit: Unit, ids: Iterable[int]) -> dict[int, Observation]:
             note=None,
             trust=trust_named(row["trust"]),
         )
-        for row in unit.all("semantic.observation_of", ids=wanted)
+        for row in rows
     }
 
 
 def understandings_of(unit: Unit, ids: Iterable[int]) -> dict[int, Understanding]:
     """Read understandings by id; ids of anything else are absent."""
-    wanted = list(ids)
+    rows = unit.all("semantic.understanding_of", ids=list(ids))
+    if not rows:
+        return {}
+    wanted = [row["id"] for row in rows]
     tags = group_rows(unit.all("semantic.understanding_tags", ids=wanted))
     # Only observations: `why` shows an understanding's other sources, such as sessions.
     sources = group_rows(unit.all("semantic.source_observations", ids=wanted))
@@ -65,7 +70,7 @@ def understandings_of(unit: Unit, ids: Iterable[int]) -> dict[int, Understanding
             linked_observations=linked.get(row["id"], ()),
             note=None,
         )
-        for row in unit.all("semantic.understanding_of", ids=wanted)
+        for row in rows
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import product
 
@@ -70,7 +70,7 @@ def present_state(question: str, statements: Sequence[Statement], then: datetime
         return PresentState(lead.id, contradicts=disputed) if 0 < len(disputed) <= _MOST_DISPUTED else None
     chosen = _at_the_time([lead, *rivals], asked, then)
     # Also those that agree with what led before: they are as old, and would seem to support the newer one.
-    again = _Asked(question, chosen)
+    again = _Asked(question, chosen, asked.read)
     others = [each for each in statements if each in (lead, *rivals) or (each is not chosen and again.is_rival(each))]
     earlier = sorted((each for each in others if each.at < chosen.at), key=lambda each: (each.at, each.id))
     return PresentState(chosen.id, tuple(each.id for each in reversed(earlier)))
@@ -82,6 +82,8 @@ class _Asked:
 
     question: str
     lead: Statement
+    # The words of the texts that were read so far: every statement is compared with the same few.
+    read: dict[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -90,7 +92,9 @@ class _Asked:
 
     def words(self, text: str) -> frozenset[str]:
         """Split a text into its words, read in the language of the question: only then do their stems agree."""
-        return frozenset(analyse(text, language_of(self.question) or "en"))
+        if text not in self.read:
+            self.read[text] = frozenset(analyse(text, language_of(self.question) or "en"))
+        return self.read[text]
 
     def is_rival(self, other: Statement) -> bool:
         """Return whether another statement is about the same thing and says something else."""

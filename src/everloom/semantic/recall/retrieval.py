@@ -44,6 +44,7 @@ from everloom.semantic.results import (
     SubjectRecall,
 )
 from everloom.semantic.state import SeenLog, activity, clear_seen, read_seen, reshape, show_items, state_of
+from everloom.store import Unit
 
 if TYPE_CHECKING:
     from everloom.semantic.recall.judging import Judge, Ruling
@@ -198,24 +199,26 @@ def recall(
     """Answer a question, or show what is known about a subject; a judge has the last word on what answers it."""
     budget = checked_tokens(max_tokens)
     question = checked(question_or_subject_name, "the question or subject name", _LONGEST_TOPIC)
-    region = _subject_meant(op, question)
-    return _recall_question(op, question, budget, judge) if region is None else _recall_subject(op, region, budget)
+    with op.read() as unit:
+        region, documents = _subject_meant(unit, question), frozenset(state_of(unit).document_ids)
+    if region is not None:
+        return _recall_subject(op, region, budget)
+    found = op.search(question, limit=_DEPTH, within=_KNOWN, leaving_out=documents)
+    return _recall_question(op, question, found, budget, judge)
 
 
-def _subject_meant(op: Operation, text: str) -> Region | None:
+def _subject_meant(unit: Unit, text: str) -> Region | None:
     """Find the subject with exactly this name or alias."""
     # Most questions are too long or too odd to be a name; that is an answer here, not an error.
     try:
         key = name_key(checked_name(text, "the name"))
     except Rejected:
         return None
-    with op.read() as unit:
-        return find(unit, [key]).get(key)
+    return find(unit, [key]).get(key)
 
 
-def _recall_question(op: Operation, question: str, budget: int, judge: Judge | None) -> QuestionRecall:
-    """Find the best answer and what supports it; where nothing fits, say so and show what is nearest."""
-    found = op.search(question, limit=_DEPTH, within=_KNOWN, leaving_out=_documents(op))
+def _recall_question(op: Operation, question: str, found: Findings, budget: int, judge: Judge | None) -> QuestionRecall:
+    """Choose the best answer and what supports it; where nothing fits, say so and show what is nearest."""
     ruling = None if judge is None else _ruling(op, question, found, judge)
     with op.look("recall") as look:
         joined = uncrowded(arranged(question, read_hits(look.unit, found.hits), op.local()))
