@@ -200,6 +200,20 @@ def test_many_workspaces_may_write_their_first_vector_at_once(
                 assert len(set(pool.map(first, places))) == 1
 
 
+def test_what_a_failed_write_registered_is_not_taken_for_known(loom: Loom) -> None:
+    place = loom.workspace("james").info.id
+    with suppress(ZeroDivisionError), loom.store.write(place) as unit:
+        lost = model_id(unit, "static:some-model", 256)
+        assert model_id(unit, "static:some-model", 256) == lost
+        raise ZeroDivisionError
+    with loom.store.write(place) as unit:
+        assert unit.one("vectors.model_get", name="static:some-model", dim=256) is None
+        kept = model_id(unit, "static:some-model", 256)
+    with loom.store.read(place) as unit:
+        (row,) = unit.all("vectors.model_get", name="static:some-model", dim=256)
+        assert row["id"] == kept == model_id(unit, "static:some-model", 256)
+
+
 def test_a_closed_store_says_so(store_url: str, clock: ManualClock) -> None:
     store = open_store(store_url, clock)
     store.close()

@@ -132,9 +132,9 @@ class Embedding:
         if made is None:
             return
         model = model_id(unit, made.model, made.dim)
-        perspectives = perspectives_of(unit, at)
         for name, rows in made.rows.items():
-            unit.put_vectors(model, perspectives[name]["id"], dict(zip(ids, rows, strict=True)), live)
+            angle = perspective_id(unit, name) or perspectives_of(unit, at)[name]["id"]
+            unit.put_vectors(model, angle, dict(zip(ids, rows, strict=True)), live)
 
     def probe(self, cue: str, workspace: int | None = None) -> Cue | None:
         """Embed a question, or return None if no embedder is available. Call it outside a unit of work: it may be slow.
@@ -154,12 +154,12 @@ class Embedding:
 
     def aimed(self, unit: Unit, cue: Cue | None) -> Probe | None:
         """Turn a question's vectors into a probe for this workspace's perspectives; None if it has no such vectors."""
-        row = None if cue is None else unit.one("vectors.model_get", name=cue.model, dim=cue.dim)
-        if cue is None or row is None:
+        model = None if cue is None else _known_model(unit, cue.model, cue.dim)
+        if cue is None or model is None:
             return None
-        known = {each["name"]: each["id"] for each in unit.all("vectors.perspective_all")}
-        made = {known[name]: vector for name, vector in cue.rows.items() if name in known}
-        return Probe(row["id"], made) if made else None
+        known = {name: perspective_id(unit, name) for name in cue.rows}
+        made = {angle: vector for name, vector in cue.rows.items() if (angle := known[name]) is not None}
+        return Probe(model, made) if made else None
 
     def noise(self, unit: Unit, model: str, question: str) -> tuple[float, float]:
         """Return mean and spread of the cosine between such a question and unrelated texts, for one model.
@@ -203,7 +203,7 @@ class Embedding:
 
     def held(self, unit: Unit, item_ids: Sequence[int]) -> dict[int, npt.NDArray[np.float32]]:
         """Read the documents' general vectors from the preferred model; those without one are absent."""
-        angle = next((row["id"] for row in unit.all("vectors.perspective_all") if row["name"] == GENERAL), None)
+        angle = perspective_id(unit, GENERAL)
         model = self.preferred_id(unit)
         return unit.vectors(model, angle, item_ids) if model and angle is not None else {}
 
@@ -253,15 +253,45 @@ def _within(text: str, room: int) -> str:
 
 def model_id(unit: Unit, name: str, dim: int) -> int:
     """Return a model's id, registering the model if it is new."""
-    row = unit.one("vectors.model_get", name=name, dim=dim)
-    if row is None:
+    known = _known_model(unit, name, dim)
+    if known is None:
         # Models are shared by all workspaces, and on PostgreSQL two of them may register models at the same time: an id
         # from the store's counter cannot collide. If both register the same model, the second insert does nothing, and
         # reading the row again finds the id of the first.
         (fresh,) = unit.ids(1)
         unit.run("vectors.model_add", id=fresh, name=name, dim=dim)
         (row,) = unit.all("vectors.model_get", name=name, dim=dim)
-    return int(row["id"])
+        known = int(row["id"])
+    return known
+
+
+# Neither a model nor a perspective is ever changed or deleted as long as its workspace exists.
+def _known_model(unit: Unit, name: str, dim: int) -> int | None:
+    """Return a model's id, if it is registered."""
+
+    def read() -> int | None:
+        row = unit.one("vectors.model_get", name=name, dim=dim)
+        return None if row is None else int(row["id"])
+
+    return unit.constant(("model", name, dim), read)
+
+
+def perspective_id(unit: Unit, name: str) -> int | None:
+    """Return the id of a perspective of this workspace, if there is one of that name."""
+
+    def read() -> int | None:
+        return next((row["id"] for row in unit.all("vectors.perspective_all") if row["name"] == name), None)
+
+    return unit.constant(("perspective", unit.workspace, name), read)
+
+
+def perspective_name(unit: Unit, perspective: int) -> str | None:
+    """Return the name of a perspective of this workspace."""
+
+    def read() -> str | None:
+        return next((row["name"] for row in unit.all("vectors.perspective_all") if row["id"] == perspective), None)
+
+    return unit.constant(("name of perspective", unit.workspace, perspective), read)
 
 
 def perspectives_of(unit: Unit, at: datetime) -> dict[str, Row]:

@@ -81,13 +81,13 @@ def kind_of(unit: Unit, item_id: int) -> str:
 
 def attend(unit: Unit, label: str, at: datetime, model_tier: str | None = None) -> Session:
     """Record that a session is active now, creating it if it is new."""
-    known = attendance(unit, label, at, model_tier)
-    if known.id:
-        unit.run("kernel.session_touch", id=known.id, at=to_micros(at), model_tier=model_tier)
-        return known
+    wanted, micros = checked_name(label, "the session's id"), to_micros(at)
+    row = unit.one("kernel.session_attend", label=wanted, at=micros, model_tier=model_tier)
+    if row is not None:
+        return session_from(row)
     (fresh,) = register(unit, "session", at)
-    unit.run("kernel.session_add", id=fresh, label=known.label, model_tier=model_tier, at=to_micros(at))
-    return replace(known, id=fresh)
+    unit.run("kernel.session_add", id=fresh, label=wanted, model_tier=model_tier, at=micros)
+    return Session(fresh, wanted, model_tier, at, at)
 
 
 def attendance(unit: Unit, label: str, at: datetime, model_tier: str | None = None) -> Session:
@@ -96,8 +96,7 @@ def attendance(unit: Unit, label: str, at: datetime, model_tier: str | None = No
     row = unit.one("kernel.session_by_label", label=wanted)
     if row is None:
         return Session(0, wanted, model_tier, at, at)
-    known = session_from(row)
-    return Session(known.id, known.label, model_tier or known.model_tier, known.started_at, at)
+    return replace(session_from(row), model_tier=model_tier or row["model_tier"], seen_at=at)
 
 
 def session_from(row: Row) -> Session:

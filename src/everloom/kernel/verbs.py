@@ -258,7 +258,7 @@ def _check_numbers(each: Parameter, value: Any) -> None:
 
 def _check_characters(each: Parameter, value: Any) -> None:
     """Refuse a text that no store can hold or look for, on either engine."""
-    from everloom.kernel.texts import UNSTORABLE  # noqa: PLC0415  listing verbs needs no words
+    from everloom.kernel.texts import UNSTORABLE
 
     texts = value if isinstance(value, list | tuple) and each.list_kind is str else (value,)
     if any(isinstance(text, str) and UNSTORABLE.search(text) for text in texts):

@@ -20,6 +20,7 @@ from everloom.kernel.texts import checked_name
 from everloom.semantic.parts import Activity, BriefUnderstanding, WorkspaceActivity
 from everloom.semantic.results import SeenReset
 from everloom.store import Row, Unit, value_from
+from everloom.store.contract import Value
 
 # What others wrote is part of every result, so it must stay small.
 _MOST_ACTIVITY = 5
@@ -61,9 +62,12 @@ def state_of(unit: Unit) -> SemanticState:
 
 def state_for_writing(unit: Unit) -> SemanticState:
     """Read the state of a workspace, creating its row if necessary."""
-    # Created on the first write and not with the workspace: the kernel, which creates workspaces, knows no faculty.
-    unit.run("semantic.workspace_ensure")
-    return state_of(unit)
+    row = unit.one("semantic.workspace_get")
+    if row is None:
+        # On the first write and not with the workspace: the kernel, which creates workspaces, knows no faculty.
+        unit.run("semantic.workspace_ensure")
+        return state_of(unit)
+    return value_from(SemanticState, row)
 
 
 def clock_id(unit: Unit) -> int:
@@ -128,23 +132,28 @@ def signed(tx: Transaction, document: Document, labels: Iterable[str]) -> Docume
     return replace(document, labels=tuple(labels), session_id=tx.session_id, model_tier=tx.model_tier)
 
 
-def activity(call: Look | Transaction) -> WorkspaceActivity:
-    """List what others wrote since this session's previous call, and record this call."""
+def activity(call: Look | Transaction, latest: int | None = None) -> WorkspaceActivity:
+    """List what others wrote since this session's previous call, and record this call.
+
+    `latest` is the latest id, if the caller has just taken it.
+    """
     if call.session is None:
         return None
     unit, session = call.unit, call.session.id
     # Up to now and not only up to what is shown: of fifty new items five are reported, and the rest are no longer news.
-    through = clock_id(unit)
+    through = clock_id(unit) if latest is None else latest
     # A session begins with its own id, so that its first call does not report the whole past as news.
     state = unit.one("semantic.session_get", session=session)
     after = state["called_through"] if state is not None else session or through
     call.leave(lambda tx: _note_news(tx, through))
     rows = unit.all("semantic.activity", after=after, session=session, limit=_MOST_ACTIVITY)
+    if not rows:
+        return None
     ids = [row["item_id"] for row in rows]
     tags = group_rows(
         row for kind in ("observation", "understanding") for row in unit.all(f"semantic.{kind}_tags", ids=ids)
     )
-    found = tuple(
+    return tuple(
         Activity(
             id=row["item_id"],
             kind=row["kind"],
@@ -154,13 +163,19 @@ def activity(call: Look | Transaction) -> WorkspaceActivity:
         )
         for row in rows
     )
-    return found or None
 
 
 def _note_news(tx: Transaction, through: int) -> None:
     """Record up to which id the session has been told the news."""
-    tx.unit.run("semantic.session_ensure", session=tx.session_id)
-    tx.unit.run("semantic.session_called", session=tx.session_id, through=through)
+    change_session(tx, "semantic.session_called", through=through)
+
+
+def change_session(tx: Transaction, statement: str, **values: Value) -> None:
+    """Change the state of the session that writes, creating it on first use."""
+    # Most sessions have one, and changing none tells as much as looking for it.
+    if not tx.unit.run(statement, session=tx.session_id, **values):
+        tx.unit.run("semantic.session_ensure", session=tx.session_id)
+        tx.unit.run(statement, session=tx.session_id, **values)
 
 
 def preview(text: str) -> str:

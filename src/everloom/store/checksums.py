@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from operator import itemgetter
 from struct import pack
 from typing import Any
 
@@ -100,7 +101,7 @@ class Sealing:
 
     def checksum(self, params: Mapping[str, Any]) -> int:
         """Compute the checksum of the row."""
-        return checksum_of(source(params) for source in self.sources)
+        return checksum_of([source(params) for source in self.sources])
 
 
 def sealed(sql: str) -> tuple[str, Sealing | None]:
@@ -160,8 +161,7 @@ def _assigned(column: str, clauses: str) -> str:
 def _source(expression: str) -> Source | None:
     """Say where the value of a column comes from: a parameter, or a literal; None if only the database knows."""
     if expression.startswith(":"):
-        parameter = expression[1:]
-        return lambda params: params[parameter]
+        return itemgetter(expression[1:])
     if literal := _LITERAL.fullmatch(expression):
         value = None if literal[1] else literal[2] if literal[2] is not None else int(literal[3])
         return lambda _params: value

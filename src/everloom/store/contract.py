@@ -5,11 +5,11 @@ Pure types: knows neither SQLite nor PostgreSQL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Later than every time that can be stored.
 FOREVER = 2**62
 
+T = TypeVar("T")
 Value = str | int | float | bytes | None
 Params = Mapping[str, Value | Sequence[int] | Sequence[str]]
 
@@ -71,6 +72,15 @@ class Waits:
     statement_seconds: float = 15.0
 
 
+class IndexedWords(NamedTuple):
+    """The words of a document as its row lists them, and whether it is current."""
+
+    item_id: int
+    words: str
+    context_words: str
+    live: int
+
+
 class VectorHit(NamedTuple):
     """A document near a probe, its cosine similarity, and the perspective with the highest one."""
 
@@ -120,8 +130,19 @@ class Unit(Protocol):
         """Take `count` fresh ids, larger than every id that is committed in this workspace."""
         ...
 
+    def constant(self, key: Hashable, read: Callable[[], T | None], /) -> T | None:
+        """Return what never changes once it is committed; read once, and then known to the units of this process.
+
+        What is not there yet is None, and read again the next time. `key` names the workspace where it matters.
+        """
+        ...
+
     def index_words(self, item_ids: Sequence[int]) -> None:
         """Add the documents' words to the word index."""
+        ...
+
+    def index_fresh(self, documents: Sequence[IndexedWords]) -> None:
+        """Add the words of documents that this unit has just written, as their rows list them."""
         ...
 
     def unindex_words(self, item_ids: Sequence[int]) -> None:

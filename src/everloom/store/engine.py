@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
@@ -19,12 +19,13 @@ from weakref import WeakSet
 
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, Forbidden, StoreBusy, StoreError
-from everloom.store.contract import Row, Value, VectorHit
+from everloom.store.contract import IndexedWords, Row, Value, VectorHit
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 C = TypeVar("C")
+V = TypeVar("V")
 T = TypeVar("T", bound="DataclassInstance")
 
 
@@ -175,6 +176,34 @@ def nearest_first(hits: Mapping[int, VectorHit], limit: int) -> list[VectorHit]:
     return sorted(hits.values(), key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
 
 
+class Constants:
+    """What a unit knows of rows that never change: what was committed before it, and what it has read itself."""
+
+    def __init__(self, committed: dict[Hashable, Any]) -> None:
+        self._committed = committed
+        self._own: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable, read: Callable[[], V | None]) -> V | None:
+        """Return a constant, reading it if nobody has; None is not remembered."""
+        known: V | None = self._committed.get(key)
+        if known is None:
+            known = self._own.get(key)
+        if known is None and (known := read()) is not None:
+            self._own[key] = known
+        return known
+
+    # Only after the commit: a unit may have read its own row, and been rolled back.
+    def publish(self) -> None:
+        """Let all units of the process know what this one has read."""
+        if self._own:
+            self._committed.update(self._own)
+
+
+def indexed_words(rows: Iterable[Row]) -> list[IndexedWords]:
+    """Read the words of documents from their rows."""
+    return [IndexedWords(row["item_id"], row["words"], row["context_words"], row["live"]) for row in rows]
+
+
 @dataclass(frozen=True, slots=True)
 class WordCounts:
     """Word counts of some documents, to be added to or subtracted from a workspace's totals."""
@@ -190,12 +219,12 @@ class WordCounts:
         return WordCounts(sign * self.documents, sign * self.words, sign * self.context_words, terms)
 
 
-def count_words(rows: Iterable[Row]) -> WordCounts:
+def count_words(listed: Iterable[IndexedWords]) -> WordCounts:
     """Count the words that the documents' rows list."""
     documents = words = context_words = 0
     terms: Counter[str] = Counter()
-    for row in rows:
-        text, context = row["words"].split(), row["context_words"].split()
+    for each in listed:
+        text, context = each.words.split(), each.context_words.split()
         documents, words, context_words = documents + 1, words + len(text), context_words + len(context)
         terms.update({*text, *context})
     return WordCounts(documents, words, context_words, dict(sorted(terms.items())))

@@ -180,11 +180,10 @@ def _documents(unit: Unit) -> Iterator[list[int]]:
 
 def _advance_counters(source: Store, target: Store) -> None:
     """Make sure that new ids in the copy will be larger than every copied id."""
-    for counter in ("item", "revision"):
-        with source.read(_NOWHERE) as reading:
-            (row,) = reading.all("kernel.counter_read", counter=counter)
-        with target.write(_NOWHERE) as writing:
-            writing.run("kernel.counter_advance", counter=counter, last=row["last"])
+    with source.read(_NOWHERE) as reading:
+        last = {row["name"]: row["last"] for row in reading.all("kernel.counters_read")}
+    with target.write(_NOWHERE) as writing:
+        writing.run("kernel.counters_advance", **last)
 
 
 def erase(unit: Unit) -> None:

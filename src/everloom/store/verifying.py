@@ -6,13 +6,13 @@ Works on units of work, so it is the same for both engines. Changes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from everloom.errors import StoreBusy, StoreError, StoreReplaced
 from everloom.store.checksums import CONTENT, complaint, is_intact
-from everloom.store.contract import Store, Unit
+from everloom.store.contract import IndexedWords, Store, Unit
 from everloom.store.engine import count_words
 from everloom.store.migrations import workspace_tables
 
@@ -92,5 +92,6 @@ def _count_problems(unit: Unit) -> Iterator[tuple[str, str]]:
         yield "the number of documents and words", "does not match its documents"
 
 
-def _words_of(unit: Unit) -> Iterable[Any]:
-    return unit.rows_of("document")
+def _words_of(unit: Unit) -> Iterator[IndexedWords]:
+    for row in unit.rows_of("document"):
+        yield IndexedWords(cast("int", row["item_id"]), str(row["words"]), str(row["context_words"]), 1)

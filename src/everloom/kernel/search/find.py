@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from everloom.clock import Clock, from_micros, to_micros, zone_named
-from everloom.kernel.embedding import Embedding
+from everloom.kernel.embedding import Embedding, perspective_name
 from everloom.kernel.search.answers import FLOOR
 from everloom.kernel.search.bias import applied, at
 from everloom.kernel.search.diversity import Candidate, fold
@@ -210,7 +210,6 @@ def _described(unit: Unit, ranking: Ranking, question: str, nearness: Mapping[in
     ids = [each.row["item_id"] for each in ranking.kept]
     rows = {row["item_id"]: row for row in unit.all("words.document_of", ids=ids)}
     sources = grouped((row["item_id"], row["source_id"]) for row in unit.all("kernel.source_of", ids=ids))
-    angles = {row["id"]: row["name"] for row in unit.all("vectors.perspective_all")}
     hits = []
     for item, (_, place, also) in zip(ids, ranking.kept, strict=True):
         row, near = rows[item], nearness.get(item)
@@ -228,7 +227,7 @@ def _described(unit: Unit, ranking: Ranking, question: str, nearness: Mapping[in
             signals=dict(at(scores.signals, place)),
             bias=applied(scores.bias, place),
             similarity=None if near is None else near.similarity,
-            matched_perspective=None if near is None else angles.get(near.perspective_id),
+            matched_perspective=None if near is None else perspective_name(unit, near.perspective_id),
             matched_words=_distinct(words, scores.holds[place]),
             words_around=_distinct(words, scores.near[place]),
             is_covered=item in gathered.covers,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 
 from everloom.clock import to_micros
 from everloom.errors import NotFound
@@ -24,7 +24,7 @@ from everloom.kernel.trust.origin import Origin, least_trusted, read_origin
 from everloom.kernel.trust.resting import lower_trust
 from everloom.kernel.trust.screen import Screen
 from everloom.store import Row, Unit, value_from
-from everloom.store.contract import Value
+from everloom.store.contract import IndexedWords, Value
 
 # Stands among the words of a text that says what somebody always wants: whoever asks for something asks for that, too,
 # in other words. No text is written so.
@@ -144,7 +144,7 @@ class Index:
                 for item, document, words in zip(ids, prepared.documents, prepared.words, strict=True)
             ),
         )
-        unit.index_words(ids)
+        unit.index_fresh([IndexedWords(item, *words, 1) for item, words in zip(ids, prepared.words, strict=True)])
         self._embedding.keep(unit, ids, prepared.made, at)
 
     def revise(self, unit: Unit, item_id: int, prepared: Prepared, at: datetime) -> None:
@@ -260,15 +260,17 @@ def _with_text_of(prepared: Document, document: Document) -> Document:
 def _around(document: Document) -> str:
     """Return the words of the lighter field."""
     words = indexed(document.around)
-    return " ".join([*words, WISH] if _is_wish(document.text) else words)
+    return " ".join([*words, WISH] if _is_wish(document.text[:_WISH_WITHIN]) else words)
 
 
-def _is_wish(text: str) -> bool:
-    """Return whether a text says what somebody always wants."""
-    if language_of(text[:_WISH_WITHIN]) in {"", "en"}:
-        return _wishes().search(text[:_WISH_WITHIN]) is not None
-    # These are single words ("immer", 必ず) that may stand in any story, so only the beginning of a text is read.
-    return WISHES.search(text[:_WISH_AT_ONCE]) is not None
+# Kept for a moment: the words of a document are made when it is prepared, and again when its labels are known.
+@lru_cache(maxsize=64)
+def _is_wish(beginning: str) -> bool:
+    """Return whether a text that begins so says what somebody always wants."""
+    if language_of(beginning) in {"", "en"}:
+        return _wishes().search(beginning) is not None
+    # These are single words ("immer", 必ず) that may stand in any story, so only the very beginning is read.
+    return WISHES.search(beginning[:_WISH_AT_ONCE]) is not None
 
 
 @cache

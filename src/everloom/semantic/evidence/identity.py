@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from everloom.errors import NotFound
 from everloom.glyphs import drawn
+from everloom.kernel.embedding import GENERAL, perspective_id
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import analyse, checked_names, name_key
@@ -181,7 +182,7 @@ def labels_of(unit: Unit, subject_ids: Iterable[int]) -> dict[int, tuple[str, ..
 def vectors_of(unit: Unit, item_ids: Iterable[int], model_name: str | None = None) -> dict[int, Vector]:
     """Read the general vectors of items: from the named model, or else from the model that embedded most of them."""
     ids = list(item_ids)
-    general = next((row["id"] for row in unit.all("vectors.perspective_all") if row["name"] == "general"), None)
+    general = perspective_id(unit, GENERAL)
     if general is None or not ids:
         return {}
     # Vectors of two models cannot be compared. While a store moves from one model to another, some items have only the

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 import psycopg
@@ -21,8 +21,28 @@ from everloom.clock import Clock
 from everloom.errors import StoreBusy, StoreReplaced
 from everloom.store.address import redact
 from everloom.store.checksums import COLUMN
-from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Scrubbed, StoreHealth, Value, VectorHit, Waits
-from everloom.store.engine import Pool, WordCounts, best_hits, count_words, nearest_first, refuse_write
+from everloom.store.contract import (
+    EVERYTHING,
+    IndexedWords,
+    Probe,
+    Reach,
+    Row,
+    Scrubbed,
+    StoreHealth,
+    Value,
+    VectorHit,
+    Waits,
+)
+from everloom.store.engine import (
+    Constants,
+    Pool,
+    WordCounts,
+    best_hits,
+    count_words,
+    indexed_words,
+    nearest_first,
+    refuse_write,
+)
 from everloom.store.migrations import clear_table, fill_table, read_table
 from everloom.store.postgresql.faults import is_lost, translate_error
 from everloom.store.postgresql.opening import (
@@ -36,6 +56,8 @@ from everloom.store.postgresql.opening import (
 from everloom.store.postgresql.scrubbing import IN_USE, scrub
 from everloom.store.statements import sealings, statements
 from everloom.store.verifying import content_problems, derived_problems
+
+T = TypeVar("T")
 
 _CONNECTIONS = 16
 # Up to this many vectors in a perspective, sorting them exactly is fast enough and loses nothing.
@@ -74,8 +96,9 @@ class PostgresUnit:
 
     engine: Literal["postgresql"] = "postgresql"
 
-    def __init__(self, connection: Connection, workspace: int) -> None:
+    def __init__(self, connection: Connection, workspace: int, constants: Constants) -> None:
         self.workspace = workspace
+        self._constants = constants
         self._connection = connection
         self._sql = statements("postgresql")
         self._sealings = sealings("postgresql")
@@ -116,23 +139,33 @@ class PostgresUnit:
         # Sorted, because SQL does not promise the order in which the rows of a series are evaluated.
         return sorted(row["id"] for row in self.all("kernel.counter_take", counter="item", count=count))
 
+    def constant(self, key: Hashable, read: Callable[[], T | None], /) -> T | None:
+        """Return what never changes once it is committed."""
+        return self._constants.get(key, read)
+
     def index_words(self, item_ids: Sequence[int]) -> None:
         """Write a posting for each word of each document, and add the words to the counts."""
-        rows = self.all("words.of_documents", ids=list(item_ids))
+        self.index_fresh(self._words_of(item_ids))
+
+    def _words_of(self, item_ids: Sequence[int]) -> list[IndexedWords]:
+        return indexed_words(self.all("words.of_documents", ids=list(item_ids)))
+
+    def index_fresh(self, documents: Sequence[IndexedWords]) -> None:
+        """Write the postings of documents that were just written, and add the words to the counts."""
         postings = [
-            (term, row["item_id"], row["live"], impact(text[term], context[term]))
-            for row in rows
-            for text, context in [(Counter(row["words"].split()), Counter(row["context_words"].split()))]
+            (term, each.item_id, each.live, impact(text[term], context[term]))
+            for each in documents
+            for text, context in [(Counter(each.words.split()), Counter(each.context_words.split()))]
             for term in text.keys() | context.keys()
         ]
         # Sorted by the key of the table, so that neighbouring entries of its index are written together.
         terms, items, lives, impacts = zip(*sorted(postings), strict=True) if postings else ((), (), (), ())
         self.run("words.index_add", terms=terms, items=items, lives=lives, impacts=impacts)
-        self._count(count_words(rows))
+        self._count(count_words(documents))
 
     def unindex_words(self, item_ids: Sequence[int]) -> None:
         """Delete the documents' postings, and subtract their words from the counts."""
-        self._count(count_words(self.all("words.of_documents", ids=list(item_ids))).signed(-1))
+        self._count(count_words(self._words_of(item_ids)).signed(-1))
         self.run("words.index_drop", ids=list(item_ids))
 
     def _count(self, counts: WordCounts) -> None:
@@ -253,6 +286,7 @@ class PostgresStore:
         self._waits = waits
         self._incarnation = prepare(url, self.address, clock, waits, schema, is_read_only=is_read_only)
         self._pool = Pool(self._connect, Connection.close, size=_CONNECTIONS, patience=waits.lock_seconds)
+        self._constants: dict[Hashable, Any] = {}
 
     def _connect(self) -> Connection:
         only = self.is_read_only
@@ -293,8 +327,10 @@ class PostgresStore:
     def _unit(self, workspace: int, begin: str, patience: float) -> Iterator[PostgresUnit]:
         connection = self._begin(begin, patience)
         try:
-            yield PostgresUnit(connection, workspace)
+            constants = Constants(self._constants)
+            yield PostgresUnit(connection, workspace, constants)
             connection.execute("COMMIT")
+            constants.publish()
         except psycopg.Error as error:
             # Not repeated here: if the connection broke during COMMIT, nobody knows whether it happened. The caller
             # does that, with an idempotency key.

@@ -4,11 +4,12 @@
 -- Take fresh numbers from a counter.
 SELECT nextval((:counter || '_counter')::regclass) AS id FROM generate_series(1, :count);
 
--- name: counter_advance (global)
--- Make sure that a counter continues above a given number.
-SELECT setval((:counter || '_counter')::regclass, GREATEST(:last, nextval((:counter || '_counter')::regclass)));
+-- name: counters_read (global)
+-- Read the last numbers of all counters, without taking one: that would be a write.
+SELECT 'item' AS name, last_value AS last FROM item_counter
+UNION ALL SELECT 'revision', last_value FROM revision_counter;
 
--- name: counter_read (global)
--- Read the last number of a counter, without taking one: that would be a write.
-SELECT CASE :counter WHEN 'item' THEN (SELECT last_value FROM item_counter)
-    ELSE (SELECT last_value FROM revision_counter) END AS last;
+-- name: counters_advance (global)
+-- Make sure that all counters continue above given numbers.
+SELECT setval('item_counter', GREATEST(:item, nextval('item_counter'))),
+    setval('revision_counter', GREATEST(:revision, nextval('revision_counter')));

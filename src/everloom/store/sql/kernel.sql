@@ -4,13 +4,13 @@
 -- Take fresh numbers from a counter.
 UPDATE counter SET last = last + :count WHERE name = :counter RETURNING last;
 
--- name: counter_advance (global)
--- Make sure that a counter continues above a given number.
-UPDATE counter SET last = MAX(last, :last) WHERE name = :counter;
+-- name: counters_read (global)
+-- Read the last numbers of all counters.
+SELECT name, last FROM counter;
 
--- name: counter_read (global)
--- Read the last number of a counter.
-SELECT last FROM counter WHERE name = :counter;
+-- name: counters_advance (global)
+-- Make sure that all counters continue above given numbers.
+UPDATE counter SET last = MAX(last, CASE name WHEN 'item' THEN :item ELSE :revision END);
 
 -- name: store_identity (global)
 -- Read which store this is.
@@ -99,6 +99,11 @@ DELETE FROM item WHERE workspace_id = :workspace AND id IN (:*ids);
 -- name: session_by_label
 -- Find a session by its label.
 SELECT id, label, model_tier, started_at, seen_at FROM session WHERE workspace_id = :workspace AND label = :label;
+
+-- name: session_attend
+-- Record that a session is active now, and read it.
+UPDATE session SET seen_at = :at, model_tier = COALESCE(:model_tier, model_tier)
+WHERE workspace_id = :workspace AND label = :label RETURNING id, label, model_tier, started_at, seen_at;
 
 -- name: session_get
 -- Read one session.

@@ -9,19 +9,30 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from everloom.clock import Clock
 from everloom.errors import StoreBusy, StoreError
-from everloom.store.checksums import COLUMN
-from everloom.store.contract import EVERYTHING, Probe, Reach, Row, Scrubbed, StoreHealth, Value, VectorHit, Waits
-from everloom.store.engine import Pool, best_hits, count_words, nearest_first, refuse_write
+from everloom.store.checksums import COLUMN, Sealing
+from everloom.store.contract import (
+    EVERYTHING,
+    IndexedWords,
+    Probe,
+    Reach,
+    Row,
+    Scrubbed,
+    StoreHealth,
+    Value,
+    VectorHit,
+    Waits,
+)
+from everloom.store.engine import Constants, Pool, best_hits, count_words, indexed_words, nearest_first, refuse_write
 from everloom.store.migrations import clear_table, fill_table, missing_steps, read_table, workspace_tables
 from everloom.store.sqlite.checking import file_problems, structure_problems, word_index_problems
 from everloom.store.sqlite.connecting import Stamp, connect, hasten, settle, stamp_of
@@ -33,12 +44,15 @@ from everloom.store.sqlite.vectors import Floats, VectorCache, VectorShelf, unpa
 from everloom.store.statements import sealings, statements
 from everloom.store.verifying import complain, content_problems, derived_problems
 
+T = TypeVar("T")
+
 _CONNECTIONS = 32
 _BUSY = "the log, because another process was reading; the next cleaning empties it"
 # The workspace of units that concern the store itself.
 _NOWHERE = 0
 _WAITS = Waits()
 _READ, _WRITE = "BEGIN", "BEGIN IMMEDIATE"
+_LISTS = (list, tuple)
 
 # Ranking this many times the page and then filtering is cheaper than joining every match, unless few pass the filter.
 _SIFTED = 4
@@ -49,23 +63,36 @@ class SqliteUnit:
 
     engine: Literal["sqlite"] = "sqlite"
 
-    def __init__(self, connection: sqlite3.Connection, workspace: int, vectors: VectorCache) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, workspace: int, vectors: VectorCache, constants: Constants
+    ) -> None:
         self.workspace = workspace
         self._connection = connection
         self._vectors: VectorCache | None = vectors
         self._sql = statements("sqlite")
         self._sealings = sealings("sqlite")
+        # As they are in the file, and as this unit leaves them.
         self._counters: dict[str, int] = {}
+        self._taken: dict[str, int] = {}
+        self._constants = constants
+        self._shelves: dict[tuple[int, int], VectorShelf] = {}
 
-    def _execute(self, name: str, params: Mapping[str, Value | Sequence[int] | Sequence[str]]) -> sqlite3.Cursor:
-        values = {key: json.dumps(value) if isinstance(value, list | tuple) else value for key, value in params.items()}
-        return self._connection.execute(self._sql[name], self._sealed(name, {"workspace": self.workspace, **values}))
-
-    def _sealed(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Add the checksum of the row, if the statement writes content."""
+    def _execute(self, name: str, params: dict[str, Any]) -> sqlite3.Cursor:
+        for key, value in params.items():
+            if isinstance(value, _LISTS):
+                params[key] = _listed(value)
+        params["workspace"] = self.workspace
         if seal := self._sealings.get(name):
             params[COLUMN] = seal.checksum(params)
-        return params
+        return self._connection.execute(self._sql[name], params)
+
+    def _bound(self, rows: Iterable[Mapping[str, Any]], seal: Sealing | None) -> Iterator[dict[str, Any]]:
+        """Complete the parameters of rows, with their checksums if they are content."""
+        for row in rows:
+            params = {"workspace": self.workspace, **row}
+            if seal:
+                params[COLUMN] = seal.checksum(params)
+            yield params
 
     def run(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> int:
         """Run a named statement and return how many rows it changed."""
@@ -73,8 +100,7 @@ class SqliteUnit:
 
     def many(self, name: str, rows: Iterable[Mapping[str, Value]], /) -> None:
         """Run a named statement once for each row of values."""
-        bound = (self._sealed(name, {"workspace": self.workspace, **row}) for row in rows)
-        self._connection.executemany(self._sql[name], bound)
+        self._connection.executemany(self._sql[name], self._bound(rows, self._sealings.get(name)))
 
     def one(self, name: str, /, **params: Value | Sequence[int] | Sequence[str]) -> Row | None:
         """Return the first row, or None."""
@@ -90,41 +116,50 @@ class SqliteUnit:
         return self._take("item", count)
 
     def _take(self, counter: str, count: int) -> range:
-        if counter not in self._counters:
-            (row,) = self.all("kernel.counter_read", counter=counter)
-            self._counters[counter] = row["last"]
-        last = self._counters[counter] = self._counters[counter] + count
+        if not self._counters:
+            self._counters = {row["name"]: row["last"] for row in self.all("kernel.counters_read")}
+        last = self._taken[counter] = self._taken.get(counter, self._counters[counter]) + count
         return range(last - count + 1, last + 1)
 
     # Counters are read once per unit and written back once, at its end, so that many ids cost two statements. The write
     # lock is held from the beginning, so nobody else can take the same ids in the meantime.
     def finish(self) -> None:
         """Save the counters; the store calls this just before it commits."""
-        for counter, last in self._counters.items():
-            self.run("kernel.counter_advance", counter=counter, last=last)
+        if self._taken:
+            self.run("kernel.counters_advance", **{**self._counters, **self._taken})
+
+    def constant(self, key: Hashable, read: Callable[[], T | None], /) -> T | None:
+        """Return what never changes once it is committed."""
+        return self._constants.get(key, read)
 
     def index_words(self, item_ids: Sequence[int]) -> None:
         """Add the documents' words to the word index and its counts."""
-        self._write_words("words.index_add", item_ids, sign=1)
+        self.index_fresh(self._words_of(item_ids))
+
+    def index_fresh(self, documents: Sequence[IndexedWords]) -> None:
+        """Add the words of documents that were just written."""
+        self._write_words("words.index_add", documents, sign=1)
 
     def unindex_words(self, item_ids: Sequence[int]) -> None:
         """Remove the documents' words, as their rows now list them, from the word index and its counts."""
-        self._write_words("words.index_drop", item_ids, sign=-1)
+        self._write_words("words.index_drop", self._words_of(item_ids), sign=-1)
 
-    def _write_words(self, name: str, item_ids: Sequence[int], *, sign: int) -> None:
-        rows = self.all("words.of_documents", ids=list(item_ids))
+    def _words_of(self, item_ids: Sequence[int]) -> list[IndexedWords]:
+        return indexed_words(self.all("words.of_documents", ids=list(item_ids)))
+
+    def _write_words(self, name: str, documents: Sequence[IndexedWords], *, sign: int) -> None:
         self.many(
             name,
             (
                 {
-                    "id": row["item_id"],
-                    "text": self._mark_words(row["words"], row["live"]),
-                    "context": self._mark_words(row["context_words"], row["live"]),
+                    "id": each.item_id,
+                    "text": self._mark_words(each.words, each.live),
+                    "context": self._mark_words(each.context_words, each.live),
                 }
-                for row in rows
+                for each in documents
             ),
         )
-        counts = count_words(rows).signed(sign)
+        counts = count_words(documents).signed(sign)
         self.run(
             "words.tally_count", documents=counts.documents, words=counts.words, context_words=counts.context_words
         )
@@ -191,12 +226,17 @@ class SqliteUnit:
     def _leave_cache(self) -> None:
         """Stop using the shared vector cache in this unit, because its writes may still be rolled back."""
         self._vectors = None
+        self._shelves.clear()
 
     def _shelf(self, model: int, perspective: int, dim: int) -> VectorShelf:
-        # Most units that write vectors read none, so their own cache is created only when one does.
-        if self._vectors is None:
-            self._vectors = VectorCache()
-        return self._vectors.shelf(self, model, perspective, dim)
+        # A unit sees one snapshot and its own writes, so that a shelf which has caught up once stays up to date.
+        held = self._shelves.get((model, perspective))
+        if held is None:
+            # Most units that write vectors read none, so their own cache is created only when one does.
+            if self._vectors is None:
+                self._vectors = VectorCache()
+            held = self._shelves[model, perspective] = self._vectors.shelf(self, model, perspective, dim)
+        return held
 
     def _revise_vectors(self, name: str, item_ids: Sequence[int]) -> None:
         self._leave_cache()
@@ -266,6 +306,11 @@ class SqliteUnit:
         self._connection.execute(clear_table(table, "?"), (self.workspace,))
 
 
+def _listed(values: Sequence[int] | Sequence[str]) -> str:
+    """Write a list as JSON; Python writes a list of numbers in the same way, and three times as fast."""
+    return str([*values]) if values and type(values[0]) is int else json.dumps(values)
+
+
 def _quote(token: str) -> str:
     """Quote a token as an FTS5 string, so that none of its characters is syntax."""
     return '"' + token.replace('"', '""') + '"'
@@ -299,6 +344,7 @@ class SqliteStore:
         # Threads of one process queue here; only processes compete for SQLite's own lock.
         self._turn = Lock()
         self._vectors = VectorCache()
+        self._constants: dict[Hashable, Any] = {}
 
     @property
     def address(self) -> str:
@@ -348,10 +394,12 @@ class SqliteStore:
             hasten(connection, patience, is_durable=is_durable)
             self._begin(connection, begin, patience)
             self._check_life(connection)
-            unit = SqliteUnit(connection, workspace, self._vectors)
+            constants = Constants(self._constants)
+            unit = SqliteUnit(connection, workspace, self._vectors, constants)
             yield unit
             unit.finish()
             connection.execute("COMMIT")
+            constants.publish()
             if still is not None and stamp_of(self.path) != still:
                 raise StoreBusy(f"{self.address} was written while it was read", hint="try again in a moment")
         except FAULTS as error:
@@ -384,6 +432,7 @@ class SqliteStore:
     def _forget(self) -> None:
         """Drop what was read from another file, and the connections to it."""
         self._vectors = VectorCache()
+        self._constants = {}
         self._pool.close_idle()
 
     def _look_again(self, begin: str) -> Stamp | None:
