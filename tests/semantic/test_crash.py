@@ -14,7 +14,19 @@ from everloom.semantic import NewObservation, NewSubject, Semantic
 from everloom.store import Store, Unit
 from tests.store.ground import asking, assert_agreement, is_sqlite, read_all, tables_of
 
-WRITES = ("run", "many", "index_words", "unindex_words", "put_vectors", "retire_vectors", "forget_vectors", "ids")
+# `one` may change a row and read it at once.
+WRITES = (
+    "run",
+    "many",
+    "one",
+    "index_words",
+    "index_fresh",
+    "unindex_words",
+    "put_vectors",
+    "retire_vectors",
+    "forget_vectors",
+    "ids",
+)
 
 
 class PowerCut(Exception):

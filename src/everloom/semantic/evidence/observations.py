@@ -6,11 +6,12 @@ everything that must be consistent is read inside it. Deletion and supersession 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from everloom.clock import to_micros
 from everloom.errors import Rejected
@@ -26,8 +27,19 @@ from everloom.semantic.arguments import NewObservation, NewSubject
 from everloom.semantic.evidence.identity import Candidates, Region, check_names, find, labels_of, mint, prepare_subjects
 from everloom.semantic.evidence.records import need_active
 from everloom.semantic.results import Added, Remembered
-from everloom.semantic.state import activity, group_rows, names_in, reshape, signed, state_for_writing, tick
+from everloom.semantic.state import (
+    activity,
+    change_session,
+    group_rows,
+    names_in,
+    reshape,
+    signed,
+    state_for_writing,
+    tick,
+)
 from everloom.store import Unit
+
+T = TypeVar("T")
 
 _LONGEST_KIND = 40
 
@@ -59,15 +71,23 @@ class _ObservationDraft(NewObservation):
 
 @dataclass(frozen=True, slots=True)
 class _ReadyDrafts:
-    """Drafts whose slow work is done."""
+    """Drafts whose slow work is done; `subjects` is None while all of them are believed to exist."""
 
     drafts: tuple[_ObservationDraft, ...]
-    subjects: Candidates
+    wanted: Mapping[str, NewSubject]
     documents: Prepared
+    subjects: Candidates | None
 
 
-def prepare_observations(op: Operation, given: Iterable[NewObservation]) -> _ReadyDrafts:
-    """Check observations, and prepare the words and vectors of them and of subjects that may be new."""
+class _NewNames(Exception):
+    """Subjects that were believed to exist do not: the write is rolled back, and made again with them prepared."""
+
+
+def prepare_observations(op: Operation, given: Iterable[NewObservation], *, are_known: bool = False) -> _ReadyDrafts:
+    """Check observations, and prepare the words and vectors of them and of subjects that may be new.
+
+    With `are_known`, the subjects are believed to exist; the caller writes by `_write_believing`.
+    """
     drafts = tuple(
         _ObservationDraft(
             names=(names := check_names(each.subject_names, most=arguments.MOST_SUBJECTS)),
@@ -87,7 +107,19 @@ def prepare_observations(op: Operation, given: Iterable[NewObservation]) -> _Rea
         for key, name in draft.names.items():
             wanted.setdefault(key, NewSubject(name=name))
     documents = op.index.prepare([draft.document(op.now) for draft in drafts])
-    return _ReadyDrafts(drafts, prepare_subjects(op, wanted), documents)
+    # A guard may act once only, so that a write with guards cannot be made again.
+    believed = are_known and not op.guards
+    return _ReadyDrafts(drafts, wanted, documents, None if believed else prepare_subjects(op, wanted))
+
+
+def _write_believing(op: Operation, ready: _ReadyDrafts, write: Callable[[_ReadyDrafts], T]) -> T:
+    """Write drafts; if some of their subjects turn out to be new, prepare them and write again."""
+    # Most names exist. To embed them, and to look for similar ones, takes as long as all the rest of a write, and a
+    # transaction that only found out costs little.
+    try:
+        return write(ready)
+    except _NewNames:
+        return write(replace(ready, subjects=prepare_subjects(op, ready.wanted)))
 
 
 def _check_kind(value: str) -> str:
@@ -101,41 +133,51 @@ def _check_kind(value: str) -> str:
 
 def remember(op: Operation, given: NewObservation, key: str | None) -> Remembered:
     """Store one observation, or keep it for review."""
-    ready = prepare_observations(op, [given])
-    if (waiting := _held(op, ready.drafts[0], given)) is not None:
+    believed = prepare_observations(op, [given], are_known=True)
+    draft = believed.drafts[0]
+    if (waiting := _held(op, draft, given)) is not None:
         return reshape(Remembered, waiting)
 
-    def act(tx: Transaction) -> Remembered:
+    def act(ready: _ReadyDrafts, tx: Transaction) -> Remembered:
         (added,) = write_observations(tx, ready)
-        tx.event(id=added.id, subjects_created=list(added.subjects_created), duplicate=added.duplicate)
-        return reshape(Remembered, added, workspace_activity=activity(tx))
+        event = tx.event(id=added.id, subjects_created=list(added.subjects_created), duplicate=added.duplicate)
+        return reshape(Remembered, added, workspace_activity=activity(tx, event))
 
-    return op.write_once("remember", key, {"observation": ready.drafts[0].request}, Remembered, act)
+    def write(ready: _ReadyDrafts) -> Remembered:
+        return op.write_once("remember", key, {"observation": draft.request}, Remembered, partial(act, ready))
+
+    return _write_believing(op, believed, write)
 
 
 def add_observations(op: Operation, given: Sequence[NewObservation], key: str | None) -> tuple[Added, ...]:
     """Store many observations, all or none; those whose origin is held are kept for review."""
     every = checked_list(given, "observations", arguments.MOST_OBSERVATIONS)
-    ready = prepare_observations(op, every)
-    waiting = {at: kept for at, draft in enumerate(ready.drafts) if (kept := _held(op, draft, every[at])) is not None}
+    believed = prepare_observations(op, every, are_known=True)
+    drafts = believed.drafts
+    waiting = {at: kept for at, draft in enumerate(drafts) if (kept := _held(op, draft, every[at])) is not None}
     if waiting:
         free = [each for at, each in enumerate(every) if at not in waiting]
         stored = iter(add_observations(op, free, key) if free else ())
         return tuple(waiting[at] if at in waiting else next(stored) for at in range(len(every)))
 
-    def act(tx: Transaction) -> tuple[Added, ...]:
+    def act(ready: _ReadyDrafts, tx: Transaction) -> tuple[Added, ...]:
         added = write_observations(tx, ready)
         created = [name for each in added for name in each.subjects_created]
         tx.event(ids=[each.id for each in added], subjects_created=created)
         return added
 
-    request = {"observations": [draft.request for draft in ready.drafts]}
-    return op.write_once("add_observations", key, request, tuple[Added, ...], act)
+    def write(ready: _ReadyDrafts) -> tuple[Added, ...]:
+        request = {"observations": [draft.request for draft in drafts]}
+        return op.write_once("add_observations", key, request, tuple[Added, ...], partial(act, ready))
+
+    return _write_believing(op, believed, write)
 
 
 def _held(op: Operation, draft: _ObservationDraft, given: NewObservation) -> Added | None:
     """Keep an observation for review if its origin is held."""
     told = op.told_by(draft.origin)
+    if not told.is_held:
+        return None
     arguments_given = {each.name: getattr(given, each.name) for each in fields(given)}
     waiting = hold(told, "semantic.remember", arguments_given, draft.content)
     if waiting is None:
@@ -153,15 +195,17 @@ def write_observations(tx: Transaction, ready: _ReadyDrafts) -> tuple[Added, ...
     stored the same text since the drafts were prepared. Of equal drafts in one request, the first is written and the
     others are its duplicates.
     """
-    unit, drafts, wanted = tx.unit, ready.drafts, ready.subjects.wanted
-    state_for_writing(unit)
+    unit, drafts, wanted = tx.unit, ready.drafts, ready.wanted
     refuse_forgotten(unit, [draft.content for draft in drafts])
     # Before anything is written: a link to a superseded understanding rejects the whole request.
     if related := [item for draft in drafts for item in draft.related_to]:
         need_active(unit, list(dict.fromkeys(related)))
     known = find(unit, wanted)
     missing = [key for key in wanted if key not in known]
-    known |= mint(tx, ready.subjects, missing)
+    if missing and ready.subjects is None:
+        raise _NewNames
+    similar = {} if ready.subjects is None else ready.subjects.similar
+    known |= {} if ready.subjects is None else mint(tx, ready.subjects, missing)
     # A name and its alias in one request are one subject, tagged once.
     regions = [list({known[key].id: known[key] for key in draft.names}.values()) for draft in drafts]
     ids = {
@@ -192,7 +236,7 @@ def write_observations(tx: Transaction, ready: _ReadyDrafts) -> tuple[Added, ...
                 subject_names=names[at],
                 subjects_created=tuple(wanted[key].name for key in minted),
                 duplicate=at in repeated,
-                similar_subjects=tuple(each for key in minted for each in ready.subjects.similar.get(key, ())),
+                similar_subjects=tuple(each for key in minted for each in similar.get(key, ())),
             )
         )
     return tuple(answers)
@@ -239,8 +283,7 @@ def _write_fresh(
     if tx.session_id is not None:
         # The session is an observation's own source, where the chain that `why` follows ends.
         unit.many("kernel.source_add", ({"item": item, "source": tx.session_id} for item in ids.values()))
-        unit.run("semantic.session_ensure", session=tx.session_id)
-        unit.run("semantic.session_observed", session=tx.session_id, count=len(fresh), through=max(ids.values()))
+        change_session(tx, "semantic.session_observed", count=len(fresh), through=max(ids.values()))
     return {ready.drafts[at].hash: ids[at] for at in fresh}
 
 
