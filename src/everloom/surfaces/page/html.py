@@ -23,7 +23,7 @@ from everloom.glyphs import HIDDEN
 # A page shows so much of a text at once; the rest is one click away. A browser lays out more only slowly.
 LONGEST_SHOWN = 20_000
 # What no screen should get: control characters, halves of surrogate pairs, and marks that turn or hide other text.
-_UNSHOWN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]|{HIDDEN.pattern}")
+_UNSHOWN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]|{HIDDEN}")
 _TAGS = set(
     "a abbr b blockquote br code dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li mark ol p pre q s small span strong"
     " sub sup table tbody td th thead tr u ul".split()
