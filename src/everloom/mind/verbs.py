@@ -212,9 +212,11 @@ class Mind:
         return fitted(results.NoteHistory(tuple(self.notes.history(name))), max_tokens, way=None)
 
     @verb("Restore a note", DESTROYS, cli=False)
-    def restore_note(self, name: NoteName, number: VersionNumber) -> results.NoteWritten:
+    def restore_note(
+        self, name: NoteName, number: VersionNumber, expected_version: Version = None
+    ) -> results.NoteWritten:
         """Restore an earlier version of a note."""
-        return _written(self.notes.restore(name, number))
+        return _written(self.notes.restore(name, number, expected=expected_version))
 
     @cached_property
     def notes(self) -> Notes:

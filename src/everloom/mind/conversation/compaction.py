@@ -35,6 +35,7 @@ from everloom.models.talk import (
 from everloom.models.text import DATA_NOTICE, estimate, quoted, shortened, trimmed
 from everloom.secrets import logger_of
 from everloom.store import Row, Unit, columns_of, value_from
+from everloom.store.contract import FOREVER
 
 log = logger_of(__name__)
 
@@ -266,12 +267,12 @@ def keep_compaction(unit: Unit, position: int, at: datetime, cost: CompactionCos
     micro_dollars = None if cost.dollars is None else round(cost.dollars * MICRO)
     own = columns_of(cost, "way", "model", "tokens_before", "tokens_after")
     unit.run("mind.compaction_add", id=fresh, position=position, at=to_micros(at), micro_dollars=micro_dollars, **own)
-    return compactions_in(unit, 1)[0]
+    return compactions_in(unit, 1, FOREVER)[0]
 
 
-def compactions_in(unit: Unit, limit: int) -> list[Compaction]:
-    """Read the newest compactions, newest first."""
-    return [_compaction_from(row) for row in unit.all("mind.compaction_recent", limit=limit)]
+def compactions_in(unit: Unit, limit: int, before: int) -> list[Compaction]:
+    """Read the newest compactions before an id, newest first."""
+    return [_compaction_from(row) for row in unit.all("mind.compaction_recent", limit=limit, before=before)]
 
 
 def _compaction_from(row: Row) -> Compaction:

@@ -28,7 +28,7 @@ from everloom.mind.conversation.compaction import (
     keep_compaction,
 )
 from everloom.mind.conversation.stream import Stream, StreamMessage, add_reply
-from everloom.mind.conversation.turn import Abandoned, Answered, Surroundings, TurnSetting, converse
+from everloom.mind.conversation.turn import Abandoned, Answered, Surroundings, TurnSetting, TurnWatch, Using, converse
 from everloom.mind.learning.archive import SpokenLine, document_of, sitting_of
 from everloom.mind.ports import MindSetup
 from everloom.models.talk import AutoCompaction, CompactionMode, Say, Talker, TextBlock, Turn
@@ -67,12 +67,18 @@ class Conversation(Stream):
         return None if at is None else max(0.0, (at - self._op.now).total_seconds())
 
     def step(
-        self, say: Say = lambda _: None, *, wait: bool = False, is_stopping: Callable[[], bool] = lambda: False
+        self,
+        say: Say = lambda _: None,
+        *,
+        wait: bool = False,
+        is_stopping: Callable[[], bool] = lambda: False,
+        using: Using = lambda _: None,
     ) -> Exchange | None:
         """Answer the messages that are ripe; None if there are none, or if another process has the turn.
 
-        With `wait`, waits for that process. A failure is recorded on the messages, which are tried again after a pause,
-        and raised. A message that the model refuses three times is given up, and a reply on its channel says why.
+        `say` gets the reply as it arrives, `using` the tools as they run. With `wait`, waits for that process. A
+        failure is recorded on the messages, which are tried again after a pause, and raised. A message that the model
+        refuses three times is given up, and a reply on its channel says why.
         """
         if self.ripe_in() != 0.0:
             return None
@@ -87,7 +93,7 @@ class Conversation(Stream):
             messages = stream.choose_batch(self.waiting())
             try:
                 self._compactor.fold_if_due(op, talker)
-                return self._answer(op, talker, messages, say, is_stopping)
+                return self._answer(op, talker, messages, TurnWatch(say, using), is_stopping)
             except Abandoned:
                 return None
             except Conflict:
@@ -148,10 +154,10 @@ class Conversation(Stream):
         with self._op.read() as unit:
             return array.exchanges_from(unit, unit.all("mind.exchange_recent", before=start, limit=max(1, limit)))
 
-    def compactions(self, limit: int = 50) -> list[Compaction]:
-        """List compactions, newest first."""
+    def compactions(self, limit: int = 50, before: int | None = None) -> list[Compaction]:
+        """List compactions, newest first; with `before`, those with smaller ids, which are older."""
         with self._op.read() as unit:
-            return compactions_in(unit, max(1, limit))
+            return compactions_in(unit, max(1, limit), FOREVER if before is None else before)
 
     def undo_last(self) -> Exchange | None:
         """Withdraw the last exchange in one transaction; None if there is none.
@@ -197,7 +203,7 @@ class Conversation(Stream):
         op: Operation,
         talker: Talker,
         messages: Sequence[StreamMessage],
-        say: Say,
+        watch: TurnWatch,
         is_stopping: Callable[[], bool],
     ) -> Exchange:
         policy, began = self._setup.policy, op.now
@@ -208,11 +214,12 @@ class Conversation(Stream):
             reply_tokens=policy.reply_tokens,
             folding=self._folding(talker),
             is_stopping=is_stopping,
+            using=watch.using,
         )
         # The new message comes last, after an unchanged array, so that a provider finds the rest in its cache.
         asked = Turn("user", (TextBlock(stream.as_user_text(messages, op.zone)),))
         entries, size = self._compactor.measure(talker)
-        answered = converse(talker, array.as_turns(entries), asked, setting, say)
+        answered = converse(talker, array.as_turns(entries), asked, setting, watch.say)
         cost = None
         if answered.folded_at is not None:
             self._compactor.hand_over(entries)

@@ -12,6 +12,7 @@ from threading import Event
 from everloom.errors import EverloomError, ProviderError, Rejected
 from everloom.mind.conversation.array import Exchange
 from everloom.mind.conversation.conversation import Conversation
+from everloom.mind.conversation.turn import TurnWatch
 from everloom.secrets import logger_of
 
 log = logger_of(__name__)
@@ -31,10 +32,12 @@ class Queue:
         *,
         answered: Callable[[Exchange], None] = lambda _: None,
         failed: Callable[[Exception], None] = lambda _: None,
+        watch: TurnWatch | None = None,
     ) -> None:
         self._conversation = conversation
         self._answered = answered
         self._failed = failed
+        self._watch = watch or TurnWatch()
         self._news = Event()
         self._trouble = ""
 
@@ -54,7 +57,7 @@ class Queue:
         """Run a turn if messages are ripe; returns how long to wait before the next check."""
         try:
             # The reply is announced before the compaction, for which a model may need a while.
-            exchange = self._conversation.step(is_stopping=stop.is_set)
+            exchange = self._step(stop)
             if exchange is not None:
                 self._trouble = ""
                 self._answered(exchange)
@@ -72,6 +75,12 @@ class Queue:
             self._tell(error)
             return _LONG_PAUSE
         return _GLANCE
+
+    def _step(self, stop: Event) -> Exchange | None:
+        try:
+            return self._conversation.step(self._watch.say, is_stopping=stop.is_set, using=self._watch.using)
+        finally:
+            self._watch.over()
 
     def _tell(self, error: Exception) -> None:
         """Report a failure; the same failure is reported again only after a message was answered."""

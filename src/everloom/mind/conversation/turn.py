@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from everloom.errors import EverloomError, MalformedReply
 from everloom.mind.conversation.blocks import erased, is_folded, render_turns
@@ -39,8 +39,30 @@ log = logger_of(__name__)
 
 # A longer result would crowd out the conversation; a tool that has more says how to get it.
 LONGEST_RESULT = 40_000
+_LONGEST_TOOL_NAME = 100
 # Used only without notes; otherwise COMPACTION.md has the instructions.
 _INSTRUCTIONS = "Hold on to the course of the conversation: its tone, what is open, and what was promised to whom."
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStep:
+    """A tool of a turn that runs or has ended; `number` counts the calls of the turn."""
+
+    number: int
+    name: str
+    state: Literal["runs", "done", "failed"]
+
+
+Using = Callable[[ToolStep], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnWatch:
+    """What somebody who watches turns is told: text as it arrives, tools as they run, and that an attempt is over."""
+
+    say: Say = lambda _: None
+    using: Using = lambda _: None
+    over: Callable[[], None] = lambda: None
 
 
 class Abandoned(EverloomError):
@@ -75,6 +97,7 @@ class TurnSetting:
     reply_tokens: int
     folding: AutoCompaction | None = None
     is_stopping: Callable[[], bool] = lambda: False
+    using: Using = lambda _: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +122,7 @@ class _Course:
     usage: TokenUsage = field(default_factory=TokenUsage)
     rounds: int = 0
     folded_at: int | None = None
+    calls: int = 0
 
     def shown(self) -> tuple[Turn, ...]:
         """Return the turns to send: from the newest compaction on, as the provider returned it."""
@@ -170,10 +194,11 @@ def _rounds(talker: Talker, course: _Course, setting: TurnSetting, say: Say) -> 
             # A tool use without a result would make providers refuse every later request with this array.
             course.add(replace(turn, blocks=tuple(block for block in turn.blocks if not isinstance(block, ToolUse))))
             return said
-        answer = setting.toolbox.answer(turn)
+        answer = setting.toolbox.answer(turn, setting.using, course.calls)
         if setting.toolbox.has_erased(turn, answer):
             course.drop_results()
         course.add(turn, answer)
+        course.calls += len(turn.uses)
         used += 1
 
 
@@ -215,9 +240,17 @@ class Toolbox:
             for use in turn.uses
         )
 
-    def answer(self, turn: Turn) -> Turn:
-        """Run every tool that a turn asks for, in order."""
-        return Turn("user", tuple(self._use(use) for use in turn.uses))
+    def answer(self, turn: Turn, using: Using = lambda _: None, before: int = 0) -> Turn:
+        """Run every tool that a turn asks for, in order; `before` is how many calls the turn has made so far."""
+        return Turn("user", tuple(self._watched(use, using, before + at) for at, use in enumerate(turn.uses, 1)))
+
+    def _watched(self, use: ToolUse, using: Using, number: int) -> ToolResult:
+        # A model may invent the name of a tool; whoever watches is told what can be shown.
+        name = printable(use.name)[:_LONGEST_TOOL_NAME]
+        using(ToolStep(number, name, "runs"))
+        result = self._use(use)
+        using(ToolStep(number, name, "failed" if result.is_error else "done"))
+        return result
 
     def _use(self, use: ToolUse) -> ToolResult:
         known = self._tools.get(use.name)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from everloom.errors import Conflict, NotFound, Rejected, StoreError
 from everloom.kernel.texts import storable
+from everloom.kernel.verbs import LARGEST_NUMBER
 from everloom.mind.notes.files import (
     KNOWN,
     LARGEST,
@@ -26,11 +29,22 @@ from everloom.mind.notes.status import VERSION, check_updates, parse_status, pat
 from everloom.mind.notes.sync import Also, Author, NoteSync, NoteVersion, OpenNote, nothing_else, version_from
 from everloom.mind.ports import MindSetup
 from everloom.models.text import unmarked
+from everloom.store import value_from
 
 _MOST_VERSIONS = 100
 _FILE = "file"
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class VersionMark:
+    """Who wrote a version of a note and when, and how long it is; a version of no characters removed the note."""
+
+    number: int
+    author: Author
+    at: datetime
+    characters: int
 
 
 class Notes:
@@ -134,7 +148,7 @@ class Notes:
         with self._sync.alone():
             return self._changed(self._named(name), author, checked, also)
 
-    def create(self, name: str, body: str) -> NoteVersion:
+    def create(self, name: str, body: str, *, author: Author = "agent") -> NoteVersion:
         """Write a note that does not exist yet; Conflict if it does."""
 
         def fresh(note: OpenNote) -> str:
@@ -143,7 +157,7 @@ class Notes:
             return _whole(note.name, body)
 
         with self._sync.alone():
-            return self._changed(self._named(name), "agent", fresh)
+            return self._changed(self._named(name), author, fresh)
 
     def append(self, name: str, text: str, *, author: Author = "agent", heading: str = "") -> NoteVersion:
         """Add to the end of a note; if there is none, create it with the heading."""
@@ -207,16 +221,36 @@ class Notes:
         with self._op.read() as unit:
             return [version_from(wanted, row) for row in unit.all("notes.version_of", name=wanted, limit=limit)]
 
-    def restore(self, name: str, number: int) -> NoteVersion:
-        """Make an earlier version the newest one."""
+    def versions(self, name: str, limit: int = 20, before: int | None = None) -> list[VersionMark]:
+        """List who wrote versions of a note and when, newest first, without their texts; nothing is written."""
+        start = LARGEST_NUMBER if before is None else before
+        wanted = self._named(name)
+        with self._op.read() as unit:
+            rows = unit.all("notes.version_marks", name=wanted, before=start, limit=max(1, limit))
+        return [value_from(VersionMark, row) for row in rows]
+
+    def version_at(self, name: str, number: int) -> NoteVersion:
+        """Read one version of a note, also of one that was removed; nothing is written."""
+        wanted = self._named(name)
+        with self._op.read() as unit:
+            row = unit.one("notes.version_get", name=wanted, number=number)
+        if row is None:
+            raise NotFound(f"{wanted} has no version {number}", hint="history lists the versions")
+        return version_from(wanted, row)
+
+    def restore(self, name: str, number: int, *, expected: int | None = None) -> NoteVersion:
+        """Make an earlier version the newest one; Conflict if the note is no longer at the version `expected`."""
         with self._sync.alone():
-            wanted = self._named(name)
-            with self._op.read() as unit:
-                row = unit.one("notes.version_get", name=wanted, number=number)
-            if row is None or not row["body"]:
-                raise NotFound(f"{wanted} has no version {number} to restore", hint="history lists the versions")
-            body = str(row["body"])
-            return self._sync.change(wanted, "person", lambda note: _whole(note.name, body))
+            earlier = self.version_at(name, number)
+            if not earlier.body:
+                raise NotFound(f"{earlier.name} has no version {number} to restore", hint="history lists the versions")
+
+            def restored(note: OpenNote) -> str:
+                if expected is not None:
+                    self._check_version(note, expected)
+                return _whole(note.name, earlier.body)
+
+            return self._sync.change(earlier.name, "person", restored)
 
     def status(self) -> dict[str, Any]:
         """Read status.json with its version; Conflict if it is not a JSON object, and it is not changed."""

@@ -144,10 +144,10 @@ FROM compaction AS c JOIN array_entry AS e ON e.workspace_id = c.workspace_id AN
 WHERE c.workspace_id = :workspace AND e.withdrawn_at IS NULL;
 
 -- name: compaction_recent
--- List the newest compactions with their summaries.
+-- List the newest compactions before an id with their summaries.
 SELECT c.id, c.position, c.at, c.way, c.model, c.tokens_before, c.tokens_after, c.micro_dollars, e.blocks
 FROM compaction AS c JOIN array_entry AS e ON e.workspace_id = c.workspace_id AND e.position = c.position
-WHERE c.workspace_id = :workspace ORDER BY c.id DESC LIMIT :limit;
+WHERE c.workspace_id = :workspace AND c.id < :before ORDER BY c.id DESC LIMIT :limit;
 
 -- name: message_of
 -- Read messages with what their channel calls them.

@@ -36,6 +36,12 @@ SELECT v.number, v.body, v.author, v.at
 FROM mind_note AS n JOIN mind_note_version AS v ON v.workspace_id = n.workspace_id AND v.note_id = n.id
 WHERE n.workspace_id = :workspace AND n.name = :name ORDER BY v.number DESC LIMIT :limit;
 
+-- name: version_marks
+-- List the versions of a note before one, newest first, without their texts.
+SELECT v.number, v.author, v.at, LENGTH(v.body) AS characters
+FROM mind_note AS n JOIN mind_note_version AS v ON v.workspace_id = n.workspace_id AND v.note_id = n.id
+WHERE n.workspace_id = :workspace AND n.name = :name AND v.number < :before ORDER BY v.number DESC LIMIT :limit;
+
 -- name: version_get
 -- Read one version of a note.
 SELECT v.number, v.body, v.author, v.at

@@ -7,6 +7,7 @@ shows.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib import resources
 
 from anyio.to_thread import run_sync
@@ -17,6 +18,7 @@ from starlette.routing import BaseRoute, Route
 from everloom.errors import EverloomError, NotFound, meaning_of
 from everloom.secrets import logger_of
 from everloom.surfaces.page import signin
+from everloom.surfaces.page.answering import Answering
 from everloom.surfaces.page.forms import check_form, read_form
 from everloom.surfaces.page.pages import PAGES
 from everloom.surfaces.page.paths import PagePath, form, look
@@ -38,15 +40,16 @@ _OWN = (
     form("/theme", signin.choose_theme),
 )
 Endpoint = Callable[[Request], Awaitable[Response]]
+Visits = Callable[..., Visit]
 
 
 def page_routes(entrance: Entrance) -> list[BaseRoute]:
     """Make the routes of one server process."""
-    paths = (*_OWN, *PAGES)
+    paths, visits = (*_OWN, *PAGES), partial(Visit, entrance, Answering(entrance.opening))
     return [
-        *(Route(each.path, _endpoint(entrance, each), methods=[each.method]) for each in paths),
+        *(Route(each.path, _endpoint(visits, each), methods=[each.method]) for each in paths),
         Route(f"{STATIC}{{name}}", _static, methods=["GET"]),
-        Route(_LOST, _endpoint(entrance, look(_LOST, _nothing)), methods=["GET"]),
+        Route(_LOST, _endpoint(visits, look(_LOST, _nothing)), methods=["GET"]),
     ]
 
 
@@ -54,12 +57,12 @@ def _nothing(visit: Visit) -> Response:
     raise NotFound(f"there is no page at {visit.request.url.path[:200]}", hint="begin at the first page")
 
 
-def _endpoint(entrance: Entrance, path: PagePath) -> Endpoint:
+def _endpoint(visits: Visits, path: PagePath) -> Endpoint:
     async def answer(request: Request) -> Response:
         if path.stream is not None:
-            return await _streamed(path.stream, Visit(entrance, request))
+            return await _streamed(path.stream, visits(request))
         body = await request.body()
-        return await run_sync(_answered, entrance, path, request, body)
+        return await run_sync(_answered, visits, path, request, body)
 
     return answer
 
@@ -72,13 +75,13 @@ async def _streamed(stream: Callable[[Visit], Awaitable[Response]], visit: Visit
         return Response(discreet(error).message, meaning_of(error).http_status, HEADERS, "text/plain")
 
 
-def _answered(entrance: Entrance, path: PagePath, request: Request, body: bytes) -> Response:
-    visit = Visit(entrance, request)
+def _answered(visits: Visits, path: PagePath, request: Request, body: bytes) -> Response:
+    visit = visits(request)
     try:
         if path.method == "POST":
             sent = read_form(body, request.headers.get("content-type", ""))
             check_form(sent, request.cookies)
-            visit = Visit(entrance, request, sent)
+            visit = visits(request, sent)
         return (path.answer or _nothing)(visit)
     except EverloomError as error:
         return visit.failed(error)

@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from everloom import __version__
 from everloom.errors import EverloomError, Rejected, meaning_of
+from everloom.surfaces.page.answering import Answering
 from everloom.surfaces.page.forms import FORM_COOKIE, FORM_FIELD, Form, new_form_key
 from everloom.surfaces.page.html import templates, time_in
 from everloom.surfaces.page.navigation import NAVIGATION
@@ -52,11 +53,14 @@ _YEAR_SECONDS = 365 * 24 * 3600
 class Visit:
     """One request for a page, and the person behind it."""
 
-    def __init__(self, entrance: Entrance, request: Request, form: Form | None = None) -> None:
+    def __init__(self, entrance: Entrance, answering: Answering, request: Request, form: Form | None = None) -> None:
         self.entrance = entrance
+        self.answering = answering
         self.request = request
         self._form = form
         self._cookies: dict[str, tuple[str, int]] = {}
+        # The newest event when the workspace was opened: what came later is not on the page.
+        self.newest_event = 0
 
     @property
     def form(self) -> Form:
@@ -78,7 +82,10 @@ class Visit:
     @cached_property
     def workspace(self) -> Workspace:
         """The workspace that the path names, opened so that looking leaves no trace."""
-        return self.entrance.look(self.number_in_path("workspace"), self.token)
+        found = self.entrance.look(self.number_in_path("workspace"), self.token)
+        # Before anything is read for the page, so that no change falls between the two.
+        self.newest_event = next((each.id for each in found.events(limit=1)), 0)
+        return found
 
     def acting(self, name: str) -> Workspace:
         """Open the workspace for something that a person does, called `name`."""
@@ -165,6 +172,7 @@ class Visit:
             "form_field": FORM_FIELD,
             "form_key": self.form_key,
             "info": self._info() if has_workspace else None,
+            "newest_event": self.newest_event,
             "when": partial(time_in, self._zone()),
             "path": self.request.url.path,
             "title": "everloom",

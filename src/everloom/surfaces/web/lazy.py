@@ -46,9 +46,8 @@ class LazyLoom:
         self._checking: Future[None] | None = None
         self._timer: Timer | None = None
         self._closed = False
+        self._before_close: list[Callable[[], None]] = []
         self.is_warm = False
-        # The process has been asked to end: whoever streams ends its stream, so that nobody waits for it.
-        self.is_stopping = False
         # Why the last attempt to become warm failed.
         self.trouble: EverloomError | None = None
 
@@ -60,6 +59,20 @@ class LazyLoom:
             if self._loom is None:
                 self._loom = self._open_it()
             return self._loom
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the process has been asked to end: whoever streams ends its stream, so that nobody waits for it."""
+        return self._stopping.is_set()
+
+    def begin_stop(self) -> None:
+        """Let background work and streams end, before the last request has been answered."""
+        self._stopping.set()
+
+    def before_close(self, act: Callable[[], None]) -> None:
+        """Have something done before the store is closed, such as ending a thread that uses it."""
+        with self._lock:
+            self._before_close.append(act)
 
     def follow(self, workspace: WorkspaceInfo) -> None:
         """Embed what waits in a workspace, from now on and in a thread, if this process does that."""
@@ -123,19 +136,16 @@ class LazyLoom:
             answer.set_exception(error)
             raise
 
-    def begin_stop(self) -> None:
-        """Say that the process is about to end."""
-        self.is_stopping = True
-
     def close(self) -> None:
         """Close the store for good."""
-        self.is_stopping = True
         with self._lock:
             self._closed = True
             if self._timer is not None:
                 self._timer.cancel()
         self._stopping.set()
-        # Without the lock: the thread may be waiting for it.
+        # Without the lock: a thread may be waiting for it.
+        for act in self._before_close:
+            act()
         if self._embedder is not None:
             self._embedder.join(_CLOSE_SECONDS)
         with self._lock:

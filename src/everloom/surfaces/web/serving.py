@@ -90,7 +90,18 @@ def _unbound(error: OSError, host: str, port: int) -> EverloomError:
     return Rejected(f"cannot listen on {host}: {error.strerror}", hint="use 127.0.0.1, or an address of this machine")
 
 
-def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"], patience: Patience = Patience()) -> uvicorn.Server:  # noqa: B008
+class StoppableServer(uvicorn.Server):
+    """A server that says so when it is told to stop: a stream would otherwise keep it for as long as it is allowed."""
+
+    stopping: Callable[[], None] = staticmethod(lambda: None)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop once the requests in progress are answered."""
+        self.stopping()
+        super().handle_exit(sig, frame)
+
+
+def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"], patience: Patience = Patience()) -> StoppableServer:  # noqa: B008
     """Make a server with bounded connections that lets requests finish when it stops."""
     # No access log, because it would hold what people ask; no forwarded headers and no Server header, because the first
     # can be forged and the second only helps attackers.
@@ -105,7 +116,7 @@ def make_server(app: ASGIApp, *, lifespan: Literal["on", "off"], patience: Patie
         limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
-    return uvicorn.Server(config)
+    return StoppableServer(config)
 
 
 def serve(
@@ -113,17 +124,11 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT; requests in progress are finished first, streams end at once by `begin_stop`."""
     server = make_server(app, lifespan="on")
-    leave = server.handle_exit
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        begin_stop()
-        leave(number, frame)
+    server.stopping = begin_stop
 
     # For a signal that arrives before uvicorn has installed its handlers. Uvicorn also raises the signal again when it
     # is done, which would end the program before it has closed its store.
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
-    # Uvicorn installs this method as its own handler.
-    server.handle_exit = stop  # type: ignore[assignment,method-assign]
+        signal.signal(number, server.handle_exit)
     announce()
     server.run(sockets=[listener])
