@@ -258,7 +258,9 @@ class Notes:
         known = {} if version is None or not body else {VERSION: version}
         return {**parse_status(body), **known}
 
-    def update_status(self, updates: object, *, expected: int | None = None) -> dict[str, Any]:
+    def update_status(
+        self, updates: object, *, expected: int | None = None, author: Author = "agent"
+    ) -> dict[str, Any]:
         """Merge an object into status.json, and stamp the changed fields; returns the whole status and its version.
 
         Fields that are not given stay, so two callers who change different fields need no version.
@@ -272,7 +274,7 @@ class Notes:
             return patch_status(note.body, fields, at)
 
         with self._sync.alone():
-            version = self._sync.change(STATUS, "agent", patched)
+            version = self._sync.change(STATUS, author, patched)
         return {**parse_status(version.body), VERSION: version.number}
 
     def sync(self) -> list[str]:

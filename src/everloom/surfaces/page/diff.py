@@ -86,11 +86,17 @@ def _by_words(old: str, new: str) -> Iterator[Piece]:
     if shared < _LEAST_ALIKE * max(sum(not word.isspace() for word in side) for side in (before, after)):
         yield from _replaced(old, new)
         return
+    gone, come = "", ""
     for kind, a, b, c, d in matcher.get_opcodes():
-        if kind == "equal":
-            yield Piece("kept", "".join(before[a:b]))
+        was, now = "".join(before[a:b]), "".join(after[c:d])
+        # A space between two words that changed belongs to the change: word, gap, word would be hard to read.
+        if kind == "equal" and not ((gone or come) and was.isspace() and "\n" not in was):
+            yield from _replaced(gone, come)
+            yield Piece("kept", was)
+            gone, come = "", ""
         else:
-            yield from _replaced("".join(before[a:b]), "".join(after[c:d]))
+            gone, come = gone + was, come + now
+    yield from _replaced(gone, come)
 
 
 def _replaced(old: str, new: str) -> Iterator[Piece]:

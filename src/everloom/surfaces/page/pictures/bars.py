@@ -11,13 +11,14 @@ from markupsafe import Markup
 from everloom.surfaces.page.html import cut
 
 WIDTH, HEIGHT = 760, 260
-LEFT, RIGHT, TOP, BOTTOM = 76, 12, 44, 30
+LEFT, RIGHT, TOP, BOTTOM = 76, 12, 48, 30
 PLOT_HEIGHT = HEIGHT - TOP - BOTTOM
 _PLOT_WIDTH = WIDTH - LEFT - RIGHT
 # Labels below the axis, at most: more of them would run into each other.
 _MOST_LABELS = 10
 _LONGEST_NAME = 18
 _CHARACTER = 6.6
+_HALF_LABEL = 18
 _BOX = 11
 
 
@@ -100,14 +101,14 @@ def _labels(columns: Sequence[Column], step: float) -> Markup:
     # From the last one backwards: today is always named.
     return Markup("").join(
         Markup('<text class="dim" x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(
-            LEFT + (place + 0.5) * step, HEIGHT - 10, columns[place].label
+            min(LEFT + (place + 0.5) * step, WIDTH - RIGHT - _HALF_LABEL), HEIGHT - 10, columns[place].label
         )
         for place in range(len(columns) - 1, -1, -every)
     )
 
 
 def _legend(names: Sequence[str]) -> Markup:
-    parts, x, y = [], float(LEFT), 14
+    parts, x, y = [], float(LEFT), 19
     for place, name in enumerate(names):
         shown = cut(name, _LONGEST_NAME)
         wide = _BOX + 6 + len(shown) * _CHARACTER + 16

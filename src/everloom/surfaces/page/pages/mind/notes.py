@@ -130,7 +130,7 @@ def _version(visit: Visit, name: str, number: int) -> Response:
         "note_version.html",
         title=f"{name}, version {number}",
         name=name,
-        version=version,
+        chosen=version,
         against=against if other else None,
         newest=newest,
         difference=_difference(version, other),
@@ -224,7 +224,8 @@ def update(visit: Visit) -> Response:
     try:
         mind = visit.acting("update the status").mind
         updates = update_of(sent.text("field"), sent.text("value"), is_removed=sent.is_on("remove"))
-        mind.update_status(updates, _checked_number(visit, mind.notes, STATUS))
+        kept = mind.op.screen.arguments({"updates": updates})["updates"]
+        mind.notes.update_status(kept, expected=_checked_number(visit, mind.notes, STATUS), author="person")
     except EverloomError as error:
         return _note(visit, STATUS, error, sent.text("value"))
     return visit.go(visit.url("notes", name=STATUS), "The status is updated.")

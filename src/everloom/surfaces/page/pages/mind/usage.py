@@ -89,8 +89,8 @@ def _tokens(by_day: Days) -> object:
 
 def _dollars(by_day: Days, purposes: Sequence[tuple[str, Expense]]) -> object:
     """Draw the dollars of each day by purpose; the smallest purposes are one part."""
-    named = [name for name, _ in purposes[:_MOST_PARTS]]
-    has_rest = len(purposes) > _MOST_PARTS
+    dear = [name for name, spent in purposes if spent.dollars]
+    named, has_rest = dear[:_MOST_PARTS], len(dear) > _MOST_PARTS
     columns = []
     for day, parts in by_day.items():
         spent: dict[str, float] = defaultdict(float)
