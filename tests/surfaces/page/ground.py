@@ -8,7 +8,7 @@ of the test's thread for itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -21,7 +21,8 @@ import httpx2
 
 from everloom.clock import Clock
 from everloom.kernel.tokens import Tokens
-from everloom.loom import Loom, Workspace
+from everloom.loom import Loom, Workspace, open_loom
+from everloom.settings import Settings
 from everloom.surfaces.api import api_routes
 from everloom.surfaces.mcp.app import make_app
 from everloom.surfaces.page.routes import OPEN_PATHS, page_routes
@@ -59,6 +60,8 @@ class Site:
     url: str
     loom: Loom
     workspace: Workspace
+    # What a signal does to a server that is a process: those who listen are let go.
+    stop_soon: Callable[[], None] = lambda: None
 
     def at(self, path: str = "", **query: Any) -> str:
         """Make the address of a page of the workspace."""
@@ -67,9 +70,16 @@ class Site:
 
 
 @contextmanager
-def lend_site(store_url: str, clock: Clock | None = None, *, needs_token: bool = False, **told: Any) -> Iterator[Site]:
+def lend_site(
+    store_url: str,
+    clock: Clock | None = None,
+    *,
+    needs_token: bool = False,
+    settings: Settings | None = None,
+    **told: Any,
+) -> Iterator[Site]:
     """Serve a store from a thread; `told` are fields of the server's `Process`, such as `read_only`."""
-    loom = open_at(store_url, clock)
+    loom = open_at(store_url, clock) if settings is None else open_loom(store_url, settings=settings, clock=clock)
     workspace = loom.workspace("james", session="a test")
     process = Process(**{"label": None, "default_workspace": "james", **told})
     opening = LazyLoom(lambda: loom)
@@ -83,7 +93,7 @@ def lend_site(store_url: str, clock: Clock | None = None, *, needs_token: bool =
     thread.start()
     try:
         wait_until(lambda: server.started or not thread.is_alive(), "the site to start")
-        yield Site(address.url, loom, workspace)
+        yield Site(address.url, loom, workspace, opening.close_soon)
     finally:
         server.should_exit = True
         thread.join(PATIENCE)
@@ -191,7 +201,8 @@ class Visitor:
         answer = self.http.post(
             address, content=urlencode(fields), headers={"content-type": FORM}, follow_redirects=True
         )
-        assert answer.status_code == status, f"{address} answered {answer.status_code}:\n{answer.text[:2_000]}"
+        told = answer.text.partition('<main id="main"')[2] or answer.text
+        assert answer.status_code == status, f"{address} answered {answer.status_code}:\n{told[:2_000]}"
         return answer.text
 
 

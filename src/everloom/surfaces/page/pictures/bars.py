@@ -19,7 +19,11 @@ _MOST_LABELS = 10
 _LONGEST_NAME = 18
 _CHARACTER = 6.6
 _HALF_LABEL = 18
+# Less than anybody pays or uses; an axis for it would be all noughts.
+_LEAST = 1e-9
 _BOX = 11
+# A part that is lower cannot be seen.
+_LOWEST = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ def stacked_bars(
 
 def ceiling(value: float) -> float:
     """Round a height up to the next 1, 2 or 5 with zeros behind it, where the axis ends."""
-    if value <= 0:
+    if value < _LEAST:
         return 1.0
     power = 10.0 ** floor(log10(value))
     return next((factor * power for factor in (1, 2, 5, 10) if factor * power >= value), 10 * power)
@@ -73,7 +77,7 @@ def _bar(
     for place, (name, value) in enumerate(zip(names, column.parts, strict=True)):
         high = height_of(value, top)
         foot -= high
-        if high > 0:
+        if high >= _LOWEST:
             said = f"{column.label}: {cut(name, 60)} {written(value)}"
             parts.append(
                 Markup(
