@@ -213,7 +213,7 @@ class Mind:
 
     @verb("Restore a note", DESTROYS, cli=False)
     def restore_note(
-        self, name: NoteName, number: VersionNumber, expected_version: Version = None
+        self, name: NoteName, number: VersionNumber, *, expected_version: Version = None
     ) -> results.NoteWritten:
         """Restore an earlier version of a note."""
         return _written(self.notes.restore(name, number, expected=expected_version))

@@ -137,8 +137,8 @@ def test_hostile_messages_replies_and_summaries_stay_text(site: Site, visitor: V
     with listening(site.at("mind/live"), after=0) as told:
         for each in heard(told, "line", id=site.workspace.mind.conversation.compactions()[0].id):
             assert_harmless(each.data["html"])
-    for each in site.workspace.mind.conversation.log():
-        assert_harmless(visitor.see("mind/message", id=each.id))
+    for message in site.workspace.mind.conversation.log():
+        assert_harmless(visitor.see("mind/message", id=message.id))
 
 
 def fold(site: Site, summary: str) -> int:
@@ -277,8 +277,8 @@ def test_changes_are_counted_from_the_last_one_that_the_page_knew(mute: Site) ->
         total, last = 0, 0
         while total < 2:
             each = next(told)
+            assert set(each.data) == {"count"}, "how much, and never what"
             total, last = total + each.data["count"], each.id or 0
-        assert set(each.data) == {"count"}, "how much, and never what"
     assert total == 2
     semantic.remember(["James"], "James runs.")
     with listening(mute.at("changes"), after=last) as told:
