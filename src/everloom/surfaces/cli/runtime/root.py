@@ -22,7 +22,7 @@ from everloom.surfaces.cli.runtime.output import Answer, deliver
 COMMANDS = {
     "init": ("setup.init", "Write the settings file and create the store and the workspace."),
     "config": ("setup.config", "Show each setting and where it came from, or change one."),
-    "doctor": ("setup.doctor", "Check that everything works, and say how to fix what does not."),
+    "doctor": ("setup.checkup", "Check that everything works, and say how to fix what does not."),
     "workspace": ("setup.workspace", "List, create, change and remove workspaces."),
     "remember": ("semantic", "Store one observation; subjects that do not exist yet are created."),
     "recall": ("semantic", "Answer a question, or show what is known about a subject."),

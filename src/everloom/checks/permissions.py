@@ -22,13 +22,13 @@ _GIT = ".git"
 _PASSING = ("-wal", "-shm")
 
 
-def wide_files(loom: Loom, settings: Path) -> dict[Path, list[Path]]:
+def wide_files(loom: Loom, settings: Path | None) -> dict[Path, list[Path]]:
     """Find the files and directories that others have permissions for, by the place that `chmod -R` would mend."""
     if os.name == "nt":
         return {}
     found: dict[Path, list[Path]] = {}
     for each in (*_beside_the_store(loom), settings):
-        if _is_wide(each):
+        if each is not None and _is_wide(each):
             found[each] = [each]
     for root in _trees(loom):
         if wide := list(_wide_below(root)):

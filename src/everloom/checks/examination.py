@@ -1,6 +1,6 @@
-"""`everloom doctor`: check every part that the memory depends on, and say how to fix what does not work.
+"""The checks of every part that the memory depends on, and how to fix what does not work.
 
-Changes nothing: a store that does not exist is not created, and one that needs a migration is not opened.
+Changes nothing. Refuses to know who asks: `everloom doctor` and the page show the same checks.
 """
 
 from __future__ import annotations
@@ -18,14 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import click
-
+from everloom.checks.permissions import named, wide_files
 from everloom.errors import EverloomError
-from everloom.surfaces.cli.commands.setup.permissions import named, wide_files
-from everloom.surfaces.cli.commands.store import schema_of
-from everloom.surfaces.cli.runtime.command import Command
-from everloom.surfaces.cli.runtime.invocation import Invocation
-from everloom.surfaces.cli.runtime.output import Answer, Table
 
 if TYPE_CHECKING:
     from everloom.loom import Loom
@@ -46,65 +40,30 @@ class Check:
     mend: str | None = None
 
 
-@click.command(cls=Command)
-@click.option(
-    "--llm", "ask_llm", is_flag=True, help="Also send a request to the language models, which may cost money."
-)
-@click.option("--deep", is_flag=True, help="Also read everything that is stored, and name what is damaged.")
-def doctor(invocation: Invocation, ask_llm: bool, deep: bool) -> Answer:
-    """Check that everything works, and say how to fix what does not."""
-    checks = list(_examine(invocation, ask_llm, deep=deep))
-    rows = [(check.state, check.name, check.message) for check in checks]
-    mends = [(f"{check.name}:", check.mend) for check in checks if check.state != "ok" and check.mend]
-    failed = [check.name for check in checks if check.state == "fail"]
-    failure = (
-        EverloomError(f"problems found: {', '.join(failed)}", hint="how to fix them is printed above")
-        if failed
-        else None
-    )
-    advice: list[str | Table] = ["\nHow to fix it:", Table(mends)] if mends else []
-    return Answer({"healthy": not failed, "checks": checks}, [Table(rows), *advice], failure)
-
-
-def _examine(invocation: Invocation, ask_llm: bool, *, deep: bool) -> Iterator[Check]:
-    """Run the checks in order; each needs those before it."""
+def examine_program() -> Iterator[Check]:
+    """Check what the memory runs on."""
     yield _check_python()
     yield _check_sqlite()
-    try:
-        settings, _ = invocation.settings()
-    except EverloomError as error:
-        yield Check("settings", "fail", error.message, error.hint)
-        return
-    file = invocation.file
-    yield Check("settings", "ok", str(file) if file.exists() else f"the defaults; {file} does not exist")
-    # Before the store is opened, because opening creates and migrates it, and a check must change nothing.
-    try:
-        schema = schema_of(settings.store.url)
-        if schema.steps:
-            mend = "`everloom migrate` backs it up and migrates it" if schema.exists else "`everloom init` creates it"
-            yield Check("store", "warn", schema.line, mend)
-            return
-        loom = invocation.open(settings)
-    except EverloomError as error:
-        yield Check("store", "fail", error.message, error.hint)
-        return
-    with loom:
-        for part in (
-            _check_deeply if deep else _check_store,
-            partial(_check_permissions, settings=file),
-            _check_names,
-            _check_room,
-            _check_writing,
-            _check_embedders,
-            _check_coverage,
-            _check_words,
-            _check_jobs,
-            _check_files,
-            _check_llm,
-        ):
-            yield from _guarded(part, loom)
-        if ask_llm:
-            yield from _guarded(_check_answers, loom)
+
+
+def examine(loom: Loom, *, settings: Path | None = None, ask_llm: bool = False, deep: bool = False) -> Iterator[Check]:
+    """Run the checks of an open memory in order; `settings` is the file that its settings were read from."""
+    for part in (
+        _check_deeply if deep else _check_store,
+        partial(_check_permissions, settings=settings),
+        _check_names,
+        _check_room,
+        _check_writing,
+        _check_embedders,
+        _check_coverage,
+        _check_words,
+        _check_jobs,
+        _check_files,
+        _check_llm,
+    ):
+        yield from _guarded(part, loom)
+    if ask_llm:
+        yield from _guarded(_check_answers, loom)
 
 
 def _guarded(part: Callable[[Loom], Iterable[Check]], loom: Loom) -> Iterator[Check]:
@@ -164,7 +123,7 @@ def _check_store(loom: Loom, *, deep: bool = False) -> Iterator[Check]:
         )
 
 
-def _check_permissions(loom: Loom, settings: Path) -> Iterator[Check]:
+def _check_permissions(loom: Loom, settings: Path | None) -> Iterator[Check]:
     """Check that nobody else has permissions for the files of the memory, its graphs and its notes."""
     if os.name == "nt":
         return
