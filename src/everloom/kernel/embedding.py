@@ -216,8 +216,8 @@ class Embedding:
     def backlog(self, unit: Unit) -> Backlog:
         """Count what waits for vectors; costs what waits, not what there is."""
         others = [row for row in unit.all("vectors.model_all") if row["name"] != self.preferred]
-        counts = {row["name"]: _count_embedded(unit, row["id"]) for row in others}
-        return Backlog(self.preferred, _count_embedded(unit, 0), {name: n for name, n in counts.items() if n})
+        counts = {row["name"]: count_embedded(unit, row["id"]) for row in others}
+        return Backlog(self.preferred, count_embedded(unit, 0), {name: n for name, n in counts.items() if n})
 
     def coverage(self, workspace: int) -> Coverage:
         """Count the documents that the preferred model has embedded, and those that it has not."""
@@ -231,7 +231,8 @@ class Embedding:
         return Coverage(preferred, embedded, sum(counts.values()) - embedded - refused, refused)
 
 
-def _count_embedded(unit: Unit, model: int) -> int:
+def count_embedded(unit: Unit, model: int) -> int:
+    """Count the documents that a model has embedded or, with its negative id, refused; 0 means no model."""
     row = unit.one("vectors.embedded_count", embedded_by=model)
     return 0 if row is None else int(row["count"])
 

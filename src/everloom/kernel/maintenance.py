@@ -14,7 +14,7 @@ import numpy as np
 
 from everloom.clock import Clock
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
-from everloom.kernel.embedding import GENERAL, Embedding, Made, model_id, perspectives_of, situated
+from everloom.kernel.embedding import GENERAL, Embedding, Made, count_embedded, model_id, perspectives_of, situated
 from everloom.kernel.lease import Lease
 from everloom.kernel.search import Index
 from everloom.kernel.tasks import Progress, Report
@@ -45,8 +45,9 @@ class Backfill:
         return chain.link(chain.links[0].name)
 
     def due(self, workspace: WorkspaceInfo) -> int:
-        """Count the documents without the preferred model's vectors."""
-        return self._embedding.coverage(workspace.id).waiting
+        """Count the documents without the preferred model's vectors; costs what waits, not what there is."""
+        with self._store.read(workspace.id) as unit:
+            return sum(count_embedded(unit, each) for each in self._embedded_by_others(unit))
 
     def waits(self, workspace: WorkspaceInfo) -> bool:
         """Check whether anything is waiting, without counting it."""
@@ -75,15 +76,19 @@ class Backfill:
             yield rows
 
     def _waiting(self, unit: Unit, limit: int = BATCH) -> list[Row]:
-        preferred = self._preferred.traits.name
-        others = [row["id"] for row in unit.all("vectors.model_all") if row["name"] != preferred]
-        # First what no model has embedded, then what a former or fallback model has, last what one of them refused: the
-        # preferred model may accept it.
-        for embedded_by in [0, *others, *(-other for other in others)]:
+        for embedded_by in self._embedded_by_others(unit):
             rows = unit.all("vectors.due", embedded_by=embedded_by, limit=limit)
             if rows:
                 return rows
         return []
+
+    def _embedded_by_others(self, unit: Unit) -> list[int]:
+        """List by whom what waits was embedded: nobody, another model or, where the id is negative, refused by it."""
+        preferred = self._preferred.traits.name
+        others = [row["id"] for row in unit.all("vectors.model_all") if row["name"] != preferred]
+        # First what no model has embedded, then what a former or fallback model has, last what one of them refused: the
+        # preferred model may accept it.
+        return [0, *others, *(-other for other in others)]
 
     def _angles(self, workspace: int) -> dict[str, Row]:
         """Return the perspectives that the model can distinguish."""

@@ -6,6 +6,7 @@ Reads what the kernel stores for items of every kind; anything beyond that is de
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -69,6 +70,30 @@ class Reason:
     because: tuple[Reason, ...] = ()
     is_cut: bool = False
     left_off: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The beginning of an item, as lists show it."""
+
+    id: int
+    kind: str
+    text: str
+    is_retired: bool
+
+
+def previews(unit: Unit, item_ids: Iterable[int]) -> dict[int, Preview]:
+    """Read the beginnings of items; those without a text, and those that are gone, are absent."""
+    rows = unit.all("words.preview_of", ids=list(dict.fromkeys(item_ids)))
+    return {
+        row["item_id"]: Preview(row["item_id"], row["kind"], row["title"] or row["text"], row["retired_at"] is not None)
+        for row in rows
+    }
+
+
+def session_labels(unit: Unit, session_ids: Iterable[int]) -> dict[int, str]:
+    """Read the labels of sessions."""
+    return {row["id"]: row["label"] for row in unit.all("kernel.session_labels", ids=list(set(session_ids)))}
 
 
 def show(unit: Unit, item_id: int) -> Shown:

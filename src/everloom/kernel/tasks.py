@@ -82,6 +82,16 @@ class Job:
     last_report: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class FailedTask:
+    """A task that failed the last time it ran, and until when it rests."""
+
+    task: str
+    failures: int
+    error: str | None
+    resting_until: datetime | None
+
+
 class Work:
     """All tasks of a loom; runs those that are due."""
 
@@ -185,6 +195,17 @@ class Work:
         with self._store.write(workspace.id) as unit:
             unit.run("kernel.lease_release", task=task, now=to_micros(self._clock.now()))
 
+    def failed(self, workspace: WorkspaceInfo) -> list[FailedTask]:
+        """List the tasks that failed the last time they ran, without counting what is due."""
+        with self._store.read(workspace.id) as unit:
+            rows = unit.all("kernel.lease_all")
+        now = to_micros(self._clock.now())
+        return [
+            FailedTask(row["task"], row["failures"], row["last_error"], _moment(row["not_before"], now))
+            for row in rows
+            if row["failures"]
+        ]
+
     def jobs(self, workspace: WorkspaceInfo) -> list[Job]:
         """List every task of a workspace: what is due, what is running, what failed."""
         with self._store.read(workspace.id) as unit:
@@ -200,6 +221,11 @@ def pause_after(failures: int) -> timedelta:
     return min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
 
 
+def _moment(micros: int, now: int) -> datetime | None:
+    """Read a time that is still to come."""
+    return from_micros(micros) if micros > now else None
+
+
 def _job_from(workspace: str, task: Task, due: int, row: Row | None, now: int) -> Job:
     """Combine a task with its lease row."""
     if row is None:
@@ -212,7 +238,7 @@ def _job_from(workspace: str, task: Task, due: int, row: Row | None, now: int) -
         row["holder"] if is_held else None,
         from_micros(row["held_until"]) if is_held else None,
         row["failures"],
-        from_micros(row["not_before"]) if row["not_before"] > now else None,
+        _moment(row["not_before"], now),
         row["last_error"],
         None if row["last_run_at"] is None else from_micros(row["last_run_at"]),
         json.loads(row["last_report"]) if row["last_report"] else {},

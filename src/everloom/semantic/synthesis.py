@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-from everloom.kernel.verbs import ADDS, ANSWER_TOKENS, PAGE_TOKENS, READS, MaxTokens, Says, helps, verb
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, ANSWER_TOKENS, PAGE_TOKENS, READS, MaxTokens, Says, helps, verb
 from everloom.semantic.arguments import WrittenKind
 from everloom.semantic.parameters import (
     FULL,
@@ -130,6 +130,39 @@ class SynthesisVerbs:
         from everloom.semantic.consolidation.report import pending
 
         return fitted(pending(self._op, limit), max_tokens)
+
+    @verb("Get the work list", READS)
+    def get_worklist(
+        self,
+        *,
+        limit: Limit = 50,
+        subject_cursor: Annotated[str | None, helps("go on after these subjects", metavar="CURSOR")] = None,
+        intersection_cursor: Annotated[str | None, helps("go on after these pairs", metavar="CURSOR")] = None,
+        max_tokens: MaxTokens = PAGE_TOKENS,
+    ) -> consolidated.Worklist:
+        """List the first of what waits for consolidation, as quickly in a large memory as in a small one.
+
+        Without a cursor the most valuable come first, of those that are looked at; with one, all follow in order.
+        """
+        from everloom.kernel.answer.budget import fitted
+        from everloom.semantic.consolidation.worklist import read_worklist
+
+        return fitted(read_worklist(self._op, limit, subject_cursor, intersection_cursor), max_tokens)
+
+    @verb("Mark as reviewed", ADDS_ONCE)
+    def mark_reviewed(
+        self,
+        subject_names: Subjects,
+        *,
+        seen_through_id: SeenThrough = None,
+        dismissed_observation_ids: Dismissed = None,
+        idempotency_key: Key = None,
+    ) -> consolidated.ReviewedUnchanged:
+        """Record that a subject, or a pair of them, was read and needs no change; it no longer waits."""
+        from everloom.semantic.consolidation.worklist import mark_reviewed
+
+        dismissed = dismissed_observation_ids or ()
+        return mark_reviewed(self._op, subject_names, seen_through_id, dismissed, idempotency_key)
 
     @verb(
         "Read what is unseen",

@@ -143,7 +143,7 @@ def _report(unit: Unit, limit: int) -> ConsolidationReport:
     state, plan = state_of(unit), read_plan(unit)
     dense, doubts = _dense_intersections(unit), questionable_items(unit)
     lists = (plan.sessions, plan.missing, plan.stale, plan.intersections, plan.neglected, dense, doubts)
-    unlinked, uncited = _unlinked(unit, limit), count(unit, "semantic.observation_unlinked_count")
+    unlinked, uncited = unlinked_observations(unit, limit), count(unit, "semantic.observation_unlinked_count")
     return ConsolidationReport(
         current_generation=state.current_generation,
         consolidation_open=state.is_open,
@@ -187,7 +187,7 @@ def _dense_intersections(unit: Unit) -> tuple[SubjectPair, ...]:
     return tuple(sorted(dense, key=lambda pair: -pair.similarity_score * pair.intersection_size))
 
 
-def _unlinked(unit: Unit, limit: int) -> tuple[UnlinkedObservation, ...]:
+def unlinked_observations(unit: Unit, limit: int) -> tuple[UnlinkedObservation, ...]:
     """List the newest observations that no understanding cites and that nobody dismissed."""
     ids = [row["id"] for row in unit.all("semantic.observation_unlinked", limit=limit)]
     found = observations_of(unit, ids)

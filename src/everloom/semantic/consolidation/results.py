@@ -163,3 +163,63 @@ class FinishedConsolidation:
     reviewed_subject_names: tuple[str, ...]
     reviewed_intersections: tuple[tuple[str, str], ...]
     pending_consolidation_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorklistSubject:
+    """A subject that waits, as the work list shows it; what is new is counted up to a bound."""
+
+    name: str
+    observation_count: int
+    new_observation_count: int
+    generations_waiting: int
+    existing_understanding: BriefUnderstanding | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorklistPair:
+    """A pair of subjects that waits, as the work list shows it."""
+
+    subject_a: str
+    subject_b: str
+    intersection_size: int
+    existing_understanding: BriefUnderstanding | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorklistCounts:
+    """How much waits, each counted up to `most`."""
+
+    subjects: int
+    intersections: int
+    unlinked_observations: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worklist:
+    """The result of `get_worklist`: the first of what waits, at a cost that does not grow with the memory."""
+
+    current_generation: int
+    consolidation_open: bool
+    last_consolidated_at: datetime | None
+    counts: WorklistCounts
+    subjects: tuple[WorklistSubject, ...]
+    intersections: tuple[WorklistPair, ...]
+    sessions: tuple[SessionNeed, ...]
+    unlinked_observations: tuple[UnlinkedObservation, ...]
+    questionable_items: tuple[QuestionableItem, ...]
+    soul_hints: tuple[SoulHint, ...]
+    # To be passed back for what follows; None where nothing does.
+    subject_cursor: str | None = None
+    intersection_cursor: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewedUnchanged:
+    """The result of `mark_reviewed`."""
+
+    subject_names: tuple[str, ...]
+    seen_through_id: int
+    dismissed: tuple[int, ...] = ()

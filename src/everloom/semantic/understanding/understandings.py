@@ -269,7 +269,7 @@ def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
     """
     unit, regions = tx.unit, synthesis.regions
     need_items(unit, "observation", (*synthesis.sources, *synthesis.dismissed))
-    seen = _check_seen(unit, synthesis.seen_through_id)
+    seen = check_seen(unit, synthesis.seen_through_id)
     labels = labels_of(unit, [region.id for region in regions])
     document = _text_document(synthesis.content, synthesis.summary, tx.at)
     document = signed(tx, document, (name for region in regions for name in labels[region.id]))
@@ -299,7 +299,7 @@ def write_understanding(tx: Transaction, synthesis: Synthesis) -> int:
     return fresh
 
 
-def _check_seen(unit: Unit, seen_through_id: int | None) -> int | None:
+def check_seen(unit: Unit, seen_through_id: int | None) -> int | None:
     """Check the id up to which the writer has read."""
     if seen_through_id is None:
         return None

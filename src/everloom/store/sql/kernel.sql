@@ -105,6 +105,10 @@ SELECT id, label, model_tier, started_at, seen_at FROM session WHERE workspace_i
 UPDATE session SET seen_at = :at, model_tier = COALESCE(:model_tier, model_tier)
 WHERE workspace_id = :workspace AND label = :label RETURNING id, label, model_tier, started_at, seen_at;
 
+-- name: session_labels
+-- Read the labels of sessions.
+SELECT id, label FROM session WHERE workspace_id = :workspace AND id IN (:*ids);
+
 -- name: session_get
 -- Read one session.
 SELECT id, label, model_tier, started_at, seen_at FROM session WHERE workspace_id = :workspace AND id = :id;

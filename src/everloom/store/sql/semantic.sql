@@ -179,6 +179,39 @@ FROM subject AS s WHERE s.workspace_id = :workspace AND s.observed_through > s.s
 -- Count the subjects that wait for consolidation.
 SELECT COUNT(*) AS count FROM subject AS s WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through;
 
+-- name: subject_waiting_some
+-- List the first subjects that wait after one, and how much of each is new, up to a bound.
+SELECT s.id, s.name, s.single_understanding_id, s.observation_count,
+    (SELECT COUNT(*) FROM (SELECT 1 FROM observation_subject AS o
+        WHERE o.workspace_id = :workspace AND o.subject_id = s.id AND o.since_id > s.settled_through
+        LIMIT :most) AS f) AS fresh,
+    (SELECT x.generation FROM observation_subject AS o
+        JOIN observation AS x ON x.workspace_id = o.workspace_id AND x.id = o.observation_id
+        WHERE o.workspace_id = :workspace AND o.subject_id = s.id AND o.since_id > s.settled_through
+        ORDER BY o.since_id LIMIT 1) AS oldest
+FROM subject AS s
+WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through AND s.id > :after
+ORDER BY s.id LIMIT :limit;
+
+-- name: subject_waiting_latest
+-- List those that wait among the subjects that were observed last, and how much of each is new, up to a bound.
+SELECT s.id, s.name, s.single_understanding_id, s.observation_count,
+    (SELECT COUNT(*) FROM (SELECT 1 FROM observation_subject AS o
+        WHERE o.workspace_id = :workspace AND o.subject_id = s.id AND o.since_id > s.settled_through
+        LIMIT :most) AS f) AS fresh,
+    (SELECT x.generation FROM observation_subject AS o
+        JOIN observation AS x ON x.workspace_id = o.workspace_id AND x.id = o.observation_id
+        WHERE o.workspace_id = :workspace AND o.subject_id = s.id AND o.since_id > s.settled_through
+        ORDER BY o.since_id LIMIT 1) AS oldest
+FROM (SELECT * FROM subject AS l WHERE l.workspace_id = :workspace
+    ORDER BY l.observed_through DESC LIMIT :limit) AS s
+WHERE s.observed_through > s.settled_through ORDER BY s.id;
+
+-- name: subject_waiting_capped
+-- Count the subjects that wait for consolidation, up to a bound.
+SELECT COUNT(*) AS count FROM (SELECT 1 FROM subject AS s
+    WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through LIMIT :most) AS f;
+
 -- name: subject_observed_since
 -- List subjects that were observed since a pass began, newest first, unless that pass has read what is new.
 SELECT name FROM subject WHERE workspace_id = :workspace AND observed_through > :after
@@ -357,6 +390,15 @@ WHERE o.workspace_id = :workspace AND o.placed = 0 AND o.superseded_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM source AS e CROSS JOIN understanding AS u
         WHERE e.workspace_id = :workspace AND e.source_id = o.id
             AND u.workspace_id = e.workspace_id AND u.id = e.item_id AND u.superseded_by IS NULL);
+
+-- name: observation_unlinked_capped
+-- Count the observations that hold, that no understanding cites and that nobody dismissed, up to a bound.
+SELECT COUNT(*) AS count FROM (SELECT 1 FROM observation AS o
+    WHERE o.workspace_id = :workspace AND o.placed = 0 AND o.superseded_at IS NULL
+        AND NOT EXISTS (SELECT 1 FROM source AS e CROSS JOIN understanding AS u
+            WHERE e.workspace_id = :workspace AND e.source_id = o.id
+                AND u.workspace_id = e.workspace_id AND u.id = e.item_id AND u.superseded_by IS NULL)
+    LIMIT :most) AS f;
 
 -- name: observation_place
 -- Record that an understanding cites its sources, so that the report does not look at them again.
@@ -654,6 +696,31 @@ WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through ORDE
 SELECT COUNT(*) AS count FROM intersection AS i
 WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through;
 
+-- name: intersection_waiting_some
+-- List the first pairs that wait after one.
+SELECT i.subject_a, i.subject_b, i.observation_count, i.understanding_id, a.name AS name_a, b.name AS name_b
+FROM (SELECT * FROM intersection AS w
+    WHERE w.workspace_id = :workspace AND w.changed_through > w.settled_through
+        AND (w.subject_a, w.subject_b) > (:a, :b)
+    ORDER BY w.subject_a, w.subject_b LIMIT :limit) AS i
+JOIN subject AS a ON a.workspace_id = :workspace AND a.id = i.subject_a
+JOIN subject AS b ON b.workspace_id = :workspace AND b.id = i.subject_b
+ORDER BY i.subject_a, i.subject_b;
+
+-- name: intersection_waiting_largest
+-- List those that wait among the pairs that share most and have no understanding.
+SELECT i.subject_a, i.subject_b, i.observation_count, i.understanding_id, a.name AS name_a, b.name AS name_b
+FROM (SELECT * FROM intersection AS w WHERE w.workspace_id = :workspace AND w.understanding_id IS NULL
+    ORDER BY w.observation_count DESC LIMIT :limit) AS i
+JOIN subject AS a ON a.workspace_id = :workspace AND a.id = i.subject_a
+JOIN subject AS b ON b.workspace_id = :workspace AND b.id = i.subject_b
+WHERE i.changed_through > i.settled_through ORDER BY i.observation_count DESC, i.subject_a, i.subject_b;
+
+-- name: intersection_waiting_capped
+-- Count the pairs that wait for consolidation, up to a bound.
+SELECT COUNT(*) AS count FROM (SELECT 1 FROM intersection AS i
+    WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through LIMIT :most) AS f;
+
 -- name: intersection_fresh
 -- Count, for every waiting pair, the observations that are new for it, reading only the newest of each subject.
 SELECT f.subject_a, f.subject_b, COUNT(*) AS fresh FROM (
@@ -727,6 +794,12 @@ WHERE workspace_id = :workspace AND session_id = :session;
 SELECT x.session_id, x.understanding_id, x.observation_count, s.label, s.started_at, s.seen_at FROM session_state AS x
 JOIN session AS s ON s.workspace_id = x.workspace_id AND s.id = x.session_id
 WHERE x.workspace_id = :workspace AND x.observed_through > x.settled_through ORDER BY x.session_id;
+
+-- name: session_waiting_some
+-- List the first sessions with observations that their note does not cover.
+SELECT x.session_id, x.understanding_id, x.observation_count, s.label, s.started_at, s.seen_at FROM session_state AS x
+JOIN session AS s ON s.workspace_id = x.workspace_id AND s.id = x.session_id
+WHERE x.workspace_id = :workspace AND x.observed_through > x.settled_through ORDER BY x.session_id LIMIT :limit;
 
 -- name: activity
 -- List what other sessions wrote since an id, newest first.

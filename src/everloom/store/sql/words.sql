@@ -97,6 +97,11 @@ SELECT item_id, kind, title, text, context, details, labels, standing, confidenc
     retired_at, retired_by, words, context_words, embedded_by, origin, trust
 FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
+-- name: preview_of
+-- Read the beginnings of documents, for lists: most of a long text is not read at all.
+SELECT item_id, kind, substr(title, 1, 400) AS title, substr(text, 1, 400) AS text, retired_at
+FROM document WHERE workspace_id = :workspace AND item_id IN (:*ids);
+
 -- name: scored_of
 -- Read only what scoring needs: most candidates are never shown.
 SELECT item_id, kind, words, context_words, labels, substr(text, 1, 40) AS opening,

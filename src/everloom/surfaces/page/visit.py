@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from everloom import __version__
-from everloom.errors import EverloomError, Rejected, meaning_of
+from everloom.errors import EverloomError, Forbidden, Rejected, meaning_of
 from everloom.surfaces.page.answering import Answering
 from everloom.surfaces.page.forms import FORM_COOKIE, FORM_FIELD, Form, new_form_key
 from everloom.surfaces.page.html import templates, time_in
@@ -105,6 +105,14 @@ class Visit:
     def is_owner(self) -> bool:
         """Whether the person may see what concerns the whole server: on this machine, without a token."""
         return self.token is None and self.entrance.process.workspace is None
+
+    def must_own(self, *, writes: bool = False) -> None:
+        """Refuse somebody who does not run the server what concerns the whole of it."""
+        if not self.is_owner:
+            hint = "open the page on the machine of the server, without a token, or use its command line"
+            raise Forbidden("this is for whoever runs the server", hint=hint)
+        if writes and not self.may_write:
+            raise Forbidden("this server is read-only", hint="start it without --read-only")
 
     def number_in_path(self, name: str) -> int:
         """Read a number that is part of the path."""

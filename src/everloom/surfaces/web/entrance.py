@@ -6,6 +6,7 @@ Refuses to know what is called there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from everloom.errors import (
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from everloom.kernel.tokens import Token
     from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.loom import Workspace
+    from everloom.settings import SettingOrigin
     from everloom.surfaces.web.lazy import LazyLoom
 
 log = logger_of(__name__)
@@ -44,9 +46,11 @@ _ELSEWHERE = "whoever runs the server finds the reason in its log, or with `ever
 class Entrance:
     """The way into the memory that one server process serves."""
 
-    def __init__(self, opening: LazyLoom, process: Process) -> None:
+    def __init__(self, opening: LazyLoom, process: Process, origins: Sequence[SettingOrigin] = ()) -> None:
         self.opening = opening
         self.process = process
+        # Every setting and where it came from, for whoever runs the server to look at.
+        self.origins = origins
 
     def enter(self, name: str, clues: CallClues, *, writes: bool) -> Workspace:
         """Return the workspace of the call `name`; refuse a write by a caller that may only read."""

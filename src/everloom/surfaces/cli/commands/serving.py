@@ -112,7 +112,7 @@ def serve(
         # Before the port is bound: not even a refused request should reach a server that nobody has a token for.
         if rules.needs_token:
             serving.require_token(_tokens_of(opening.take()), host)
-        entrance = Entrance(opening, process)
+        entrance = Entrance(opening, process, invocation.settings()[1])
         beside, open_paths = _pages(entrance)
         behind_the_gate = app.make_app(opening, process, tools, rules, [*api_routes(entrance), *beside], open_paths)
         listener, address = serving.bind(host, port)

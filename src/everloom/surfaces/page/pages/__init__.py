@@ -1,7 +1,29 @@
 """The pages themselves, one module for each part of the memory. Each reads by verbs, and hands values to a template."""
 
-from everloom.surfaces.page.pages import changes, forgetting, home, item, mind, search
+from everloom.surfaces.page.pages import (
+    changes,
+    desk,
+    forgetting,
+    home,
+    item,
+    mind,
+    owner,
+    review,
+    search,
+    work,
+)
 
-PAGES = (*home.PATHS, *search.PATHS, *item.PATHS, *forgetting.PATHS, *mind.PATHS, *changes.PATHS)
+PAGES = (
+    *home.PATHS,
+    *search.PATHS,
+    *item.PATHS,
+    *forgetting.PATHS,
+    *mind.PATHS,
+    *changes.PATHS,
+    *desk.PATHS,
+    *review.PATHS,
+    *work.PATHS,
+    *owner.PATHS,
+)
 
 __all__ = ["PAGES"]

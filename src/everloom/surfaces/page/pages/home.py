@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from everloom.surfaces.page.paths import WORKSPACE, form, look
+from everloom.surfaces.page.telling import changing, tell
 from everloom.surfaces.page.visit import Visit
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 _LOOKED = "everloom_looked_{}"
 _MOST_CHANGES = 200
 _SHOWN_CHANGES = 25
-_MOST_WAITING = 50
 _PAGE_TOKENS = 20_000
 
 
@@ -45,18 +45,20 @@ def home(visit: Visit) -> Response:
     """Show where the memory stands."""
     workspace = visit.workspace
     kept = visit.kept(_LOOKED.format(workspace.info.id))
-    seen = int(kept) if kept and kept.isdecimal() else None
-    changes = _changes(workspace, seen)
+    seen = int(kept) if kept and kept.isdecimal() and len(kept) < 19 else None
+    read = workspace.events(limit=_MOST_CHANGES)
+    changes = changing(read if seen is None else [each for each in read if each.id > seen])
+    orientation = workspace.semantic.orient(max_tokens=_PAGE_TOKENS)
     return visit.page(
         "home.html",
         title="Home",
-        orientation=workspace.semantic.orient(max_tokens=_PAGE_TOKENS),
-        changes=changes[:_SHOWN_CHANGES],
-        more=max(0, len(changes) - _SHOWN_CHANGES),
-        is_cut=len(changes) >= _MOST_CHANGES,
+        orientation=orientation,
+        days=tell(workspace, changes[:_SHOWN_CHANGES]),
+        more=0 if seen is None else max(0, len(changes) - _SHOWN_CHANGES),
+        is_cut=_is_cut(read, seen),
         is_first=seen is None,
-        newest=changes[0].id if changes else seen,
-        waiting=[each for each in _waiting(workspace) if each.count],
+        newest=read[0].id if read else seen,
+        waiting=[each for each in _waiting(workspace, orientation.pending_consolidation_count) if each.count],
         health=_health(workspace),
     )
 
@@ -69,34 +71,31 @@ def note_looked(visit: Visit) -> Response:
     return visit.go(visit.url())
 
 
-def _changes(workspace: Workspace, seen: int | None) -> list[Event]:
-    """List what happened after an event, newest first; without one, the latest."""
-    if seen is None:
-        return workspace.events(limit=_SHOWN_CHANGES)
-    return [each for each in workspace.events(limit=_MOST_CHANGES) if each.id > seen]
+def _is_cut(read: list[Event], seen: int | None) -> bool:
+    """Return whether more may have happened since than was read."""
+    return seen is not None and len(read) >= _MOST_CHANGES and read[-1].id > seen
 
 
-def _waiting(workspace: Workspace) -> list[Waiting]:
-    pending = workspace.semantic.get_pending_consolidation(limit=_MOST_WAITING, max_tokens=_PAGE_TOKENS)
-    held = workspace.review.list_held(limit=_MOST_WAITING, max_tokens=_PAGE_TOKENS)
-    failed = [each for each in workspace.jobs() if each.failures]
+def _waiting(workspace: Workspace, pending: int) -> list[Waiting]:
     return [
-        Waiting(len(pending), "subjects and intersections wait for consolidation", "consolidation"),
-        Waiting(held.waiting, "writes wait for your approval", "review"),
-        Waiting(len(failed), "background tasks failed the last time they ran", "work"),
+        Waiting(pending, "subjects and intersections wait for consolidation", "consolidation"),
+        Waiting(workspace.review.list_held(limit=1).waiting, "writes wait for your approval", "review"),
+        Waiting(len(workspace.loom.work.failed(workspace.info)), "background tasks failed when they last ran", "work"),
     ]
 
 
 def _health(workspace: Workspace) -> list[tuple[bool, str]]:
     """Say what works, each in a sentence."""
-    coverage = workspace.coverage()
     store = "The store is read-only." if workspace.loom.store.is_read_only else "The store answers."
+    with workspace.op.read() as unit:
+        backlog = workspace.loom.embedding.backlog(unit)
+    waiting = backlog.unembedded + sum(backlog.by_others.values())
     vectors = (
-        f"{coverage.waiting:,} texts wait for their vectors and are found by words only."
-        if coverage.waiting
+        f"{waiting:,} texts wait for their vectors and are found by words only."
+        if waiting
         else "Every text is found by its words and its meaning."
     )
-    return [(True, store), (coverage.waiting == 0, vectors)]
+    return [(True, store), (waiting == 0, vectors)]
 
 
 PATHS = (

@@ -1,0 +1,112 @@
+"""The work list: what waits for consolidation, the pass that works through it, and subjects that may be one.
+
+Reads the first of what waits, however much that is. What an entry says is in `entry`.
+"""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from everloom.errors import EverloomError
+from everloom.surfaces.page.paths import WORKSPACE, form, look
+from everloom.surfaces.page.visit import Visit
+from everloom.wiring.jobs import Jobs
+
+DESK = f"{WORKSPACE}consolidation"
+PAGE_TOKENS = 20_000
+_SHOWN = 40
+_MOST_SIMILAR = 50
+
+
+def worklist(visit: Visit) -> Response:
+    """Show what waits, and where the pass stands."""
+    return _shown(visit)
+
+
+def _shown(visit: Visit, error: EverloomError | None = None, typed: str = "") -> Response:
+    workspace = visit.workspace
+    listed = workspace.semantic.get_worklist(
+        limit=_SHOWN,
+        subject_cursor=visit.asked("subjects") or None,
+        intersection_cursor=visit.asked("pairs") or None,
+        max_tokens=PAGE_TOKENS,
+    )
+    llm = workspace.loom.settings.llm
+    running = next((each for each in Jobs(workspace).recent(limit=20) if each.work == "consolidate"), None)
+    return visit.page(
+        "consolidation.html",
+        200 if error is None else 422,
+        title="Consolidation",
+        listed=listed,
+        model=llm.large or llm.small,
+        job=running,
+        error=error,
+        typed=typed,
+    )
+
+
+def begin(visit: Visit) -> Response:
+    """Begin a pass."""
+    begun = visit.acting("begin_consolidation").semantic.begin_consolidation(max_tokens=PAGE_TOKENS)
+    return visit.go(visit.url("consolidation"), f"Consolidation {begun.generation} has begun.")
+
+
+def finish(visit: Visit) -> Response:
+    """Finish the pass with a summary."""
+    summary = visit.form.text("summary")
+    try:
+        done = visit.acting("finish_consolidation").semantic.finish_consolidation(
+            visit.form.number("generation") or 0, summary
+        )
+    except EverloomError as error:
+        return _shown(visit, error, summary)
+    left = done.pending_consolidation_count
+    return visit.go(visit.url("consolidation"), f"Consolidation {done.generation} is finished; {left:,} still wait.")
+
+
+def let_model(visit: Visit) -> Response:
+    """Let the model work through the list, in the background."""
+    try:
+        job = Jobs(visit.acting("consolidate")).start("consolidate")
+    except EverloomError as error:
+        return _shown(visit, error)
+    return visit.go(
+        visit.url("consolidation"), f"The model has begun (job {job.id}). Load this page again to see how far."
+    )
+
+
+def similar(visit: Visit) -> Response:
+    """Show subjects that are similar and share little: perhaps they are one."""
+    return _similar(visit)
+
+
+def _similar(visit: Visit, error: EverloomError | None = None) -> Response:
+    pairs = visit.workspace.semantic.find_similar_subjects(limit=_MOST_SIMILAR, max_tokens=PAGE_TOKENS)
+    return visit.page("similar.html", 200 if error is None else 422, title="Similar subjects", pairs=pairs, error=error)
+
+
+def merge(visit: Visit) -> Response:
+    """Merge two subjects, the second into the first."""
+    primary, duplicate = visit.form.text("primary"), visit.form.text("duplicate")
+    if not visit.form.is_on("sure"):
+        # The browser asks for the tick; this is for those that do not.
+        names = f"“{duplicate}” into “{primary}”"
+        return _similar(visit, EverloomError(f"{names} was not merged", hint="tick the box: it cannot be undone"))
+    try:
+        done = visit.acting("merge_subjects").semantic.merge_subjects(primary, duplicate)
+    except EverloomError as error:
+        return _similar(visit, error)
+    said = (
+        f"“{done.duplicate}” is now another name of “{done.primary}”; {done.observations_moved:,} observations moved."
+    )
+    return visit.go(visit.url("consolidation/similar"), said)
+
+
+PATHS = (
+    look(DESK, worklist),
+    form(f"{DESK}/begin", begin),
+    form(f"{DESK}/finish", finish),
+    form(f"{DESK}/model", let_model),
+    look(f"{DESK}/similar", similar),
+    form(f"{DESK}/merge", merge),
+)

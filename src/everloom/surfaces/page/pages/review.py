@@ -1,0 +1,122 @@
+"""Review: writes that wait for a person, each with where it comes from and what it would do; and stored secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from everloom.errors import EverloomError, Rejected
+from everloom.surfaces.page.paths import WORKSPACE, form, look
+from everloom.surfaces.page.visit import Visit
+
+if TYPE_CHECKING:
+    from everloom.kernel.trust.review import HeldWrite
+
+_REVIEW = f"{WORKSPACE}review"
+_PAGE_TOKENS = 20_000
+_SHOWN = 25
+_MOST_SECRETS = 500
+
+# What a held call would do, once it is approved.
+_WOULD: Mapping[str, str] = {
+    "semantic.remember": "remember this as an observation",
+    "episodic.update_notes": "note this down, for a patrol to make a scene of",
+    "graph.import_directory": "read a directory of files into the graph",
+    "add": "add this text, so that searches find it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Awaiting:
+    """A write that waits, with what it would do in plain words; `names` are the subjects that it names."""
+
+    held: HeldWrite
+    would: str
+    names: tuple[str, ...]
+    text: str
+    others: Mapping[str, Any]
+
+
+def review(visit: Visit) -> Response:
+    """Show what waits for a decision."""
+    return _shown(visit)
+
+
+def _shown(visit: Visit, error: EverloomError | None = None, status: int = 200, reason: str = "") -> Response:
+    workspace = visit.workspace
+    after = visit.asked_number("after", 0)
+    listed = workspace.review.list_held(after=after, limit=_SHOWN, max_tokens=_PAGE_TOKENS)
+    return visit.page(
+        "review.html",
+        status,
+        title="Review",
+        waiting=listed.waiting,
+        entries=[_awaiting(visit, each) for each in listed.held],
+        rest=listed.held[-1].id if len(listed.held) >= _SHOWN else None,
+        after=after,
+        error=error,
+        reason=reason,
+        chosen=frozenset(visit.form.texts("id")) if error is not None else frozenset(),
+        holds=workspace.loom.settings.review.hold,
+    )
+
+
+def _awaiting(visit: Visit, held: HeldWrite) -> Awaiting:
+    # The list has the beginning of each; the arguments have all of it.
+    detail = visit.workspace.show(held.id).detail
+    given = dict(detail.get("arguments") or {})
+    names = tuple(each for each in given.pop("subject_names", ()) if isinstance(each, str))
+    text = next((given.pop(name) for name in ("content", "text") if isinstance(given.get(name), str)), held.text)
+    documents = given.pop("documents", None)
+    if isinstance(documents, list):
+        text = "\n\n".join(str(each.get("text", "")) for each in documents if isinstance(each, dict))
+    would = _WOULD.get(held.call, held.call.replace(".", ": ").replace("_", " "))
+    return Awaiting(held, would, names, text, given)
+
+
+def approve(visit: Visit) -> Response:
+    """Make the writes that were chosen."""
+    ids = visit.form.numbers("id")
+    if not ids:
+        return _shown(visit, Rejected("nothing was chosen", hint="tick what you decide about"), 422)
+    try:
+        decided = visit.acting("approve").review.approve(ids)
+    except EverloomError as error:
+        return _shown(visit, error, 409)
+    problems = [f"{each.id}: {each.problem}" for each in decided if each.problem]
+    made = len(decided) - len(problems)
+    if problems:
+        failure = EverloomError(f"{made} approved, {len(problems)} not", hint="; ".join(problems)[:1_000])
+        return _shown(visit, failure, 409)
+    return visit.go(visit.url("review"), f"{made} approved, and made.")
+
+
+def reject(visit: Visit) -> Response:
+    """Refuse the writes that were chosen."""
+    ids, reason = visit.form.numbers("id"), visit.form.given("reason")
+    if not ids:
+        return _shown(visit, Rejected("nothing was chosen", hint="tick what you decide about"), 422, reason or "")
+    try:
+        decided = visit.acting("reject").review.reject(ids, reason=reason)
+    except EverloomError as error:
+        return _shown(visit, error, 409, reason or "")
+    return visit.go(
+        visit.url("review"), f"{len(decided)} rejected. What they said stays on record until it is forgotten."
+    )
+
+
+def secrets(visit: Visit) -> Response:
+    """Read the whole workspace for secrets that are stored; asked for by a form, because it takes its time."""
+    found = visit.workspace.review.find_secrets(limit=_MOST_SECRETS, max_tokens=_PAGE_TOKENS * 2)
+    return visit.page("secrets.html", title="Stored secrets", found=found)
+
+
+PATHS = (
+    look(_REVIEW, review),
+    form(f"{_REVIEW}/approve", approve),
+    form(f"{_REVIEW}/reject", reject),
+    form(f"{_REVIEW}/secrets", secrets),
+)
