@@ -81,7 +81,9 @@ _SENTENCES: Mapping[str, _Sentence] = {
         lambda each: f"took back {_count(each, 'deleted', 'observation', 'observations')}", ()
     ),
     "create_subjects": _Sentence(_plain("named"), (), ("names",)),
-    "create_understanding": _Sentence(_plain("wrote an understanding of")),
+    "create_understanding": _Sentence(
+        lambda each: "wrote an understanding of" if each.get("subjects") else f"wrote the {each.get('kind', 'text')}"
+    ),
     "update_understanding": _Sentence(_plain("revised an understanding"), ("new",)),
     "set_structural_understanding": _Sentence(_plain("noted the structure of")),
     "describe_session": _Sentence(_plain("described a session")),

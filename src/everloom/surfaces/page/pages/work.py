@@ -24,6 +24,23 @@ _READ = 1_000
 # Whoever starts work from the page does not wait for it, and can start it again.
 _JOB_SECONDS = 1_800.0
 
+# What each task does, in a few words.
+_DOES = {
+    "graph-decay": "lets the graph's memories fade, once a day",
+    "graph-core": "writes the page of the graph's strongest memories",
+    "graph-reflection": "writes the page of the graph's patterns",
+    "embed": "gives texts their vectors, so that they are found by meaning",
+    "words": "indexes texts again after the rules for words have changed",
+    "maintain": "keeps the store's own indexes in order",
+    "clean": "takes what was forgotten out of the store's files",
+    "patrol": "makes scenes of notes, and ages the others",
+    "consolidate": "lets a model write understandings",
+    "facts": "learns facts from the conversation",
+    "schedule": "sends messages that were planned",
+    "heartbeat": "lets the agent speak first",
+    "self_awareness": "goes over the notes every night",
+}
+
 
 def work(visit: Visit) -> Response:
     """Show background work and what happened."""
@@ -39,6 +56,7 @@ def _shown(visit: Visit, error: EverloomError | None = None) -> Response:
         200 if error is None else 422,
         title="Work",
         tasks=workspace.jobs(),
+        does=_DOES,
         jobs=Jobs(workspace).recent(limit=_RECENT_JOBS, max_tokens=20_000),
         days=tell(workspace, events),
         rest=rest,
