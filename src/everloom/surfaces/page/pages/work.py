@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from everloom.errors import EverloomError, NotFound
+from everloom.surfaces.page.history import changing, tell
 from everloom.surfaces.page.paths import WORKSPACE, form, look
-from everloom.surfaces.page.telling import changing, tell
 from everloom.surfaces.page.visit import Visit
 from everloom.wiring.jobs import Jobs
 

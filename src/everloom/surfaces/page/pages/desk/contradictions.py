@@ -24,7 +24,7 @@ _QUOTED = 700
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class DisputedText:
     """One of several statements about the same thing."""
 
     id: int
@@ -37,7 +37,7 @@ class Dispute:
     """Statements about one thing that differ; `is_open` where nothing says which of them holds."""
 
     subject_names: tuple[str, ...]
-    sides: tuple[Side, ...]
+    sides: tuple[DisputedText, ...]
     is_open: bool
 
     def said(self) -> str:
@@ -76,13 +76,15 @@ def _disputes(hits: Sequence[SemanticHit]) -> list[Dispute]:
     for hit in hits:
         others = hit.contradicts or hit.earlier
         if others:
-            first = Side(hit.id, hit.matched_content, hit.observed_at)
-            sides = sorted((first, *(Side(each.id, each.content, each.observed_at) for each in others)), key=_when)
+            first = DisputedText(hit.id, hit.matched_content, hit.observed_at)
+            sides = sorted(
+                (first, *(DisputedText(each.id, each.content, each.observed_at) for each in others)), key=_when
+            )
             found.append(Dispute(hit.subject_names, tuple(sides), bool(hit.contradicts)))
     return found
 
 
-def _when(side: Side) -> tuple[datetime, int]:
+def _when(side: DisputedText) -> tuple[datetime, int]:
     return side.at, side.id
 
 

@@ -24,7 +24,7 @@ _Detail = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HistoryEntry:
     """One event in words: what was done, why, to which items, and about which subjects."""
 
     event: Event
@@ -38,19 +38,19 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldSession:
+class HistorySession:
     """What one session did on one day; None stands for what was done outside of any."""
 
     label: str | None
-    events: tuple[Told, ...]
+    events: tuple[HistoryEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ToldDay:
+class HistoryDay:
     """What happened on one day, session by session."""
 
     day: date
-    sessions: tuple[ToldSession, ...]
+    sessions: tuple[HistorySession, ...]
 
 
 @dataclass(slots=True)
@@ -125,27 +125,27 @@ def changing(events: Iterable[Event]) -> list[Event]:
     return [each for each in events if each.operation not in _reading()]
 
 
-def tell(workspace: Workspace, events: Sequence[Event]) -> tuple[ToldDay, ...]:
+def tell(workspace: Workspace, events: Sequence[Event]) -> tuple[HistoryDay, ...]:
     """Tell events, newest first, by day and session."""
     shown = {each.id: _ids(each)[:_MOST_ITEMS] for each in events}
     with workspace.op.read() as unit:
         texts = previews(unit, (item for ids in shown.values() for item in ids))
         labels = session_labels(unit, (each.session_id for each in events if each.session_id is not None))
-    days: dict[date, dict[str | None, list[Told]]] = {}
+    days: dict[date, dict[str | None, list[HistoryEntry]]] = {}
     for each in events:
         day = each.at.astimezone(workspace.info.zone).date()
         label = None if each.session_id is None else labels.get(each.session_id)
-        days.setdefault(day, {}).setdefault(label, []).append(_told(each, shown[each.id], texts))
+        days.setdefault(day, {}).setdefault(label, []).append(_entry_of(each, shown[each.id], texts))
     return tuple(
-        ToldDay(day, tuple(ToldSession(label, tuple(found)) for label, found in sessions.items()))
+        HistoryDay(day, tuple(HistorySession(label, tuple(found)) for label, found in sessions.items()))
         for day, sessions in days.items()
     )
 
 
-def _told(event: Event, ids: Sequence[int], texts: Mapping[int, Preview]) -> Told:
+def _entry_of(event: Event, ids: Sequence[int], texts: Mapping[int, Preview]) -> HistoryEntry:
     known = _SENTENCES.get(event.operation)
     detail = event.detail
-    return Told(
+    return HistoryEntry(
         event,
         event.operation.replace("_", " ") if known is None else known.words(detail),
         why=reason if isinstance(reason := detail.get("reason"), str) else "",
