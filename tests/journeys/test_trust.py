@@ -11,10 +11,10 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.loom import open_loom
+from everloom.sample import make_sample
 from everloom.semantic import Semantic
 from everloom.semantic.results import QuestionRecall
 from everloom.settings import Settings
-from everloom.surfaces.cli.commands.setup.sample import make_sample
 
 LIFE = [
     (datetime(2024, 3, 1, tzinfo=UTC), "Maya lives in Lisbon."),
@@ -180,7 +180,7 @@ def test_a_stranger_s_question_is_met_with_silence(mind: Semantic) -> None:
 def test_every_sentence_of_the_sample_is_found_and_strangers_questions_are_not_answered(store_url: str) -> None:
     settings = Settings.model_validate({"store": {"url": store_url}})
     make_sample(settings)
-    toml = resources.files("everloom.surfaces.cli.commands.setup") / "sample.toml"
+    toml = resources.files("everloom.sample") / "known.toml"
     data = tomllib.loads(toml.read_text(encoding="utf-8"))
     with open_loom(settings=settings) as loom:
         mind = loom.workspace("sample").semantic

@@ -104,6 +104,10 @@ class Graph:
         """Say whether the directory is a git repository."""
         return self._graph.git.is_repository
 
+    def keep_history(self) -> str | None:
+        """Make the directory a git repository, unless it is one; returns what went wrong, or None."""
+        return self._graph.git.begin()
+
     def follow(self, *, progress: Callable[[int], None] = lambda _: None) -> results.Followed:
         """Update the index from the files; unchanged files are not read."""
         from everloom.graph.index.scan import scan

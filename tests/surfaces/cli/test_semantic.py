@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from everloom.kernel.lease import Leases
+from everloom.sample import DESCRIPTION, make_sample
 from everloom.secrets import patterns
 from everloom.semantic import Semantic
 from everloom.settings import Settings
 from everloom.surfaces.cli.commands.semantic import semantic
-from everloom.surfaces.cli.commands.setup.sample import DESCRIPTION, make_sample
 from everloom.surfaces.cli.runtime.command import shared_options
 from tests.surfaces.cli.conftest import Call, opened
 from tests.surfaces.cli.knowing import known

@@ -14,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -76,21 +77,34 @@ class Git:
         """Check whether the directory itself is a repository; a directory inside another repository is not."""
         return (self._root / ".git").exists()
 
-    def commit(self, paths: Sequence[str], message: str) -> str | None:
-        """Commit only these files; returns what went wrong, or None."""
+    def begin(self) -> str | None:
+        """Make the directory a repository, unless it is one; returns what went wrong, or None."""
+        if self.is_repository:
+            return None
+        if not _has_git():
+            return "no history: git is not installed"
+        try:
+            # Without a template, which could bring hooks along.
+            self._run("init", "-q", "--template=", "--initial-branch=main")
+            # Written because the tree is named in the variables; a directory that is moved must take it along.
+            self._run("config", "--unset", "core.worktree", fails=True)
+        except (subprocess.SubprocessError, OSError, _GitRefused) as error:
+            return f"no history: {str(error).strip()[:300]}"
+        return None
+
+    def commit(self, paths: Sequence[str], message: str, at: datetime | None = None) -> str | None:
+        """Commit only these files, as of a time, by default now; returns what went wrong, or None."""
         if not self.is_repository:
             return None
-        program = shutil.which("git")
-        # A relative one comes from an entry of PATH such as "." and could be a file of the repository.
-        if program is None or not Path(program).is_absolute():
+        if not _has_git():
             return "not committed: git is not installed"
         try:
-            self._commit(list(dict.fromkeys(paths)), message)
+            self._commit(list(dict.fromkeys(paths)), message, at)
         except (subprocess.SubprocessError, OSError, _GitRefused) as error:
             return f"not committed: {str(error).strip()[:300]}"
         return None
 
-    def _commit(self, paths: Sequence[str], message: str) -> None:
+    def _commit(self, paths: Sequence[str], message: str, at: datetime | None) -> None:
         self._neutral = (*_NEUTRAL, *self._without_filters())
         asked = [part for name in _UNDER_WAY for part in ("--git-path", name)]
         form, *marks = self._run("rev-parse", "--show-object-format", *asked).splitlines()
@@ -106,7 +120,8 @@ class Git:
             if head and tree == self._run("rev-parse", f"{head}^{{tree}}").strip():
                 return
             parent = ("-p", head) if head else ()
-            done = self._run("commit-tree", "--no-gpg-sign", *parent, "-F", "-", tree, text=f"{message}\n").strip()
+            said, dates = f"{message}\n", _dates(at)
+            done = self._run("commit-tree", "--no-gpg-sign", *parent, "-F", "-", tree, text=said, more=dates).strip()
             try:
                 self._run("update-ref", "-m", f"commit: {message}", "HEAD", done, head or nothing)
                 return
@@ -197,6 +212,19 @@ class Git:
                 raise _GitRefused(said or f"git exited with status {done.returncode}")
             time.sleep(PAUSE_SECONDS * (attempt + 1))
         raise _GitRefused("git is busy")
+
+
+def _has_git() -> bool:
+    """Check whether git is installed; one named by a relative path could be a file of the repository."""
+    program = shutil.which("git")
+    # A relative one comes from an entry of PATH such as ".".
+    return program is not None and Path(program).is_absolute()
+
+
+def _dates(at: datetime | None) -> dict[str, str]:
+    """Return the time of a commit as variables."""
+    moment = None if at is None else f"{int(at.timestamp())} +0000"
+    return {} if moment is None else {"GIT_AUTHOR_DATE": moment, "GIT_COMMITTER_DATE": moment}
 
 
 class _GitRefused(Exception):

@@ -161,7 +161,7 @@ def _is_committed(graph: OpenGraph, plan: FilePlan) -> bool:
 def _commit(graph: OpenGraph, key: str, plan: FilePlan, paths: Sequence[str]) -> tuple[str, ...]:
     if not _is_committed(graph, plan):
         return ()
-    trouble = graph.git.commit(paths, plan.message)
+    trouble = graph.git.commit(paths, plan.message, graph.op.now)
     with graph.op.write(f"graph.{plan.operation}") as transaction:
         transaction.unit.run("graph.intent_drop", graph=graph.id, key=key)
     return () if trouble is None else (trouble,)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
+from everloom.errors import Forbidden
 from everloom.surfaces.page.history import changing, tell
 from everloom.surfaces.page.paths import WORKSPACE, form, look
 from everloom.surfaces.page.visit import Visit
@@ -39,6 +40,17 @@ def begin(visit: Visit) -> Response:
     if chosen is None:
         return visit.page("welcome.html", title="Welcome", address=str(visit.request.base_url).rstrip("/"))
     return visit.go(f"/w/{chosen.id}/")
+
+
+def make_the_sample(visit: Visit) -> Response:
+    """Make the sample workspace, and lead to it."""
+    if not (visit.is_owner and visit.may_write):
+        raise Forbidden("only whoever runs this server can make the sample", hint="run `everloom init --sample` there")
+    from everloom.sample import SAMPLE_NAME, make_sample  # noqa: PLC0415  most visits make none
+
+    made = make_sample(visit.loom.settings)
+    said = "This is the sample: invented people and an old boat." if made.made else "The sample was there already."
+    return visit.go(f"/w/{visit.loom.workspaces.get(SAMPLE_NAME).id}/", said)
 
 
 def home(visit: Visit) -> Response:
@@ -100,6 +112,7 @@ def _health(workspace: Workspace) -> list[tuple[bool, str]]:
 
 PATHS = (
     look("/", begin),
+    form("/sample", make_the_sample),
     look(WORKSPACE, home),
     form(f"{WORKSPACE}looked", note_looked),
 )

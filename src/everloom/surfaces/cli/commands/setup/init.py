@@ -79,7 +79,7 @@ def init(
     # In a loom of its own, under a clock of its own, after this one has been closed.
     made = None
     if sample:
-        from everloom.surfaces.cli.commands.setup.sample import make_sample  # noqa: PLC0415  loads numpy
+        from everloom.sample import make_sample  # noqa: PLC0415  loads numpy
 
         made = make_sample(settings)
     result = {
@@ -96,7 +96,9 @@ def init(
     ]
     if made:
         state = "created" if made.made else "unchanged"
-        rows.append(("sample", f"{made.observations} observations, {made.understandings} understandings ({state})"))
+        held = f"{made.observations} observations, {made.understandings} understandings, {made.scenes} scenes, "
+        held += f"{made.memories} graph memories, {made.exchanges} exchanges"
+        rows.append(("sample", f"{held} ({state})"))
     remark = [_PASSWORD_REMARK] if url and is_new and chosen["store.url"] != url else []
     return Answer(result, [Table(rows), *remark, "\nNext:", Table([*(_TRY if made else ()), *_NEXT])])
 
