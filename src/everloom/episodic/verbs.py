@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from everloom.episodic.entries import MemoryEntry, MemoryUpdated, NotesUpdated
     from everloom.episodic.patrol import Patrolled, PatrolReport
     from everloom.episodic.recall import ClusterMemory, ContextBlocks, FoundScenes, Recall, SaidMessage
-    from everloom.episodic.scenes import MergedNodes, Node
+    from everloom.episodic.scenes import ClusterMap, EmotionHistory, MergedNodes, Node, SceneList
     from everloom.kernel.tasks import Work
 
 Target = Literal[
@@ -307,6 +307,37 @@ class Episodic:
         from everloom.kernel.answer.budget import fitted
 
         return fitted(show_node(self._being, node_id), max_tokens, way=None)
+
+    @verb("List scenes", READS)
+    def list_scenes(
+        self,
+        cluster_id: Annotated[int | None, helps("only the scenes of this cluster", metavar="CLUSTER")] = None,
+        *,
+        before: Annotated[int | None, helps("only scenes older than this one", metavar="ID")] = None,
+        limit: _Limit = 20,
+        max_tokens: MaxTokens = PAGE_TOKENS,
+    ) -> SceneList:
+        """List scenes, newest first; this does not count as recalling them."""
+        from everloom.episodic.scenes import list_scenes
+        from everloom.kernel.answer.budget import fitted
+
+        return fitted(list_scenes(self._being, cluster_id, before, limit), max_tokens)
+
+    @verb("Map clusters", READS)
+    def map_clusters(self, *, limit: _Limit = 40, max_tokens: MaxTokens = PAGE_TOKENS) -> ClusterMap:
+        """Place the clusters that were active last on a map, where near ones are alike."""
+        from everloom.episodic.scenes import map_clusters
+        from everloom.kernel.answer.budget import fitted
+
+        return fitted(map_clusters(self._being, limit), max_tokens)
+
+    @verb("Emotions over time", READS)
+    def emotions_over_time(self, *, max_tokens: MaxTokens = PAGE_TOKENS) -> EmotionHistory:
+        """Show how scenes felt by day, week or month; of a long memory, by a sample of its scenes."""
+        from everloom.episodic.scenes import emotions_over_time
+        from everloom.kernel.answer.budget import fitted
+
+        return fitted(emotions_over_time(self._being), max_tokens)
 
     @verb("Census", READS)
     def census(self) -> dict[str, int]:

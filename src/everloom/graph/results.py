@@ -207,6 +207,55 @@ class RelatedMemory:
     edge_id: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnRelation:
+    """A relation between two memories that are drawn."""
+
+    from_id: str
+    to_id: str
+    type: str
+    strength: float | None
+    context: str | None
+    edge_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """The result of `draw`: memories and the relations between them.
+
+    `types`, `tags` and `statuses` count the memories that were looked at, from which those that are drawn were chosen.
+    """
+
+    memories: tuple[MemoryBrief, ...]
+    relations: tuple[DrawnRelation, ...]
+    looked_at: int
+    is_whole: bool
+    types: Mapping[str, int]
+    tags: Mapping[str, int]
+    statuses: Mapping[str, int]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileVersion:
+    """A commit that changed the file of a memory, and where the file was then."""
+
+    commit: str
+    at: datetime
+    author: str
+    message: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileText:
+    """The file of a memory as it was in a commit."""
+
+    version: FileVersion
+    text: str
+    note: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class FileProblem:
     """A file that cannot be used as it is, with the line and the reason; the file was not changed."""

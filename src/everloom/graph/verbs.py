@@ -477,6 +477,62 @@ class Graph:
 
         return fitted(list_memories(self._graph, limit=limit), max_tokens, way=_GET)
 
+    @verb("Draw", READS)
+    def draw(
+        self,
+        id: Annotated[str | None, helps("only what is around this memory", metavar="ID")] = None,
+        *,
+        hops: Annotated[int, helps("how many steps around it, 1 to 4", least=1, most=4)] = 1,
+        types: _Types = None,
+        tags: _WithTags = None,
+        statuses: Annotated[
+            Sequence[Literal["active", "fading", "dormant", "archived"]] | None, helps("only memories in these states")
+        ] = None,
+        limit: Annotated[int, helps("maximum number of memories", least=1, most=200)] = 100,
+        max_tokens: MaxTokens = PAGE_TOKENS,
+    ) -> results.Drawing:
+        """Show the strongest of the newest memories, or those around one, and the relations between them."""
+        from everloom.graph.operations.overview import DrawingRequest, draw
+        from everloom.kernel.answer.budget import fitted
+
+        asked = DrawingRequest(id, hops, types, tags, statuses, limit)
+        return fitted(draw(self._graph, asked), max_tokens, way=_GET)
+
+    @verb("File history", READS)
+    def history(
+        self, id: _Id, *, limit: _Limit = 20, max_tokens: MaxTokens = ANSWER_TOKENS
+    ) -> Sequence[results.FileVersion]:
+        """List the commits that changed a memory's file, if its directory is a git repository."""
+        from everloom.graph.operations.overview import history
+        from everloom.kernel.answer.budget import fitted
+
+        return fitted(history(self._graph, id, limit), max_tokens, way=None)
+
+    @verb("File version", READS)
+    def version(
+        self,
+        id: _Id,
+        commit: Annotated[str, helps("the commit, or the beginning of it", metavar="COMMIT")],
+        *,
+        limit: _Limit = 100,
+        max_tokens: MaxTokensOfRecord = None,
+    ) -> results.FileText:
+        """Show a memory's file as it was in a commit; `limit` is how many of its commits are looked at."""
+        from everloom.graph.operations.overview import version
+        from everloom.kernel.answer.budget import fitted
+
+        return fitted(version(self._graph, id, commit, limit), max_tokens, way=None)
+
+    @verb("Generated pages", READS)
+    def pages(self, *, max_tokens: MaxTokens = PAGE_TOKENS) -> Sequence[results.Page]:
+        """Show CORE.md and REFLECTION.md as they were last written."""
+        from everloom.graph.kinds import CORE, REFLECTION
+        from everloom.graph.pages.core import read_page
+        from everloom.kernel.answer.budget import fitted
+
+        found = (read_page(self._graph, name) for name in (CORE, REFLECTION))
+        return fitted(tuple(each for each in found if each is not None), max_tokens, way=_FILE)
+
     @verb("Merge two memories", DESTROYS)
     def merge(
         self,

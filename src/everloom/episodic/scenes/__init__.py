@@ -6,6 +6,30 @@ Refuses to know patrols, recall and entries, which build on this room.
 from everloom.episodic.scenes.clusters import Cluster
 from everloom.episodic.scenes.editing import MergedNodes, merge_nodes, pin_node, show_node
 from everloom.episodic.scenes.node import Node
+from everloom.episodic.scenes.overview import (
+    ClusterMap,
+    EmotionHistory,
+    SceneList,
+    emotions_over_time,
+    list_scenes,
+    map_clusters,
+)
 from everloom.episodic.scenes.scene import Emotion, Scene, When
 
-__all__ = ["Cluster", "Emotion", "MergedNodes", "Node", "Scene", "When", "merge_nodes", "pin_node", "show_node"]
+__all__ = [
+    "Cluster",
+    "ClusterMap",
+    "Emotion",
+    "EmotionHistory",
+    "MergedNodes",
+    "Node",
+    "Scene",
+    "SceneList",
+    "When",
+    "emotions_over_time",
+    "list_scenes",
+    "map_clusters",
+    "merge_nodes",
+    "pin_node",
+    "show_node",
+]

@@ -108,3 +108,17 @@ def stack_vectors(vectors: Mapping[int, Floats]) -> tuple[list[int], Floats]:
     if not ids:
         return [], np.empty((0, 0), np.float32)
     return ids, np.stack([vectors[each] for each in ids])
+
+
+def project(rows: Floats) -> npt.NDArray[np.float64]:
+    """Place vectors on a plane so that it keeps as much of their differences as a plane can: x and y from -1 to 1."""
+    centred = rows.astype(np.float64) - rows.mean(axis=0, dtype=np.float64) if len(rows) else rows.astype(np.float64)
+    if len(rows) < 2 or not centred.any():
+        return np.zeros((len(rows), 2))
+    axes = np.linalg.svd(centred, full_matrices=False)[2][:2]
+    # The sign of an axis is arbitrary; by the largest share of it, the same map comes out on every machine.
+    axes = axes * np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])[:, None]
+    placed = np.zeros((len(rows), 2))
+    placed[:, : len(axes)] = centred @ axes.T
+    farthest = float(np.abs(placed).max())
+    return np.round(placed / farthest, 6) if farthest > 0 else placed

@@ -14,10 +14,11 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from everloom.graph.results import FileVersion
 from everloom.store.claims import CORNER
 
 # The slowest step is to read a large tree; one that hangs must not hold the graph's lock for ever.
@@ -61,6 +62,8 @@ _NEUTRAL = (
 # What a program needs to run at all and to find the person's own settings. Everything else stays here: keys of
 # providers, our own secrets, and variables that would lead git to another repository or program.
 _PASSED = ("PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE")
+# One commit: hash, time, author and subject; a sign before each that no name contains.
+_FORM = "%x1e%H%x1f%ct%x1f%an%x1f%s"
 _IDENTITY = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
 
 
@@ -103,6 +106,27 @@ class Git:
         except (subprocess.SubprocessError, OSError, _GitRefused) as error:
             return f"not committed: {str(error).strip()[:300]}"
         return None
+
+    def history(self, path: str, limit: int, *, within: int) -> tuple[FileVersion, ...]:
+        """List the commits that changed a file, newest first, sought among so many of the newest ones."""
+        if not self.is_repository or not _has_git():
+            return ()
+        try:
+            before = self._run("rev-list", f"--skip={within}", "--max-count=1", "HEAD", fails=True).split()
+            asked = ("--follow", "--name-only", "--no-show-signature", f"--max-count={limit}", f"--format={_FORM}")
+            bounds = ("HEAD", *(f"^{each}" for each in before))
+            told = self._run("log", *asked, *bounds, "--", path, fails=True)
+        except (subprocess.SubprocessError, OSError):
+            return ()
+        return tuple(_version_from(each) for each in told.split("\x1e")[1:])
+
+    def text_at(self, commit: str, path: str) -> str | None:
+        """Read a file as it was in a commit; None if it was not there."""
+        try:
+            # `cat-file` shows the bytes as they are, without any filter.
+            return _readable(self._run("cat-file", "blob", f"{commit}:{path}"))
+        except (subprocess.SubprocessError, OSError, _GitRefused):
+            return None
 
     def _commit(self, paths: Sequence[str], message: str, at: datetime | None) -> None:
         self._neutral = (*_NEUTRAL, *self._without_filters())
@@ -219,6 +243,18 @@ def _has_git() -> bool:
     program = shutil.which("git")
     # A relative one comes from an entry of PATH such as ".".
     return program is not None and Path(program).is_absolute()
+
+
+def _version_from(told: str) -> FileVersion:
+    head, _, path = told.strip("\n").partition("\n\n")
+    commit, at, author, message = _readable(head).split("\x1f", 3)
+    moment = datetime.fromtimestamp(int(at), UTC)
+    return FileVersion(commit=commit, at=moment, author=author, message=message, path=path)
+
+
+def _readable(text: str) -> str:
+    """Replace the halves of surrogate pairs that stand for bytes that are no text."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _dates(at: datetime | None) -> dict[str, str]:

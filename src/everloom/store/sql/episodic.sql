@@ -409,3 +409,43 @@ UPDATE patrol_step SET report = :report WHERE workspace_id = :workspace AND patr
 -- name: note_retell
 -- Rewrite the note of a scene whose old words were forgotten.
 UPDATE note SET content = :content, updated_at = :at WHERE workspace_id = :workspace AND id = :id;
+
+-- name: cluster_recent
+-- List the clusters of the scenes that were active last, each as often as it has such scenes.
+SELECT cluster_id FROM scene_life WHERE workspace_id = :workspace AND status <> 'dead'
+ORDER BY last_activated DESC LIMIT :limit;
+
+-- name: cluster_newest
+-- List the newest clusters.
+SELECT id FROM cluster WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit;
+
+-- name: cluster_of
+-- Read clusters with their centres.
+SELECT id, parent_id, is_root, name, digest, vector, vector_model FROM cluster
+WHERE workspace_id = :workspace AND id IN (:*ids);
+
+-- name: cluster_size
+-- Count the scenes of a cluster by state, up to a number.
+SELECT status, COUNT(*) AS count FROM (
+    SELECT status FROM scene_life WHERE workspace_id = :workspace AND cluster_id = :cluster LIMIT :limit
+) AS some GROUP BY status;
+
+-- name: scene_newest
+-- List the newest scenes.
+SELECT id FROM scene WHERE workspace_id = :workspace AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- name: scene_inside
+-- List scenes of a cluster, up to a number.
+-- Unordered: to sort them, SQLite would read all scenes by their key.
+SELECT scene_id AS id FROM scene_life WHERE workspace_id = :workspace AND cluster_id = :cluster LIMIT :limit;
+
+-- name: scene_bounds
+-- Find the oldest and the newest scene.
+SELECT (SELECT MIN(id) FROM scene WHERE workspace_id = :workspace) AS first,
+    (SELECT MAX(id) FROM scene WHERE workspace_id = :workspace) AS last;
+
+-- name: scene_felt
+-- Read how some scenes felt, and when they happened.
+SELECT s.id, s.valence, s.arousal, s.dominance, s.safety, s.novelty, s.trust, d.happened_at FROM scene AS s
+JOIN document AS d ON d.workspace_id = s.workspace_id AND d.item_id = s.id
+WHERE s.workspace_id = :workspace AND s.id >= :low AND s.id < :high ORDER BY s.id LIMIT :limit;

@@ -236,3 +236,11 @@ DELETE FROM memory WHERE workspace_id = :workspace AND id IN (:*ids);
 SELECT m.id FROM relation AS r JOIN memory AS m ON m.workspace_id = r.workspace_id AND m.id = r.memory_id
 WHERE r.workspace_id = :workspace AND m.graph_id = :graph AND r.target = :uuid AND m.type = 'insight'
     AND r.direction = 'outgoing' AND m.gone_at IS NULL;
+
+-- name: memory_newest
+-- List the memories of a graph that were changed last, with their use.
+SELECT m.id, m.uuid, m.type, m.title, m.tags, m.importance, m.confidence, m.created, m.updated, m.path, m.in_vault,
+    m.archived, m.gone_at, m.graph_id, a.count, a.last_at, a.pinned
+FROM memory AS m LEFT JOIN access AS a ON a.workspace_id = m.workspace_id AND a.item_id = m.id
+WHERE m.workspace_id = :workspace AND m.graph_id = :graph AND m.gone_at IS NULL
+ORDER BY m.updated DESC, m.id DESC LIMIT :limit;
