@@ -1,4 +1,5 @@
-"""Pictures as SVG: pure functions from small values to markup, the same picture for the same values each time.
+"""Pictures: SVG that is made on the server from a few values. The same values always give the same picture.
 
-Colours come from classes of the style sheet, so that light and dark both work; every stored text is escaped.
+Each module draws one. Colours are classes, so that light and dark both work; whatever leads somewhere is a link with a
+name. Refuses to know verbs, workspaces and pages.
 """
