@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from everloom.errors import Conflict, EverloomError, NotFound, meaning_of
-from everloom.kernel.trust.screen import noticing
+from everloom.kernel.trust.noticed import noticing
 from everloom.mind.notes.files import KNOWN, LARGEST, STATUS
 from everloom.surfaces.page.diff import words_diff
 from everloom.surfaces.page.html import LONGEST_SHOWN
