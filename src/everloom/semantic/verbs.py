@@ -1,7 +1,8 @@
 """The verbs of semantic memory: the name, parameters and result of each, and the module that carries it out.
 
-What a conversation needs is declared here, the rest in `curation` and `synthesis`: together the one list from which
-every surface reads what it offers. Holds no rule itself. A write is one transaction, and an error writes nothing.
+What a conversation needs is declared here, the rest in `curation`, `synthesis` and `browsing`: together the one list
+from which every surface reads what it offers. Holds no rule itself. A write is one transaction, and an error writes
+nothing.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from everloom.kernel.verbs import (
     verb,
 )
 from everloom.semantic.arguments import NewObservation
+from everloom.semantic.browsing import BrowsingVerbs
 from everloom.semantic.curation import CurationVerbs
 from everloom.semantic.parameters import (
     CORE,
@@ -60,7 +62,7 @@ class SemanticPolicy:
     judge: Judge | None = None
 
 
-class Semantic(CurationVerbs, SynthesisVerbs):
+class Semantic(CurationVerbs, SynthesisVerbs, BrowsingVerbs):
     """What a workspace knows, as one session sees it.
 
     `idempotency_key` makes a write safe to repeat; `expected_version` makes it fail, with a Conflict that shows the

@@ -347,7 +347,7 @@ CREATE TABLE subject (
 );
 CREATE INDEX subject_waiting ON subject (workspace_id, id, observed_through, settled_through)
     WHERE observed_through > settled_through;
-CREATE INDEX subject_by_observed ON subject (workspace_id, observed_through);
+CREATE INDEX subject_by_observed ON subject (workspace_id, observed_through, id);
 
 -- Names and aliases share one key space.
 CREATE TABLE subject_name (
@@ -1088,3 +1088,12 @@ CREATE INDEX array_entry_by_exchange ON array_entry (workspace_id, exchange_id) 
 CREATE INDEX compaction_by_position ON compaction (workspace_id, position);
 CREATE INDEX heartbeat_by_exchange ON heartbeat (workspace_id, exchange_id) WHERE exchange_id IS NOT NULL;
 CREATE INDEX tombstone_digest_by_item ON tombstone_digest (workspace_id, item_id);
+
+-- What a person looks at page by page: subjects as they were last observed, by the beginning of a name, and what happened
+-- when, kind by kind. A page then costs what it shows, however much a workspace holds.
+CREATE INDEX document_by_time ON document (workspace_id, kind, happened_at, item_id);
+CREATE INDEX session_by_start ON session (workspace_id, started_at, id);
+-- only: postgresql
+-- In the order of characters, whatever the language of the database: only then do names with one beginning stand together.
+CREATE INDEX subject_name_by_spelling ON subject_name (workspace_id, name_key COLLATE "C");
+-- end

@@ -1,4 +1,4 @@
-"""What can be done with an item of any kind, as verbs: find it, show it, explain it, judge it, pin it.
+"""What can be done with items of any kind, as verbs: find, show and explain them, look back, judge, pin.
 
 The Python API and the command line have these on the workspace itself; here they are declared, so that surfaces built
 from declarations have them, too. Refuses to know any faculty.
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from everloom.kernel.provenance import Reason, Shown
     from everloom.kernel.search import Findings
     from everloom.kernel.tasks import Job
+    from everloom.kernel.timeline import CountedDays, PastTimes
 
 Query = Annotated[str, Says("what to look for, as a question or in words")]
 Id = Annotated[int, Says("the id of an item", metavar="ID", least=1)]
@@ -33,6 +34,9 @@ Recorded = Annotated[str, Says("the name under which the operation is recorded")
 ComesFrom = Annotated[str | None, Says("where they come from; an import unless it is said otherwise")]
 Before = Annotated[int | None, Says("only what is older than this id", metavar="ID")]
 After = Annotated[int, Says("only sources after this id, of an item that has many", least=0)]
+Since = Annotated[datetime, Says("from this time on; a date means its beginning")]
+Ending = Annotated[datetime, Says("until this time; a date means its end", ends_day=True)]
+Cursor = Annotated[str | None, Says("the cursor of the last page", metavar="CURSOR", longest=100)]
 Opinion = Annotated[Literal["useful", "questionable"], Says("the verdict")]
 Why = Annotated[str | None, Says("the reason for the verdict")]
 Key = Annotated[str | None, Says("makes the call safe to repeat", is_plumbing=True)]
@@ -145,6 +149,33 @@ class Items:
 
         read = [Document(**{**_fields_of(each), "standing": Standing(each.standing)}) for each in documents]
         return list(self._workspace.add(read, operation=operation, origin=origin))
+
+    @verb("Count days", READS, cli=False)
+    def count_days(self, since: Since, until: Ending) -> CountedDays:
+        """Count what happened on each day, kind by kind; a day is that of the workspace's time zone."""
+        from everloom.kernel.timeline import count_days, day_of  # noqa: PLC0415  as above
+
+        op = self.op
+        with op.read() as unit:
+            return count_days(unit, op.zone, day_of(since, op.zone), day_of(until, op.zone))
+
+    @verb("Look back", READS, cli=False)
+    def look_back(
+        self,
+        since: Since,
+        until: Ending,
+        *,
+        kinds: Kinds = None,
+        cursor: Cursor = None,
+        limit: Limit = 50,
+        max_tokens: MaxTokens = PAGE_TOKENS,
+    ) -> PastTimes:
+        """List what happened between two times, in order, with the sessions of that time."""
+        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  as above
+        from everloom.kernel.timeline import look_back  # noqa: PLC0415  as above
+
+        with self.op.read() as unit:
+            return fitted(look_back(unit, since, until, kinds, cursor, limit), max_tokens)
 
     @verb("List background work", READS, cli=False)
     def jobs(self) -> list[Job]:

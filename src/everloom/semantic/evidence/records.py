@@ -134,11 +134,11 @@ def _head_of(unit: Unit, row: Row) -> int:
     return int(row["id"])
 
 
-def ancestors_of(unit: Unit, understanding_id: int) -> list[int]:
-    """List an understanding and everything it superseded, directly or not."""
+def ancestors_of(unit: Unit, understanding_id: int, most: int = _LONGEST_HISTORY) -> list[int]:
+    """List an understanding and everything it superseded, directly or not, until there are `most`."""
     # Layer by layer, because history is a tree: a merge or a change of subjects lets one text supersede several.
     ids, layer = [understanding_id], [understanding_id]
-    while layer and len(ids) < _LONGEST_HISTORY:
+    while layer and len(ids) < most:
         layer = [row["id"] for row in unit.all("semantic.understanding_predecessors", ids=layer)]
         ids += layer
     return ids

@@ -70,7 +70,8 @@ def _neighbors_of(unit: Unit, region: Region, limit: int) -> tuple[SubjectNeighb
     others = [other for _, other in largest[:limit]]
     regions = regions_of(unit, others)
     similarity = similarities(unit, [region, *regions.values()])
-    texts = {row["id"]: row for row in unit.all("semantic.understanding_of", ids=list(pointers.values()))}
+    written = [pointers[other] for other in others if other in pointers]
+    texts = {row["id"]: row for row in unit.all("semantic.understanding_of", ids=written)}
     return tuple(
         SubjectNeighbor(
             subject=reshape(BriefSubject, regions[other]),
