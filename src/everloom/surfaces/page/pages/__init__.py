@@ -2,6 +2,7 @@
 
 from everloom.surfaces.page.pages import (
     changes,
+    curating,
     desk,
     forgetting,
     graph,
@@ -12,6 +13,9 @@ from everloom.surfaces.page.pages import (
     review,
     scenes,
     search,
+    subjects,
+    timeline,
+    venn,
     work,
 )
 
@@ -20,6 +24,10 @@ PAGES = (
     *search.PATHS,
     *item.PATHS,
     *forgetting.PATHS,
+    *subjects.PATHS,
+    *curating.PATHS,
+    *venn.PATHS,
+    *timeline.PATHS,
     *scenes.PATHS,
     *graph.PATHS,
     *mind.PATHS,

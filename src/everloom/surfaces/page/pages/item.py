@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from starlette.responses import Response
 
 from everloom.errors import EverloomError, NotFound, meaning_of
 from everloom.surfaces.page.html import LONGEST_SHOWN
+from everloom.surfaces.page.pages.subjects import versions_of
 from everloom.surfaces.page.paths import WORKSPACE, form, look
 from everloom.surfaces.page.visit import Visit
 
-if TYPE_CHECKING:
-    from everloom.semantic.results import Understanding
-
 _ITEM = f"{WORKSPACE}item/{{id:int}}"
-_PAGE_TOKENS = 20_000
+_VERSIONS = 6
 # Kinds that have a page of their own, below the workspace.
 _HOMES = {"subject": "subject?id={}", "note": "notes?id={}"}
 # Written by people and agents as Markdown; the others are shown as they were written.
@@ -41,17 +39,13 @@ def _shown(visit: Visit, item_id: int, error: EverloomError | None = None, typed
         rest=begin + LONGEST_SHOWN if len(known.text) > begin + LONGEST_SHOWN else None,
         is_markdown=known.kind in _MARKDOWN,
         why=workspace.why(item_id, after=visit.asked_number("after", 0)),
-        versions=_versions(visit, item_id) if known.kind == "understanding" else (),
+        versions=versions_of(workspace, item_id, _VERSIONS) if known.kind == "understanding" else (),
         own_page=visit.url(_HOMES[known.kind].format(item_id)) if known.kind in _HOMES else None,
         # A long text is sent for correcting only to those who want to.
         is_correctable=not known.retired_at and (len(known.text) <= LONGEST_SHOWN or visit.asked("correct") == "1"),
         error=error,
         typed=typed,
     )
-
-
-def _versions(visit: Visit, item_id: int) -> tuple[Understanding, ...]:
-    return tuple(visit.workspace.semantic.get_understanding_history(item_id, max_tokens=_PAGE_TOKENS))
 
 
 def mark(visit: Visit) -> Response:

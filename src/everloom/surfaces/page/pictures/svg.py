@@ -1,0 +1,51 @@
+"""The few elements that pictures are made of, with every text escaped and cleaned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markupsafe import Markup
+
+from everloom.surfaces.page.html import attributes, cut
+
+
+def element(name: str, *children: Markup | str, **given: Any) -> Markup:
+    """Write an element; a float is rounded to a tenth, which no eye can tell."""
+    rounded = {key: _short(value) if isinstance(value, float) else value for key, value in given.items()}
+    inside = Markup("").join(children)
+    # Names of elements are ours; attributes are escaped by `attributes`, children by joining.
+    return Markup(f"<{name} {{}}>{{}}</{name}>").format(attributes(**rounded), inside)
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def text(x: float, y: float, words: object, most: int = 30, **given: Any) -> Markup:
+    """Write a stored or counted text at a place, cut where it becomes long; it keeps its direction to itself."""
+    return element("text", cut(words, most), x=x, y=y, unicode_bidi="isolate", **given)
+
+
+def linked(address: str | None, says: str, *children: Markup, **given: Any) -> Markup:
+    """Make what is drawn lead somewhere, with a name for those who do not see it; without an address it only says."""
+    told = element("title", cut(says, 200))
+    if address is None:
+        return element("g", told, *children)
+    return element("a", told, *children, href=address, aria_label=cut(says, 200), **given)
+
+
+def picture(width: int, height: int, title: str, tells: str, *children: Markup, **given: Any) -> Markup:
+    """Frame a picture: its title and what it tells are there for those who do not see it."""
+    # A group and not an image: what is inside an image cannot be reached by those who hear a page.
+    return element(
+        "svg",
+        element("title", cut(title, 200)),
+        element("desc", cut(tells, 500)),
+        *children,
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        role="group",
+        aria_label=cut(f"{title}. {tells}", 600),
+        **given,
+    )
