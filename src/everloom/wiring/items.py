@@ -168,7 +168,7 @@ class Items:
         kinds: Kinds = None,
         cursor: Cursor = None,
         limit: Limit = 50,
-        max_tokens: MaxTokens = PAGE_TOKENS,
+        max_tokens: MaxTokensOrAll = PAGE_TOKENS,
     ) -> PastTimes:
         """List what happened between two times, in order, with the sessions of that time."""
         from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  as above
