@@ -147,6 +147,7 @@ def run(surfaces: Sequence[Surface], faults: Sequence[Fault], *, seed: int, goes
     clients = [
         Client(f"{type(each).__name__} {place}", each, journal, seed, goes_on) for place, each in enumerate(surfaces)
     ]
+    turns: list[Fault] = []
     for client in clients:
         client.start()
     while any(client.is_alive() for client in clients):
@@ -154,8 +155,10 @@ def run(surfaces: Sequence[Surface], faults: Sequence[Fault], *, seed: int, goes
         target = journal.count_heard() + chance.randint(2, 10)
         while any(client.is_alive() for client in clients) and journal.count_heard() < target:
             time.sleep(0.01)
-        if faults:
-            chance.choice(faults).strike(chance)
+        # In turns, in any order: each strikes, however short the trial is.
+        turns = turns or chance.sample(faults, len(faults))
+        if turns:
+            turns.pop().strike(chance)
     for client in clients:
         client.join()
         if client.error is not None:
