@@ -132,8 +132,8 @@ class AsyncWorkspace(WorkspaceCalls):
     async def sleep(self, *, seconds: float = 3600.0) -> list[Outcome]:
         """Run every task that is due in this workspace."""
         rounds = Rounds(seconds)
-        while (left := rounds.left) > 0:
-            rounds.take(await self._ask("workspace.run_due", seconds=left))
+        while (seconds_left := rounds.begin()) > 0:
+            rounds.take(await self._ask("workspace.run_due", seconds=seconds_left))
         return rounds.outcomes
 
     async def changes(self, after: int | None = None) -> AsyncGenerator[Event]:

@@ -179,8 +179,8 @@ class RemoteWorkspace(WorkspaceCalls):
     ) -> list[Outcome]:
         """Run every task that is due in this workspace, in requests of some seconds each."""
         rounds = Rounds(seconds)
-        while (left := rounds.left) > 0:
-            rounds.take(self._ask("workspace.run_due", seconds=left))
+        while (seconds_left := rounds.begin()) > 0:
+            rounds.take(self._ask("workspace.run_due", seconds=seconds_left))
             for each in rounds.latest:
                 progress(each.workspace, each.task, each.report.done if each.report else 0, 0)
         return rounds.outcomes
@@ -206,9 +206,8 @@ class Rounds:
         self._known: dict[str, Outcome] = {}
         self.latest: Sequence[Outcome] = ()
 
-    @property
-    def left(self) -> float:
-        """The seconds of the next request; 0 if there is none."""
+    def begin(self) -> float:
+        """Begin the next request, and return its seconds; 0 if there is none."""
         self._begun = time.monotonic()
         left = self._ends - self._begun
         return 0.0 if self._is_over or left < 0.1 else min(left, _ROUND_SECONDS)
