@@ -7,7 +7,8 @@ cancelled, and leaves nothing half written. Contains no list of verbs, and refus
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from types import EllipsisType
@@ -111,7 +112,7 @@ class AsyncLoom:
 
 
 RunVerb = Callable[[Faculty, Verb, Mapping[str, Any]], Awaitable[Any]]
-Follow = Callable[[int], AsyncIterator["Event"]]
+Follow = Callable[[int], AsyncGenerator["Event"]]
 
 
 class AsyncWorkspace(WorkspaceCalls):
@@ -139,8 +140,9 @@ class AsyncWorkspace(WorkspaceCalls):
     async def changes(self, after: int | None = None) -> AsyncGenerator[Event]:
         """Follow the operations of this workspace as they happen, after an event or from now on."""
         begin = after if after is not None else next((each.id for each in await self.events(limit=1)), 0)
-        async for event in self._follow(begin):
-            yield event
+        async with aclosing(self._follow(begin)) as events:
+            async for event in events:
+                yield event
 
 
 class _Elsewhere:
@@ -169,7 +171,7 @@ class _Elsewhere:
         request = request_for(faculty, verb, given, caller)
         return result_of(self._peer, request, await self._opened().send(request))
 
-    def _followed(self, caller: RemoteCaller, after: int) -> AsyncIterator[Event]:
+    def _followed(self, caller: RemoteCaller, after: int) -> AsyncGenerator[Event]:
         return follow_async(self._peer, self._opened(), caller, Position(self._peer, after))
 
     def _opened(self) -> AsyncSender:
@@ -214,7 +216,7 @@ class _Here:
         chosen = {each.name: read.pop(each.name, None) for each in faculty.selectors}
         return await self._in_thread(lambda: getattr(faculty.reach(place, chosen), verb.name)(**read))
 
-    async def _followed(self, run: RunVerb, after: int) -> AsyncIterator[Event]:
+    async def _followed(self, run: RunVerb, after: int) -> AsyncGenerator[Event]:
         from anyio import sleep  # noqa: PLC0415  slow to load
 
         from everloom.wiring.faculties import FACULTIES  # noqa: PLC0415

@@ -324,6 +324,25 @@ def test_a_wrong_address_is_refused_before_anything_is_sent(url: str) -> None:
     assert caught.value.hint
 
 
+@pytest.mark.parametrize(
+    "caller",
+    [
+        {"session": "x" * 201},
+        {"session": "two\nlines"},
+        {"session": " "},
+        {"model_tier": "x" * 201},
+        {"name": "half \ud800"},
+        {"name": "\n"},
+        {"origin": "nowhere"},
+    ],
+)
+def test_what_a_server_would_skip_is_refused(caller: dict[str, str]) -> None:
+    with Scripted(INFO) as server, open_loom(server.url, token=None) as loom:
+        with pytest.raises(Rejected):
+            loom.workspace(**caller)  # type: ignore[arg-type]
+        assert server.requests == []
+
+
 def test_a_token_is_refused_for_a_store_of_this_machine(tmp_path: Path) -> None:
     with pytest.raises(Rejected, match="a token is for a server"):
         open_loom(f"sqlite:///{tmp_path}/loom.db", token="x")

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from everloom.errors import Rejected
+from everloom.kernel.texts import checked_name
+from everloom.kernel.trust.origin import read_origin
 from everloom.remote.calls import Peer, RemoteCaller
 from everloom.remote.sending import Sender, Timeouts
 from everloom.remote.workspace import RemoteWorkspace, run_verb
@@ -76,8 +78,15 @@ def caller_of(
     read_only: bool,
 ) -> RemoteCaller:
     """Say who calls; a workspace that nobody has chosen is left to the token and to the server."""
-    chosen = settings.workspace.name if "name" in settings.workspace.model_fields_set else None
-    return RemoteCaller(name or chosen, session, model_tier, origin, read_only or settings.store.read_only)
+    chosen = name or (settings.workspace.name if "name" in settings.workspace.model_fields_set else None)
+    # A server skips a header that cannot be a label; whoever gave it must be told, and nothing written without it.
+    return RemoteCaller(
+        workspace=None if chosen is None else checked_name(chosen, "the workspace's name"),
+        session=None if session is None else checked_name(session, "the session's id"),
+        model_tier=None if model_tier is None else checked_name(model_tier, "the model's tier"),
+        origin=None if origin is None else str(read_origin(origin)),
+        read_only=read_only or settings.store.read_only,
+    )
 
 
 def timeouts_of(settings: Settings) -> Timeouts:
