@@ -31,6 +31,7 @@ from everloom.errors import (
     StoreReplaced,
 )
 from everloom.remote import RemoteWorkspace, sending
+from everloom.semantic import NewObservation
 from everloom.settings import Settings
 from everloom.surfaces.api.problems import problem_of
 from tests.remote.ground import INFO, SILENCE, Scripted, reply, whole
@@ -393,6 +394,11 @@ def test_what_is_no_verb_says_that_it_is_not_there() -> None:
             place.semantic.remember()  # type: ignore[call-arg]
         with pytest.raises(Rejected, match="no time zone"):
             place.semantic.remember(["James"], "x", observed_at=datetime(2026, 1, 1))  # noqa: DTZ001
+        when = datetime(2026, 1, 1)  # noqa: DTZ001
+        with pytest.raises(Rejected, match="no time zone"):
+            place.semantic.add_observations([NewObservation(subject_names=("James",), content="x", observed_at=when)])
+        with pytest.raises(Rejected, match="not a number"):
+            place.mind.update_status({"water": {"glasses": float("inf")}})
         with pytest.raises(Rejected, match="not a number"):
             place.semantic.remember(["James"], "x", confidence=float("nan"))
         assert len(server.requests) == 1

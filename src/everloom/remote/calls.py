@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -55,6 +55,8 @@ _KINDS = {meaning.mcp_code: kind for kind, meaning in MEANING.items()}
 _BUSY = frozenset({408, 429, 502, 503, 504})
 _REPEATED = _BUSY - {504}
 _TOO_MANY = 429
+# Of what a server says about an error.
+_LONGEST = 10_000
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -208,11 +210,18 @@ def _written(arguments: Mapping[str, Any]) -> bytes:
 
 def _argument(name: str, value: Any) -> Any:
     """Write an argument as JSON; what JSON would change silently is refused, as it is where the store is."""
-    if isinstance(value, float) and not math.isfinite(value):
-        raise Rejected(f"{name} is not a number", hint="give a finite number")
-    if isinstance(value, datetime) and value.tzinfo is None:
-        raise Rejected(f"the time {value.isoformat()} has no time zone", hint="add an offset such as +00:00")
-    return as_whole(value, named=False)
+    match value:
+        case float() if not math.isfinite(value):
+            raise Rejected(f"{name} is not a number", hint="give a finite number")
+        case datetime() if value.tzinfo is None:
+            raise Rejected(f"the time {value.isoformat()} has no time zone", hint="add an offset such as +00:00")
+        case Mapping():
+            return {str(key): _argument(name, each) for key, each in value.items()}
+        case list() | tuple():
+            return [_argument(name, each) for each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _argument(name, getattr(value, each.name)) for each in fields(value) if each.init}
+    return as_whole(value)
 
 
 def result_of(peer: Peer, request: WireRequest, reply: WireReply) -> Any:
@@ -226,9 +235,12 @@ def result_of(peer: Peer, request: WireRequest, reply: WireReply) -> Any:
         result = result_from(returned_by(request.verb.method), answer)
     except Undecodable as error:
         raise peer.differs(reply.headers.get(PROGRAM_HEADER), f"answered {request.name} in another shape") from error
-    secrets = [Recognised(str(each.get("kind")), str(each.get("place"))) for each in answer.get("secrets") or ()]
+    listed = answer.get("secrets")
+    secrets = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     if secrets:
-        tell(secrets, "dealt with by the server")
+        tell(
+            [Recognised(str(each.get("kind")), str(each.get("place"))) for each in secrets], "dealt with by the server"
+        )
     return result
 
 
@@ -255,7 +267,7 @@ def _problem(peer: Peer, name: str, reply: WireReply, found: Mapping[str, Any]) 
             return peer.differs(reply.headers.get(PROGRAM_HEADER), f"has no {name}")
         return _refused(peer, reply, str(found.get("detail"))[:500])
     kind = _KINDS.get(found["code"], EverloomError)
-    message, hint = str(found.get("detail") or found["code"]), found.get("hint")
+    message, hint = str(found.get("detail") or found["code"])[:_LONGEST], found.get("hint")
     hint = hint if isinstance(hint, str) else None
     if issubclass(kind, Conflict):
         return kind(message, hint=hint, current=found.get("current"))

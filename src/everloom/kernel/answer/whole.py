@@ -23,20 +23,16 @@ def whole_answer(value: object, secrets: Sequence[object] = ()) -> str:
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
-def as_whole(value: object, *, named: bool = True) -> Any:
-    """Convert a value to JSON types without leaving anything out; records tell their class unless not `named`."""
+def as_whole(value: object) -> Any:
+    """Convert a value to JSON types without leaving anything out."""
     match value:
         case Mapping():
-            return {str(key): as_whole(each, named=named) for key, each in value.items()}
+            return {str(key): as_whole(each) for key, each in value.items()}
         case Set():
-            return sorted((as_whole(each, named=named) for each in value), key=str)
+            return sorted((as_whole(each) for each in value), key=str)
         case Sequence() if not isinstance(value, str | bytes):
-            return [as_whole(each, named=named) for each in value]
+            return [as_whole(each) for each in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {
-            each.name: as_whole(getattr(value, each.name), named=named)
-            for each in dataclasses.fields(value)
-            if each.init
-        }
-        return {CLASS: type(value).__name__, **fields} if named else fields
+        held = {each.name: as_whole(getattr(value, each.name)) for each in dataclasses.fields(value) if each.init}
+        return {CLASS: type(value).__name__, **held}
     return as_data(value)
