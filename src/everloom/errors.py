@@ -38,6 +38,10 @@ class Conflict(EverloomError):
         self.current = current
 
 
+class StoreConflict(Conflict):
+    """A conflict about the store itself, which names places that are for its owner alone."""
+
+
 class Rejected(EverloomError):
     """The request itself is wrong; retrying will not help."""
 

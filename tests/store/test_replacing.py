@@ -96,7 +96,7 @@ def test_a_restore_takes_the_place_of_the_store_and_keeps_the_old_one(
 
 
 @pytest.mark.promise("restore.checks-first")
-@pytest.mark.parametrize("what", ["missing", "garbage", "foreign", "truncated", "newer"])
+@pytest.mark.parametrize("what", ["missing", "garbage", "foreign", "truncated", "newer", "empty"])
 def test_a_backup_that_is_none_leaves_the_store_alone(
     filled: str, backup: Path, clock: ManualClock, what: str, tmp_path: Path
 ) -> None:
@@ -104,6 +104,8 @@ def test_a_backup_that_is_none_leaves_the_store_alone(
         backup.unlink()
     elif what == "garbage":
         backup.write_bytes(os.urandom(20_000))
+    elif what == "empty":
+        backup.write_bytes(b"")
     elif what == "truncated":
         os.truncate(backup, backup.stat().st_size // 2)
     else:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from everloom import Settings, open_loom
-from everloom.errors import Conflict, NotFound, Rejected, StoreReplaced
+from everloom.errors import Conflict, Forbidden, NotFound, Rejected, StoreReplaced
 from everloom.loom import Loom, Workspace
 from everloom.store.address import sqlite_url
 from everloom.store.claims import CORNER
@@ -305,6 +305,13 @@ def test_a_copied_database_becomes_a_store_of_its_own(tmp_path: Path, home: Path
     with opened(sqlite_url(file)) as loom:
         loom.workspace().graphs.create("vault", tmp_path / "vault")
     shutil.copy(file, copy)
+    before = below(home)
+    with (
+        opened(sqlite_url(copy), store={"read_only": True}) as reader,
+        pytest.raises(Forbidden, match="only for reading"),
+    ):
+        reader.places.separate()
+    assert below(home) == before
     with opened(sqlite_url(copy)) as stale, opened(sqlite_url(copy)) as loom:
         done = loom.places.separate()
         with pytest.raises(StoreReplaced):

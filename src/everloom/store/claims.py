@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from everloom.errors import Conflict, StoreError
+from everloom.errors import Conflict, StoreConflict, StoreError
 from everloom.store.files import locked, make_private, write_whole
 from everloom.store.sqlite.presence import mark_of
 
@@ -83,7 +83,7 @@ def _place_of(owner: Owner) -> dict[str, Any] | None:
 def _is_its_place(said: object, owner: Owner) -> bool:
     """Say whether a record names this database where it is now; Conflict if it names the original of this copy."""
     if (original := _original(said, owner)) is not None:
-        raise Conflict(
+        raise StoreConflict(
             f"{owner.database} is a copy of {original}, whose graphs and notes it would change",
             hint="`everloom separate` makes it a store of its own, with copies of these files",
         )

@@ -88,7 +88,7 @@ def restore(source: Path, url: str, clock: Clock, *, force: bool = False, wait: 
 @contextmanager
 def _opened(source: Path, clock: Clock) -> Iterator[Store]:
     """Open a copy of a backup, because opening an old one migrates it; a damaged one is refused."""
-    from everloom.store.sqlite.opening import copy_pages  # noqa: PLC0415  engines load only when used
+    from everloom.store.sqlite.opening import copy_pages, read_version  # noqa: PLC0415  engines load only when used
 
     hint = "give a file that `everloom backup` wrote"
     if not source.is_file():
@@ -96,6 +96,9 @@ def _opened(source: Path, clock: Clock) -> Iterator[Store]:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "backup.db"
         copy_pages(source, copy)
+        # An empty file is a valid database without a table, and would become an empty store.
+        if read_version(copy) == 0:
+            raise StoreError(f"{source} is empty: it is no backup", hint=hint)
         opened = open_store(sqlite_url(copy), clock)
         try:
             if problems := opened.health().problems:

@@ -24,6 +24,7 @@ from everloom.kernel.workspaces import NOWHERE, WorkspaceInfo, Workspaces
 from everloom.settings import Settings
 from everloom.store import Store
 from everloom.store.claims import Owner, check_original, label, original_of
+from everloom.store.engine import refuse_write
 from everloom.store.files import make_private
 
 if TYPE_CHECKING:
@@ -159,6 +160,8 @@ class Places:
 
         The files of notes are written again from the store when they are next opened.
         """
+        if self._store.is_read_only:
+            raise refuse_write(self._store.address)
         original, old = self.original, self.of_store
         if original is None:
             raise Rejected(

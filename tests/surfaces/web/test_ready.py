@@ -12,7 +12,7 @@ import httpx2
 import psycopg
 import pytest
 
-from everloom.errors import Rejected, SchemaMismatch, StoreBusy, StoreError
+from everloom.errors import Rejected, SchemaMismatch, StoreBusy, StoreConflict, StoreError
 from everloom.loom import open_loom
 from everloom.surfaces.mcp.app import make_app
 from everloom.surfaces.web.admission import Rules
@@ -88,7 +88,7 @@ async def test_nobody_is_told_where_a_broken_store_is(tmp_path: Path, mode: str)
 
 
 def test_only_what_is_said_about_the_store_is_left_out() -> None:
-    for kind in (StoreError, StoreBusy, SchemaMismatch):
+    for kind in (StoreError, StoreBusy, SchemaMismatch, StoreConflict):
         told = discreet(kind("postgresql://ann@db.internal/loom fails", hint="look into /var/lib/loom.db"))
         assert type(told) is kind
         assert "db.internal" not in str(told)

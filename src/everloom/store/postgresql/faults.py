@@ -8,7 +8,7 @@ from __future__ import annotations
 import psycopg
 from psycopg import errors
 
-from everloom.errors import Conflict, StoreBusy, StoreError
+from everloom.errors import Conflict, StoreBusy, StoreConflict, StoreError
 
 # Temporary, although the connection is healthy; all are kinds of OperationalError, like a lost connection.
 _RETRY = (
@@ -36,7 +36,7 @@ def translate_error(error: psycopg.Error, address: str) -> StoreError | Conflict
     """Turn a driver error into one of ours, with advice on what to do next."""
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if isinstance(error, psycopg.IntegrityError):
-        return Conflict(f"{address} refused a row: {text}")
+        return StoreConflict(f"{address} refused a row: {text}")
     if isinstance(error, errors.DiskFull):
         return StoreError(
             f"{address}: the server's disk is full", hint="free some space; nothing that was stored is lost"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from everloom.errors import Conflict, StoreBusy, StoreError
+from everloom.errors import Conflict, StoreBusy, StoreConflict, StoreError
 
 ADVICE = {
     "SQLITE_FULL": ("the disk is full", "free some space and try again; nothing that was stored is lost"),
@@ -52,7 +52,7 @@ def translate_error(error: sqlite3.Error | UnicodeDecodeError, address: str) -> 
         return StoreBusy(f"{address} is busy: another process is writing", hint="try again in a moment")
     code = _code_of(error)
     if code == "SQLITE_CONSTRAINT":
-        return Conflict(f"{address} refused a row: {error}")
+        return StoreConflict(f"{address} refused a row: {error}")
     if code in ADVICE:
         fault, hint = ADVICE[code]
         return StoreError(f"{address}: {fault}", hint=hint)

@@ -15,6 +15,7 @@ from everloom.errors import (
     NotFound,
     SchemaMismatch,
     StoreBusy,
+    StoreConflict,
     StoreError,
     StoreReplaced,
     meaning_of,
@@ -38,6 +39,7 @@ _TROUBLES = {
     StoreBusy: "the store does not answer now",
     SchemaMismatch: "the store has a schema of another version",
     StoreReplaced: "the store was replaced; the server must be restarted",
+    StoreConflict: "the state of the store does not allow it",
 }
 _TROUBLE = "the store does not work"
 _ELSEWHERE = "whoever runs the server finds the reason in its log, or with `everloom doctor`"
@@ -109,7 +111,7 @@ class Entrance:
 
 def discreet(error: EverloomError, *, is_logged: bool = False) -> EverloomError:
     """Return an error as others than the owner may read it; what it leaves out is logged, unless it was before."""
-    if not isinstance(error, StoreError):
+    if not isinstance(error, StoreError | StoreConflict):
         return error
     if not is_logged:
         log.warning("%s", error)
