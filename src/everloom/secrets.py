@@ -53,12 +53,17 @@ class SecretPattern(NamedTuple):
     place: Literal["run", "before a run", "digits", "anywhere"]
     needs: tuple[str, ...]
     bytes: tuple[bytes, ...]
-    pattern: re.Pattern[str]
+    expression: str
     group: str | int
     check: str
     is_likely: bool
     source: str
     example: str
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression, compiled when a text first gives reason to try it."""
+        return _compiled(self.expression)
 
     @property
     def is_short(self) -> bool:
@@ -95,15 +100,20 @@ def patterns() -> tuple[SecretPattern, ...]:
     return tuple(_pattern_from(each) for each in tomllib.loads(text)["pattern"])
 
 
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression)
+
+
 def _pattern_from(row: Mapping[str, Any]) -> SecretPattern:
-    example, pattern, needs = str(row["example"]), re.compile(row["pattern"]), tuple(row.get("needs", ()))
+    example, expression, needs = str(row["example"]), str(row["pattern"]), tuple(row.get("needs", ()))
     return SecretPattern(
         name=row["name"],
         place=row.get("place", "run"),
         needs=needs,
         bytes=tuple(each.encode() for each in needs if each.isascii()),
-        pattern=pattern,
-        group="secret" if "secret" in pattern.groupindex else 0,
+        expression=expression,
+        group="secret" if "(?P<secret>" in expression else 0,
         check=row.get("check", ""),
         is_likely=bool(row.get("likely")),
         source=row["source"],
