@@ -176,6 +176,9 @@ def nearest_first(hits: Mapping[int, VectorHit], limit: int) -> list[VectorHit]:
     return sorted(hits.values(), key=lambda hit: (-hit.similarity, hit.item_id))[:limit]
 
 
+_MOST_CONSTANTS = 20_000
+
+
 class Constants:
     """What a unit knows of rows that never change: what was committed before it, and what it has read itself."""
 
@@ -196,6 +199,9 @@ class Constants:
     def publish(self) -> None:
         """Let all units of the process know what this one has read."""
         if self._own:
+            # Bounded, because every workspace has some; what is dropped is read again.
+            if len(self._committed) > _MOST_CONSTANTS:
+                self._committed.clear()
             self._committed.update(self._own)
 
 
