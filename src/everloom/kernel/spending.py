@@ -6,20 +6,19 @@ Refuses to know prices, and which time zone a day belongs to: callers pass both 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from everloom.clock import from_micros, to_micros
+from everloom.clock import to_micros
 from everloom.kernel.journal import register
 from everloom.models.usage import UsageRecord
 from everloom.store import Row, Store, value_from
 
 # Amounts are stored as whole millionths of a dollar, whose sums are exact and the same on both engines.
 _MICRO = 1_000_000
-# All time zones differ from UTC by whole quarters of an hour. SQL can therefore sum by quarters without knowing the
-# zone, and `daily` assigns each quarter to a day.
-_QUARTER = 15 * 60 * _MICRO
+_DAY = timedelta(days=1)
+_EPOCH = date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +93,43 @@ class Ledger:
 
     def daily(self, since: datetime, until: datetime, zone: ZoneInfo) -> list[tuple[date, Expense]]:
         """Sum the spending on each day of a time zone, by model, role and purpose; days without any are left out."""
+        found: list[tuple[date, Expense]] = []
         with self._store.read(self._workspace) as unit:
-            rows = unit.all("kernel.usage_quarters", **{"from": to_micros(since), "until": to_micros(until)})
-        found: dict[tuple[date, str, str, str], list[Expense]] = {}
-        for row in rows:
-            day = from_micros(row["quarter"] * _QUARTER).astimezone(zone).date()
-            found.setdefault((day, row["model"], row["role"], row["purpose"]), []).append(_spent_from(row))
-        return [(key[0], added(parts)) for key, parts in sorted(found.items())]
+            for span in spans_between(since, until, zone):
+                asked = {"from": to_micros(span.begin), "until": to_micros(span.end)}
+                if span.shift is None:
+                    found += [(span.day, _spent_from(row)) for row in unit.all("kernel.usage_sum", **asked)]
+                    continue
+                shift = span.shift // timedelta(microseconds=1)
+                for row in unit.all("kernel.usage_days", shift=shift, **asked):
+                    found.append((date.fromordinal(_EPOCH + row["day"]), _spent_from(row)))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class DaySpan:
+    """Days that are equally long, `shift` ahead of UTC; a day on which the clocks change is one of its own, without."""
+
+    day: date
+    begin: datetime
+    end: datetime
+    shift: timedelta | None
+
+
+def spans_between(since: datetime, until: datetime, zone: ZoneInfo) -> list[DaySpan]:
+    """Divide a period into as few spans as possible, so that a store which knows no zone can sum each by days."""
+    spans: list[DaySpan] = []
+    day = since.astimezone(zone).date()
+    while (begin := max(since, begins(day, zone))) < until:
+        first, second = begins(day, zone), begins(day + _DAY, zone)
+        shift = first.utcoffset() if first.utcoffset() == second.utcoffset() else None
+        end = min(until, second)
+        if spans and shift is not None and spans[-1].shift == shift:
+            spans[-1] = replace(spans[-1], end=end)
+        else:
+            spans.append(DaySpan(day, begin, end, shift))
+        day += _DAY
+    return spans
 
 
 def _spent_from(row: Row) -> Expense:

@@ -77,7 +77,7 @@ def said(told: list[Told]) -> str:
     text = ""
     for each in told:
         if each.name == "words":
-            text = text[: each.data["at"]] + each.data["text"]
+            text = each.data["text"] if each.data["begins"] else text + each.data["text"]
     return text
 
 
@@ -205,20 +205,21 @@ def test_who_may_only_read_sees_the_conversation_and_sends_nothing(store_url: st
 def test_words_and_tools_are_streamed_to_everybody_who_listens(claude_site: Site, claude: ClaudeServer) -> None:
     claude.script(
         uses(("search_memory", {"query": "boat"}), text="Let me look.", pause=0.01),
-        says("The boat is blue, and older than the harbour.", piece=4, pause=0.02),
+        says("The boat \N{SAILBOAT}\ufe0f is blue, and \N{GRINNING FACE} older than the harbour.", piece=4, pause=0.02),
     )
     with (visitor := Visitor(claude_site)).http:
         page = visitor.see("mind")
         with listening(claude_site.at("mind/live")) as one, listening(claude_site.at("mind/live")) as other:
             visitor.send(page, "/mind/send", text="How is the boat?")
             first, second = heard(one, "quiet"), heard(other, "quiet")
-    assert said(first) == said(second) == "Let me look.\n\nThe boat is blue, and older than the harbour."
+    whole = "Let me look.\n\nThe boat \N{SAILBOAT}\ufe0f is blue, and \N{GRINNING FACE} older than the harbour."
+    assert said(first) == said(second) == whole
     assert sum(each.name == "words" for each in first) > 3, "it came in pieces"
     tools = [each.data["tools"] for each in first if each.name == "tools"]
     assert tools[-1] == [{"name": "search_memory", "state": "done"}]
     # The reply is there before its words are taken away.
     lines = [each for each in first if each.name == "line"]
-    assert "The boat is blue" in lines[-1].data["html"]
+    assert "older than the harbour" in lines[-1].data["html"]
     assert "2 rounds with tools" in lines[-1].data["html"]
     answered(claude_site, 2)
 

@@ -27,7 +27,7 @@ from tests.surfaces.page.talking import talking
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-LONG = "The boat is blue, and " + "older than the harbour, and " * 12 + "well."
+LONG = "The boat is blue \N{GRINNING FACE}, and " + "older than the harbour, and " * 12 + "well."
 
 
 class KillableServer:

@@ -365,11 +365,11 @@ SELECT model, role, purpose, COUNT(*) AS calls, SUM(input_tokens) AS input_token
 FROM usage WHERE workspace_id = :workspace AND at >= :from AND at < :until
 GROUP BY model, role, purpose ORDER BY model, role, purpose;
 
--- name: usage_quarters
--- Sum by quarters of an hour, from which the caller makes days: midnight falls on one in every zone.
-SELECT at / 900000000 AS quarter, model, role, purpose, COUNT(*) AS calls, SUM(input_tokens) AS input_tokens,
+-- name: usage_days
+-- Sum by days that begin so many microseconds before those of UTC.
+SELECT (at + :shift) / 86400000000 AS day, model, role, purpose, COUNT(*) AS calls, SUM(input_tokens) AS input_tokens,
     SUM(output_tokens) AS output_tokens, SUM(cache_read_tokens) AS cache_read_tokens,
     SUM(cache_write_tokens) AS cache_write_tokens, SUM(micro_dollars) AS micro_dollars, COUNT(error) AS failures,
     COUNT(*) - COUNT(micro_dollars) AS unpriced
 FROM usage WHERE workspace_id = :workspace AND at >= :from AND at < :until
-GROUP BY at / 900000000, model, role, purpose ORDER BY quarter, model, role, purpose;
+GROUP BY day, model, role, purpose ORDER BY day, model, role, purpose;

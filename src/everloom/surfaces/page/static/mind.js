@@ -10,6 +10,7 @@ const tools = document.getElementById("tools");
 const connection = document.getElementById("connection");
 const form = document.getElementById("send");
 const newest = document.getElementById("newest");
+const retry = document.getElementById("retry");
 let turn = 0;
 
 // Whoever reads further up stays there.
@@ -41,6 +42,10 @@ function place(line) {
   document.getElementById("nothing")?.remove();
 }
 
+function offerRetry() {
+  if (retry) retry.hidden = !log.querySelector('[data-state="waiting"] .trouble');
+}
+
 function begin(number) {
   if (turn !== number) {
     turn = number;
@@ -52,10 +57,13 @@ function begin(number) {
 
 const NAMES = { runs: "is using", done: "used", failed: "could not use" };
 listen(log.dataset.live, log.dataset.newest, {
-  line: (told) => keepEnd(() => place(told)),
+  line: (told) => keepEnd(() => {
+    place(told);
+    offerRetry();
+  }),
   words: (told) => keepEnd(() => {
     begin(told.turn);
-    words.textContent = words.textContent.slice(0, told.at) + told.text;
+    words.textContent = told.begins ? told.text : words.textContent + told.text;
   }),
   tools: (told) => keepEnd(() => {
     begin(told.turn);
@@ -74,7 +82,7 @@ listen(log.dataset.live, log.dataset.newest, {
   reload: () => location.reload(),
 }, (isConnected) => {
   connection.hidden = isConnected;
-  connection.textContent = isConnected ? "" : "The server does not answer. This page comes back by itself when it does; nothing is lost.";
+  connection.textContent = isConnected ? "" : "The server does not answer, or you are signed out. This page goes on by itself when it can; nothing is lost.";
   if (!isConnected) {
     turn = 0;
     writing.hidden = true;

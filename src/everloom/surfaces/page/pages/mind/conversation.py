@@ -33,6 +33,7 @@ def _shown(visit: Visit, error: EverloomError | None = None, typed: str = "") ->
     before = visit.asked_number("before", 0) or None
     lines = lines_of(workspace, _LINES, before)
     first = next((each.id for each in lines if each.message), None)
+    waiting = [each.message for each in lines if each.message and each.message.state == "waiting"]
     # A message that was stored must be answered, also after a restart: whoever looks at it brings that about.
     if visit.may_write:
         visit.answering.follow(workspace.info)
@@ -44,7 +45,8 @@ def _shown(visit: Visit, error: EverloomError | None = None, typed: str = "") ->
         newest=lines[-1].id if lines else 0,
         older=first if first and workspace.mind.conversation.log(1, first) else None,
         is_newest=before is None,
-        is_failing=any(each.message and each.message.state == "waiting" and each.message.attempts for each in lines),
+        is_waiting=any(waiting),
+        is_failing=any(each.attempts for each in waiting),
         last=next((each.exchange for each in reversed(lines) if each.exchange and each.exchange.context_window), None),
         has_model=visit.answering.has_model(workspace.info),
         once=token_urlsafe(12),

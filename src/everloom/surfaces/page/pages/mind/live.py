@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 from starlette.responses import Response
 
 from everloom.surfaces.page.events import event, resumed_after, stream_of
+from everloom.surfaces.page.html import clean
 from everloom.surfaces.page.pages.mind.log import LogLine, lines_of
 from everloom.surfaces.page.paths import WORKSPACE, listen
 from everloom.surfaces.page.visit import Visit
@@ -71,10 +72,12 @@ class Listener:
         said = ""
         if writing.tools != self._tools:
             self._tools = writing.tools
-            shown = [{"name": each.name, "state": each.state} for each in sorted(writing.tools, key=_by_number)]
+            shown = [{"name": clean(each.name), "state": each.state} for each in sorted(writing.tools, key=_by_number)]
             said += event("tools", {"turn": writing.turn, "tools": shown})
         if len(writing.text) > self._told:
-            said += event("words", {"turn": writing.turn, "at": self._told, "text": writing.text[self._told :]})
+            # Appended as they come: a browser counts characters differently from us.
+            words = {"turn": writing.turn, "begins": self._told == 0, "text": clean(writing.text[self._told :])}
+            said += event("words", words)
             self._told = len(writing.text)
         return said
 

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from everloom.errors import Conflict, EverloomError, NotFound, meaning_of
 from everloom.kernel.trust.noticed import noticing
-from everloom.mind.notes.files import KNOWN, LARGEST, STATUS
+from everloom.mind.notes.files import KNOWN, LARGEST, STATUS, note_name
 from everloom.surfaces.page.diff import words_diff
 from everloom.surfaces.page.html import LONGEST_SHOWN
 from everloom.surfaces.page.pages.mind.status import shown_status, update_of
@@ -35,6 +35,7 @@ def notes(visit: Visit) -> Response:
     name = visit.asked("name") or _name_of_item(visit)
     if not name:
         return _listed(visit)
+    name = note_name(name)
     if visit.asked("version"):
         return _version(visit, name, visit.asked_number("version", 0))
     return _edited(visit, name) if visit.asked("edit") else _note(visit, name)
