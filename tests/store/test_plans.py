@@ -33,6 +33,17 @@ BY_REFERENCE = {
     "semantic.observation_unreplace": "observation_by_replacement",
     "semantic.session_undescribe": "session_state_by_understanding",
 }
+# What the work list reads, with the index that lets it stop at its limit.
+OF_THE_WORK_LIST = {
+    "semantic.subject_waiting_some": "subject_waiting",
+    "semantic.subject_waiting_latest": "subject_by_observed",
+    "semantic.subject_waiting_capped": "subject_waiting",
+    "semantic.intersection_waiting_some": "intersection_waiting",
+    "semantic.intersection_waiting_largest": "intersection_unwritten",
+    "semantic.intersection_waiting_capped": "intersection_waiting",
+    "semantic.observation_unlinked_capped": "observation_unplaced",
+    "semantic.session_waiting_some": "session_state_waiting",
+}
 BY_ID = sorted(name for name, sql in statements("sqlite").items() if "json_each" in sql and name not in WHOLE_BY_NATURE)
 
 
@@ -51,6 +62,20 @@ def test_a_statement_that_names_items_reads_only_those(connection: sqlite3.Conne
     values = {each: "[1, 2]" if f"json_each(:{each})" in sql else 1 for each in PARAMETER.findall(sql)}
     plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
     assert not [step for step in plan if WHOLE_WORKSPACE.search(step)]
+
+
+@pytest.mark.promise("page.bounded")
+@pytest.mark.parametrize("name", OF_THE_WORK_LIST)
+def test_the_work_list_is_read_in_the_order_of_an_index_up_to_its_limit(
+    connection: sqlite3.Connection, name: str
+) -> None:
+    sql = statements("sqlite")[name]
+    values = dict.fromkeys(PARAMETER.findall(sql), 1)
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+    first = next(step for step in plan if step.startswith("SEARCH"))
+    assert f"INDEX {OF_THE_WORK_LIST[name]} " in first
+    inner = plan[: plan.index(first) + 2]
+    assert not [step for step in inner if "TEMP B-TREE" in step], plan
 
 
 @pytest.mark.promise("store.finds-by-id")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
 from everloom.models.text import estimate
 from everloom.semantic.results import Understanding
+from everloom.settings import Settings
+from tests.patience import wait_until
 from tests.surfaces.page.conftest import Look, Open
 from tests.surfaces.page.ground import (
     ALL_HOSTILE,
@@ -25,6 +29,10 @@ from tests.surfaces.page.ground import (
 def remember(site: Site, text: str, *subjects: str, **more: object) -> int:
     found = site.workspace.semantic.remember(list(subjects or ("Mara",)), text, **more)  # type: ignore[arg-type]
     return found.id
+
+
+def key_in(html: str) -> tuple[str, str]:
+    return next(field for form in forms_in(html) for field in form.fields if field[0] == "form_key")
 
 
 def understanding_of(site: Site, *names: str) -> Understanding:
@@ -190,7 +198,7 @@ def test_what_waits_is_told_in_words_and_decided_several_at_once(site: Site, vis
     assert "nothing was chosen" in visitor.send(page, "review/approve", 422)
     done = visitor.send(page, "review/approve", id=ids[:2])
     assert "2 approved" in said_in(done)
-    key = next(field for field in forms_in(done)[0].fields if field[0] == "form_key")
+    key = key_in(done)
     fields = [key, ("id", str(ids[2])), ("id", str(long)), ("reason", "not true")]
     refused = visitor.post(site.at("review/reject"), fields)
     assert "2 rejected" in said_in(refused)
@@ -206,9 +214,33 @@ def test_stored_secrets_are_named_and_never_shown(site: Site, visitor: Visitor) 
     item = remember(site, "Mara has a key.")
     with site.loom.store.write(site.workspace.info.id) as unit:
         unit.run("kernel.session_add", id=item, label=f"key {secret}", model_tier=None, at=0)
-    page = visitor.send(visitor.see("review"), "review/secrets")
-    assert secret not in page
-    assert "session.label" in page
+    visitor.send(visitor.see("review"), "review/secrets")
+    wait_until(lambda: "session.label" in visitor.see("review/secrets"), "the secret to be found")
+    assert secret not in visitor.see("review/secrets")
+
+
+def test_a_model_works_through_the_list_where_one_is_configured(site: Site, visitor: Visitor, tmp_path: Path) -> None:
+    remember(site, "Mara sails on Fridays.")
+    page = visitor.see("consolidation")
+    assert "No model is configured" in page
+    key = key_in(page)
+    assert "no language model is configured" in visitor.post(site.at("consolidation/model"), [key], 422)
+    script = tmp_path / "script.json"
+    said = {
+        "decision": "write",
+        "content": "Mara sails.",
+        "summary": "She sails.",
+        "reason": "New.",
+        "cited_observation_ids": [],
+    }
+    note = {"match": "one session", "reply": {"content": "A day.", "summary": "A day."}}
+    script.write_text(json.dumps([note, {"match": ".", "reply": said}]))
+    site.loom.settings = Settings.model_validate({"llm": {"large": f"scripted:{script}"}})
+    started = visitor.send(visitor.see("consolidation"), "consolidation/model")
+    assert "The model has begun" in said_in(started)
+    wait_until(lambda: "Running:" not in visitor.see("consolidation"), "the model's pass to end")
+    assert "Done:" in visitor.see("consolidation")
+    assert understanding_of(site, "Mara").content == "Mara sails."
 
 
 @pytest.mark.promise("page.stored-text-is-data")

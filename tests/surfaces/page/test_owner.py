@@ -37,7 +37,7 @@ def test_what_is_due_is_run_in_the_background_and_its_progress_is_shown(site: Si
     assert "Started as job" in said_in(done)
     wait_until(lambda: "running" not in visitor.see("work").partition("Started by somebody")[2][:600], "the job to end")
     assert re.search(r"<strong>sleep</strong> \(job \d+\) done", visitor.see("work"))
-    assert "there is no work called" in visitor.send(page, "work/start", 422, work="nothing")
+    assert "there is no work called" in visitor.send(page, "work/start", 404, work="nothing")
 
 
 @pytest.mark.promise("page.work")
@@ -110,7 +110,7 @@ def test_the_owner_makes_changes_and_removes_workspaces(site: Site, visitor: Vis
     assert_harmless(made)
     info = site.loom.workspaces.get(HOSTILE[0])
     assert (info.time_zone, info.description) == ("Europe/Paris", HOSTILE[2])
-    taken = visitor.send(page, "/workspaces", 422, name="james", description="kept words")
+    taken = visitor.send(page, "/workspaces", 409, name="james", description="kept words")
     assert "already a workspace" in taken
     assert "kept words" in taken
     address = f"/workspaces/{info.id}"
@@ -144,7 +144,7 @@ def test_a_secret_is_shown_once_and_kept_nowhere(site: Site, visitor: Visitor) -
     listed = visitor.open("/tokens")
     assert secret not in listed
     assert "phone" in listed
-    assert "already a token" in visitor.send(listed, "/tokens", 422, name="phone", workspace="james", days="")
+    assert "already a token" in visitor.send(listed, "/tokens", 409, name="phone", workspace="james", days="")
     assert "is revoked" in said_in(visitor.send(listed, "/tokens/revoke", name="phone"))
     assert Tokens(site.loom.store, site.loom.clock).verify(secret) is None
 
@@ -203,7 +203,7 @@ def test_the_doctor_says_what_works_and_what_to_do(site: Site, visitor: Visitor)
     for name in ("python", "sqlite", "integrity", "vectors of james", "jobs", "llm"):
         assert f"<strong>{name}</strong>" in page, name
     visitor.send(page, "/doctor", deep="on")
-    wait_until(lambda: examined() and "everything was read" in visitor.open("/doctor"), "the deep checks to end")
+    wait_until(lambda: "everything was read, no problem found" in visitor.open("/doctor"), "the deep checks to end")
 
 
 @pytest.mark.promise("page.settings")

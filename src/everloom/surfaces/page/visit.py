@@ -149,6 +149,12 @@ class Visit:
         """Answer with a page."""
         return self._baked(HTMLResponse(self.rendered(template, **values), status, HEADERS))
 
+    def answer(self, template: str, error: EverloomError | None, /, **values: object) -> Response:
+        """Answer with a page that has a form; an error that the form met is said beside what was typed."""
+        told = None if error is None else discreet(error)
+        status = 200 if told is None else meaning_of(told).http_status
+        return self.page(template, status, error=told, **values)
+
     def rendered(self, template: str, /, **values: object) -> str:
         """Render a template, or a part of a page that a script asked for."""
         return templates().get_template(template).render({**self._known(), **values})

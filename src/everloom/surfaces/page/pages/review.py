@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from everloom.errors import EverloomError, Rejected
+from everloom.errors import Conflict, EverloomError, Rejected
+from everloom.surfaces.page.background import INQUIRIES, WAIT_SECONDS, Inquiry
 from everloom.surfaces.page.paths import WORKSPACE, form, look
 from everloom.surfaces.page.visit import Visit
 
@@ -45,19 +46,18 @@ def review(visit: Visit) -> Response:
     return _shown(visit)
 
 
-def _shown(visit: Visit, error: EverloomError | None = None, status: int = 200, reason: str = "") -> Response:
+def _shown(visit: Visit, error: EverloomError | None = None, reason: str = "") -> Response:
     workspace = visit.workspace
     after = visit.asked_number("after", 0)
     listed = workspace.review.list_held(after=after, limit=_SHOWN, max_tokens=_PAGE_TOKENS)
-    return visit.page(
+    return visit.answer(
         "review.html",
-        status,
+        error,
         title="Review",
         waiting=listed.waiting,
         entries=[_awaiting(visit, each) for each in listed.held],
         rest=listed.held[-1].id if len(listed.held) >= _SHOWN else None,
         after=after,
-        error=error,
         reason=reason,
         chosen=frozenset(visit.form.texts("id")) if error is not None else frozenset(),
         holds=workspace.loom.settings.review.hold,
@@ -81,16 +81,16 @@ def approve(visit: Visit) -> Response:
     """Make the writes that were chosen."""
     ids = visit.form.numbers("id")
     if not ids:
-        return _shown(visit, Rejected("nothing was chosen", hint="tick what you decide about"), 422)
+        return _shown(visit, Rejected("nothing was chosen", hint="tick what you decide about"))
     try:
         decided = visit.acting("approve").review.approve(ids)
     except EverloomError as error:
-        return _shown(visit, error, 409)
+        return _shown(visit, error)
     problems = [f"{each.id}: {each.problem}" for each in decided if each.problem]
     made = len(decided) - len(problems)
     if problems:
-        failure = EverloomError(f"{made} approved, {len(problems)} not", hint="; ".join(problems)[:1_000])
-        return _shown(visit, failure, 409)
+        failure = Conflict(f"{made} approved, {len(problems)} not", hint="; ".join(problems)[:1_000])
+        return _shown(visit, failure)
     return visit.go(visit.url("review"), f"{made} approved, and made.")
 
 
@@ -98,25 +98,44 @@ def reject(visit: Visit) -> Response:
     """Refuse the writes that were chosen."""
     ids, reason = visit.form.numbers("id"), visit.form.given("reason")
     if not ids:
-        return _shown(visit, Rejected("nothing was chosen", hint="tick what you decide about"), 422, reason or "")
+        return _shown(visit, Rejected("nothing was chosen", hint="tick what you decide about"), reason or "")
     try:
         decided = visit.acting("reject").review.reject(ids, reason=reason)
     except EverloomError as error:
-        return _shown(visit, error, 409, reason or "")
+        return _shown(visit, error, reason or "")
     return visit.go(
         visit.url("review"), f"{len(decided)} rejected. What they said stays on record until it is forgotten."
     )
 
 
 def secrets(visit: Visit) -> Response:
-    """Read the whole workspace for secrets that are stored; asked for by a form, because it takes its time."""
-    found = visit.workspace.review.find_secrets(limit=_MOST_SECRETS, max_tokens=_PAGE_TOKENS * 2)
-    return visit.page("secrets.html", title="Stored secrets", found=found)
+    """Show which secrets are stored, as far as somebody has let the server look for them."""
+    latest = INQUIRIES.latest(visit.entrance, _inquiry(visit))
+    found = latest.found[0] if latest is not None and latest.found else None
+    error = None if latest is None else latest.error
+    return visit.answer("secrets.html", error, title="Stored secrets", latest=latest, found=found)
+
+
+def find_secrets(visit: Visit) -> Response:
+    """Read the whole workspace for secrets that are stored; that takes its time, and nobody waits for it."""
+    workspace = visit.workspace
+
+    def find(inquiry: Inquiry) -> None:
+        inquiry.found.append(workspace.review.find_secrets(limit=_MOST_SECRETS, max_tokens=_PAGE_TOKENS * 2))
+
+    begun = INQUIRIES.begin(visit.entrance, _inquiry(visit), find)
+    begun.ended.wait(WAIT_SECONDS)
+    return visit.go(visit.url("review/secrets"))
+
+
+def _inquiry(visit: Visit) -> str:
+    return f"secrets of {visit.workspace.info.id}"
 
 
 PATHS = (
     look(_REVIEW, review),
     form(f"{_REVIEW}/approve", approve),
     form(f"{_REVIEW}/reject", reject),
-    form(f"{_REVIEW}/secrets", secrets),
+    look(f"{_REVIEW}/secrets", secrets),
+    form(f"{_REVIEW}/secrets", find_secrets),
 )

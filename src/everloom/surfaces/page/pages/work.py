@@ -51,9 +51,9 @@ def _shown(visit: Visit, error: EverloomError | None = None) -> Response:
     workspace = visit.workspace
     wanted, with_reads = visit.asked("operation").strip()[:100], visit.asked("reads") == "on"
     events, rest = _trail(workspace, visit.asked_number("before", 2**62), wanted, with_reads=with_reads)
-    return visit.page(
+    return visit.answer(
         "work.html",
-        200 if error is None else 422,
+        error,
         title="Work",
         tasks=workspace.jobs(),
         does=_DOES,
@@ -63,7 +63,6 @@ def _shown(visit: Visit, error: EverloomError | None = None) -> Response:
         wanted=wanted,
         with_reads=with_reads,
         is_later=bool(visit.asked("before")),
-        error=error,
     )
 
 

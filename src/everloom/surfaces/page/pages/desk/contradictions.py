@@ -60,14 +60,14 @@ def contradictions(visit: Visit) -> Response:
     doubted = visit.workspace.semantic.get_worklist(limit=40, max_tokens=PAGE_TOKENS).questionable_items
     with visit.workspace.op.read() as unit:
         texts = previews(unit, [each.id for each in doubted])
-    return visit.page(
+    return visit.answer(
         "contradictions.html",
+        error,
         title="Contradictions",
         question=question,
         disputes=disputes,
         doubted=doubted,
         texts={item: each.text for item, each in texts.items()},
-        error=error,
     )
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from everloom.semantic.results import Understanding
 
 _MOST_SUBJECTS = 10
+# So much evidence at once: about as much as somebody reads before writing, and a page of less than 150 kB.
+_UNSEEN_TOKENS = 8_000
 _MOST_CITED = 20
 _SESSION_SHOWN = 200
 
@@ -52,12 +54,12 @@ def _shown(
 ) -> Response:
     semantic = visit.workspace.semantic
     cursor = visit.asked("cursor") or None
-    unseen = semantic.read_unseen(names, cursor=cursor, max_tokens=PAGE_TOKENS)
+    unseen = semantic.read_unseen(names, cursor=cursor, max_tokens=_UNSEEN_TOKENS)
     current = None if unseen.understanding is None else _understanding(visit, unseen.understanding.id)
     cited = [int(each) for each in visit.request.query_params.getlist("cite")[:_MOST_CITED] if each.isdecimal()]
-    return visit.page(
+    return visit.answer(
         "entry.html",
-        200 if error is None else 409 if isinstance(error, Conflict) else 422,
+        error,
         title=" and ".join(unseen.subject_names),
         names=unseen.subject_names,
         unseen=unseen,
@@ -66,7 +68,6 @@ def _shown(
         also=[visit.workspace.show(each) for each in cited if each not in {one.id for one in unseen.observations}],
         typed=typed or _begun(visit, current, frozenset(cited)),
         is_conflict=isinstance(error, Conflict),
-        error=error,
     )
 
 
@@ -141,13 +142,12 @@ def _session_shown(
     visit: Visit, label: str, error: EverloomError | None = None, typed: tuple[str, str] | None = None
 ) -> Response:
     story = visit.workspace.semantic.what_happened(label, limit=_SESSION_SHOWN, max_tokens=PAGE_TOKENS)
-    return visit.page(
+    return visit.answer(
         "session_note.html",
-        200 if error is None else 422,
+        error,
         title="Describe a session",
         story=story,
         typed=typed or (story.session.summary or "", story.content or ""),
-        error=error,
     )
 
 

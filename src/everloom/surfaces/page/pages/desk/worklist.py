@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from everloom.errors import EverloomError
+from everloom.errors import EverloomError, Rejected
 from everloom.surfaces.page.paths import WORKSPACE, form, look
 from everloom.surfaces.page.visit import Visit
 from everloom.wiring.jobs import Jobs
@@ -33,14 +33,13 @@ def _shown(visit: Visit, error: EverloomError | None = None, typed: str = "") ->
     )
     llm = workspace.loom.settings.llm
     running = next((each for each in Jobs(workspace).recent(limit=20) if each.work == "consolidate"), None)
-    return visit.page(
+    return visit.answer(
         "consolidation.html",
-        200 if error is None else 422,
+        error,
         title="Consolidation",
         listed=listed,
         model=llm.large or llm.small,
         job=running,
-        error=error,
         typed=typed,
     )
 
@@ -82,7 +81,12 @@ def similar(visit: Visit) -> Response:
 
 def _similar(visit: Visit, error: EverloomError | None = None) -> Response:
     pairs = visit.workspace.semantic.find_similar_subjects(limit=_MOST_SIMILAR, max_tokens=PAGE_TOKENS)
-    return visit.page("similar.html", 200 if error is None else 422, title="Similar subjects", pairs=pairs, error=error)
+    return visit.answer(
+        "similar.html",
+        error,
+        title="Similar subjects",
+        pairs=pairs,
+    )
 
 
 def merge(visit: Visit) -> Response:
@@ -91,7 +95,7 @@ def merge(visit: Visit) -> Response:
     if not visit.form.is_on("sure"):
         # The browser asks for the tick; this is for those that do not.
         names = f"“{duplicate}” into “{primary}”"
-        return _similar(visit, EverloomError(f"{names} was not merged", hint="tick the box: it cannot be undone"))
+        return _similar(visit, Rejected(f"{names} was not merged", hint="tick the box: it cannot be undone"))
     try:
         done = visit.acting("merge_subjects").semantic.merge_subjects(primary, duplicate)
     except EverloomError as error:

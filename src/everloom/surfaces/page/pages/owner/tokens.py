@@ -21,16 +21,15 @@ def tokens(visit: Visit) -> Response:
 def _shown(visit: Visit, error: EverloomError | None = None, issued: Issued | None = None) -> Response:
     loom = visit.loom
     names = ("name", "workspace", "days")
-    return visit.page(
+    return visit.answer(
         "tokens.html",
-        200 if error is None else 422,
+        error,
         title="Tokens",
         tokens=Tokens(loom.store, loom.clock).list(),
         places=loom.workspaces.list(),
         issued=issued,
         typed={name: visit.form.text(name) for name in names} if error else dict.fromkeys(names, ""),
         is_read_only=error is not None and visit.form.is_on("read_only"),
-        error=error,
     )
 
 

@@ -28,16 +28,15 @@ def workspaces(visit: Visit) -> Response:
 def _shown(visit: Visit, error: EverloomError | None = None) -> Response:
     known = visit.entrance.reachable(visit.token)
     typed = {name: visit.form.text(name) for name in ("name", "description", "time_zone")} if error else {}
-    return visit.page(
+    return visit.answer(
         "workspaces.html",
-        200 if error is None else 422,
+        error,
         title="Workspaces",
         known=known[:_MOST_LISTED],
         left_off=max(0, len(known) - _MOST_LISTED),
         zones=sorted(available_timezones()),
         default_zone=visit.loom.settings.workspace.time_zone,
         typed=typed,
-        error=error,
     )
 
 
@@ -73,9 +72,9 @@ def _change_shown(visit: Visit, info: WorkspaceInfo, error: EverloomError | None
     workspace = loom.workspace(info.name, refusal=Rejected("looking at a page writes nothing"))
     fields = {"name": info.name, "description": info.description, "time_zone": info.time_zone}
     typed = {name: visit.form.text(name, value) for name, value in fields.items()} if error else fields
-    return visit.page(
+    return visit.answer(
         "workspace.html",
-        200 if error is None else 422,
+        error,
         title=info.name,
         one=info,
         stats=workspace.semantic.get_stats(),
@@ -84,7 +83,6 @@ def _change_shown(visit: Visit, info: WorkspaceInfo, error: EverloomError | None
         tokens=[each for each in Tokens(loom.store, loom.clock).list() if each.workspace == info.name],
         zones=sorted(available_timezones()),
         typed=typed,
-        error=error,
     )
 
 
