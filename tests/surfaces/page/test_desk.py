@@ -193,7 +193,7 @@ def test_what_waits_is_told_in_words_and_decided_several_at_once(site: Site, vis
     page = visitor.see("review")
     assert "remember this as an observation" in page
     assert "in the session <bdi>browsing</bdi>" in page
-    assert page.count('<span class="origin">from web</span>') == 4
+    assert page.count('<span class="origin">from the web</span>') == 4
     assert "the end" not in page.partition("<details>")[0]
     assert "nothing was chosen" in visitor.send(page, "review/approve", 422)
     done = visitor.send(page, "review/approve", id=ids[:2])

@@ -29,6 +29,9 @@ _WOULD: Mapping[str, str] = {
     "add": "add this text, so that searches find it",
 }
 
+# Where writes come from that wait, as people say it.
+_FROM: Mapping[str, str] = {"tool": "a tool", "import": "an import", "web": "the web"}
+
 
 @dataclass(frozen=True, slots=True)
 class Awaiting:
@@ -60,7 +63,8 @@ def _shown(visit: Visit, error: EverloomError | None = None, reason: str = "") -
         after=after,
         reason=reason,
         chosen=frozenset(visit.form.texts("id")) if error is not None else frozenset(),
-        holds=workspace.loom.settings.review.hold,
+        holds=[_FROM[each] for each in workspace.loom.settings.review.hold],
+        places=_FROM,
     )
 
 
@@ -74,7 +78,7 @@ def _awaiting(visit: Visit, held: HeldWrite) -> Awaiting:
     if isinstance(documents, list):
         text = "\n\n".join(str(each.get("text", "")) for each in documents if isinstance(each, dict))
     would = _WOULD.get(held.call, held.call.replace(".", ": ").replace("_", " "))
-    return Awaiting(held, would, names, text, given)
+    return Awaiting(held, would, names, text, {name: value for name, value in given.items() if value not in (None, [])})
 
 
 def approve(visit: Visit) -> Response:
