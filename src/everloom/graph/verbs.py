@@ -508,7 +508,7 @@ class Graph:
 
         return fitted(history(self._graph, id, limit), max_tokens, way=None)
 
-    @verb("File version", READS)
+    @verb("File version", READS, cli=False)
     def version(
         self,
         id: _Id,

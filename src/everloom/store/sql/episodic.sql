@@ -428,7 +428,7 @@ WHERE workspace_id = :workspace AND id IN (:*ids);
 -- Count the scenes of a cluster by state, up to a number.
 SELECT status, COUNT(*) AS count FROM (
     SELECT status FROM scene_life WHERE workspace_id = :workspace AND cluster_id = :cluster LIMIT :limit
-) AS some GROUP BY status;
+) AS part GROUP BY status;
 
 -- name: scene_newest
 -- List the newest scenes.

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from everloom.errors import Conflict, EverloomError, NotFound, Rejected
 from everloom.graph.kinds import KINDS
 from everloom.graph.verbs import MemoryType
-from everloom.surfaces.page.html import LONGEST_SHOWN
+from everloom.surfaces.page.html import LONGEST_SHOWN, clean
 from everloom.surfaces.page.paths import WORKSPACE, form, look
 from everloom.surfaces.page.pictures.marks import picture
 from everloom.surfaces.page.pictures.memories import TYPE_COLOURS, MemoryDot, MemoryLine, draw_memories, shape
@@ -70,6 +70,8 @@ def _overview(visit: Visit, error: EverloomError | None = None, typed: Mapping[s
         opened=opened,
         place=next((each for each in known if each.name == opened.name), known[0]),
         drawing=drawing,
+        # One that would show as another cannot be chosen from a list.
+        tags={name: count for name, count in drawing.tags.items() if clean(name) == name},
         picture=_picture(visit, opened, drawing),
         names={each.id: each for each in drawing.memories},
         legend=_legend(drawing),
@@ -150,6 +152,9 @@ def _shown(
         relation_types=_RELATIONS,
         is_pinned=found.path.startswith("vault/"),
         error=error,
+        is_conflict=isinstance(error, Conflict),
+        # A long text is loaded once, unless somebody is about to change it.
+        is_changeable=error is not None or len(found.content) <= LONGEST_SHOWN or bool(visit.asked("change")),
         typed=defaultdict(str, typed or _fields_of(found)),
         # After a conflict the person sees what it says now, and may replace just that.
         expected=found.version if typed is None or isinstance(error, Conflict) else typed["version"],
