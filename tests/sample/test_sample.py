@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from everloom.kernel.operation import Operation
 from everloom.loom import Loom, open_loom
 from everloom.sample import DESCRIPTION, SAMPLE_NAME, Sample, make_sample
 from everloom.settings import Settings
+from everloom.surfaces.page.forms import FORM_COOKIE, FORM_FIELD
+from everloom.surfaces.page.routes import page_routes
+from everloom.surfaces.web.entrance import Entrance
+from everloom.surfaces.web.identity import Process
+from everloom.surfaces.web.lazy import LazyLoom
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -123,3 +130,24 @@ def test_removing_the_sample_removes_its_files(tmp_path: Path, home: Path) -> No
     with open_loom(settings=settings_of(url)) as loom:
         loom.remove_workspace(SAMPLE_NAME)
     assert not [each for each in home.rglob("*") if each.is_file()]
+
+
+def test_one_click_on_the_page_makes_the_sample(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'loom.db'}"
+    settings = settings_of(url)
+    process = Process(label=None, default_workspace="default")
+    opening = LazyLoom(lambda: open_loom(settings=settings))
+    with closing(opening), TestClient(Starlette(routes=page_routes(Entrance(opening, process)))) as client:
+        welcome = client.get("/")
+        assert "Make the sample workspace" in welcome.text
+        key = {FORM_FIELD: client.cookies[FORM_COOKIE]}
+        made = client.post("/sample", data=key)
+        assert made.url.path == f"/w/{opening.take().workspaces.get(SAMPLE_NAME).id}/"
+        assert "invented people" in made.text
+        assert "The sample was there already" in client.post("/sample", data=key).text
+    reading = Process(label=None, default_workspace="default", read_only=True)
+    with closing(LazyLoom(lambda: open_loom(settings=settings))) as opened:
+        app = Starlette(routes=page_routes(Entrance(opened, reading)))
+        with TestClient(app) as client:
+            client.get("/sign-in")
+            assert client.post("/sample", data={FORM_FIELD: client.cookies[FORM_COOKIE]}).status_code == 403

@@ -139,3 +139,25 @@ def test_postgresql_can_find_what_refers_to_forgotten_items_by_those(postgres_ur
             assert index in plan, plan
             # The guard of the workspace is checked once, before any row.
             assert "Filter:" not in plan.replace("One-Time Filter:", ""), plan
+
+
+# What pages read however large a workspace is, each with the index that bounds it.
+BOUNDED = {
+    "episodic.cluster_newest": "sqlite_autoindex_cluster_1",
+    "episodic.cluster_recent": "scene_life_recent",
+    "episodic.cluster_size": "scene_life_by_cluster",
+    "episodic.scene_felt": "sqlite_autoindex_scene_1",
+    "episodic.scene_inside": "scene_life_by_cluster",
+    "episodic.scene_newest": "sqlite_autoindex_scene_1",
+    "graph.memory_newest": "memory_by_time",
+}
+
+
+@pytest.mark.promise("store.finds-by-id")
+@pytest.mark.parametrize("name", BOUNDED)
+def test_a_picture_reads_as_many_rows_as_it_asks_for(connection: sqlite3.Connection, name: str) -> None:
+    sql = statements("sqlite")[name]
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", dict.fromkeys(PARAMETER.findall(sql), 1))]
+    assert any(BOUNDED[name] in step or "PRIMARY KEY" in step for step in plan), plan
+    # Sorting would read all rows before the first is given; the order of equal times may be found among these.
+    assert not [step for step in plan if "TEMP B-TREE FOR ORDER BY" in step], plan
