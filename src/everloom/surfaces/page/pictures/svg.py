@@ -12,9 +12,14 @@ from everloom.surfaces.page.html import attributes, cut
 def element(name: str, *children: Markup | str, **given: Any) -> Markup:
     """Write an element; a float is rounded to a tenth, which no eye can tell."""
     rounded = {key: _short(value) if isinstance(value, float) else value for key, value in given.items()}
-    inside = Markup("").join(children)
+    told = attributes(**rounded)
     # Names of elements are ours; attributes are escaped by `attributes`, children by joining.
-    return Markup(f"<{name} {{}}>{{}}</{name}>").format(attributes(**rounded), inside)
+    opened = Markup(f"<{name} {{}}").format(told) if told else Markup(f"<{name}")
+    return (
+        Markup("{}>{}{}").format(opened, Markup("").join(children), Markup(f"</{name}>"))
+        if children
+        else opened + Markup("/>")
+    )
 
 
 def _short(value: float) -> str:
