@@ -161,3 +161,51 @@ def test_a_picture_reads_as_many_rows_as_it_asks_for(connection: sqlite3.Connect
     assert any(BOUNDED[name] in step or "PRIMARY KEY" in step for step in plan), plan
     # Sorting would read all rows before the first is given; the order of equal times may be found among these.
     assert not [step for step in plan if "TEMP B-TREE FOR ORDER BY" in step], plan
+
+
+# What a page looks at, with values for its parameters and the index along which it is found.
+LOOKED_AT = {
+    "regions.subject_page": ("subject_by_observed", {"observed": 9, "id": 9, "limit": 9}),
+    "regions.subject_tagged": ("subject_tag", {"tag_key": "a", "before": 9, "limit": 9}),
+    "regions.name_page": ("subject_name", {"begin": "a", "end": "b", "limit": 9}),
+    "regions.name_holding": ("subject_name", {"pattern": "a", "window": 9, "limit": 9}),
+    "regions.observations": (
+        "observation_subject_by_subject",
+        {"subject": 1, "others": [1], "outside": [1], "since": 9, "id": 9, "window": 9},
+    ),
+    "regions.shared": ("observation_subject_by_subject", {"subject": 1, "others": [1], "count": 1, "window": 9}),
+    "regions.understandings": (
+        "understanding_subject_by_subject",
+        {"subject": 1, "others": [1], "outside": [1], "window": 9},
+    ),
+    "timeline.bounds": ("document_by_time", {"kinds": '["scene"]'}),
+    "timeline.counts": ("document_by_time", {"kinds": '["scene"]', "spans": "[[1, 2]]", "most": 9}),
+    "timeline.page": ("document_by_time", {"kind": "a", "at": 1, "id": 1, "end": 9, "limit": 9, "longest": 9}),
+    "timeline.sessions": ("session_by_start", {"begin": 1, "end": 9, "limit": 9}),
+}
+
+
+@pytest.mark.promise("page.looks-are-bounded")
+@pytest.mark.parametrize("name", sorted(LOOKED_AT))
+def test_what_a_page_looks_at_follows_an_index_without_sorting(connection: sqlite3.Connection, name: str) -> None:
+    index, values = LOOKED_AT[name]
+    sql = statements("sqlite")[name]
+    given = {key: str(value) if isinstance(value, list) else value for key, value in values.items()}
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", {**given, "workspace": 1})]
+    assert any(index in step for step in plan), plan
+    # A window may be brought into order, but never what the window is cut out of: that would have to be read whole.
+    inner = [step for step in plan if "TEMP B-TREE" in step]
+    assert len(inner) <= (1 if "window" in values else 0), plan
+
+
+@pytest.mark.promise("page.looks-are-bounded")
+def test_postgresql_can_follow_the_same_indexes(postgres_url: str) -> None:
+    open_at(postgres_url).close()
+    with psycopg.connect(postgres_url) as server:
+        server.execute("SET enable_seqscan = off")
+        server.execute("SET enable_bitmapscan = off")
+        for name, (index, values) in LOOKED_AT.items():
+            sql = f"EXPLAIN {statements('postgresql')[name]}".encode()
+            plan = "\n".join(row[0] for row in server.execute(sql, {**values, "workspace": 1}))
+            expected = "subject_name_by_spelling" if index == "subject_name" else index
+            assert expected in plan, f"{name}\n{plan}"
