@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
+from heapq import merge
+from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from everloom.errors import Conflict, NotFound, StoreError
+from everloom.errors import Conflict, NotFound, Rejected, StoreError
 from everloom.graph.files.disk import Disk, slug
 from everloom.graph.files.git import Git
 from everloom.graph.kinds import GITIGNORE, MEMORIES
-from everloom.graph.results import GraphInfo, GraphOptions
+from everloom.graph.results import GraphInfo, GraphOptions, PastEpisode
 from everloom.graph.verbs import Graph
 from everloom.kernel.texts import checked_name, name_key
-from everloom.kernel.verbs import READS, verb
+from everloom.kernel.verbs import PAGE_TOKENS, READS, MaxTokens, Says, verb
 from everloom.secrets import logger_of
 from everloom.store.claims import Owner, claim
 from everloom.store.files import make_private
@@ -35,6 +38,8 @@ log = logger_of(__name__)
 _DEFAULT = "default"
 # How long a thread waits for another that scans the files; then it goes on with the index as it is.
 _TURN_SECONDS = 5.0
+# What is read of diaries at once: a month of some graphs, a file each day.
+_MOST_DAYS, _MOST_GRAPHS, _MOST_EPISODES = 31, 10, 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +188,28 @@ class Graphs:
                 )
                 for row in unit.all("graph.graph_all")
             ]
+
+    @verb("List episodes", READS, cli=False)
+    def list_episodes(
+        self,
+        since: Annotated[datetime, Says("from this day on")],
+        until: Annotated[datetime, Says("to the end of this day", ends_day=True)],
+        *,
+        max_tokens: MaxTokens = PAGE_TOKENS,
+    ) -> tuple[PastEpisode, ...]:
+        """List what the diaries of all graphs tell about at most a month, in order of time."""
+        from everloom.graph.pages.episodes import episodes_between  # noqa: PLC0415  listing tools needs no store
+        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  as above
+        from everloom.kernel.timeline import day_of  # noqa: PLC0415  as above
+
+        first, last = day_of(since, self._op.zone), day_of(until, self._op.zone)
+        if not 0 <= (last - first).days < _MOST_DAYS:
+            raise Rejected(f"{first} to {last} cannot be read at once", hint=f"ask for 1 to {_MOST_DAYS} days")
+        with self._op.read() as unit:
+            rows = unit.all("graph.graph_all")[:_MOST_GRAPHS]
+        graphs = [self._open_row(row, follow=False).opened for row in rows]
+        found = merge(*(episodes_between(each, first, last) for each in graphs), key=lambda each: each.happened_at)
+        return fitted(tuple(islice(found, _MOST_EPISODES)), max_tokens)
 
     def opened(self, graph_id: int) -> OpenGraph:
         """Open a graph by its id in the store, without looking at its files."""

@@ -331,6 +331,16 @@ class NotedEpisode:
     notices: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastEpisode:
+    """An entry in the diary of a graph, as `list_episodes` shows it; the file knows its minute."""
+
+    graph: str
+    happened_at: datetime
+    title: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class TagCount:
     """A tag and how many memories have it."""

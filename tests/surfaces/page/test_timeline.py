@@ -159,6 +159,20 @@ def test_a_session_tells_its_story(told: Site, visitor: Visitor) -> None:
     assert visitor.see("timeline", 404, session="nobody")
 
 
+def test_episodes_of_the_graph_stand_on_their_day(site: Site, visitor: Visitor) -> None:
+    assert "Episodes" not in visitor.see("timeline", day="2026-11-15")
+    site.workspace.graph.episode(title="Launched the boat", summary=f"At last. {HOSTILE[0]}")
+    page = site.workspace.graph.opened.disk.root / "episodes" / "2026-11-15.md"
+    page.write_text(page.read_text() + "\n## no time\n- **Summary:** by hand\n\n## 99:99 - odd\n")
+    for html in (visitor.see("timeline", day="2026-11-15"), visitor.see("timeline", month="2026-11")):
+        assert_harmless(html)
+        for words in ("Launched the boat", "At last.", "by hand", "99:99 - odd"):
+            assert words in html
+    assert "Launched" not in visitor.see("timeline", day="2026-11-14")
+    with pytest.raises(Rejected):
+        site.workspace.graphs.list_episodes(NOW, NOW + timedelta(days=40))
+
+
 def test_hostile_texts_and_sessions_are_inert_on_the_timeline(site: Site, visitor: Visitor) -> None:
     for number, text in enumerate(HOSTILE):
         place = site.loom.workspace("james", session=f"s{number} {HOSTILE[0]}")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, time, timedelta
 from urllib.parse import quote
 
 from everloom.errors import EverloomError
@@ -13,12 +13,15 @@ from everloom.graph.files.changeset import Append, FilePlan
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.index.executor import execute, sole_writer
 from everloom.graph.kinds import EPISODES
-from everloom.graph.results import NotedEpisode
+from everloom.graph.results import NotedEpisode, PastEpisode
 from everloom.kernel.texts import checked
 
 _ENTRY = re.compile(r"^## ", re.MULTILINE)
 # The contract counts merges in the diary but does not say how an entry marks one, so either title or type will do.
 _MERGE = re.compile(r"\A\d\d:\d\d - merged?\b|^- \*\*Type:\*\* merge\b", re.IGNORECASE | re.MULTILINE)
+_TITLE = re.compile(r"([01]\d|2[0-3]):([0-5]\d) - (.+)")
+# What is read of one day, and shown of one entry.
+_LONGEST_PAGE, _LONGEST_ENTRY = 200_000, 2_000
 _HEADING = re.compile(r"^\s*#+", re.MULTILINE)
 
 
@@ -53,6 +56,27 @@ def diary_entry(graph: OpenGraph, episode: Episode) -> Append:
     path = f"{EPISODES}/{at:%Y-%m-%d}.md"
     before = graph.disk.read(path) or b""
     return Append(path, len(before), _render(episode, at, is_first=not before))
+
+
+def episodes_between(graph: OpenGraph, first: date, last: date) -> Iterator[PastEpisode]:
+    """Read the entries of some days, in order."""
+    for number in range((last - first).days + 1):
+        day = first + timedelta(days=number)
+        data = _page_of(graph, f"{EPISODES}/{day}.md")
+        text = "" if data is None else data[:_LONGEST_PAGE].decode("utf-8", "replace")
+        for heading, rest in _entries_in(text):
+            found = _TITLE.fullmatch(heading)
+            # What a person wrote without a time happened at some time of that day.
+            at = time(int(found[1]), int(found[2])) if found else time.min
+            title = found[3] if found else heading
+            moment = datetime.combine(day, at, graph.op.zone)
+            yield PastEpisode(graph=graph.name, happened_at=moment, title=title[:1_000], text=rest[:_LONGEST_ENTRY])
+
+
+def _entries_in(text: str) -> Iterator[tuple[str, str]]:
+    for entry in _ENTRY.split(text)[1:]:
+        heading, _, rest = entry.partition("\n")
+        yield heading.strip(), rest.strip()
 
 
 def merges_so_far(graph: OpenGraph) -> int:

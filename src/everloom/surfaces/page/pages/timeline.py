@@ -21,6 +21,7 @@ from everloom.wiring.items import Items
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from everloom.graph.results import PastEpisode
     from everloom.kernel.timeline import CountedDay, CountedDays, PastItem, PastSession, PastTimes
 
 _PAGE_TOKENS = 40_000
@@ -130,13 +131,20 @@ def _month(visit: Visit, first: date) -> Response:
     ticks = tuple(
         Tick((each.day.day - 1) / len(found.days), str(each.day.day), f"?day={each.day}") for each in found.days
     )
-    past = _past(visit, items, first, last, _A_PAGE, visit.asked("cursor") or None)
+    past, episodes = (
+        _past(visit, items, first, last, _A_PAGE, visit.asked("cursor") or None),
+        _episodes(visit, first, last),
+    )
     span = (midnight(first, visit.zone), midnight(last + timedelta(days=1), visit.zone))
     drawn = lanes(
         f"{first:%B %Y}, day by day",
         _told(found),
         ticks,
-        (*_session_lane(visit, past.sessions, *span), *_counted_lanes(found, 1, "", lambda day: f"?day={day}")),
+        (
+            *_session_lane(visit, past.sessions, *span),
+            *_episode_lane(episodes, *span),
+            *_counted_lanes(found, 1, "", lambda day: f"?day={day}"),
+        ),
     )
     rows = [
         (f"{each.day:%a} {each.day.day}", f"?day={each.day}", *_sums([each], found.most))
@@ -152,20 +160,24 @@ def _month(visit: Visit, first: date) -> Response:
         _in_month(after.year, after.month),
         (str(first.year), f"?year={first.year:04}"),
     )
-    return _page(visit, period, found, drawn=drawn, rows=rows, sessions=past.sessions, past=past)
+    return _page(visit, period, found, drawn=drawn, rows=rows, sessions=past.sessions, past=past, episodes=episodes)
 
 
 def _day(visit: Visit, day: date) -> Response:
     items = Items(visit.workspace)
     past = _past(visit, items, day, day, _A_PAGE, visit.asked("cursor") or None)
     begin, end = midnight(day, visit.zone), midnight(day + timedelta(days=1), visit.zone)
-    points = _past(visit, items, day, day, _DRAWN, None)
+    points, episodes = _past(visit, items, day, day, _DRAWN, None), _episodes(visit, day, day)
     ticks = tuple(Tick(hour / 24, f"{hour}:00") for hour in range(0, 24, 3))
     drawn = lanes(
         f"{day:%A}, {day.day} {day:%B %Y}",
         f"{len(points.items)} things{' or more' if points.cursor else ''}",
         ticks,
-        (*_session_lane(visit, points.sessions, begin, end), *_point_lanes(visit, points.items, begin, end)),
+        (
+            *_session_lane(visit, points.sessions, begin, end),
+            *_episode_lane(episodes, begin, end),
+            *_point_lanes(visit, points.items, begin, end),
+        ),
     )
     before, after = day - timedelta(days=1), day + timedelta(days=1)
     period = Period(
@@ -176,11 +188,11 @@ def _day(visit: Visit, day: date) -> Response:
         f"?day={after}",
         (f"{day:%B %Y}", _in_month(day.year, day.month)),
     )
-    return _page(visit, period, None, drawn=drawn, sessions=points.sessions, past=past)
+    return _page(visit, period, None, drawn=drawn, sessions=points.sessions, past=past, episodes=episodes)
 
 
 def _page(visit: Visit, period: Period, found: CountedDays | None, **shown: object) -> Response:
-    usual = {"heat": None, "past": None, "rows": (), "is_later": bool(visit.asked("cursor"))}
+    usual = {"heat": None, "past": None, "rows": (), "episodes": (), "is_later": bool(visit.asked("cursor"))}
     kinds = [name for name, _ in _LANES.values()]
     title = f"Timeline: {period.name}"
     return visit.page("timeline.html", **{**usual, **shown}, title=title, period=period, found=found, kinds=kinds)
@@ -195,6 +207,19 @@ def _session(visit: Visit) -> Response:
     return visit.page(
         "session.html", title=f"Session {label}", story=story, context=context, day=begun, month=f"{begun:%Y-%m}"
     )
+
+
+def _episodes(visit: Visit, first: date, last: date) -> tuple[PastEpisode, ...]:
+    begin, end = midnight(first, visit.zone), midnight(last, visit.zone)
+    return visit.workspace.graphs.list_episodes(begin, end, max_tokens=_PAGE_TOKENS)
+
+
+def _episode_lane(found: Sequence[PastEpisode], begin: datetime, end: datetime) -> Iterator[Lane]:
+    span = end - begin
+    marks = (((each.happened_at - begin) / span, each) for each in found)
+    stretches = tuple(Stretch(at, at + 0.006, 0.75, each.title, "#episodes") for at, each in marks)
+    if stretches:
+        yield Lane("Episodes", 8, stretches)
 
 
 def _counted(visit: Visit, items: Items, first: date, last: date) -> CountedDays:
