@@ -16,7 +16,7 @@ from threading import Event, Lock, Thread
 from typing import Any, Literal
 
 from everloom.clock import Clock, from_micros, to_micros
-from everloom.errors import EverloomError, NotFound, StoreBusy, StoreError
+from everloom.errors import EverloomError, NotFound, StoreBusy
 from everloom.kernel.journal import append_event
 from everloom.kernel.lease import LEASE, is_gone
 from everloom.kernel.operation import Operation, Transaction
@@ -202,11 +202,12 @@ class RunningJobs:
             log.warning("the job %d failed", run.id, exc_info=not isinstance(failure, EverloomError))
             # An error that is not ours may quote anything, and this one is stored and shown.
             state, error = "failed", masked(str(failure) or type(failure).__name__)[:2000]
+        try:
+            self._end(run, state, error)
         finally:
-            # Before its end is written: nothing may follow that.
+            # Only now: whoever closes waits until the end is written.
             with self._lock:
                 self._running.pop(run.id, None)
-        self._end(run, state, error)
 
     def _end(self, run: JobRun, state: JobState, error: str | None) -> None:
         """Write how a job ended; a store that is busy is asked again."""
@@ -228,7 +229,7 @@ class RunningJobs:
                     if ended:
                         detail = {"id": run.id, "work": run.work, "state": state}
                         append_event(unit, "end_job", detail, now, None)
-            except StoreError as failure:
+            except EverloomError as failure:
                 log.warning("the end of the job %d could not be written: %s", run.id, failure)
                 time.sleep(0.1 * 2**attempt)
             else:
@@ -264,11 +265,11 @@ class RunningJobs:
                     due=max(run.due, run.done),
                     task=run.task,
                 )
-        except StoreError as error:
+        except EverloomError as error:
             run.is_changed = True
             log.warning("the progress of the job %d could not be written: %s", run.id, error)
             return
-        # A job that is not ours any more was taken for gone, because this process slept too long.
+        # A job that is not ours any more has ended, or was taken for gone because this process slept too long.
         if row is None or row["stop_asked"]:
             run.stop.set()
 
@@ -279,7 +280,7 @@ class RunningJobs:
         try:
             with self._store.read(run.op.workspace.id) as unit:
                 row = unit.one("kernel.job_get", id=run.id)
-        except StoreError:
+        except EverloomError:
             return False
         return row is not None and bool(row["stop_asked"])
 
