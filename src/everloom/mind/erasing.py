@@ -35,6 +35,7 @@ class MindEraser(Eraser):
         self._setup = setup
         self._notes: list[tuple[int, str]] = []
         self._sync: NoteSync | None = None
+        self._since = 0
 
     def claim(self, unit: Unit, ids: Collection[int]) -> Mapping[int, Doomed]:
         """Describe exchanges, messages, summaries, scheduled messages and notes."""
@@ -95,6 +96,8 @@ class MindEraser(Eraser):
     def erase(self, tx: Transaction, plan: ForgetPlan) -> None:
         """Delete the rows; a note keeps one empty version until its file is gone."""
         unit, exchanges = tx.unit, plan.of(_EXCHANGE)
+        # Ids are clocks: no tool has shown anything before it was there.
+        self._since = min(plan.ids, default=0)
         _undo_compactions(unit, set(plan.of(_COMPACTION)))
         for row in unit.all("archive.heartbeat_reasons"):
             if row["exchange_id"] in plan.doomed:
@@ -111,7 +114,7 @@ class MindEraser(Eraser):
         told = {row["id"] for row in unit.all("mind.compaction_places") if traces.in_text(_summary(row))}
         _undo_compactions(unit, told)
         unit.run("kernel.item_drop", ids=sorted(told))
-        _scrub_tools(unit, traces)
+        _scrub_tools(unit, traces, self._since)
         for row in unit.all("archive.heartbeat_reasons"):
             if row["reason"] and traces.in_text(row["reason"]):
                 unit.run("archive.heartbeat_blank", id=row["id"], reason="", exchange=row["exchange_id"])
@@ -170,10 +173,10 @@ def _undo_compactions(unit: Unit, ids: set[int]) -> None:
             unit.run("mind.entry_rewrite", position=row["position"], blocks=encode_blocks(rest))
 
 
-def _scrub_tools(unit: Unit, traces: Traces) -> None:
+def _scrub_tools(unit: Unit, traces: Traces, since: int) -> None:
     """Empty what tools were asked and brought in turns that stay, where it shows the words."""
     after = -1
-    while rows := unit.all("mind.entry_page", after=after, limit=_PAGE):
+    while rows := unit.all("mind.entry_page", after=after, since=since, limit=_PAGE):
         after = rows[-1]["position"]
         for row in rows:
             blocks = decode_blocks(row["blocks"])

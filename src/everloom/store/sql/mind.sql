@@ -179,9 +179,9 @@ SELECT exchange_id, position FROM array_entry WHERE workspace_id = :workspace AN
 SELECT exchange_id, blocks FROM array_entry WHERE workspace_id = :workspace AND exchange_id IN (:*ids) ORDER BY position;
 
 -- name: entry_page
--- Read turns of the array in which tools were used, in order.
+-- Read turns of the array in which tools were used, in order, from exchanges after an id.
 SELECT position, blocks FROM array_entry
-WHERE workspace_id = :workspace AND position > :after AND blocks LIKE '%"tool\_%' ESCAPE '\'
+WHERE workspace_id = :workspace AND position > :after AND (exchange_id IS NULL OR exchange_id > :since) AND blocks LIKE '%"tool\_%' ESCAPE '\'
 ORDER BY position LIMIT :limit;
 
 -- name: entry_drop
