@@ -103,6 +103,7 @@ MEANING: dict[type[EverloomError], Meaning] = {
     EverloomError: Meaning(1, 500, "failed", retry=False),
     NotFound: Meaning(3, 404, "not_found", retry=False),
     Conflict: Meaning(1, 409, "conflict", retry=False),
+    StoreConflict: Meaning(1, 409, "store_conflict", retry=False),
     Rejected: Meaning(2, 422, "rejected", retry=False),
     Forbidden: Meaning(1, 403, "forbidden", retry=False),
     StoreError: Meaning(1, 500, "store_failed", retry=False),
