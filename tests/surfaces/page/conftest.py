@@ -38,6 +38,12 @@ LOOKS = [Look("light", 1200), Look("dark", 390)]
 Open = Callable[..., Watched]
 
 
+@pytest.fixture(autouse=True)
+def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the files of graphs and notes where the test is."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
 @pytest.fixture
 def site(store_url: str, clock: ManualClock) -> Iterator[Site]:
     """A server over an empty workspace, on each engine."""

@@ -75,7 +75,6 @@ def _stretch(each: Stretch, colour: int, base: int) -> Markup:
         y=base - high,
         width=max(_NARROWEST, end - begin - 1),
         height=high,
-        rx=2,
         class_=f"f{colour}",
     )
     return linked(each.address, each.says, bar)

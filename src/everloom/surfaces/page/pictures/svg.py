@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from everloom.surfaces.page.html import attributes, cut
 
@@ -13,13 +13,10 @@ def element(name: str, *children: Markup | str, **given: Any) -> Markup:
     """Write an element; a float is rounded to a tenth, which no eye can tell."""
     rounded = {key: _short(value) if isinstance(value, float) else value for key, value in given.items()}
     told = attributes(**rounded)
-    # Names of elements are ours; attributes are escaped by `attributes`, children by joining.
-    opened = Markup(f"<{name} {{}}").format(told) if told else Markup(f"<{name}")
-    return (
-        Markup("{}>{}{}").format(opened, Markup("").join(children), Markup(f"</{name}>"))
-        if children
-        else opened + Markup("/>")
-    )
+    head = f"{name} {told}" if told else name
+    inside = "".join(escape(each) for each in children)
+    # Names of elements are ours; attributes and children were escaped in the lines above.
+    return Markup(f"<{head}>{inside}</{name}>" if inside else f"<{head}/>")
 
 
 def _short(value: float) -> str:
@@ -32,11 +29,11 @@ def text(x: float, y: float, words: object, most: int = 30, **given: Any) -> Mar
 
 
 def linked(address: str | None, says: str, *children: Markup, **given: Any) -> Markup:
-    """Make what is drawn lead somewhere, with a name for those who do not see it; without an address it only says."""
+    """Make what is drawn lead somewhere, under a name that is its tooltip, too; without an address it only says."""
     told = element("title", cut(says, 200))
     if address is None:
         return element("g", told, *children)
-    return element("a", told, *children, href=address, aria_label=cut(says, 200), **given)
+    return element("a", told, *children, href=address, **given)
 
 
 def picture(width: int, height: int, title: str, tells: str, *children: Markup, **given: Any) -> Markup:

@@ -70,7 +70,6 @@ def _square(each: YearDay, start: date) -> Markup:
         y=_TOP + row * _STEP,
         width=_SQUARE,
         height=_SQUARE,
-        rx=2,
         class_=f"h{shade(each.count)}",
     )
     told = f"{each.day.day} {each.day:%b}: {said(each)}"
