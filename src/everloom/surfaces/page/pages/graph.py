@@ -15,8 +15,8 @@ from everloom.graph.kinds import KINDS
 from everloom.graph.verbs import MemoryType
 from everloom.surfaces.page.html import LONGEST_SHOWN, clean
 from everloom.surfaces.page.paths import WORKSPACE, form, look
-from everloom.surfaces.page.pictures.marks import picture
 from everloom.surfaces.page.pictures.memories import TYPE_COLOURS, MemoryDot, MemoryLine, draw_memories, shape
+from everloom.surfaces.page.pictures.svg import picture
 from everloom.surfaces.page.visit import Visit
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _legend(drawing: Drawing) -> list[tuple[str, Markup]]:
     types = [(name, "active", TYPE_COLOURS.get(name, 8)) for name in drawing.types]
     states = [(name, name, 1) for name in _STATUSES if name in drawing.statuses]
     return [
-        (name.replace("_", " "), picture((16, 16), name, name, [shape(status, (8, 8), 6, colour)], more="sign"))
+        (name.replace("_", " "), picture(16, 16, name, name, shape(status, (8, 8), 6, colour), class_="picture sign"))
         for name, status, colour in (*types, *states)
     ]
 

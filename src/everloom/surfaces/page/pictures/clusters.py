@@ -9,7 +9,7 @@ from math import pi
 from markupsafe import Markup
 
 from everloom.surfaces.page.pictures.layout import Circle, spread
-from everloom.surfaces.page.pictures.marks import lines_of, link, mark, picture, words
+from everloom.surfaces.page.pictures.svg import element, lines_of, linked, picture, text
 
 _WIDTH, _HEIGHT = 430, 340
 _LINE = 14
@@ -41,7 +41,7 @@ def draw_clusters(root: str, dots: Sequence[ClusterDot], colour: int) -> Markup:
     told = (
         f"{len(dots)} circles, each a cluster of scenes; the larger, the more scenes, and the nearer, the more alike."
     )
-    return picture((_WIDTH, _HEIGHT), f"Clusters of {root}", told, marks, has_links=True)
+    return picture(_WIDTH, _HEIGHT, f"Clusters of {root}", told, *marks, class_="picture")
 
 
 def _dot(dot: ClusterDot, place: Circle, colour: int) -> Markup:
@@ -50,12 +50,13 @@ def _dot(dot: ClusterDot, place: Circle, colour: int) -> Markup:
     lines = lines_of(dot.name, radius * 1.6, max(1, int(radius * 1.1 // _LINE))) if radius > 24 else ()
     top = y - (len(lines) * _LINE) / 2 + 4
     written = [
-        words(line, x, top + place_in * _LINE, text_anchor="middle", dir="auto") for place_in, line in enumerate(lines)
+        text(x, top + place_in * _LINE, line, most=200, text_anchor="middle", dir="auto")
+        for place_in, line in enumerate(lines)
     ]
-    count = words(str(dot.scenes), x, top + len(lines) * _LINE, text_anchor="middle", class_="dim")
+    count = text(x, top + len(lines) * _LINE, str(dot.scenes), most=200, text_anchor="middle", class_="dim")
     name = f"{dot.name}: {dot.scenes} scenes, {dot.living} of them alive"
     ring = "4 4" if dot.is_root else None
-    circle = mark(
+    circle = element(
         "circle",
         cx=x,
         cy=y,
@@ -64,4 +65,4 @@ def _dot(dot: ClusterDot, place: Circle, colour: int) -> Markup:
         fill_opacity=round(0.08 + 0.3 * share, 2),
         stroke_dasharray=ring,
     )
-    return link(dot.href, name, circle, *written, count)
+    return linked(dot.href, name, circle, *written, count)

@@ -8,7 +8,7 @@ from datetime import date
 
 from markupsafe import Markup
 
-from everloom.surfaces.page.pictures.marks import LETTER, mark, picture, title, words
+from everloom.surfaces.page.pictures.svg import LETTER, element, picture, text, title
 
 _SIZE = (760, 320)
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 16, 46, 34
@@ -44,9 +44,9 @@ def draw_lines(points: Sequence[FeltPoint], axes: Sequence[str], name_day: Calla
         places = [(x(each.begins), y(each.numbers[axis])) for each in points]
         path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in places)
         style = {"class_": f"s{number + 1} thin", "stroke_dasharray": _PATTERNS[number % len(_PATTERNS)]}
-        marks.append(mark("path", title(axis), d=path, **style))
+        marks.append(element("path", title(axis), d=path, **style))
         marks += [
-            mark(
+            element(
                 "circle",
                 title(f"{axis} {each.numbers[axis]:+.2f}, {name_day(each.begins)}, {each.scenes} scenes"),
                 cx=a,
@@ -57,7 +57,7 @@ def draw_lines(points: Sequence[FeltPoint], axes: Sequence[str], name_day: Calla
             for each, (a, b) in zip(points, places, strict=True)
         ]
     told = f"Six lines from {points[0].begins} to {points[-1].begins}, each from -1 to 1: {', '.join(axes)}."
-    return picture(_SIZE, "Emotion over time", told, marks, more="roomy")
+    return picture(*_SIZE, "Emotion over time", told, *marks, class_="picture roomy")
 
 
 def _frame(at: Callable[[float], float]) -> list[Markup]:
@@ -65,8 +65,10 @@ def _frame(at: Callable[[float], float]) -> list[Markup]:
     marks = []
     for value in (1.0, 0.5, 0.0, -0.5, -1.0):
         place = at(value)
-        marks.append(mark("line", x1=_LEFT, x2=width - _RIGHT, y1=place, y2=place, class_="axis"))
-        marks.append(words(f"{value:+g}" if value else "0", _LEFT - 6, place + 4, text_anchor="end", class_="dim"))
+        marks.append(element("line", x1=_LEFT, x2=width - _RIGHT, y1=place, y2=place, class_="axis"))
+        marks.append(
+            text(_LEFT - 6, place + 4, f"{value:+g}" if value else "0", most=200, text_anchor="end", class_="dim")
+        )
     return marks
 
 
@@ -74,10 +76,11 @@ def _days(points: Sequence[FeltPoint], at: Callable[[date], float], name_day: Ca
     step = max(1, -(-len(points) // _MOST_LABELS))
     chosen = points[::step]
     return [
-        words(
-            name_day(each.begins),
+        text(
             at(each.begins),
             _SIZE[1] - 12,
+            name_day(each.begins),
+            most=200,
             text_anchor="middle" if each is not points[0] else "start",
             class_="dim",
         )
@@ -90,8 +93,8 @@ def _legend(axes: Sequence[str]) -> list[Markup]:
     marks, left = [], float(_LEFT)
     for number, axis in enumerate(axes):
         style = {"class_": f"s{number + 1} thin", "stroke_dasharray": _PATTERNS[number % len(_PATTERNS)]}
-        marks.append(mark("line", x1=left, x2=left + 26, y1=20, y2=20, **style))
-        marks.append(words(axis, left + 31, 24))
+        marks.append(element("line", x1=left, x2=left + 26, y1=20, y2=20, **style))
+        marks.append(text(left + 31, 24, axis, most=200))
         left += 31 + LETTER * len(axis) + 22
     return marks
 
@@ -100,12 +103,12 @@ def draw_bars(numbers: Mapping[str, float]) -> Markup:
     """Draw the emotion of one scene: a bar to the right for more, to the left for less."""
     width, height = _BAR_SIZE
     middle, reach = (_BAR_LEFT + width - 46) / 2, (width - 46 - _BAR_LEFT) / 2
-    marks = [mark("line", x1=middle, x2=middle, y1=4, y2=height - 4, class_="axis")]
+    marks = [element("line", x1=middle, x2=middle, y1=4, y2=height - 4, class_="axis")]
     for number, (axis, value) in enumerate(numbers.items()):
         top = 6 + number * _BAR_STEP
         bar = {"x": middle + min(0.0, value) * reach, "width": max(1.0, abs(value) * reach)}
-        marks.append(words(axis, _BAR_LEFT - 8, top + 16, text_anchor="end"))
-        marks.append(mark("rect", y=top + 3, height=17, rx=3, class_=f"f{number + 1}", fill_opacity=0.75, **bar))
-        marks.append(words(f"{value:+.2f}", width - 6, top + 16, text_anchor="end", class_="dim"))
+        marks.append(text(_BAR_LEFT - 8, top + 16, axis, most=200, text_anchor="end"))
+        marks.append(element("rect", y=top + 3, height=17, rx=3, class_=f"f{number + 1}", fill_opacity=0.75, **bar))
+        marks.append(text(width - 6, top + 16, f"{value:+.2f}", most=200, text_anchor="end", class_="dim"))
     told = ", ".join(f"{axis} {value:+.2f}" for axis, value in numbers.items())
-    return picture(_BAR_SIZE, "How it felt", told, marks)
+    return picture(*_BAR_SIZE, "How it felt", told, *marks, class_="picture")

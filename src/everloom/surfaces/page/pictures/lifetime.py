@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from everloom.surfaces.page.pictures.marks import mark, picture, words
+from everloom.surfaces.page.pictures.svg import element, picture, text
 
 _SIZE = (620, 260)
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 20, 24, 44
@@ -42,19 +42,22 @@ def draw_lifetime(life: Lifetime) -> Markup:
     curve = "M" + "L".join(f"{x(age):.1f} {y(life.strength_at(age)):.1f}" for age in steps)
     floor = y(0)
     marks = [
-        mark("line", x1=_LEFT, x2=width - _RIGHT, y1=floor, y2=floor, class_="axis"),
-        mark("line", x1=_LEFT, x2=_LEFT, y1=_TOP, y2=floor, class_="axis"),
-        mark(
+        element("line", x1=_LEFT, x2=width - _RIGHT, y1=floor, y2=floor, class_="axis"),
+        element("line", x1=_LEFT, x2=_LEFT, y1=_TOP, y2=floor, class_="axis"),
+        element(
             "line", x1=_LEFT, x2=width - _RIGHT, y1=y(life.bound), y2=y(life.bound), class_="s5", stroke_dasharray="5 4"
         ),
-        mark("path", d=curve, class_="s1 thin"),
-        words(f"{highest:.2f}", _LEFT - 6, _TOP + 5, text_anchor="end", class_="dim"),
-        words("0", _LEFT - 6, floor + 4, text_anchor="end", class_="dim"),
-        words(f"dying below {life.bound:g}", width - _RIGHT, y(life.bound) - 6, text_anchor="end", class_="dim"),
-        words(
-            "patrols lived through, less times recalled",
+        element("path", d=curve, class_="s1 thin"),
+        text(_LEFT - 6, _TOP + 5, f"{highest:.2f}", most=200, text_anchor="end", class_="dim"),
+        text(_LEFT - 6, floor + 4, "0", most=200, text_anchor="end", class_="dim"),
+        text(
+            width - _RIGHT, y(life.bound) - 6, f"dying below {life.bound:g}", most=200, text_anchor="end", class_="dim"
+        ),
+        text(
             (width + _LEFT) / 2,
             height - 8,
+            "patrols lived through, less times recalled",
+            most=200,
             text_anchor="middle",
             class_="dim",
         ),
@@ -63,20 +66,22 @@ def draw_lifetime(life: Lifetime) -> Markup:
         marks += _point(x(life.dies_at), floor, f"dying at {life.dies_at}", 5)
     if life.is_ageing:
         spot = life.strength_at(life.age)
-        marks.append(mark("line", x1=x(life.age), x2=x(life.age), y1=y(spot), y2=floor, class_="axis"))
-        marks.append(mark("circle", cx=x(life.age), cy=y(spot), r=6, class_="f2"))
+        marks.append(element("line", x1=x(life.age), x2=x(life.age), y1=y(spot), y2=floor, class_="axis"))
+        marks.append(element("circle", cx=x(life.age), cy=y(spot), r=6, class_="f2"))
         side = "start" if life.age - begin < (end - begin) * 0.6 else "end"
         away = 10 if side == "start" else -10
-        marks.append(words(f"now {spot:.2f}, at {life.age}", x(life.age) + away, y(spot) - 6, text_anchor=side))
+        marks.append(
+            text(x(life.age) + away, y(spot) - 6, f"now {spot:.2f}, at {life.age}", most=200, text_anchor=side)
+        )
     told = (
         f"Importance {life.importance:.2f}, {life.age} patrols less recalls, "
         f"strength {life.strength_at(life.age):.2f}; it is dying from {life.dies_at} on and fades by {life.fades_at}."
     )
-    return picture(_SIZE, "Strength by patrols", told, marks, more="roomy")
+    return picture(*_SIZE, "Strength by patrols", told, *marks, class_="picture roomy")
 
 
 def _point(x: float, floor: float, name: str, colour: int) -> list[Markup]:
     return [
-        mark("circle", cx=x, cy=floor, r=4, class_=f"f{colour}"),
-        words(name, x, floor + 18, text_anchor="middle", class_="dim"),
+        element("circle", cx=x, cy=floor, r=4, class_=f"f{colour}"),
+        text(x, floor + 18, name, most=200, text_anchor="middle", class_="dim"),
     ]

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from everloom.surfaces.page.html import cut
 from everloom.surfaces.page.pictures.layout import Circle, pulled, spread
-from everloom.surfaces.page.pictures.marks import LETTER, link, mark, picture, title, words
+from everloom.surfaces.page.pictures.svg import LETTER, element, linked, picture, text, title
 
 # (up to so many memories, the size of the picture)
 _SIZES = ((8, (540, 300)), (40, (760, 480)), (10_000, (860, 640)))
@@ -67,21 +67,23 @@ def draw_memories(dots: Sequence[MemoryDot], lines: Sequence[MemoryLine], labels
     marks += [_dot(dot, place) for dot, place in zip(dots, places, strict=True)]
     marks += _labels(dots[:labels], places, size)
     told = f"{len(dots)} memories and {len(lines)} relations between them."
-    return picture(size, "Memories and their relations", told, marks, more="roomy", has_links=True)
+    return picture(*size, "Memories and their relations", told, *marks, class_="picture roomy")
 
 
 def _line(each: MemoryLine, dots: Sequence[MemoryDot], places: Sequence[Circle]) -> Markup:
     (x1, y1, _), (x2, y2, _) = places[each.start], places[each.end]
     name = f"{dots[each.start].name} {each.type} {dots[each.end].name}"
-    return mark("line", title(name), class_="edge", stroke_width=0.8 + 2.4 * each.strength, x1=x1, y1=y1, x2=x2, y2=y2)
+    return element(
+        "line", title(name), class_="edge", stroke_width=0.8 + 2.4 * each.strength, x1=x1, y1=y1, x2=x2, y2=y2
+    )
 
 
 def _dot(dot: MemoryDot, place: Circle) -> Markup:
     x, y, radius = place
     colour = TYPE_COLOURS.get(dot.type, 8)
     name = f"{dot.name} ({dot.type.replace('_', ' ')}, {dot.status})"
-    ring = mark("circle", cx=x, cy=y, r=radius + 4, class_="s2 thin") if dot.is_chosen else Markup("")
-    return link(dot.href, name, ring, shape(dot.status, (x, y), radius, colour))
+    ring = element("circle", cx=x, cy=y, r=radius + 4, class_="s2 thin") if dot.is_chosen else Markup("")
+    return linked(dot.href, name, ring, shape(dot.status, (x, y), radius, colour))
 
 
 def shape(status: str, place: tuple[float, float], radius: float, colour: int) -> Markup:
@@ -90,13 +92,13 @@ def shape(status: str, place: tuple[float, float], radius: float, colour: int) -
     style = {"class_": f"f{colour} s{colour}", "fill_opacity": _STRENGTHS.get(status, 0.5), "stroke_width": 1.5}
     if status == "dormant":
         side = radius * 1.7
-        return mark("rect", x=x - side / 2, y=y - side / 2, width=side, height=side, **style)
+        return element("rect", x=x - side / 2, y=y - side / 2, width=side, height=side, **style)
     if status == "archived":
         corners = (
             f"M{x:.1f} {y - radius:.1f}L{x + radius:.1f} {y:.1f}L{x:.1f} {y + radius:.1f}L{x - radius:.1f} {y:.1f}Z"
         )
-        return mark("path", d=corners, **style)
-    return mark("circle", cx=x, cy=y, r=radius, **style)
+        return element("path", d=corners, **style)
+    return element("circle", cx=x, cy=y, r=radius, **style)
 
 
 def _labels(dots: Sequence[MemoryDot], places: Sequence[Circle], size: tuple[int, int]) -> list[Markup]:
@@ -112,7 +114,7 @@ def _labels(dots: Sequence[MemoryDot], places: Sequence[Circle], size: tuple[int
         box, anchor = found
         taken.append(box)
         x = box[0] if anchor == "start" else box[2] if anchor == "end" else (box[0] + box[2]) / 2
-        marks.append(words(label, x, box[3] - 3, text_anchor=anchor, aria_hidden="true", class_="label"))
+        marks.append(text(x, box[3] - 3, label, most=200, text_anchor=anchor, aria_hidden="true", class_="label"))
     return marks
 
 

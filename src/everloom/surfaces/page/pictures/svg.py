@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from everloom.surfaces.page.html import attributes, cut
+
+# The mean width of a letter at the size in which pictures write.
+LETTER = 6.4
 
 
 def element(name: str, *children: Markup | str, **given: Any) -> Markup:
@@ -26,6 +30,11 @@ def _short(value: float) -> str:
 def text(x: float, y: float, words: object, most: int = 30, **given: Any) -> Markup:
     """Write a stored or counted text at a place, cut where it becomes long; it keeps its direction to itself."""
     return element("text", cut(words, most), x=x, y=y, unicode_bidi="isolate", **given)
+
+
+def title(text: str, most: int = 300) -> Markup:
+    """Write what a mark is called, for who points at it and for who listens."""
+    return element("title", cut(text, most))
 
 
 def linked(address: str | None, says: str, *children: Markup, **given: Any) -> Markup:
@@ -51,3 +60,18 @@ def picture(width: int, height: int, title: str, tells: str, *children: Markup, 
         aria_label=cut(f"{title}. {tells}", 600),
         **given,
     )
+
+
+def lines_of(text: str, width: float, most: int) -> Sequence[str]:
+    """Break a text into lines that fit a width; the last one is cut."""
+    room = max(3, int(width / LETTER))
+    lines: list[str] = []
+    for word in cut(text, 200).split():
+        if lines and len(lines[-1]) + 1 + len(word) <= room:
+            lines[-1] += f" {word}"
+        elif len(lines) < most:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1][: room - 1]}…"
+            break
+    return [line if len(line) <= room else f"{line[: room - 1]}…" for line in lines]
