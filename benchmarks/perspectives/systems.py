@@ -19,10 +19,10 @@ from everloom.bench.systems import document_of, said
 from everloom.clock import SystemClock
 from everloom.kernel.embedding import DEFAULTS, GENERAL, Embedding, situated
 from everloom.kernel.journal import attend, register
-from everloom.kernel.maintenance import Backfill
 from everloom.kernel.search import DEFAULT, Finder, Hit, Index, Recipe
 from everloom.kernel.search.fusion import Column, Usual
-from everloom.kernel.tasks import Work
+from everloom.kernel.work.maintenance import Backfill
+from everloom.kernel.work.tasks import Work
 from everloom.kernel.workspaces import Workspaces
 from everloom.models.catalog import Traits
 from everloom.models.embed import Embedder, EmbedderChain, EmbeddingTask, Rows, TextVectors

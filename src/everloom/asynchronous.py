@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from everloom.clock import Clock
     from everloom.kernel.journal import Event
-    from everloom.kernel.tasks import Outcome
+    from everloom.kernel.work.tasks import Outcome
     from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.loom import Loom, Workspace
 

@@ -21,15 +21,15 @@ from everloom.kernel.embedding import (
     Embedding,
 )
 from everloom.kernel.forgetting.cleaning import Cleaning
-from everloom.kernel.jobs import RunningJobs
-from everloom.kernel.lease import Leases
-from everloom.kernel.maintenance import Backfill, Rewording, Upkeep
 from everloom.kernel.operation import Footprints, Operation, SeenTexts
 from everloom.kernel.search import Finder, Index
 from everloom.kernel.spending import Ledger
-from everloom.kernel.tasks import Task, Work
 from everloom.kernel.trust.origin import AGENT, OriginKind, read_origin
 from everloom.kernel.trust.screen import Screen, label_of
+from everloom.kernel.work.jobs import RunningJobs
+from everloom.kernel.work.lease import Leases
+from everloom.kernel.work.maintenance import Backfill, Rewording, Upkeep
+from everloom.kernel.work.tasks import Task, Work
 from everloom.kernel.workspaces import WorkspaceInfo, Workspaces
 from everloom.models import Budget, Meter, estimate
 from everloom.models.providers import ModelThinker, Roles, make_embedder

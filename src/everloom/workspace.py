@@ -18,9 +18,9 @@ from everloom.kernel.journal import Event, Verdict, count_access, event_from, ju
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.provenance import Reason, Shown, show, why
 from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Findings, Hit, Recipe, Scope
-from everloom.kernel.tasks import Job, Outcome
 from everloom.kernel.trust.origin import IMPORT, PERSON, Origin, read_origin
 from everloom.kernel.trust.review import hold_documents
+from everloom.kernel.work.tasks import Job, Outcome
 from everloom.kernel.workspaces import Grant, WorkspaceInfo
 from everloom.models import estimate
 from everloom.store import Unit

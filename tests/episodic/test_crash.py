@@ -13,7 +13,7 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.episodic.patrol.task import STEPS
-from everloom.kernel.lease import LEASE
+from everloom.kernel.work.lease import LEASE
 from everloom.loom import Loom
 from tests.episodic.ground import (
     BILLING,

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 from everloom.clock import ManualClock
 from everloom.episodic import Episodic
 from everloom.episodic.scenes.scene import GRACE, lifespan
-from everloom.kernel.lease import LEASE
+from everloom.kernel.work.lease import LEASE
 from everloom.loom import Loom
 from tests.episodic.ground import NOW, Killed, assert_clusters_agree, killed_after, life_of, open_being, scene
 from tests.store.ground import assert_agreement, rows_of

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import pytest
 
 from everloom.errors import Forbidden, NotFound, ProviderError, Rejected, StoreBusy
-from everloom.kernel import jobs as limits
-from everloom.kernel.jobs import JobStatus
-from everloom.kernel.lease import Lease
+from everloom.kernel.work import jobs as limits
+from everloom.kernel.work.jobs import JobStatus
+from everloom.kernel.work.lease import Lease
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.loom import Loom, Workspace
 from everloom.wiring.jobs import Jobs

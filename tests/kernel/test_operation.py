@@ -14,8 +14,8 @@ import pytest
 from everloom.clock import ManualClock
 from everloom.errors import Conflict, StoreError
 from everloom.kernel.journal import register
-from everloom.kernel.lease import LEASE, Lease, Leases, is_gone
 from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.work.lease import LEASE, Lease, Leases, is_gone
 from everloom.loom import Loom
 from everloom.store import Unit
 from tests.patience import wait_until

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from everloom.kernel.tasks import Work
+from everloom.kernel.work.tasks import Work
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.loom import Loom
 from tests.kernel.crew import (

@@ -15,10 +15,10 @@ from everloom.clock import ManualClock
 from everloom.errors import Conflict, ProviderBusy, ProviderError
 from everloom.kernel.embedding import Embedding
 from everloom.kernel.journal import register
-from everloom.kernel.lease import LEASE, Lease, Leases
-from everloom.kernel.maintenance import BATCH, Backfill, Rewording
 from everloom.kernel.search import Finder, Index, Recipe
-from everloom.kernel.tasks import FIRST_PAUSE, LONGEST_PAUSE, Progress, Report, Work, pause_after
+from everloom.kernel.work.lease import LEASE, Lease, Leases
+from everloom.kernel.work.maintenance import BATCH, Backfill, Rewording
+from everloom.kernel.work.tasks import FIRST_PAUSE, LONGEST_PAUSE, Progress, Report, Work, pause_after
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.loom import Loom, Workspace
 from everloom.models.catalog import Traits

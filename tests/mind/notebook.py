@@ -12,7 +12,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 from everloom.clock import ManualClock
-from everloom.kernel.lease import Leases
+from everloom.kernel.work.lease import Leases
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.mind import Mind
 from everloom.mind.notes.notes import Notes

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everloom.errors import Conflict
-from everloom.kernel.tasks import Report, Work
+from everloom.kernel.work.tasks import Report, Work
 from everloom.mind.initiative.heartbeat import Heartbeats, Wish
 from everloom.mind.initiative.timing import is_quiet, read_awareness, reason_to_be_silent, slot_before
 from everloom.mind.learning.archive import Speaker, SpokenLine

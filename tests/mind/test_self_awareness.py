@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everloom.kernel.tasks import Report, Work
+from everloom.kernel.work.tasks import Report, Work
 from everloom.mind.conversation.compaction import newest_within
 from everloom.mind.initiative.self_awareness import SelfAwareness, before_folding
 from everloom.mind.initiative.timing import night_before

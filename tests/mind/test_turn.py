@@ -14,7 +14,7 @@ import pytest
 
 from everloom.clock import ManualClock, to_micros
 from everloom.errors import Conflict, MalformedReply, ProviderBusy, ProviderError, ProviderRefused, Rejected
-from everloom.kernel.lease import is_gone
+from everloom.kernel.work.lease import is_gone
 from everloom.mind.conversation.conversation import TURN, TURN_LEASE
 from everloom.mind.conversation.stream import StreamMessage, ripe_at
 from everloom.mind.conversation.turn import LONGEST_RESULT, Toolbox

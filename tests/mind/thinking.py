@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from everloom.kernel.spending import Ledger
-from everloom.kernel.tasks import Outcome, Work
+from everloom.kernel.work.tasks import Outcome, Work
 from everloom.loom import Loom
 from everloom.mind.ports import MindSetup
 from everloom.mind.tasks import mind_tasks

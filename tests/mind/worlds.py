@@ -12,8 +12,8 @@ from typing import Any
 
 from everloom.clock import Clock, ManualClock
 from everloom.errors import Rejected
-from everloom.kernel.lease import Leases
 from everloom.kernel.spending import Ledger
+from everloom.kernel.work.lease import Leases
 from everloom.loom import Loom, open_loom
 from everloom.mind.conversation.array import Exchange
 from everloom.mind.conversation.conversation import Conversation

@@ -12,7 +12,7 @@ import pytest
 
 from everloom.clock import ManualClock, from_micros
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
-from everloom.kernel import lease
+from everloom.kernel.work import lease
 from everloom.loom import Loom, Workspace
 from everloom.models.ask import Question
 from everloom.semantic import NewObservation, Semantic

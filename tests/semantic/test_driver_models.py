@@ -10,7 +10,7 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.kernel.spending import Ledger
-from everloom.kernel.tasks import Outcome
+from everloom.kernel.work.tasks import Outcome
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.models import Budget, Meter, estimate
 from everloom.models.providers import ModelThinker, ProviderAccess, Roles

@@ -10,8 +10,8 @@ from typing import Any
 
 from everloom.clock import ManualClock
 from everloom.errors import ProviderError
-from everloom.kernel.lease import Lease
-from everloom.kernel.tasks import Outcome
+from everloom.kernel.work.lease import Lease
+from everloom.kernel.work.tasks import Outcome
 from everloom.loom import Loom, Workspace
 from everloom.models import estimate
 from everloom.models.ask import Question, ShapeT

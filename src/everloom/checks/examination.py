@@ -211,7 +211,7 @@ def _check_coverage(loom: Loom) -> Iterator[Check]:
 
 def _check_words(loom: Loom) -> Iterator[Check]:
     """Count the documents of each workspace whose words were made by older rules."""
-    from everloom.kernel.maintenance import Rewording  # noqa: PLC0415  loads numpy
+    from everloom.kernel.work.maintenance import Rewording  # noqa: PLC0415  loads numpy
 
     for place in loom.workspaces.list():
         if waiting := sum(job.due for job in loom.work.jobs(place) if job.task == Rewording.name):

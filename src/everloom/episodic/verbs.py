@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from everloom.episodic.patrol import Patrolled, PatrolReport
     from everloom.episodic.recall import ClusterMemory, ContextBlocks, FoundScenes, Recall, SaidMessage
     from everloom.episodic.scenes import ClusterMap, EmotionHistory, MergedNodes, Node, SceneList
-    from everloom.kernel.tasks import Work
+    from everloom.kernel.work.tasks import Work
 
 Target = Literal[
     "preferences",

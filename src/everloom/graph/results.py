@@ -248,7 +248,7 @@ class FileVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileText:
+class PastFile:
     """The file of a memory as it was in a commit."""
 
     version: FileVersion

@@ -11,8 +11,8 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from everloom.clock import Clock, from_micros
-from everloom.kernel.lease import Lease
-from everloom.kernel.tasks import Progress, Report
+from everloom.kernel.work.lease import Lease
+from everloom.kernel.work.tasks import Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.store import Row, Store
 

@@ -30,7 +30,7 @@ from everloom.secrets import logger_of
 from everloom.store import Store, Unit
 
 if TYPE_CHECKING:
-    from everloom.kernel.lease import Lease
+    from everloom.kernel.work.lease import Lease
 
 log = logger_of(__name__)
 

@@ -18,7 +18,7 @@ from everloom.store import Unit
 from everloom.store.claims import Owner
 
 if TYPE_CHECKING:
-    from everloom.kernel.lease import Lease, Leases
+    from everloom.kernel.work.lease import Lease, Leases
     from everloom.mind.verbs import Mind
     from everloom.models.ask import Thinker
     from everloom.models.talk import Talker

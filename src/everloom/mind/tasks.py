@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from everloom.clock import to_micros
-from everloom.kernel.lease import Lease
-from everloom.kernel.tasks import Progress, Report
+from everloom.kernel.work.lease import Lease
+from everloom.kernel.work.tasks import Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.mind.conversation import Conversation
 from everloom.mind.initiative import Heartbeats, Schedule, SelfAwareness

@@ -45,7 +45,7 @@ def reader_of(kind: Any) -> Reader:
         return _SCALARS[kind]
     if isinstance(kind, type):
         if dataclasses.is_dataclass(kind):
-            return _Record(kind)
+            return _RecordShape(kind)
         if issubclass(kind, Enum):
             return kind
     return _reader_of_composed(get_origin(kind), get_args(kind))
@@ -94,7 +94,7 @@ def _reader_of_union(members: tuple[Any, ...]) -> Reader:
     return read
 
 
-class _Record:
+class _RecordShape:
     """Reads a dataclass; its fields are resolved on first use, because a class may contain itself."""
 
     def __init__(self, kind: Any) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from everloom.kernel.forgetting.verbs import Forgetting
     from everloom.kernel.journal import Event, Verdict
     from everloom.kernel.search import Document, Recipe, Scope
-    from everloom.kernel.tasks import Outcome
+    from everloom.kernel.work.tasks import Outcome
     from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.mind import Mind
     from everloom.semantic import Semantic

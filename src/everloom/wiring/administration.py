@@ -16,7 +16,7 @@ from everloom.wiring.usage import Grouping, UsageReport, report_usage
 if TYPE_CHECKING:
     from everloom.kernel.embedding import Coverage, Perspective
     from everloom.kernel.operation import Operation
-    from everloom.kernel.tasks import Outcome
+    from everloom.kernel.work.tasks import Outcome
     from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.semantic.consolidation import PlannedStep
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from everloom.kernel.operation import Operation
     from everloom.kernel.provenance import Reason, Shown
     from everloom.kernel.search import Findings
-    from everloom.kernel.tasks import Job
     from everloom.kernel.timeline import CountedDays, PastTimes
+    from everloom.kernel.work.tasks import Job
 
 Query = Annotated[str, Says("what to look for, as a question or in words")]
 Id = Annotated[int, Says("the id of an item", metavar="ID", least=1)]

@@ -14,9 +14,9 @@ from everloom.errors import Conflict, EverloomError, NotFound, Rejected
 from everloom.kernel.verbs import ADDS_ONCE, PAGE_TOKENS, READS, MaxTokens, Says, verb
 
 if TYPE_CHECKING:
-    from everloom.kernel.jobs import JobRun, JobStatus
     from everloom.kernel.operation import Operation
-    from everloom.kernel.tasks import Outcome, Task
+    from everloom.kernel.work.jobs import JobRun, JobStatus
+    from everloom.kernel.work.tasks import Outcome, Task
 
 _TOOLS = ("episodic", "graph", "mind")
 _SLEEP, _CONSOLIDATE, _REINDEX = "sleep", "consolidate", "reindex"
@@ -146,7 +146,7 @@ class Reindexing:
 
     def run(self, _workspace: Any, lease: Any, progress: Callable[[int], None]) -> Any:
         """Read the files of one graph after another."""
-        from everloom.kernel.tasks import Report  # noqa: PLC0415  listing verbs loads no store
+        from everloom.kernel.work.tasks import Report  # noqa: PLC0415  listing verbs loads no store
 
         graphs, found = self._graphs(), {}
         for each in graphs.list():

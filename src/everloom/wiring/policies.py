@@ -10,8 +10,8 @@ from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from everloom.kernel.lease import Lease
-from everloom.kernel.tasks import Progress, Report, Task
+from everloom.kernel.work.lease import Lease
+from everloom.kernel.work.tasks import Progress, Report, Task
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.models.providers import ProviderAccess
 from everloom.settings import Section, Settings

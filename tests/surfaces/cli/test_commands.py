@@ -271,7 +271,7 @@ def test_a_worker_serves_every_workspace_though_one_task_fails(
 ) -> None:
     for workspace in ("broken", "james", "audrey"):
         filled(url, "one", "two", workspace=workspace, models=("ollama:nobody",))
-    from everloom.kernel.maintenance import Backfill
+    from everloom.kernel.work.maintenance import Backfill
     from everloom.kernel.workspaces import WorkspaceInfo
 
     count = Backfill.due

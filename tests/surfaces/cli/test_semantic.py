@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from everloom.kernel.lease import Leases
+from everloom.kernel.work.lease import Leases
 from everloom.sample import DESCRIPTION, make_sample
 from everloom.secrets import patterns
 from everloom.semantic import Semantic

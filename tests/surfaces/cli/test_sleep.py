@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from everloom.clock import to_micros
-from everloom.kernel.lease import LEASE
+from everloom.kernel.work.lease import LEASE
 from tests.kernel import crew
 from tests.patience import PATIENCE
 from tests.store.ground import rows_of

@@ -93,7 +93,7 @@ def lend_site(
     thread.start()
     try:
         wait_until(lambda: server.started or not thread.is_alive(), "the site to start")
-        yield Site(address.url, loom, workspace, opening.close_soon)
+        yield Site(address.url, loom, workspace, opening.begin_stop)
     finally:
         server.should_exit = True
         thread.join(PATIENCE)

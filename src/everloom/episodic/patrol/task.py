@@ -26,9 +26,9 @@ from everloom.episodic.patrol.steps import PatrolReport, PatrolRun, Step, StepRe
 from everloom.episodic.scenes.clusters import roots_of
 from everloom.errors import Conflict, EverloomError
 from everloom.kernel.journal import register
-from everloom.kernel.lease import Lease
-from everloom.kernel.tasks import Progress, Report, Work
 from everloom.kernel.texts import checked_limit
+from everloom.kernel.work.lease import Lease
+from everloom.kernel.work.tasks import Progress, Report, Work
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.store import Unit, value_from
 from everloom.store.contract import FOREVER

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from everloom.clock import Clock, to_micros
 from everloom.errors import StoreError
-from everloom.kernel.lease import Lease
 from everloom.kernel.operation import Operation
-from everloom.kernel.tasks import Progress, Report
+from everloom.kernel.work.lease import Lease
+from everloom.kernel.work.tasks import Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.store import Scrubbed, Store
 

@@ -14,9 +14,9 @@ from typing import Literal
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict, EverloomError, NotFound, ProviderBusy, ProviderError, Rejected, StoreBusy
-from everloom.kernel.lease import Lease
 from everloom.kernel.operation import Operation
-from everloom.kernel.tasks import Progress, Report
+from everloom.kernel.work.lease import Lease
+from everloom.kernel.work.tasks import Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.models.ask import Thinker
 from everloom.models.usage import Spent

@@ -24,7 +24,7 @@ from everloom.surfaces.web.entrance import Entrance
 from everloom.surfaces.web.identity import CallClues
 
 if TYPE_CHECKING:
-    from everloom.kernel.jobs import JobStatus
+    from everloom.kernel.work.jobs import JobStatus
     from everloom.loom import Workspace
 
 _LOOK_EVERY = 0.5

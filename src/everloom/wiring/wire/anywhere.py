@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from everloom.kernel.journal import Event, Verdict
     from everloom.kernel.provenance import Reason, Shown
     from everloom.kernel.search import Document, Findings, Hit, Scope
-    from everloom.kernel.tasks import Job, Outcome
+    from everloom.kernel.work.tasks import Job, Outcome
     from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.mind import Mind
     from everloom.semantic import Semantic

@@ -19,7 +19,7 @@ from everloom.surfaces.cli.runtime.turns import stopping, take_turns
 
 if TYPE_CHECKING:
     from everloom.episodic.calibration import Calibrated, CalibrationText
-    from everloom.kernel.tasks import Outcome
+    from everloom.kernel.work.tasks import Outcome
 
 _TASK = "embed"
 

@@ -15,7 +15,7 @@ from everloom.surfaces.cli.runtime.verbs import call, command_of, group_of
 from everloom.wiring.faculties import FACULTIES
 
 if TYPE_CHECKING:
-    from everloom.kernel.tasks import Outcome
+    from everloom.kernel.work.tasks import Outcome
     from everloom.semantic.consolidation import PassReport, PlannedStep
 
 _FACULTY = FACULTIES["semantic"]

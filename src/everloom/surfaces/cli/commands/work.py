@@ -26,7 +26,7 @@ from everloom.surfaces.cli.runtime.output import Answer, Table, progress
 from everloom.surfaces.cli.runtime.turns import AnyWork, WorkElsewhere, log_failure, stopping, take_turns
 
 if TYPE_CHECKING:
-    from everloom.kernel.tasks import Job, Outcome
+    from everloom.kernel.work.tasks import Job, Outcome
     from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.loom import Loom
     from everloom.settings import Settings

@@ -18,7 +18,7 @@ from everloom.errors import EverloomError
 from everloom.secrets import logger_of
 
 if TYPE_CHECKING:
-    from everloom.kernel.tasks import Job, Outcome, Work
+    from everloom.kernel.work.tasks import Job, Outcome, Work
     from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.wiring.wire.anywhere import AnyWorkspace
 
@@ -126,7 +126,7 @@ def take_turns(
 
 def _one_turn(work: AnyWork, place: WorkspaceInfo, task: str, seconds: float, advance: _Advance) -> Outcome | None:
     """Run a task if it is due; a failure is logged and returned, and the other tasks go on."""
-    from everloom.kernel.tasks import Outcome  # noqa: PLC0415  a help page needs no kernel
+    from everloom.kernel.work.tasks import Outcome  # noqa: PLC0415  a help page needs no kernel
 
     def step(_place: str, _task: str, count: int, _due: int) -> None:
         advance(place.name, task, count)

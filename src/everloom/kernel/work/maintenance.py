@@ -15,9 +15,9 @@ import numpy as np
 from everloom.clock import Clock
 from everloom.errors import MalformedReply, ProviderBusy, ProviderError, ProviderRefused
 from everloom.kernel.embedding import GENERAL, Embedding, Made, count_embedded, model_id, perspectives_of, situated
-from everloom.kernel.lease import Lease
 from everloom.kernel.search import Index
-from everloom.kernel.tasks import Progress, Report
+from everloom.kernel.work.lease import Lease
+from everloom.kernel.work.tasks import Progress, Report
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.models.embed import Embedder, EmbeddingTask
 from everloom.store import Row, Store, Unit

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from everloom.clock import Clock, from_micros, to_micros
 from everloom.errors import EverloomError
-from everloom.kernel.lease import Lease, Leases, never
+from everloom.kernel.work.lease import Lease, Leases, never
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.secrets import logger_of, masked
 from everloom.store import Row, Store

@@ -18,8 +18,8 @@ from typing import Any, Literal
 from everloom.clock import Clock, from_micros, to_micros
 from everloom.errors import EverloomError, NotFound, StoreBusy
 from everloom.kernel.journal import append_event
-from everloom.kernel.lease import LEASE, is_gone
 from everloom.kernel.operation import Operation, Transaction
+from everloom.kernel.work.lease import LEASE, is_gone
 from everloom.secrets import logger_of, masked
 from everloom.store import Row, Store
 from everloom.store.contract import FOREVER
