@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from everloom import open_loom
-from everloom.remote import RemoteWorkspace
-from tests.patience import wait_until
+from everloom.remote import RemoteWorkspace, changes, sending
+from tests.patience import PATIENCE, wait_until
 from tests.surfaces.mcp.ground import SETTINGS, ServerProcess
 
 pytestmark = pytest.mark.xdist_group("a server process")
@@ -55,11 +55,20 @@ class Writers:
 
 
 @pytest.mark.promise("remote.retries-are-safe", "remote.changes")
-def test_a_server_that_is_killed_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
-    store = tmp_path / "loom.db"
-    server = ServerProcess(tmp_path, store, "--port", "0")
+def test_a_server_that_is_killed_loses_nothing_and_repeats_nothing(
+    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A machine that is busy with tests takes longer to start a server than a client should wait in earnest.
+    monkeypatch.setattr(sending, "_PATIENCE", PATIENCE)
+    monkeypatch.setattr(changes, "_PATIENCE", PATIENCE)
+
+    def start(port: str) -> ServerProcess:
+        return ServerProcess(tmp_path, tmp_path / "loom.db", "--port", port, "--store", store_url)
+
+    server = start("0")
     url = server.wait_for_address()
-    with open_loom(url, token=None) as loom, ThreadPoolExecutor(WRITERS + 1) as threads:
+    # The loom is closed before the threads are waited for: if something goes wrong, that ends them.
+    with ThreadPoolExecutor(WRITERS + 1) as threads, open_loom(url, token=None) as loom:
         work = Writers(loom.workspace("james", session="writing"))
         followed = threads.submit(work.follow)
         writing = [threads.submit(work.write, number) for number in range(WRITERS)]
@@ -68,7 +77,7 @@ def test_a_server_that_is_killed_loses_nothing_and_repeats_nothing(tmp_path: Pat
                 work.wait_for_some()
                 server.process.kill()
                 server.wait()
-                server = ServerProcess(tmp_path, store, "--port", url.rpartition(":")[2])
+                server = start(url.rpartition(":")[2])
                 server.wait_for_address()
             work.wait_for_some()
         finally:
@@ -77,7 +86,7 @@ def test_a_server_that_is_killed_loses_nothing_and_repeats_nothing(tmp_path: Pat
         work.place.semantic.describe_session("Told.")
         followed.result()
     assert server.stop()[0] == 0
-    with open_loom(store, settings=SETTINGS) as here:
+    with open_loom(store_url, settings=SETTINGS) as here:
         mine = here.workspace("james")
         events = mine.events_after(0, limit=10_000)
         assert mine.semantic.get_stats().observation_count == sum(counts) + 1

@@ -10,7 +10,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from dis import get_instructions
 from functools import cached_property, wraps
+from importlib import import_module
+from threading import RLock
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -35,6 +38,7 @@ MOST_CHARACTERS = 2_000_000
 # The largest whole number of both engines.
 LARGEST_NUMBER = 2**63 - 1
 MOST_VALUES = 50_000
+_loading = RLock()
 _LISTS = (list, tuple, set, frozenset, dict)
 
 
@@ -211,9 +215,14 @@ def verb(
 
 def _checked(method: AnyMethod, verb: Verb) -> AnyMethod:
     """Check the arguments of a method against their bounds, and screen those that are stored, before it is called."""
+    loaded = False
 
     @wraps(method)
     def call(self: Any, *args: Any, **named: Any) -> Any:
+        nonlocal loaded
+        if not loaded:
+            _load_rooms(verb.method)
+            loaded = True
         given = [*zip(verb.parameters, args, strict=False)]
         if named:
             given += [(each, named[each.name]) for each in verb.parameters if each.name in named]
@@ -221,6 +230,16 @@ def _checked(method: AnyMethod, verb: Verb) -> AnyMethod:
         return verb.screened(self, *args, **named)
 
     return cast("AnyMethod", call)
+
+
+def _load_rooms(method: Callable[..., Any]) -> None:
+    """Load the modules that a method imports when it is called, one thread at a time."""
+    # Rooms of a faculty import each other. If two threads begin with different ones, each waits for a module that the
+    # other is loading; Python ends that by handing out a module that is only half there, and the call fails.
+    with _loading:
+        for step in get_instructions(method):
+            if step.opname == "IMPORT_NAME" and str(step.argval).startswith("everloom."):
+                import_module(step.argval)
 
 
 def _check_bounds(given: Sequence[tuple[Parameter, Any]]) -> None:
