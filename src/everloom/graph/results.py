@@ -248,7 +248,7 @@ class FileVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PastFile:
+class CommittedFile:
     """The file of a memory as it was in a commit."""
 
     version: FileVersion

@@ -516,7 +516,7 @@ class Graph:
         *,
         limit: _Limit = 100,
         max_tokens: MaxTokensOfRecord = None,
-    ) -> results.PastFile:
+    ) -> results.CommittedFile:
         """Show a memory's file as it was in a commit; `limit` is how many of its commits are looked at."""
         from everloom.graph.operations.overview import version
         from everloom.kernel.answer.budget import fitted

@@ -115,10 +115,11 @@ def project(rows: Floats) -> npt.NDArray[np.float64]:
     centred = rows.astype(np.float64) - rows.mean(axis=0, dtype=np.float64) if len(rows) else rows.astype(np.float64)
     if len(rows) < 2 or not centred.any():
         return np.zeros((len(rows), 2))
-    axes = np.linalg.svd(centred, full_matrices=False)[2][:2]
-    # The sign of an axis is arbitrary; by the largest share of it, the same map comes out on every machine.
-    axes = axes * np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])[:, None]
-    placed = np.zeros((len(rows), 2))
-    placed[:, : len(axes)] = centred @ axes.T
+    # From how the vectors relate to each other, a small matrix: they have hundreds of dimensions and are a few.
+    shares, spots = np.linalg.eigh(centred @ centred.T)
+    placed: npt.NDArray[np.float64] = spots[:, :-3:-1] * np.sqrt(np.maximum(shares[:-3:-1], 0.0))
+    # The sign of an axis is arbitrary; with the farthest point to the right, the same map comes out everywhere.
+    placed = placed * np.where(placed[np.abs(placed).argmax(axis=0), np.arange(2)] < 0, -1.0, 1.0)
     farthest = float(np.abs(placed).max())
-    return np.round(placed / farthest, 6) if farthest > 0 else placed
+    placed = placed / farthest if farthest > 0 else placed
+    return placed.round(6)

@@ -16,7 +16,7 @@ from everloom.graph.files.parser import checked_tags
 from everloom.graph.index.catalog import OpenGraph, brief_of
 from everloom.graph.index.decay import strength_of
 from everloom.graph.kinds import checked_type
-from everloom.graph.results import Drawing, DrawnRelation, FileVersion, PastFile
+from everloom.graph.results import CommittedFile, Drawing, DrawnRelation, FileVersion
 from everloom.kernel.lifecycle import vigour
 from everloom.store import Row, Unit
 
@@ -129,10 +129,10 @@ def history(graph: OpenGraph, identity: str, limit: int) -> tuple[FileVersion, .
     return graph.git.history(graph.row(identity)["path"], limit, within=_COMMITS)
 
 
-def version(graph: OpenGraph, identity: str, commit: str, limit: int) -> PastFile:
+def version(graph: OpenGraph, identity: str, commit: str, limit: int) -> CommittedFile:
     """Read a memory's file as it was in a commit that changed it."""
     found = next((each for each in history(graph, identity, limit) if each.commit.startswith(commit)), None)
     text = None if found is None or len(commit) < 7 else graph.git.text_at(found.commit, found.path)
     if found is None or text is None:
         raise NotFound(f"this memory has no version {commit[:60]!r}", hint="history lists them")
-    return PastFile(version=found, text=text)
+    return CommittedFile(version=found, text=text)

@@ -51,17 +51,18 @@ def _pushed(places: Points, radii: npt.NDArray[np.float64], low: Points, high: P
     turns = np.arange(count) * _GOLDEN
     nudge = np.stack([np.cos(turns), np.sin(turns)], axis=1) * 0.01
     wanted = radii[:, None] + radii[None, :] + _GAP
-    places = places + nudge
+    np.fill_diagonal(wanted, 0.0)
+    x, y = places[:, 0] + nudge[:, 0], places[:, 1] + nudge[:, 1]
     for _ in range(_ROUNDS):
-        apart = places[:, None, :] - places[None, :, :]
-        distance = np.maximum(np.hypot(apart[..., 0], apart[..., 1]), 1e-6)
-        short = np.maximum(0.0, wanted - distance)
-        np.fill_diagonal(short, 0.0)
-        if not short.any():
+        across, down = x[:, None] - x[None, :], y[:, None] - y[None, :]
+        distance = np.sqrt(across * across + down * down) + 1e-9
+        short = wanted - distance
+        if float(short.max()) < _GAP / 2:
             break
-        moves = (apart / distance[..., None] * short[..., None]).sum(axis=1) * 0.5
-        places = np.clip(places + moves, low, np.maximum(low, high))
-    return places
+        push = np.maximum(short, 0.0) / distance * 0.5
+        x = np.clip(x + (across * push).sum(axis=1), low[:, 0], np.maximum(low, high)[:, 0])
+        y = np.clip(y + (down * push).sum(axis=1), low[:, 0], np.maximum(low, high)[:, 1])
+    return np.stack([x, y], axis=1)
 
 
 def _is_clear(places: Points, radii: npt.NDArray[np.float64]) -> bool:
