@@ -33,6 +33,7 @@ class Furniture:
     agreed: str
     waiting: int
     job: int
+    commit: str
 
 
 def furnish(workspace: Workspace) -> Furniture:
@@ -46,6 +47,7 @@ def furnish(workspace: Workspace) -> Furniture:
     episodic.update_notes(scenes=[{"action": each, "actors": ["James"], "quote": "Ahoy"} for each in happened])
     episodic.run_patrol()
     scenes = [episodic.search_memory(each).hits[0].node.id for each in ("island", "hull")]
+    graph.keep_history()
     one = graph.store(type="decision", title="Blue", content="The boat is painted blue.").id
     two = graph.store(type="problem", title="Leak", content="The old hull is leaking water.").id
     edge = graph.relate(one, two, "SOLVES").edge.id
@@ -57,7 +59,8 @@ def furnish(workspace: Workspace) -> Furniture:
     waiting = workspace.review.list_held().held[0].id
     job = Jobs(workspace).start("reindex").id
     wait_until(lambda: Jobs(workspace).status(job).is_over, "the job to end")
-    return Furniture(observation, understanding, scenes, one, two, edge, scheduled, agreed, waiting, job)
+    commit = graph.history(one)[0].commit
+    return Furniture(observation, understanding, scenes, one, two, edge, scheduled, agreed, waiting, job, commit)
 
 
 def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
@@ -125,6 +128,9 @@ def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
             "unpin_node": {"node_id": held.scenes[0]},
             "trigger_patrol": {},
             "patrol_report": {},
+            "list_scenes": {},
+            "map_clusters": {},
+            "emotions_over_time": {},
             "show": {"node_id": held.scenes[0]},
             "census": {},
         },
@@ -150,6 +156,10 @@ def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
             "tags": {"action": "list"},
             "stats": {},
             "recent": {},
+            "draw": {},
+            "history": {"id": held.memory},
+            "version": {"id": held.memory, "commit": held.commit},
+            "pages": {},
             "merge": {"keep": held.memory, "duplicate": held.other},
             "pin": {"id": held.memory},
             "unpin": {"id": held.memory},
