@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -164,7 +165,7 @@ def test_a_picture_reads_as_many_rows_as_it_asks_for(connection: sqlite3.Connect
 
 
 # What a page looks at, with values for its parameters and the index along which it is found.
-LOOKED_AT = {
+LOOKED_AT: dict[str, tuple[str, dict[str, Any]]] = {
     "regions.subject_page": ("subject_by_observed", {"observed": 9, "id": 9, "limit": 9}),
     "regions.subject_tagged": ("subject_tag", {"tag_key": "a", "before": 9, "limit": 9}),
     "regions.name_page": ("subject_name", {"begin": "a", "end": "b", "limit": 9}),
