@@ -236,6 +236,19 @@ class HttpServer(Surface):
         return False
 
 
+def _message_in(answer: httpx2.Response) -> dict[str, Any]:
+    """Read the answer of a server: as it is, or, where it took long, at the end of a stream of events."""
+    told = answer.text
+    if answer.headers["content-type"].startswith("text/event-stream"):
+        lines = [line.removeprefix("data:") for line in told.splitlines() if line.startswith("data:")]
+        told = lines[-1] if lines else ""
+    try:
+        found: dict[str, Any] = json.loads(told)
+    except ValueError as error:
+        raise Unheard("the answer ended before it was told") from error
+    return found
+
+
 class McpHttp(Surface):
     """A client of a server that others use, too; what a fault hits is the server."""
 
@@ -265,7 +278,7 @@ class McpHttp(Surface):
             raise Unheard(repr(error)) from error
         if answer.status_code != 200:
             raise Unheard(f"status {answer.status_code}: {answer.text[:200]}")
-        return result_in(answer.json())
+        return result_in(_message_in(answer))
 
     def recover(self) -> None:
         """Wait until somebody has started the server again."""
