@@ -12,9 +12,10 @@ from everloom.kernel.verbs import Verb
 from everloom.loom import Loom, Workspace
 from everloom.semantic import NewObservation, NewSubject
 from everloom.wiring.faculties import FACULTIES, Faculty
+from everloom.wiring.items import NewDocument
 from everloom.wiring.jobs import Jobs
 from tests.patience import wait_until
-from tests.store.ground import asking, is_sqlite
+from tests.store.ground import NOW, asking, is_sqlite
 
 Arguments = dict[str, Any]
 
@@ -178,9 +179,21 @@ def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
             "show": one,
             "why": one,
             "events": {},
+            "events_after": {"event_id": 0},
+            "add": {"documents": [NewDocument(kind="note", text="A note.", happened_at=NOW)]},
             "jobs": {},
             "mark": {**one, "verdict": "useful"},
             "pin": one,
+        },
+        "workspace": {
+            "describe": {},
+            "coverage": {},
+            "perspectives": {},
+            "add_perspective": {"name": "legal", "instruction": "Represent for law:"},
+            "plan_consolidation": {},
+            "run_due": {"tasks": ["embed"], "seconds": 1.0},
+            "retry_task": {"task": "embed"},
+            "usage": {},
         },
         "forgetting": {
             "forget": {"ids": [held.observation], "confirm": held.agreed},
@@ -197,6 +210,7 @@ def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
         "mind": {
             "search_memory": {"query": "island"},
             "update_status": {"updates": {"mood": "fine"}},
+            "read_status": {},
             "list_notes": {},
             "read_note": {"name": "plans.md"},
             "write_note": {"name": "other.md", "body": "Something else."},
