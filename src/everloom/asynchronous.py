@@ -224,7 +224,7 @@ class _Here:
         items = FACULTIES["items"]
         seen = after
         while True:
-            found = await run(items, items.verb("events_after"), {"event_id": seen, "limit": _PAGE})
+            found = await run(items, items.verb("events_after"), {"event_id": seen, "limit": _PAGE, "max_tokens": None})
             for event in found:
                 seen = event.id
                 yield event

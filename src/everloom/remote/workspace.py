@@ -121,7 +121,7 @@ class WorkspaceCalls:
 
     def events_after(self, event_id: int, *, limit: int = 50) -> Any:
         """List the operations after an event, oldest first: whoever follows what happens misses none."""
-        return self._ask("items.events_after", event_id=event_id, limit=limit)
+        return self._ask("items.events_after", event_id=event_id, limit=limit, max_tokens=None)
 
     def jobs(self) -> Any:
         """Show every task of this workspace: what is due, what is running, what failed."""
@@ -141,7 +141,7 @@ class WorkspaceCalls:
 
     def plan_consolidation(self) -> Any:
         """List the steps of a consolidation in order, without asking a model or writing anything."""
-        return self._ask("workspace.plan_consolidation")
+        return self._ask("workspace.plan_consolidation", max_tokens=None)
 
     def forget(self, ids: Sequence[int] | None = None, *, confirm: str | None = None, **chosen: Any) -> Any:
         """Forget items for good; without the token of a preview as `confirm`, only show what would go."""

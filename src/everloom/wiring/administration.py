@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from everloom.errors import NotFound
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, READS, Says, verb
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, PAGE_TOKENS, READS, MaxTokensOrAll, Says, verb
 from everloom.wiring.usage import Grouping, UsageReport, report_usage
 
 if TYPE_CHECKING:
@@ -68,10 +68,12 @@ class Administration:
         return added
 
     @verb("Plan a consolidation", READS, cli=False)
-    def plan_consolidation(self) -> tuple[PlannedStep, ...]:
+    def plan_consolidation(self, *, max_tokens: MaxTokensOrAll = PAGE_TOKENS) -> tuple[PlannedStep, ...]:
         """List the steps of a consolidation in order, without asking a model or writing anything."""
+        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  listing verbs loads no model
+
         planned: tuple[PlannedStep, ...] = self._workspace.plan_consolidation()
-        return planned
+        return fitted(planned, max_tokens, way=None)
 
     @verb("Run what is due", ADDS, cli=False)
     def run_due(self, *, tasks: Tasks = None, seconds: Seconds = 20.0) -> list[Outcome]:
@@ -88,9 +90,11 @@ class Administration:
         self._workspace.loom.work.retry_now(self._workspace.info, self._known(task))
 
     @verb("Report usage", READS, cli=False)
-    def usage(self, *, days: Days = 7, by: GroupedBy = "day") -> UsageReport:
+    def usage(self, *, days: Days = 7, by: GroupedBy = "day", max_tokens: MaxTokensOrAll = PAGE_TOKENS) -> UsageReport:
         """Report what language models used: tokens, cache, dollars, context."""
-        return report_usage(self._workspace, days, by)
+        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  as above
+
+        return fitted(report_usage(self._workspace, days, by), max_tokens, way=None, last={"rows"})
 
     def _known(self, task: str) -> str:
         known = [each.name for each in self._workspace.loom.work.tasks]

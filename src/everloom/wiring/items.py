@@ -135,10 +135,14 @@ class Items:
         return fitted(found, max_tokens)
 
     @verb("List operations after one", READS, cli=False)
-    def events_after(self, event_id: Seen, *, limit: Events = 50) -> Sequence[Event]:
+    def events_after(
+        self, event_id: Seen, *, limit: Events = 50, max_tokens: MaxTokensOrAll = PAGE_TOKENS
+    ) -> Sequence[Event]:
         """List the operations after an event, oldest first."""
+        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  as above
+
         found: list[Event] = self._workspace.events_after(event_id, limit=limit)
-        return found
+        return fitted(found, max_tokens)
 
     @verb("Add documents", ADDS, cli=False)
     def add(

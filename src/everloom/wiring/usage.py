@@ -33,6 +33,7 @@ class UsageReport:
     rows: tuple[Mapping[str, Any], ...]
     total: Mapping[str, Any]
     today: Mapping[str, float | None]
+    note: str | None = None
 
 
 def report_usage(place: Any, days: int, by: Grouping) -> UsageReport:

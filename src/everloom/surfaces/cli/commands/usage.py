@@ -28,7 +28,7 @@ _MOST_BARS = 60
 def usage(invocation: Invocation, days: int, by: Grouping) -> Answer:
     """Show what language models used: tokens, cache, dollars, context."""
     with invocation.enter() as place:
-        found = FACULTIES["workspace"].reach(place, {}).usage(days=days, by=by)
+        found = FACULTIES["workspace"].reach(place, {}).usage(days=days, by=by, max_tokens=None)
     return Answer(found, [*usage_lines(found.rows, by), *summary(found.total, found.today)])
 
 
