@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
@@ -160,7 +162,7 @@ def bare_url(lend_bare_url: Lend) -> Iterator[str]:
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The url of an empty store, on each engine."""
     if request.param == "sqlite":
-        shutil.copy(request.getfixturevalue("made_file"), tmp_path)
+        copy_store(request.getfixturevalue("made_file"), tmp_path)
         yield f"sqlite:///{tmp_path}/loom.db"
         return
     lend: Lend = request.getfixturevalue("made_database")
@@ -177,12 +179,19 @@ def lend_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Lend:
     return partial(lend_file, tmp_path, request.getfixturevalue("made_file"))
 
 
+def copy_store(file: Path, directory: Path) -> None:
+    """Copy the file of a store, and make the copy another store: its files must not be those of the next test."""
+    shutil.copy(file, directory)
+    with closing(sqlite3.connect(directory / file.name)) as connection, connection:
+        connection.execute("UPDATE store_identity SET id = ?", (token_hex(8),))
+
+
 @contextmanager
 def lend_file(parent: Path, like: Path | None = None) -> Iterator[str]:
     """Lend the url of a file that is not there yet, or of a copy."""
     with TemporaryDirectory(dir=parent) as directory:
         if like is not None:
-            shutil.copy(like, directory)
+            copy_store(like, Path(directory))
         yield f"sqlite:///{directory}/loom.db"
 
 
