@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -340,3 +342,26 @@ def test_a_copy_with_another_data_directory_does_not_touch_the_files_either(
     with opened(sqlite_url(copy)) as loom, pytest.raises(Conflict, match="is a copy of"):
         keep(loom.workspace().graph, "Of the copy")
     assert below(home) == before
+    # What the hint says helps there, too.
+    with opened(sqlite_url(copy)) as loom:
+        assert loom.places.separate().original == file
+    with opened(sqlite_url(copy)) as loom:
+        keep(loom.workspace().graph, "Of the copy")
+        assert titles(loom.workspace()) == {"Of the first", "Of the copy"}
+        assert loom.workspace().graph.directory.is_relative_to(tmp_path / "elsewhere")
+    assert below(home) == before
+
+
+@pytest.mark.promise("files.copied-database")
+@pytest.mark.parametrize("what", ["text", "another program's database"])
+def test_whatever_else_is_where_the_database_was_does_not_make_it_a_copy(tmp_path: Path, what: str) -> None:
+    file, moved = tmp_path / "loom.db", tmp_path / "moved.db"
+    filled(file)
+    shutil.copy(file, moved)
+    file.unlink()
+    if what == "text":
+        file.write_text("no database " * 100)
+    else:
+        with closing(sqlite3.connect(file)) as other:
+            other.execute("CREATE TABLE theirs (x)")
+    assert seen(moved) == ({"Of the first"}, "Of the first.\n")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,10 +68,15 @@ def check_original(owner: Owner, *, may_write: bool = True) -> None:
         _write(record, _place_of(owner) or {})
 
 
-def original_of(owner: Owner) -> Path | None:
-    """Return the database of which this one is a copy; None if it is none."""
-    said = None if owner.home is None else _read(owner.home / _DATABASE)
-    return _original(said, owner)
+def original_of(owner: Owner, directories: Iterable[Path] = ()) -> Path | None:
+    """Return the database of which this one is a copy, by the records of its files; None if it is none."""
+    records = [] if owner.home is None else [_read(owner.home / _DATABASE)]
+    for each in directories:
+        said = _read(each / CORNER / "owner-graph.json")
+        # A record of another store is not about this one.
+        if isinstance(said, Mapping) and said.get("store") == owner.store:
+            records.append(said.get("database"))
+    return next((found for said in records if (found := _original(said, owner)) is not None), None)
 
 
 def _place_of(owner: Owner) -> dict[str, Any] | None:

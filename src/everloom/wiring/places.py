@@ -117,7 +117,14 @@ class Places:
     @property
     def original(self) -> Path | None:
         """Return the database of which this one is a copy, so that the files are not its own; None if it is none."""
-        return original_of(Owner(self._workspaces.store_identity, 0, "", database=self._database, home=self.of_store))
+        owner = Owner(self._workspaces.store_identity, 0, "", database=self._database, home=self.of_store)
+        return original_of(
+            owner, (place for each in self._workspaces.list() for place in self._graphs_of(each).values())
+        )
+
+    def _graphs_of(self, workspace: WorkspaceInfo) -> dict[int, Path]:
+        with self._store.read(workspace.id) as unit:
+            return {row["id"]: Path(row["directory"]) for row in unit.all("graph.graph_all")}
 
     def relabel(self, workspace: WorkspaceInfo) -> None:
         """Write a workspace's new name into the directory of its files, if there is one."""
@@ -162,21 +169,21 @@ class Places:
         """
         if self._store.is_read_only:
             raise refuse_write(self._store.address)
-        original, old = self.original, self.of_store
+        original = self.original
         if original is None:
             raise Rejected(
                 "this database is not a copy of another one here", hint="its files are its own; there is nothing to do"
             )
         fresh = token_hex(_IDENTITY_BYTES)
         new = self.home / _STORES / fresh
-        copied, kept = [], []
+        copied: list[Path] = []
+        kept: list[Path] = []
         for workspace in self._workspaces.list():
-            with self._store.read(workspace.id) as unit:
-                rows = [(row["id"], Path(row["directory"])) for row in unit.all("graph.graph_all")]
-            moves = {graph: new / place.relative_to(old) for graph, place in rows if place.is_relative_to(old)}
-            kept += [place for _, place in rows if not place.is_relative_to(old)]
+            places = self._graphs_of(workspace)
+            moves = {graph: new / own for graph, place in places.items() if (own := self._own_part(place)) is not None}
+            kept += [place for graph, place in places.items() if graph not in moves]
             for graph, target in moves.items():
-                _copy_private(dict(rows)[graph], target)
+                _copy_private(places[graph], target)
                 copied.append(target)
             # Before the identity: whoever is interrupted here is still a copy, and begins again.
             with self._store.write(workspace.id) as unit:
@@ -187,6 +194,12 @@ class Places:
             # Other processes that have this file open know its old identity, and must not go on with it.
             unit.run("kernel.reincarnate", incarnation=uuid4().hex)
         return SeparatedStore(fresh, original, tuple(copied), tuple(kept))
+
+    def _own_part(self, directory: Path) -> Path | None:
+        """Return the part of a path below the directory of this store, in whatever data directory; None outside."""
+        parts, own = directory.parts, (_STORES, self._workspaces.store_identity)
+        at = next((at for at in range(len(parts) - 1) if parts[at : at + 2] == own), None)
+        return None if at is None else Path(*parts[at + 2 :])
 
     def leftovers(self) -> list[Path]:
         """List directories of workspaces that were removed while something kept their files from being deleted."""

@@ -196,13 +196,15 @@ def read_version(path: Path) -> int:
 
 
 def identity_at(path: Path) -> str | None:
-    """Read the identity of the store in a file without changing it; None if it cannot be read or has none."""
+    """Read the identity of the store in a file without changing it; "" if it is none, None if it cannot be read now."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             row = connection.execute(statements("sqlite")["kernel.store_identity"]).fetchone()
+    except sqlite3.OperationalError as error:
+        return "" if "no such table" in str(error) else None
     except FAULTS:
-        return None
-    return None if row is None else str(row[0])
+        return ""
+    return "" if row is None else str(row[0])
 
 
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
