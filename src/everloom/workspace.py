@@ -227,18 +227,26 @@ class Workspace:
         They are imports, unless the workspace was opened with another origin or it is said here; if that is held, they
         wait for review under the ids that are returned.
         """
-        op = self.op.told_by(origin) if origin or self.origin else self.op.told_by(IMPORT)
-        with op.read() as unit:
-            gone = recognised(unit, [text_key(each.text) for each in documents])
-        documents = [each for each in documents if text_key(each.text) not in gone] if gone else documents
-        if (waiting := hold_documents(op, documents)) is not None:
-            return waiting
-        prepared = op.index.prepare(documents)
+        op, keys = self.op.told_by(origin), [text_key(each.text) for each in documents]
+        is_told = bool(origin or self.origin)
+        told = op if is_told or not op.holds else op.told_by(IMPORT)
+        if told.is_held:
+            with told.read() as unit:
+                gone = recognised(unit, keys)
+            kept = [each for each, key in zip(documents, keys, strict=True) if key not in gone]
+            return hold_documents(told, kept) or []
+        index = op.index if is_told else op.index.told_by(IMPORT)
+        prepared = index.prepare(documents)
         with op.write(operation) as write:
             # After preparing, which may be slow and depends on no session.
-            ready = prepared.documents
-            placed = (each if each.session_id else replace(each, session_id=write.session_id) for each in ready)
-            ids = op.index.add(write.unit, replace(prepared, documents=tuple(placed)), write.at)
+            gone = recognised(write.unit, keys)
+            placed = {
+                at: each if each.session_id else replace(each, session_id=write.session_id)
+                for at, each in enumerate(prepared.documents)
+                if keys[at] not in gone
+            }
+            ready = index.complete(prepared, placed) if gone else replace(prepared, documents=tuple(placed.values()))
+            ids = index.add(write.unit, ready, write.at)
             write.event(count=len(ids), **({"forgotten": len(gone)} if gone else {}))
         return ids
 
