@@ -123,9 +123,11 @@ class Index:
         return Prepared(ready, words, self._embedding.inline([each.situated for each in ready]))
 
     def _screened(self, document: Document) -> Document:
-        texts = {name: getattr(document, name) for name in ("title", "text", "context", "details", "labels")}
-        kept = {name: self.screen.stored(value) for name, value in texts.items() if value}
-        changed = {name: value for name, value in kept.items() if value is not texts[name]}
+        changed = {}
+        for name in ("title", "text", "context", "details", "labels"):
+            value = getattr(document, name)
+            if value and (kept := self.screen.stored(value)) is not value:
+                changed[name] = kept
         return replace(document, **changed) if changed else document
 
     def add(self, unit: Unit, prepared: Prepared, at: datetime) -> Sequence[int]:

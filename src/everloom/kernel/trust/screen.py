@@ -107,12 +107,13 @@ def _names_of(method: Callable[..., Any]) -> tuple[str, ...]:
 
 def _walked(value: Any, place: str, found: list[Recognised]) -> Any:
     """Replace the secrets in a value; one without any is returned as it is, not copied."""
+    # First, because most values are texts or nothing, and asking what others can do costs more.
+    if value is None or isinstance(value, str):
+        return _redacted(value, place, found) if value else value
     # Whoever reads a value that is nested as deeply as this refuses it.
     if place.count(".") > _DEEPEST:
         return value
     match value:
-        case str():
-            return _redacted(value, place, found)
         case Mapping():
             # The key says what a value is: {"password": "…"}.
             inner = {
@@ -136,6 +137,8 @@ def _walked(value: Any, place: str, found: list[Recognised]) -> Any:
 
 def _redacted(text: str, place: str, found: list[Recognised], before: str = "") -> str:
     spans = spans_in(text)
+    if not (spans or before):
+        return text
     if before and not spans:
         size, own = len(before), spans_in(before + text)
         spans = [each._replace(start=each.start - size, end=each.end - size) for each in own if each.start >= size]
