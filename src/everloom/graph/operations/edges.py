@@ -104,13 +104,13 @@ def search_edges(
     """Find edges by words in their titles and description, by type, or by a memory at one end."""
     relation = None if kind is None else checked_relation(kind)
     with graph.op.read() as unit:
-        end = None if memory is None else graph.find(unit, memory)["uuid"]
-        rows = unit.all("graph.edge_all", graph=graph.id)
-    edges = [
-        edge_from(row)
-        for row in rows
-        if (relation is None or row["type"] == relation) and (end is None or end in (row["from_uuid"], row["to_uuid"]))
-    ]
+        if memory is None:
+            rows = unit.all("graph.edge_all", graph=graph.id)
+        else:
+            # Those of one memory are found by it, however many edges there are.
+            found = unit.all("graph.edge_of", graph=graph.id, uuid=graph.find(unit, memory)["uuid"])
+            rows = sorted(found, key=lambda row: (row["updated"], row["id"]), reverse=True)
+    edges = [edge_from(row) for row in rows if relation is None or row["type"] == relation]
     return [with_version(graph, edge) for edge in _ranked(edges, query)[: max(1, limit)]]
 
 
