@@ -91,6 +91,9 @@ def test_a_memory_is_stored_changed_extended_related_pinned_and_deleted(site: Si
     other = site.workspace.graph.store(type="fix", title="Ask the sea", content="Look.", connect=False)
     related = visitor.send(visitor.see(f"graph/memory/{tide.id}"), "/relate", to=other.id[:8], type="RELATED_TO")
     assert "Ask the sea" in related
+    lost = visitor.send(related, "/relate", 404, to="nothing-like-it", type="CAUSES", context="just because")
+    assert "just because</textarea>" in lost
+    assert "nothing to add" in visitor.send(related, "/append", 422)
     pinned = visitor.send(related, "/pin", pinned="yes")
     assert "in the vault" in said_in(pinned)
     found = site.workspace.graph.get(tide.id)

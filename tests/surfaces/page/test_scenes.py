@@ -18,6 +18,7 @@ from tests.surfaces.page.ground import (
     assert_fits,
     assert_harmless,
     assert_readable,
+    lend_site,
     said_in,
 )
 
@@ -145,10 +146,16 @@ def test_hostile_scenes_are_inert(site: Site, visitor: Visitor) -> None:
         assert_harmless(visitor.see(f"scenes/cluster/{node.cluster_id}"))
 
 
-def test_who_may_only_read_sees_no_forms(site: Site, visitor: Visitor, clock: ManualClock) -> None:
-    scene = live(site, clock, 1)[0]
-    forms = re.findall(r'method="post" action="([^"]+)"', visitor.see(f"scenes/{scene}"))
-    assert any(each.endswith("/pin") for each in forms)
+def test_who_may_only_read_sees_no_forms(store_url: str, clock: ManualClock) -> None:
+    with lend_site(store_url, clock, read_only=True) as site:
+        scene = live(site, clock, 1)[0]
+        memory = site.workspace.graph.store(type="fix", title="Salt it", content="More.", connect=False).id
+        visitor = Visitor(site)
+        with visitor.http:
+            inside = f"scenes/cluster/{site.workspace.episodic.show(scene).cluster_id}"
+            for path in ("scenes", f"scenes/{scene}", inside, "patrols", "graph", f"graph/memory/{memory}"):
+                forms = re.findall(r'method="post" action="([^"]+)"', visitor.see(path))
+                assert forms == ["/theme"], path
 
 
 @pytest.mark.promise("page.scenes")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from markupsafe import Markup
 from starlette.responses import Response
 
-from everloom.errors import Conflict, EverloomError, NotFound, Rejected
+from everloom.errors import Conflict, EverloomError, NotFound, Rejected, meaning_of
 from everloom.graph.kinds import KINDS
 from everloom.graph.verbs import MemoryType
 from everloom.surfaces.page.html import LONGEST_SHOWN, clean
@@ -122,7 +122,11 @@ def memory(visit: Visit) -> Response:
 
 
 def _shown(
-    visit: Visit, identity: str, error: EverloomError | None = None, typed: Mapping[str, str] | None = None
+    visit: Visit,
+    identity: str,
+    error: EverloomError | None = None,
+    typed: Mapping[str, str] | None = None,
+    added: Mapping[str, str] | None = None,
 ) -> Response:
     if not visit.workspace.graphs.list():
         raise NotFound("there is no graph yet", hint="the graph begins with its first memory")
@@ -135,7 +139,7 @@ def _shown(
     history = opened.history(found.id, limit=_VERSIONS, max_tokens=_TOKENS)
     return visit.page(
         "memory.html",
-        200 if error is None else 409 if isinstance(error, Conflict) else 422,
+        200 if error is None else meaning_of(error).http_status,
         title=found.title,
         opened=opened,
         memory=found,
@@ -152,9 +156,10 @@ def _shown(
         relation_types=_RELATIONS,
         is_pinned=found.path.startswith("vault/"),
         error=error,
-        is_conflict=isinstance(error, Conflict),
+        is_conflict=typed is not None and isinstance(error, Conflict),
+        added=defaultdict(str, added or {}),
         # A long text is loaded once, unless somebody is about to change it.
-        is_changeable=error is not None or len(found.content) <= LONGEST_SHOWN or bool(visit.asked("change")),
+        is_changeable=typed is not None or len(found.content) <= LONGEST_SHOWN or bool(visit.asked("change")),
         typed=defaultdict(str, typed or _fields_of(found)),
         # After a conflict the person sees what it says now, and may replace just that.
         expected=found.version if typed is None or isinstance(error, Conflict) else typed["version"],
@@ -261,23 +266,36 @@ def update(visit: Visit) -> Response:
 
 def append(visit: Visit) -> Response:
     """Add to a memory, whatever it says by now."""
-    identity = str(visit.request.path_params["id"])
-    opened = _opened(visit, visit.acting("memory_append"))
-    tags = [tag.strip() for tag in visit.form.text("tags").split(",") if tag.strip()]
-    done = opened.append(identity, content=visit.form.given("content"), tags=tags or None)
+    identity, added = str(visit.request.path_params["id"]), _sent(visit, "content", "tags")
+    try:
+        opened = _opened(visit, visit.acting("memory_append"))
+        tags = [tag.strip() for tag in added["tags"].split(",") if tag.strip()]
+        done = opened.append(identity, content=visit.form.given("content"), tags=tags or None)
+    except NotFound:
+        raise
+    except EverloomError as error:
+        return _shown(visit, identity, error, added=added)
     return visit.go(_at(visit, opened, done.id), "Added." + _said(done.notices))
 
 
 def relate(visit: Visit) -> Response:
     """Relate a memory to another."""
-    identity, sent = str(visit.request.path_params["id"]), visit.form
-    if sent.text("type") not in _RELATIONS:
-        raise Rejected("this is no type of relation", hint="choose one of the list")
-    opened = _opened(visit, visit.acting("memory_relate"))
-    strength = _share("strength", sent.text("strength")) if sent.given("strength") else None
-    kind = cast("Any", sent.text("type"))
-    opened.relate(identity, sent.text("to").strip(), kind, strength=strength, context=sent.given("context"))
+    identity, added = str(visit.request.path_params["id"]), _sent(visit, "to", "type", "context", "strength")
+    try:
+        if added["type"] not in _RELATIONS:
+            raise Rejected("this is no type of relation", hint="choose one of the list")
+        opened = _opened(visit, visit.acting("memory_relate"))
+        strength = _share("strength", added["strength"]) if added["strength"].strip() else None
+        kind, why = cast("Any", added["type"]), visit.form.given("context")
+        opened.relate(identity, added["to"].strip(), kind, strength=strength, context=why)
+    except EverloomError as error:
+        # Also if the other memory is not found: its id was typed.
+        return _shown(visit, identity, error, added=added)
     return visit.go(_at(visit, opened, identity), "Related.")
+
+
+def _sent(visit: Visit, *names: str) -> dict[str, str]:
+    return {name: visit.form.text(name) for name in names}
 
 
 def pin(visit: Visit) -> Response:
