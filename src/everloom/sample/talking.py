@@ -42,11 +42,6 @@ def spoken_moments(opens: Opens, clock: ManualClock) -> Iterator[Moment]:
     yield Moment(1, _DUSK, partial(_schedule, place, clock))
 
 
-def count_exchanges() -> int:
-    """Count the exchanges of the story."""
-    return sum("said" in rule for rule in read_talk())
-
-
 def _exchange(place: Workspace, clock: ManualClock, number: int, rule: Mapping[str, Any]) -> None:
     """Say something, and let the script reply, unless that is done."""
     talk = place.mind.conversation
