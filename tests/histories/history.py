@@ -40,6 +40,8 @@ class Call:
     # The id that an added item got; 1 or 0 for a look that found the word or not.
     answer: int | None = None
     detail: str = ""
+    # The id of the item that a call is to forget.
+    item: int | None = None
 
     @property
     def heard_at(self) -> float:
@@ -96,10 +98,14 @@ def check_restore(calls: Sequence[Call], ended: float, old: set[str], new: set[s
 
     Before that, either store may have taken a write.
     """
-    gone = {call.word for call in calls if call.act == "forget" and call.outcome != "refused"}
+    forgets = [call for call in calls if call.act == "forget" and call.outcome != "refused"]
+    # By the id, too: what was written after the backup is not in the new store, which gives its id to something else.
+    words, ids = {call.word for call in forgets}, {call.item for call in forgets}
     found = []
     for call in calls:
-        if call.act != "add" or call.kind != "observation" or call.outcome != "ok" or call.word in gone:
+        if call.act != "add" or call.kind != "observation" or call.outcome != "ok":
+            continue
+        if call.word in words or call.answer in ids:
             continue
         if call.word not in old | new:
             found.append(Violation("an acknowledged write is in neither store", call.word, (call,)))

@@ -113,7 +113,9 @@ class Surface(ABC):
         """End the process and let go of its pipes."""
         if self.process is not None:
             self.process.kill()
-            self.process.communicate()
+            # A process that was read to its end has closed its pipes already.
+            with suppress(ValueError):
+                self.process.communicate()
             self.process = None
 
 

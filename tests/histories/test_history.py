@@ -78,6 +78,8 @@ def test_what_a_restore_takes_away_is_noticed() -> None:
     assert check_restore([ADDED], 5.0, {"keel"}, set()) == []
     assert check_restore([ADDED], 0.5, set(), {"keel"}) == []
     assert check_restore([ADDED, FORGOTTEN], 5.0, set(), set()) == []
+    another = replace(FORGOTTEN, word="mast", item=ADDED.answer)
+    assert check_restore([ADDED, another], 5.0, set(), set()) == []
     lost = check_restore([ADDED], 5.0, set(), set())
     assert [each.rule for each in lost] == ["an acknowledged write is in neither store"]
     astray = check_restore([ADDED], 0.5, {"keel"}, set())

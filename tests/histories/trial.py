@@ -119,7 +119,7 @@ class Client(threading.Thread):
         # Only observations are answered with an id.
         known = answer or None if act == "add" else answer
         ended = time.monotonic()
-        self._journal.keep(Call(self.name, act, kind, word, key, began, ended, outcome, known, detail))
+        self._journal.keep(Call(self.name, act, kind, word, key, began, ended, outcome, known, detail, item))
         return outcome
 
 
