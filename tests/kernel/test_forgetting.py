@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from importlib import resources
 from pathlib import Path
@@ -15,7 +15,9 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.errors import Conflict, NotFound, Rejected, StoreError
+from everloom.kernel.forgetting.erasing import make_plan
 from everloom.kernel.forgetting.plan import Doomed, ForgetPlan, Traces, blanked, numbers_in, only_in
+from everloom.kernel.forgetting.ports import Eraser
 from everloom.kernel.search import Document, Scope
 from everloom.kernel.texts import content_hash
 from everloom.loom import Loom, Workspace, open_loom
@@ -23,6 +25,7 @@ from everloom.semantic import Lesson, NewObservation
 from everloom.semantic.evidence import learn
 from everloom.semantic.results import Learnt
 from everloom.settings import Settings
+from everloom.store import Unit
 from everloom.store.migrations import text_tables
 from tests.engines import PostgresServer
 from tests.patience import PATIENCE
@@ -114,6 +117,31 @@ def test_a_token_confirms_only_what_was_shown(place: Workspace) -> None:
     assert place.forget([sick], confirm=fresh.confirm).is_done  # type: ignore[attr-defined]
     with pytest.raises(NotFound, match="was forgotten on 2026-11-15"):
         place.show(sick)
+
+
+@pytest.mark.promise("forget.preview")
+def test_what_changes_while_a_confirmation_waits_for_the_lock_is_noticed(
+    place: Workspace, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sick = ill(place)
+    token = place.forget([sick]).confirm
+    made: list[int] = []
+
+    def interrupted(unit: Unit, ids: Sequence[int], erasers: Sequence[Eraser]) -> ForgetPlan:
+        plan = make_plan(unit, ids, erasers)
+        if not made:
+            with open_at(store_url) as other:
+                semantic = other.workspace("james").semantic
+                text = semantic.create_understanding(["James"], "James was ill.", "Ill", source_observation_ids=[sick])
+                made.append(text.id)
+        return plan
+
+    with monkeypatch.context() as now:
+        now.setattr("everloom.kernel.forgetting.erasing.make_plan", interrupted)
+        with pytest.raises(Conflict, match="not what was confirmed"):
+            place.forget([sick], confirm=token)
+    assert place.show(sick).text
+    assert place.show(made[0]).text == "James was ill."
 
 
 @pytest.mark.promise("forget.derivations")

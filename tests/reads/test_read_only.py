@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from everloom.errors import EverloomError, Forbidden, NotFound
+from everloom.kernel.operation import FootprintCounts
 from everloom.kernel.verbs import Verb
 from everloom.loom import Workspace, open_loom
 from everloom.settings import Settings
@@ -49,6 +50,8 @@ def test_every_verb_that_reads_answers_and_leaves_nothing_behind(
             place.show(held.observation)
             place.why(held.observation)
             place.perspectives()
+        # Nobody tried: a trace that was refused would be told as one that was lost.
+        assert loom.footprints.counts == FootprintCounts(written=0, waiting=0, lost=0, reason=None)
     assert whole(store_url) == rows
     assert tree(folder) == files
 

@@ -18,6 +18,7 @@ from everloom.clock import ManualClock, SystemClock
 from everloom.errors import Conflict, SchemaMismatch, StoreError, StoreReplaced
 from everloom.store import migrations, open_store, sqlite_url
 from everloom.store.address import sqlite_path
+from everloom.store.sqlite.store import SqliteStore
 from everloom.store.transfer import restore
 from tests.store.ground import Child, as_superuser, assert_agreement, is_sqlite, note, open_at, rows_of
 from tests.store.nursery import Nursery
@@ -128,6 +129,20 @@ def test_a_restore_is_refused_while_others_have_the_store_open(filled: str, back
         report = restore(backup, filled, SystemClock(), force=True, wait=60)
         child.finish()
     assert former_texts(filled, report.former) == {"James sails.", "held open"}
+
+
+@pytest.mark.promise("restore.refused-while-in-use")
+def test_a_store_that_is_open_without_a_connection_is_not_replaced_either(backup: Path, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/idle.db"
+    with open_at(url) as loom:
+        loom.workspace("james").add([note("James sails.")])
+        # As after a quiet hour: no lock of SQLite's own tells that anybody is there.
+        store = loom.store
+        assert isinstance(store, SqliteStore)
+        store._pool.close_idle()
+        with pytest.raises(Conflict, match="open"):
+            restore(backup, url, SystemClock(), force=True)
+        assert texts(url) == {"James sails."}
 
 
 @pytest.mark.promise("restore.loses-nothing")
