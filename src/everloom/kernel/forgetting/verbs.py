@@ -53,7 +53,7 @@ class Forgetting:
     ) -> None:
         self.op = self._op = op
         self._turn = turn
-        # In which turn each preview was made.
+        # In which turn each preview was made; those of earlier turns can be confirmed, and need no place here.
         self._previewed: dict[str, int] = {}
         self._erasers = erasers
         self._correctors = correctors
@@ -100,6 +100,7 @@ class Forgetting:
             )
         done = forget(self._op, wanted, confirm, self._erasers(), self._turn.lease)
         if done.confirm is not None:
+            self._previewed = {token: turn for token, turn in self._previewed.items() if turn == now}
             self._previewed[done.confirm] = now
         return done
 
