@@ -20,6 +20,7 @@ from everloom.kernel.forgetting.plan import Doomed, ForgetPlan, Traces, blanked,
 from everloom.kernel.forgetting.ports import Eraser
 from everloom.kernel.search import Document, Scope
 from everloom.kernel.texts import content_hash
+from everloom.kernel.work.jobs import JobRun
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.semantic import Lesson, NewObservation
 from everloom.semantic.evidence import learn
@@ -28,7 +29,7 @@ from everloom.settings import Settings
 from everloom.store import Unit
 from everloom.store.migrations import text_tables
 from tests.engines import PostgresServer
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from tests.store.bytes import words_in_files
 from tests.store.ground import NOW, as_superuser, assert_agreement, is_sqlite, note, open_at, rows_of
 from tests.store.test_schema import structure
@@ -466,11 +467,26 @@ REFERRING = frozenset(
 TELLING = frozenset(
     (
         "array_entry being cluster compaction document edge embedding entry event exchange graph graph_file "
-        "graph_intent heartbeat held item lease memory message mind_note mind_note_version note observation patrol "
+        "graph_intent heartbeat held item job lease memory message mind_note mind_note_version note observation patrol "
         "patrol_step perspective posting reading receipt relation scene scene_life scheduled session session_snapshot "
         "signal subject subject_name subject_tag term tombstone tombstone_digest tombstone_secret understanding usage"
     ).split()
 )
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_what_a_job_said_about_it_is_forgotten_too(place: Workspace, store_url: str) -> None:
+    def fail(run: JobRun) -> None:
+        run.report = {"about": "melanoma of James"}
+        raise Rejected("cannot embed 'James was treated for melanoma.'")
+
+    job = place.loom.running.start(place.op, "trying", 1, fail).id
+    wait_until(lambda: place.loom.running.status(place.info.id, job).is_over, "the job to end")
+    preview = place.forget([ill(place)])
+    place.forget([each.id for each in preview.items if not each.because], confirm=preview.confirm)
+    status = place.loom.running.status(place.info.id, job)
+    assert (status.error, status.report) == ("forgotten", {"about": ""})
+    assert words_in_files(store_url, ["melanoma"]) == set()
 
 
 @pytest.mark.promise("forget.words-gone")

@@ -39,7 +39,7 @@ with open_loom(sys.argv[1]) as loom:
         each.start()
     for each in threads:
         each.join()
-sys.exit("; ".join(failures))
+sys.exit("; ".join(failures) or 0)
 """
 # One process in three failed when nothing held the threads apart.
 ROUNDS = 6

@@ -155,13 +155,14 @@ class Items:
         return list(self._workspace.add(read, operation=operation, origin=origin))
 
     @verb("Count days", READS, cli=False)
-    def count_days(self, since: Since, until: Ending) -> CountedDays:
+    def count_days(self, since: Since, until: Ending, *, max_tokens: MaxTokensOrAll = PAGE_TOKENS) -> CountedDays:
         """Count what happened on each day, kind by kind; a day is that of the workspace's time zone."""
+        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  as above
         from everloom.kernel.timeline import count_days, day_of  # noqa: PLC0415  as above
 
         op = self.op
         with op.read() as unit:
-            return count_days(unit, op.zone, day_of(since, op.zone), day_of(until, op.zone))
+            return fitted(count_days(unit, op.zone, day_of(since, op.zone), day_of(until, op.zone)), max_tokens)
 
     @verb("Look back", READS, cli=False)
     def look_back(

@@ -79,13 +79,24 @@ def scrub_records(unit: Unit, plan: ForgetPlan, traces: Traces) -> None:
         elif ids & numbers_in(answer, named_as_id=True) or traces.in_data(answer):
             unit.run("forgetting.receipt_blank", key=row["idempotency_key"], answer=json.dumps({FORGOTTEN: True}))
     for row in unit.all("forgetting.lease_texts"):
-        report = None if row["last_report"] is None else json.loads(row["last_report"])
-        if traces.in_data(report) or traces.in_text(row["last_error"] or ""):
-            text = None if report is None else json.dumps(blanked(report))
-            unit.run("forgetting.lease_blank", task=row["task"], error=None, report=text)
+        if (told := _told(row["last_report"], row["last_error"], traces)) is not None:
+            unit.run("forgetting.lease_blank", task=row["task"], error=None, report=told[0])
+    for row in unit.all("forgetting.job_texts"):
+        if (told := _told(row["report"], row["error"], traces)) is not None:
+            unit.run(
+                "forgetting.job_blank", id=row["id"], error=None if row["error"] is None else FORGOTTEN, report=told[0]
+            )
     for row in unit.all("forgetting.usage_errors"):
         if traces.in_text(row["error"]):
             unit.run("forgetting.usage_blank", id=row["id"], error=FORGOTTEN)
+
+
+def _told(report: str | None, error: str | None, traces: Traces) -> tuple[str | None] | None:
+    """Return a report without its words if it, or its error, tells what is forgotten; None if neither does."""
+    known = None if report is None else json.loads(report)
+    if not (traces.in_data(known) or traces.in_text(error or "")):
+        return None
+    return (None if known is None else json.dumps(blanked(known)),)
 
 
 def _scrub_events(unit: Unit, ids: set[int], traces: Traces) -> None:

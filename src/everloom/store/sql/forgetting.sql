@@ -60,6 +60,14 @@ SELECT task, last_error, last_report FROM lease WHERE workspace_id = :workspace;
 -- Take the words out of what a task last said.
 UPDATE lease SET last_error = :error, last_report = :report WHERE workspace_id = :workspace AND task = :task;
 
+-- name: job_texts
+-- Read what jobs said.
+SELECT id, report, error FROM job WHERE workspace_id = :workspace AND (report IS NOT NULL OR error IS NOT NULL);
+
+-- name: job_blank
+-- Take the words out of what a job said.
+UPDATE job SET error = :error, report = :report WHERE workspace_id = :workspace AND id = :id;
+
 -- name: usage_errors
 -- Read the errors of models.
 SELECT id, error FROM usage WHERE workspace_id = :workspace AND error IS NOT NULL;

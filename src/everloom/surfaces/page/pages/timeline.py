@@ -223,7 +223,7 @@ def _episode_lane(found: Sequence[PastEpisode], begin: datetime, end: datetime) 
 
 
 def _counted(visit: Visit, items: Items, first: date, last: date) -> CountedDays:
-    return items.count_days(midnight(first, visit.zone), midnight(last, visit.zone))
+    return items.count_days(midnight(first, visit.zone), midnight(last, visit.zone), max_tokens=None)
 
 
 def _past(visit: Visit, items: Items, first: date, last: date, limit: int, cursor: str | None) -> PastTimes:
