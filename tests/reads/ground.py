@@ -115,6 +115,8 @@ def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
             "get_understanding_history": {"understanding_id": held.understanding},
             "get_consolidation_report": {},
             "get_pending_consolidation": {},
+            "get_worklist": {},
+            "mark_reviewed": {"subject_names": ["James"]},
             "read_unseen": {"subject_names": ["James"]},
             "begin_consolidation": {},
             "finish_consolidation": {"generation": 1, "summary": "Done", "reviewed_subject_names": ["James"]},

@@ -78,6 +78,12 @@ SEMANTIC: dict[str, Example] = {
         reviewed_subject_names=["Boat"],
         reviewed_intersections=[("James", "Audrey")],
     ),
+    "get_worklist": lambda w, _: w.semantic.get_worklist(),
+    "mark_reviewed": lambda w, _: w.semantic.mark_reviewed(["Audrey"]),
+    "list_subjects": lambda w, _: w.semantic.list_subjects(),
+    "open_region": lambda w, _: w.semantic.open_region(["James"], outside=["Boat"]),
+    "measure_overlap": lambda w, _: w.semantic.measure_overlap(["James", "Audrey"]),
+    "list_versions": lambda w, got: w.semantic.list_versions(got["update_understanding"].new_understanding_id),
     "delete_observations": lambda w, got: w.semantic.delete_observations([got["add_observations"][0].id]),
 }
 
@@ -98,6 +104,9 @@ EPISODIC: dict[str, Example] = {
         [each.node.id for each in got["search_memory"].hits[:2]], "Both."
     ),
     "patrol_report": lambda w, _: w.episodic.patrol_report(),
+    "list_scenes": lambda w, _: w.episodic.list_scenes(),
+    "map_clusters": lambda w, _: w.episodic.map_clusters(),
+    "emotions_over_time": lambda w, _: w.episodic.emotions_over_time(),
     "census": lambda w, _: w.episodic.census(),
 }
 
@@ -122,6 +131,10 @@ GRAPH: dict[str, Example] = {
     "tags": lambda w, _: (w.graph.tags(action="suggest", id=SOLUTION), w.graph.tags())[1],
     "stats": lambda w, _: w.graph.stats(),
     "recent": lambda w, _: w.graph.recent(),
+    "draw": lambda w, _: w.graph.draw(),
+    "pages": lambda w, _: w.graph.pages(),
+    "history": lambda w, _: w.graph.history(SOLUTION),
+    "version": lambda w, got: w.graph.version(SOLUTION, got["history"][0].commit),
     "pin": lambda w, _: w.graph.pin(SOLUTION),
     "unpin": lambda w, _: w.graph.unpin(SOLUTION),
     "decay": lambda w, _: w.graph.decay(),
@@ -130,7 +143,10 @@ GRAPH: dict[str, Example] = {
     "delete": lambda w, got: w.graph.delete(got["store"].id),
 }
 
-GRAPHS: dict[str, Example] = {"list": lambda w, _: w.graphs.list()}
+GRAPHS: dict[str, Example] = {
+    "list": lambda w, _: w.graphs.list(),
+    "list_episodes": lambda w, _: w.graphs.list_episodes(NOON, NOON),
+}
 
 MIND: dict[str, Example] = {
     "search_memory": lambda w, _: w.mind.search_memory("who sails"),
@@ -179,6 +195,8 @@ ITEMS: dict[str, Example] = {
     "events": lambda w, _: w.events(limit=5),
     "events_after": lambda w, _: w.events_after(0, limit=5),
     "jobs": lambda w, _: w.jobs(),
+    "count_days": lambda w, _: w.items.count_days(NOON, NOON),
+    "look_back": lambda w, _: w.items.look_back(NOON, NOON),
     "mark": lambda w, got: w.mark(got["item"], "useful", "It helped."),
     "pin": lambda w, got: w.pin(got["item"]),
     "add": lambda w, _: w.add([Document(kind="note", text="A note.", happened_at=NOON, labels=("a", "b"))]),

@@ -30,6 +30,8 @@ def prepare(place: Workspace, faculty: str, folder: Path) -> dict[str, Any]:
         write_sample(folder / "old")
         (folder / "old" / BROKEN).unlink()
         place.graph.import_directory(folder / "old")
+        # The examples ask for the history of a file, too.
+        place.graph.keep_history()
     if faculty == "mind":
         place.mind.conversation.receive("James sails, doesn't he?", channel="terminal", is_whole=True)
         assert place.mind.conversation.step()

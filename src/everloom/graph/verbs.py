@@ -501,7 +501,7 @@ class Graph:
     @verb("File history", READS)
     def history(
         self, id: _Id, *, limit: _Limit = 20, max_tokens: MaxTokens = ANSWER_TOKENS
-    ) -> Sequence[results.FileVersion]:
+    ) -> tuple[results.FileVersion, ...]:
         """List the commits that changed a memory's file, if its directory is a git repository."""
         from everloom.graph.operations.overview import history
         from everloom.kernel.answer.budget import fitted
@@ -524,7 +524,7 @@ class Graph:
         return fitted(version(self._graph, id, commit, limit), max_tokens, way=None)
 
     @verb("Generated pages", READS)
-    def pages(self, *, max_tokens: MaxTokens = PAGE_TOKENS) -> Sequence[results.Page]:
+    def pages(self, *, max_tokens: MaxTokens = PAGE_TOKENS) -> tuple[results.Page, ...]:
         """Show CORE.md and REFLECTION.md as they were last written."""
         from everloom.graph.kinds import CORE, REFLECTION
         from everloom.graph.pages.core import read_page

@@ -42,7 +42,8 @@ class ScriptedAsk:
     """Replies by the first rule whose pattern is found in the question; without one, echoes the last message."""
 
     def __init__(self, script: str) -> None:
-        self.name = f"scripted:{script}"
+        # The file alone: where it lies is nothing that a ledger should keep.
+        self.name = f"scripted:{Path(script).name}"
         self._rules = read_script(script)
 
     def send(self, request: AskRequest, schema: Schema | None) -> AskReply:  # noqa: ARG002 - a script says what it says

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 
 from everloom.models.ask import StopReason
 from everloom.models.scripted.ask import ScriptRule, read_script
@@ -20,7 +21,8 @@ class ScriptedTalk(WithoutCompaction):
     window = 128_000
 
     def __init__(self, script: str) -> None:
-        self.name = f"scripted:{script}"
+        # The file alone: where it lies is nothing that a ledger should keep.
+        self.name = f"scripted:{PurePath(script).name}"
         self._rules = read_script(script)
 
     def talk(self, request: TalkRequest, say: Say) -> TalkReply:
