@@ -147,7 +147,7 @@ class Restore(Fault):
             code, out, errors = command(self._url, self._home, "restore", str(backup), "--force", "--wait", "60")
             assert code == 0, out + errors
         else:
-            # PostgreSQL knows connections, and an idle process has none: it finds out when it next needs one.
+            # PostgreSQL knows connections, and a running server has none for moments: it finds out when it needs one.
             assert not is_sqlite(self._url), out
             wait_until(lambda: not self._server.is_ready(), "the server to notice")
         self.ended = time.monotonic()
