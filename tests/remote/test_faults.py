@@ -27,6 +27,7 @@ from everloom.errors import (
     Rejected,
     SchemaMismatch,
     StoreBusy,
+    StoreConflict,
     StoreError,
     StoreReplaced,
 )
@@ -137,7 +138,7 @@ def test_an_error_comes_back_as_the_class_that_was_raised() -> None:
             opened(server).show(1)
         error = caught.value
         assert type(error) is kind
-        if not issubclass(kind, StoreError):  # which strangers are told little about
+        if not issubclass(kind, StoreError | StoreConflict):  # which strangers are told little about
             assert (error.message, error.hint) == ("it went wrong", "do this")
         if isinstance(error, ProviderBusy):
             assert error.retry_after == 7.5

@@ -18,8 +18,10 @@ from tests.surfaces.cli.conftest import Call
 
 # The fields by which a result tells that it did not do all that was asked.
 TELLING = {"rejected", "refused", "skipped", "error", "failed"}
-# These refuse nothing: they report what a model refused earlier, and how tasks went. `embed` and `sleep` look at that.
+# These refuse nothing: they report what a model refused earlier, and how tasks and jobs went, which `embed` and `sleep`
+# look at.
 REPORTS = {"workspace coverage: Coverage", "workspace run_due: Outcome"}
+REPORTS |= {f"jobs {verb}: JobStatus" for verb in ("start", "status", "stop", "recent")}
 
 
 def results_of(kind: Any) -> Iterator[type[Any]]:

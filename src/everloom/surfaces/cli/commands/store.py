@@ -137,7 +137,7 @@ def separate(invocation: Invocation) -> Answer:
     A copy of a database file would share the directories of the original's graphs and notes, and is refused there. This
     gives it an identity of its own and copies of these files. The original is not touched.
     """
-    settings, _ = invocation.settings()
+    settings = invocation.settings_here()
     found = schema_of(settings.store.url)
     if not found.exists:
         raise NotFound(
