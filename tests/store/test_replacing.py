@@ -96,6 +96,17 @@ def test_a_restore_takes_the_place_of_the_store_and_keeps_the_old_one(
     assert former_texts(filled, report.former) == {"James sails."}
 
 
+@pytest.mark.promise("restore.ids-go-on")
+def test_an_id_that_was_given_before_a_restore_is_not_given_again(
+    filled: str, backup: Path, clock: ManualClock
+) -> None:
+    with open_at(filled) as loom:
+        known = max(loom.workspace("james").add([note(f"Written after the backup, {at}.") for at in range(50)]))
+    restore(backup, filled, clock, force=True)
+    with open_at(filled) as loom:
+        assert loom.workspace("james").add([note("Written after the restore.")])[0] > known
+
+
 @pytest.mark.promise("restore.checks-first")
 @pytest.mark.parametrize("what", ["missing", "garbage", "foreign", "truncated", "newer", "empty"])
 def test_a_backup_that_is_none_leaves_the_store_alone(

@@ -51,6 +51,15 @@ BEGIN
     END LOOP;
 END $$
 """
+# Above the ids of both: a sequence that is set to a lower number would give them again.
+_COUNT_ON = """
+DO $$
+BEGIN
+    PERFORM setval('"{home}".{name}', (
+        SELECT max(last_value) FROM (TABLE "{former}".{name} UNION ALL TABLE "{home}".{name})
+    ));
+END $$
+"""
 
 
 class PostgresReplacement:
@@ -147,6 +156,8 @@ class PostgresReplacement:
                     self._connection.execute(f'CREATE SCHEMA "{former}"'.encode())
                     self._move(self._home, former)
                 self._move(self._new, self._home)
+                if is_there:
+                    self._go_on_counting(former)
                 self._connection.execute(f'DROP SCHEMA "{self._new}" CASCADE'.encode())
         except psycopg.errors.LockNotAvailable as error:
             raise in_use(self._address) from error
@@ -178,6 +189,14 @@ class PostgresReplacement:
         # The first lock of every unit, so that there is no other order in which to take them.
         if self._ask(f"SELECT to_regclass('\"{self._home}\".store_identity') AS found")["found"]:
             self._connection.execute("LOCK TABLE store_identity IN ACCESS EXCLUSIVE MODE")
+
+    def _go_on_counting(self, former: str) -> None:
+        """Let ids go on above those of the old tables."""
+        # Ids that were given since the backup are not given again: whoever still knows one must not meet, or forget,
+        # something else under it.
+        for name in ("item_counter", "revision_counter"):
+            if self._ask(f"SELECT to_regclass('\"{former}\".{name}') AS found")["found"]:
+                self._connection.execute(_COUNT_ON.format(home=self._home, former=former, name=name).encode())
 
     def _move(self, origin: str, target: str) -> None:
         names = ",".join(["migration", *tables("postgresql")])

@@ -47,6 +47,7 @@ class SqliteReplacement:
         self._wait = wait
         self._held = ExitStack()
         self._identity: str | None = None
+        self._counters = {"item": 0, "revision": 0}
         self._is_damaged = False
         self.store: SqliteStore
 
@@ -86,6 +87,7 @@ class SqliteReplacement:
                     return
                 names = [row[0] for row in connection.execute("SELECT name FROM workspace ORDER BY id")]
                 self._identity = _identity_of(connection)
+                self._counters |= dict(connection.execute(statements("sqlite")["kernel.counters_read"]).fetchall())
         except FAULTS as error:
             if is_busy(error):
                 raise in_use(str(self._path)) from error
@@ -112,6 +114,9 @@ class SqliteReplacement:
         if self._identity:
             with self.store.write(0) as unit:
                 unit.run("kernel.identify", id=self._identity)
+                # Ids that were given since the backup are not given again: whoever still knows one must not meet, or
+                # forget, something else under it.
+                unit.run("kernel.counters_advance", **self._counters)
         self.store.close()
         _merge_log(self._new)
         sync_file(self._new)
