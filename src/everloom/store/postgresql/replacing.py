@@ -56,7 +56,7 @@ _COUNT_ON = """
 DO $$
 BEGIN
     PERFORM setval('"{home}".{name}', (
-        SELECT max(last_value) FROM (TABLE "{former}".{name} UNION ALL TABLE "{home}".{name})
+        SELECT max(last_value) FROM (TABLE "{former}".{name} UNION ALL TABLE "{home}".{name}) AS counted
     ));
 END $$
 """
