@@ -9,6 +9,8 @@ import pytest
 
 from everloom.clock import ManualClock
 from everloom.errors import NotFound
+from everloom.wiring.jobs import Jobs
+from tests.patience import wait_until
 from tests.surfaces.page.conftest import Look, Open
 from tests.surfaces.page.ground import (
     ALL_HOSTILE,
@@ -84,8 +86,11 @@ def test_scenes_are_noted_patrolled_and_merged(site: Site, visitor: Visitor) -> 
         assert "Noted." in said_in(noted)
     visitor.send(page, "scenes/note", action="", note="Buy a bucket.", note_type="someday")
     assert "Buy a bucket." in visitor.see("scenes")
-    done = visitor.send(visitor.see("patrols"), "/patrols")
-    assert "2 scenes taken in" in said_in(done)
+    begun = said_in(visitor.send(visitor.see("patrols"), "/patrols"))
+    found = re.search(r"job (\d+)", begun)
+    assert found
+    wait_until(lambda: Jobs(site.workspace).status(int(found[1])).is_over, "the patrol to end")
+    done = visitor.see("patrols")
     assert "take in" in done
     assert "no LLM configured" in done
     one, other = site.workspace.episodic.list_scenes().nodes

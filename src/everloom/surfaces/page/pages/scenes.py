@@ -20,6 +20,7 @@ from everloom.surfaces.page.pictures.clusters import ClusterDot, draw_clusters
 from everloom.surfaces.page.pictures.emotions import FeltPoint, draw_bars, draw_lines
 from everloom.surfaces.page.pictures.lifetime import Lifetime, draw_lifetime
 from everloom.surfaces.page.visit import Visit
+from everloom.wiring.jobs import Jobs
 
 if TYPE_CHECKING:
     from everloom.episodic.scenes import ClusterMap, EmotionHistory, Node
@@ -202,11 +203,9 @@ def patrols(visit: Visit) -> Response:
 
 
 def patrol(visit: Visit) -> Response:
-    """Run a patrol."""
-    done = visit.acting("trigger_patrol").episodic.trigger_patrol()
-    if done.refusal is not None:
-        raise done.refusal
-    return visit.go(visit.url("patrols"), f"The patrol is {done.status}: {done.scenes_created} scenes taken in.")
+    """Start a patrol in the background: with a model it takes longer than anybody waits for a page."""
+    job = Jobs(visit.acting("trigger_patrol")).start("patrol")
+    return visit.go(visit.url("patrols"), f"A patrol runs as job {job.id}. Load this page again to see how it went.")
 
 
 def note_scene(visit: Visit) -> Response:
