@@ -41,6 +41,7 @@ LATER = [
     "ALTER TABLE document DROP COLUMN trust",
     "ALTER TABLE document DROP COLUMN origin",
 ]
+SQLITE_LATER = ["ALTER TABLE tally DROP COLUMN counted_through", "ALTER TABLE tally DROP COLUMN counted"]
 
 
 def fill(loom: Loom) -> None:
@@ -63,6 +64,9 @@ def fill(loom: Loom) -> None:
 def filled(store_url: str) -> str:
     with open_at(store_url) as loom:
         fill(loom)
+        # SQLite counts the words of the newest documents later; here they are counted.
+        for each in loom.workspaces.list():
+            loom.store.maintain(each.id)
     return store_url
 
 
@@ -155,7 +159,8 @@ def test_a_checksum_tells_values_and_their_borders_apart() -> None:
 
 @pytest.mark.promise("store.content-is-checked")
 def test_rows_from_before_there_were_checksums_get_them_when_the_store_is_migrated(filled: str) -> None:
-    undoing = [*LATER, *(f"ALTER TABLE {table} DROP COLUMN {COLUMN}" for table in CONTENT if table != "held")]
+    later = LATER + SQLITE_LATER * is_sqlite(filled)
+    undoing = [*later, *(f"ALTER TABLE {table} DROP COLUMN {COLUMN}" for table in CONTENT if table != "held")]
     if is_sqlite(filled):
         for statement in [f"PRAGMA user_version = {BORN - 1}", *undoing]:
             change(filled, statement)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, suppress
 from datetime import timedelta
@@ -117,13 +118,26 @@ class Shelves(RuleBasedStateMachine):
         met = {item for hit in hits for item in (hit.id, *hit.also)}
         assert met <= self.live.keys() | self.retired.keys()
 
+    @rule()
+    def maintain(self) -> None:
+        self.loom.store.maintain(self.place.info.id)
+
     @invariant()
     def agrees(self) -> None:
         if hasattr(self, "url"):
             assert_agreement(self.url)
+            assert_counted(self.place, [*self.live.values(), *self.retired.values()])
 
     def teardown(self) -> None:
         self.held.close()
+
+
+def assert_counted(place: Workspace, documents: Sequence[Document]) -> None:
+    """Prove that words are counted as often as documents hold them, whenever the engine counts them."""
+    held = Counter(word for each in documents for word in {*indexed(f"{each.whole} {each.context}")})
+    wanted = [*{word for text in WORDS for word in indexed(text)}, "nowhere"]
+    with place.loom.store.read(place.info.id) as unit:
+        assert unit.count_holding(wanted) == {word: held[word] for word in wanted if held[word]}
 
 
 def shares_a_word(document: Document, cue: str) -> bool:
@@ -391,6 +405,21 @@ def test_upkeep_changes_nothing_that_can_be_found(workspace: Workspace, store_ur
     before = [(hit.id, hit.score) for hit in workspace.search("James paints the boat", limit=50)]
     assert workspace.loom.store.maintain(workspace.info.id)
     assert [(hit.id, hit.score) for hit in workspace.search("James paints the boat", limit=50)] == before
+    assert_agreement(store_url)
+
+
+@pytest.mark.promise("index.agrees-with-documents")
+def test_words_of_many_documents_are_counted_however_they_came(workspace: Workspace, store_url: str) -> None:
+    texts = [" ".join(WORDS[at % len(WORDS) :][:3]) for at in range(450)]
+    ids = [*workspace.add([note(text) for text in texts[:260]])]
+    for text in texts[260:]:
+        ids += workspace.add([note(text)])
+    remove(workspace, ids[3], ids[449])
+    revise(workspace, ids[5], note("an anchor"))
+    revise(workspace, ids[448], note("an anchor"))
+    retire(workspace, ids[6], ids[447])
+    left = [*texts[:3], texts[4], "an anchor", *texts[6:448], "an anchor"]
+    assert_counted(workspace, [note(text) for text in left])
     assert_agreement(store_url)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ DANGLING = ADDITION + "INSERT INTO compass VALUES (987654, 1);\n"
 
 def with_step(sql: str) -> Callable[[Engine], tuple[MigrationStep, ...]]:
     """Pretend that this program knows one migration more."""
-    return lambda engine: (*KNOWN[engine], MigrationStep(NEXT, "compass", migrations.translate(sql, engine)))
+    return lambda engine: (*KNOWN[engine], MigrationStep(NEXT, "compass", partial(migrations.translate, sql, engine)))
 
 
 @pytest.fixture

@@ -61,6 +61,7 @@ CONTENT: Mapping[str, Content] = {
 
 _INSERT = re.compile(r"\s*INSERT INTO (\w+)\s*\(([^()]*)\)\s*VALUES\s*\(((?:[^()']|'[^']*'|\([^()]*\))*)\)", re.DOTALL)
 _UPDATE = re.compile(r"\s*UPDATE (\w+)( AS \w+)? SET ", re.DOTALL)
+_ASSIGNED = re.compile(r"\b(\w+) = (:\w+|'[^']*'|NULL|-?\d+)?")
 _OVERWRITE = re.compile(r"\bDO UPDATE SET ")
 _LITERAL = re.compile(r"(NULL)|'([^']*)'|(-?\d+)")
 Source = Callable[[Mapping[str, Any]], Any]
@@ -133,15 +134,19 @@ def _sealed_insert(sql: str, match: re.Match[str]) -> tuple[str, Sealing | None]
 
 def _sealed_update(sql: str, match: re.Match[str]) -> tuple[str, Sealing | None]:
     table, content = match[1], CONTENT.get(match[1])
+    if content is None:
+        return sql, None
     before, _, after = sql[match.end() :].partition("WHERE ")
-    if content is None or not any(re.search(rf"\b{column} = ", before) for column in content.columns):
+    written = _assigned(before)
+    if not written.keys() & {*content.columns}:
         return sql, None
     head, tail = sql[: match.end()], sql[match.end() :]
     if f"{COLUMN} = NULL" in before:
         return sql, None
+    place = _assigned(after)
     sources = [
-        *(_source(_assigned(column, after)) for column in content.key),
-        *(_source(_assigned(column, before)) for column in content.columns),
+        *(_source(place.get(column, "")) for column in content.key),
+        *(_source(written.get(column, "")) for column in content.columns),
     ]
     if None in sources:
         return f"{head}{COLUMN} = NULL, {tail}", None
@@ -150,12 +155,13 @@ def _sealed_update(sql: str, match: re.Match[str]) -> tuple[str, Sealing | None]
 
 def _split(values: str) -> list[str]:
     """Split a list of expressions at its commas, not at those of a call or a text."""
-    return [each.strip() for each in re.findall(r"(?:[^,()']|'[^']*'|\([^()]*\))+", values)]
+    return [each.strip() for each in re.findall(r"(?:[^,()']+|'[^']*'|\([^()]*\))+", values)]
 
 
-def _assigned(column: str, clauses: str) -> str:
-    found = re.search(rf"\b{column} = (:\w+|'[^']*'|NULL|-?\d+)", clauses)
-    return found[1] if found else ""
+def _assigned(clauses: str) -> dict[str, str]:
+    """Read which columns are set or compared to what; what only the database can compute is left empty."""
+    # The first one of each: a later one is in a subquery.
+    return dict(reversed(_ASSIGNED.findall(clauses)))
 
 
 def _source(expression: str) -> Source | None:

@@ -5,7 +5,7 @@ Pure types: knows neither SQLite nor PostgreSQL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,6 +147,10 @@ class Unit(Protocol):
 
     def unindex_words(self, item_ids: Sequence[int]) -> None:
         """Remove the documents' words, as their rows now list them, from the word index."""
+        ...
+
+    def count_holding(self, terms: Collection[str]) -> dict[str, int]:
+        """Count the documents that hold each of the words; a word that no document holds is absent."""
         ...
 
     def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:

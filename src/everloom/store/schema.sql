@@ -180,6 +180,12 @@ CREATE TABLE tally (
     words BIGINT NOT NULL,
     context_words BIGINT NOT NULL
 ); -- small
+-- only: sqlite
+-- A write would change a page of `term` for almost every word of a text. The words of the newest documents, those after
+-- `counted_through`, are counted from their rows instead, and added to `term` many documents at a time.
+ALTER TABLE tally ADD COLUMN counted_through BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE tally ADD COLUMN counted BIGINT NOT NULL DEFAULT 0;
+-- end
 
 -- only: sqlite
 -- The word index. Each word carries its workspace ("7.sail"; "7~sail" when retired), so that a search reads the

@@ -126,4 +126,4 @@ def _has_text(detail: object) -> bool:
 
 def words_left(unit: Unit, terms: Iterable[str]) -> set[str]:
     """Find which words are still held by some document."""
-    return {row["term"] for row in unit.all("words.term_of", terms=list(terms))}
+    return {*unit.count_holding([*terms])}

@@ -185,8 +185,7 @@ def _count(unit: Unit, terms: Sequence[str]) -> Corpus:
     tally = unit.one("words.tally_get")
     if tally is None:
         return Corpus(0, 0, 0, {})
-    holding = {row["term"]: row["documents"] for row in unit.all("words.term_of", terms=list(terms))}
-    return Corpus(tally["documents"], tally["words"], tally["context_words"], holding)
+    return Corpus(tally["documents"], tally["words"], tally["context_words"], unit.count_holding(terms))
 
 
 def grouped(pairs: Iterable[tuple[int, int]]) -> dict[int, frozenset[int]]:

@@ -6,10 +6,11 @@ Owns the step files and their translation into each engine's dialect; the engine
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 from everloom.errors import SchemaMismatch
 from everloom.store.statements import Engine
@@ -23,22 +24,34 @@ _VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE.*?^\);", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class MigrationStep:
-    """One migration: its number, its name, its SQL in one dialect."""
+    """One migration: its number, its name, and what reads its SQL in one dialect.
+
+    Most programs find a store that needs none, and read none.
+    """
 
     number: int
     name: str
-    sql: str
+    read: Callable[[], str]
+
+    @property
+    def sql(self) -> str:
+        """The statements, in the engine's dialect."""
+        return self.read()
 
 
 @cache
 def steps(engine: Engine) -> tuple[MigrationStep, ...]:
-    """Read every migration in an engine's dialect, in order."""
+    """List every migration of an engine, in order."""
     found = []
     for file in resources.files(__name__).iterdir():
         if file.name.endswith(".sql"):
             number, name = file.name.removesuffix(".sql").split("_", 1)
-            found.append(MigrationStep(int(number), name, translate(file.read_text(encoding="utf-8"), engine)))
+            found.append(MigrationStep(int(number), name, partial(_read, file, engine)))
     return tuple(sorted(found, key=lambda step: step.number))
+
+
+def _read(file: Traversable, engine: Engine) -> str:
+    return translate(file.read_text(encoding="utf-8"), engine)
 
 
 def translate(text: str, engine: Engine) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
@@ -173,6 +173,10 @@ class PostgresUnit:
             "words.tally_count", documents=counts.documents, words=counts.words, context_words=counts.context_words
         )
         self.run("words.term_count", terms=list(counts.terms), counts=list(counts.terms.values()))
+
+    def count_holding(self, terms: Collection[str]) -> dict[str, int]:
+        """Count the documents that hold each of the words; a word that no document holds is absent."""
+        return {row["term"]: row["documents"] for row in self.all("words.term_of", terms=list(terms))}
 
     def word_candidates(self, weights: Mapping[str, float], limit: int, reach: Reach) -> list[int]:
         """Find the documents that contain any of the terms, ranked by each term's impact and weight."""
