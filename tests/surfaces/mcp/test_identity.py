@@ -103,6 +103,9 @@ def test_what_cannot_be_a_label_is_passed_over(label: object) -> None:
         (None, "JAMES", "james", "JAMES"),
         ("james", "james", "james", "james"),
         (None, "%E3%81%82", None, "あ"),
+        # As curl sends what was typed, and a server hands it out: UTF-8, one character for each byte.
+        (None, "müller あ".encode().decode("latin-1"), None, "müller あ"),
+        (None, "müller", None, "müller"),
         (None, "  ", None, "default"),
     ],
 )

@@ -5,6 +5,7 @@ Known to both sides, so that neither has a second list. Refuses to know HTTP lib
 
 from __future__ import annotations
 
+from contextlib import suppress
 from urllib.parse import quote, unquote
 
 ROOT = "/api/v1"
@@ -48,5 +49,8 @@ def as_header(text: str) -> str:
 
 
 def from_header(value: str) -> str:
-    """Read a text that a header carried."""
+    """Read a text that a header carried, escaped or as plain UTF-8."""
+    # Servers hand out the bytes of a header one character each; programs such as curl send UTF-8 as it was typed.
+    with suppress(UnicodeError):
+        value = value.encode("latin-1").decode()
     return unquote(value)
