@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,25 @@ def test_a_repository_of_somebody_else_runs_nothing(tmp_path: Path, trap: Trap) 
     git(directory, "add", "by-hand.md")
     git(directory, "commit", "-q", "-m", "By hand")
     assert {"filter.evil.clean", "hook-pre-commit", "included"} & (trap.sprung() - before)
+
+
+@pytest.mark.promise("files.foreign-git-runs-nothing")
+def test_an_object_that_is_missing_is_not_fetched(tmp_path: Path, trap: Trap) -> None:
+    directory = tmp_path / "memories"
+    lay(trap, directory)
+    missing = git(directory, "rev-parse", "HEAD:.gitattributes").strip()
+    (directory / ".git" / "objects" / missing[:2] / missing[2:]).unlink()
+    # Without an answer: git would wait for one.
+    transport = trap.program("transport")
+    transport.write_text(transport.read_text().replace("cat\n", "exit 1\n"))
+    before = trap.sprung()
+    with open_with(f"sqlite:///{tmp_path}/loom.db", directory) as loom:
+        assert keep(loom.workspace().graph, "One", "problem").id
+    assert trap.sprung() == before
+    # The trap works: git itself would fetch it.
+    with suppress(Exception):
+        git(directory, "cat-file", "-p", missing)
+    assert "transport" in trap.sprung()
 
 
 @pytest.mark.promise("files.foreign-git-runs-nothing")

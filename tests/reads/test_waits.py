@@ -71,6 +71,23 @@ def test_a_read_behind_a_locked_table_gives_up(postgres_url: str) -> None:
         assert place.search("anything") == ()
 
 
+# What a client gives up, the server would go on with: it notices a closed connection only when it next writes to it.
+@pytest.mark.promise("trust.every-wait-ends")
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("statement", ["SELECT pg_sleep(60)", "LOCK TABLE receipt IN ACCESS SHARE MODE"])
+def test_the_server_ends_by_itself_what_took_too_long(postgres_url: str, writes: bool, statement: str) -> None:
+    with open_loom(postgres_url, settings=IMPATIENT) as loom, psycopg.connect(as_superuser(postgres_url)) as other:
+        here = loom.workspace().info.id
+        other.execute("LOCK TABLE receipt IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(StoreBusy), (loom.store.write if writes else loom.store.read)(here) as unit:
+            unit._connection.execute(statement.encode())  # type: ignore[attr-defined]
+        going_on = (
+            "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND datname = current_database() "
+            "AND pid <> pg_backend_pid()"
+        )
+        assert other.execute(going_on).fetchone() == (0,)
+
+
 @pytest.mark.promise("trust.every-wait-ends")
 def test_a_frozen_server_is_given_up_and_taken_back_when_it_thaws(private_postgres: PostgresServer) -> None:
     with private_postgres.database() as url, open_loom(url, settings=IMPATIENT) as loom:
