@@ -71,7 +71,7 @@ class Workspace:
         op = self.loom.operation(self.info, self.session, self.model_tier, self.refusal).told_by(self.origin)
         return replace(op, holds=frozenset(), guards=self._guards) if self._is_cleared else op
 
-    def cleared(self, held: HeldWrite, guard: Callable[[Unit], None] | None) -> Workspace:
+    def cleared(self, held: HeldWrite, guard: Callable[[Unit], None] | None = None) -> Workspace:
         """Return this workspace as the writer of an approved write; the guard runs first in its transactions."""
         origin = read_origin(held.origin)
         place = Workspace(self.loom, self.info, held.session, held.model_tier, self.refusal, origin)
@@ -159,9 +159,11 @@ class Workspace:
         summary: str | None = None,
         reason: str | None = None,
         forget_old: bool = False,
+        idempotency_key: str | None = None,
     ) -> Corrected:
         """Put what is right in place of what an item says; with `forget_old`, the wrong words are forgotten, too."""
-        return self.forgetting.correct(item_id, text, summary=summary, reason=reason, forget_old=forget_old)
+        how = {"summary": summary, "reason": reason, "idempotency_key": idempotency_key}
+        return self.forgetting.correct(item_id, text, forget_old=forget_old, **how)
 
     def plan_consolidation(self) -> tuple[PlannedStep, ...]:
         """List the steps of a consolidation in order, without asking a model or writing anything."""
@@ -212,14 +214,24 @@ class Workspace:
         request = {"id": item_id, "reason": reason}
         return self.op.write_once(f"mark_{verdict}", idempotency_key, request, int, judged)
 
-    def pin(self, item_id: int, pinned: bool = True) -> None:
+    def pin(self, item_id: int, pinned: bool = True, *, idempotency_key: str | None = None) -> None:
         """Pin an item so that it does not fade, or unpin it."""
-        with self.op.write("pin" if pinned else "unpin") as write:
+
+        def act(write: Transaction) -> int:
             kind_of(write.unit, item_id)
             pin(write.unit, item_id, pinned, write.at)
-            write.event(id=item_id)
+            return write.event(id=item_id)
 
-    def add(self, documents: Sequence[Document], *, operation: str = "add", origin: str | None = None) -> Sequence[int]:
+        self.op.write_once("pin" if pinned else "unpin", idempotency_key, {"id": item_id}, int, act)
+
+    def add(
+        self,
+        documents: Sequence[Document],
+        *,
+        operation: str = "add",
+        origin: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Sequence[int]:
         """Add documents as they are, without the rules of a faculty: for imports and benchmarks.
 
         They belong to the session of this workspace unless they name their own: an imported conversation is added
@@ -237,7 +249,8 @@ class Workspace:
             return hold_documents(told, kept) or []
         index = op.index if is_told else op.index.told_by(IMPORT)
         prepared = index.prepare(documents)
-        with op.write(operation) as write:
+
+        def act(write: Transaction) -> list[int]:
             # After preparing, which may be slow and depends on no session.
             gone = recognised(write.unit, keys)
             placed = {
@@ -248,7 +261,10 @@ class Workspace:
             ready = index.complete(prepared, placed) if gone else replace(prepared, documents=tuple(placed.values()))
             ids = index.add(write.unit, ready, write.at)
             write.event(count=len(ids), **({"forgotten": len(gone)} if gone else {}))
-        return ids
+            return list(ids)
+
+        asked = {"documents": documents, "origin": origin}
+        return op.write_once(operation, idempotency_key, asked, list[int], act)
 
     def events(self, *, limit: int = 50, before: int | None = None) -> list[Event]:
         """List the latest operations, or those before an event."""
@@ -293,12 +309,17 @@ class Workspace:
         defaults = [Perspective(0, name, instruction) for name, instruction in DEFAULTS.items()]
         return [perspective_from(row) for row in rows] or defaults
 
-    def add_perspective(self, name: str, instruction: str) -> Perspective:
+    def add_perspective(self, name: str, instruction: str, *, idempotency_key: str | None = None) -> Perspective:
         """Add an angle; `embed` then gives every document its vector, if the model follows instructions."""
-        with self.op.write("add_perspective") as write:
+
+        def act(write: Transaction) -> Perspective:
             added = add_perspective(write.unit, name, instruction, write.at)
             write.event(name=added.name)
-        return added
+            return added
+
+        # Semantic memory has a verb of this name, too, with another answer.
+        asked = {"name": name, "instruction": instruction, "of": "workspace"}
+        return self.op.write_once("add_perspective", idempotency_key, asked, Perspective, act)
 
     def coverage(self) -> Coverage:
         """Count the documents that have vectors, and those that are waiting for them."""

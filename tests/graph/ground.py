@@ -13,8 +13,8 @@ from everloom.clock import Clock, ManualClock
 from everloom.graph import Graph
 from everloom.graph.files.disk import Disk, FileEntry
 from everloom.graph.files.parser import read_file
+from everloom.graph.parameters import MemoryType
 from everloom.graph.results import Edge, Memory, Stored
-from everloom.graph.verbs import MemoryType
 from everloom.loom import Loom, open_loom
 from everloom.settings import Settings
 

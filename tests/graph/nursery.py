@@ -27,7 +27,7 @@ CODE = "from tests.graph.nursery import main; main()"
 FILE_STEPS = ("stage", "put", "drop", "append", "clear")
 # A transaction is all or nothing, which the store's own tests prove: one statement of each is enough, unless all are
 # wanted.
-TELLING = ("graph.intent_add", "graph.intent_indexed", "graph.intent_drop", "kernel.event_add")
+TELLING = ("graph.intent_add", "graph.intent_indexed", "graph.intent_drop", "kernel.event_add", "kernel.receipt_add")
 
 
 def first(graph: Graph, title: str) -> str:
@@ -44,6 +44,9 @@ def operations(source: str) -> dict[str, Callable[[Graph], object]]:
         "merge": lambda graph: graph.merge(first(graph, "Chart"), first(graph, "Keel")),
         "import": lambda graph: graph.import_directory(Path(source)),
         "pin": lambda graph: graph.pin(first(graph, "Keel")),
+        "keyed store": lambda graph: keep(graph, "Rudder", connect=True, tags=("keel",), idempotency_key="k"),
+        "keyed append": lambda graph: graph.append(first(graph, "Keel"), content="Once more.", idempotency_key="k"),
+        "keyed episode": lambda graph: graph.episode("Sailed out", idempotency_key="k"),
     }
 
 

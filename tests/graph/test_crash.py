@@ -15,10 +15,12 @@ import pytest
 from everloom.loom import Loom
 from tests.engines import PostgresServer
 from tests.graph.ground import assert_agreement, assert_two_sided, files_say, git, keep, open_with
-from tests.graph.nursery import Nursery
+from tests.graph.nursery import Nursery, operations
 
 pytestmark = pytest.mark.xdist_group("crash")
 
+# What each keyed operation writes into a file.
+TOLD = {"keyed store": "Rudder: what there is to know.", "keyed append": "Once more.", "keyed episode": "- Sailed out"}
 OPERATIONS = ["store", "relate", "delete", "update", "merge", "import", "pin"]
 
 
@@ -114,6 +116,15 @@ def room() -> Iterator[Path]:
         yield Path(found)
 
 
+def copy_of(made: Path, here: Path) -> None:
+    """Copy a store and its graph, always to the same place: the store knows the directory by its path."""
+    shutil.rmtree(here, ignore_errors=True)
+    shutil.copytree(made, here)
+    with closing(sqlite3.connect(here / "loom.db")) as connection:
+        connection.execute("UPDATE graph SET directory = ?", (str(here / "memories"),))
+        connection.commit()
+
+
 def kill_everywhere(nursery: Nursery, operation: str, room: Path) -> int:
     """Kill an operation at each step on SQLite."""
     made, here, source = room / "made", room / "here", room / "source"
@@ -121,12 +132,7 @@ def kill_everywhere(nursery: Nursery, operation: str, room: Path) -> int:
     furnish_source(source, f"sqlite:///{room}/source.db")
 
     def make() -> tuple[str, Path]:
-        # Always in the same place: the store knows the directory by its path.
-        shutil.rmtree(here, ignore_errors=True)
-        shutil.copytree(made, here)
-        with closing(sqlite3.connect(here / "loom.db")) as connection:
-            connection.execute("UPDATE graph SET directory = ?", (str(here / "memories"),))
-            connection.commit()
+        copy_of(made, here)
         return f"sqlite:///{here}/loom.db", here / "memories"
 
     return survive(nursery, operation, make, source)
@@ -165,6 +171,26 @@ def test_the_same_holds_on_postgresql(
             return url, directory
 
         assert survive(nursery, operation, make, source) > 5
+
+
+@pytest.mark.promise("api.keys", "graph.crash")
+@pytest.mark.parametrize("operation", ["keyed store", "keyed append", "keyed episode"])
+def test_what_is_repeated_under_its_key_after_a_kill_happens_once(nursery: Nursery, room: Path, operation: str) -> None:
+    made, url, directory = room / "made", f"sqlite:///{room}/here/loom.db", room / "here" / "memories"
+    furnish(f"sqlite:///{made}/loom.db", made / "memories")
+    act, step, is_over, found = operations("")[operation], 1, False, []
+    while not is_over:
+        copy_of(made, room / "here")
+        is_over = nursery.kill(url, directory, room, operation, step) == ["survived"]
+        with open_with(url, directory) as loom:
+            graph = loom.workspace().graph
+            first, again = act(graph), act(graph)
+            assert first == again
+            assert_agreement(loom, graph)
+        found.append(sum(file.read_text().count(TOLD[operation]) for file in directory.rglob("*.md")))
+        step += 1
+    assert len(found) > 5
+    assert set(found) == {1}
 
 
 @pytest.mark.promise("graph.crash", "graph.4-git")

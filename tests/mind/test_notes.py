@@ -13,10 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everloom.errors import Conflict, EverloomError, NotFound, Rejected, StoreError
+from everloom.kernel.once import Once
+from everloom.loom import open_loom
 from everloom.mind.notes.agreement import SoulSide, SyncStep, choose_side, choose_step
 from everloom.mind.notes.files import KNOWN, NoteFiles, default_text, note_name, problem_of
+from everloom.settings import Settings
 from tests.episodic.ground import Killed, killed_after
 from tests.mind.notebook import Notebook
+from tests.store.ground import Child
 
 LONG = "James sails on Sundays, and he never forgets to call his sister before he leaves.\n"
 
@@ -268,6 +272,59 @@ def test_a_crash_between_version_and_file_loses_no_edit(book: Notebook) -> None:
     third = book.again()
     assert third.notes.read("boat.md") == third.file("boat.md") == "five, by hand\n"
     assert bodies(third, "boat.md")[:2] == [("person", "five, by hand\n"), ("agent", "four, by the agent\n")]
+
+
+@pytest.mark.promise("mind.notes-survive-a-crash", "api.keys")
+@pytest.mark.parametrize("name", ["boat.md", "SOUL.md"])
+def test_what_is_repeated_under_its_key_after_a_crash_at_any_statement_is_added_once(book: Notebook, name: str) -> None:
+    book.notes.write(name, "I sail.\n", replace=True, author="person")
+    statements, ended = 0, False
+    while not ended:
+        line, once = f"attempt {statements}", Once("append_note", f"key {statements}", {"name": name})
+        try:
+            with killed_after(statements):
+                book.again().notes.append(name, line, once=once)
+            ended = True
+        except (Killed, EverloomError):
+            statements += 1
+        restarted = book.again()
+        first, again = (restarted.notes.append(name, line, once=once) for _ in range(2))
+        assert (first.number, first.at) == (again.number, again.at)
+        for text in (restarted.notes.read(name), restarted.file(name), first.body):
+            assert (text or "").count(f"{line}\n") == 1
+    assert statements > 10
+
+
+DYING = """
+import os, signal, sys
+from everloom.loom import open_loom
+from everloom.mind.notes.files import NoteFiles
+from everloom.settings import Settings
+
+with open_loom(sys.argv[1], settings=Settings()) as loom:
+    mind = loom.workspace("james").mind
+    NoteFiles.put = lambda self, name, body: os.kill(os.getpid(), signal.SIGKILL)
+    mind.append_note("Audrey sails.", "boat.md", idempotency_key="k")
+"""
+
+
+@pytest.mark.promise("mind.notes-survive-a-crash", "api.keys")
+def test_a_process_killed_before_the_file_is_written_has_added_once(
+    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with open_loom(store_url, settings=Settings()) as loom:
+        loom.workspace("james").mind.append_note("James sails.", "boat.md")
+    Child(DYING, store_url).wait_until_dead()
+    (file,) = tmp_path.rglob("boat.md")
+    assert file.read_text() == "James sails.\n"
+    with open_loom(store_url, settings=Settings()) as loom:
+        mind = loom.workspace("james").mind
+        answers = {mind.append_note("Audrey sails.", "boat.md", idempotency_key="k") for _ in range(2)}
+        assert [each.version for each in answers] == [2]
+        assert file.read_text() == "James sails.\nAudrey sails.\n"
+        with pytest.raises(Conflict, match="different request"):
+            mind.append_note("Audrey rows.", "boat.md", idempotency_key="k")
 
 
 @pytest.mark.promise("mind.notes-survive-a-crash")

@@ -165,18 +165,15 @@ def test_what_reads_is_asked_again_and_what_has_a_key_keeps_it() -> None:
 
 
 @pytest.mark.promise("remote.retries-are-safe")
-def test_a_write_without_a_key_is_never_sent_twice() -> None:
-    for answer in (
-        None,
-        reply("503 Busy", b'{"error": "restarting"}'),
-        b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{",
-    ):
-        with Scripted(INFO, answer) as server:
-            with pytest.raises(StoreBusy) as caught:
-                opened(server).mind.append_note("Audrey sails.")
-            assert len(server.requests) == 2
-            assert caught.value.hint
-    # Too many requests: nobody behind the gate has seen it, so that it is sent again.
+def test_every_write_is_sent_again_under_its_key() -> None:
+    broken = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"
+    for answer in (None, reply("503 Busy", b'{"error": "restarting"}'), broken):
+        with Scripted(INFO, answer, whole(None)) as server:
+            opened(server).pin(1)
+            bodies = [json.loads(each.partition(b"\r\n\r\n")[2]) for each in server.requests[1:]]
+            assert len(bodies) == 2
+            assert bodies[0] == bodies[1]
+            assert bodies[0]["idempotency_key"]
     busy = reply("429 Too Many", b'{"error": "too many requests"}', retry_after="1")
     with Scripted(INFO, busy, whole(None)) as server:
         began = time.monotonic()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from everloom.kernel.answer.whole import whole_answer
-from everloom.loom import Workspace, open_loom
+from everloom.kernel.verbs import Verb
+from everloom.loom import Loom, Workspace, open_loom
 from everloom.remote.decode import result_from
 from everloom.settings import Settings
-from everloom.wiring.faculties import FACULTIES
+from everloom.wiring.faculties import FACULTIES, Faculty
 from everloom.wiring.wire.annotations import returned_by
 from tests.graph.sample import BROKEN, write_sample
 from tests.remote.examples import EXAMPLES
@@ -53,7 +56,17 @@ def same(one: Any, other: Any) -> None:
             same(ours, theirs)
 
 
-@pytest.mark.promise("remote.same-answers")
+def newest(loom: Loom, workspace: str) -> int:
+    """Return the last event: every write appends one."""
+    return loom.workspace(workspace).events(limit=1)[0].id
+
+
+def without_notices(answer: Any) -> Any:
+    """Leave off what an answer says about the moment, such as that git failed."""
+    return dataclasses.replace(answer, notices=()) if getattr(answer, "notices", None) else answer
+
+
+@pytest.mark.promise("remote.same-answers", "api.keys")
 @pytest.mark.parametrize("faculty", EXAMPLES)
 def test_every_verb_returns_elsewhere_what_it_returns_here(
     faculty: str, store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -64,14 +77,27 @@ def test_every_verb_returns_elsewhere_what_it_returns_here(
         got = prepare(loom.workspace("james", session="monday"), faculty, tmp_path)
     examples = EXAMPLES[faculty]
     assert set(examples) == {verb.name for verb in FACULTIES[faculty].verbs}, "every verb has an example"
-    with served(store_url, settings, monkeypatch) as server, open_loom(server.url, token=None) as far:
+    with (
+        served(store_url, settings, monkeypatch) as server,
+        open_loom(server.url, token=None) as far,
+        open_loom(store_url, settings=settings) as loom,
+    ):
         place = far.workspace("james", session="monday")
         received: list[Any] = []
         run = place.run
 
-        def kept(*call: Any) -> Any:
-            received.append(run(*call))
-            return received[-1]
+        def kept(faculty: Faculty, verb: Verb, given: Mapping[str, Any]) -> Any:
+            if not verb.effect.writes:
+                received.append(run(faculty, verb, given))
+                return received[-1]
+            # Whatever writes is called twice under one key: the answer is the same, and nothing happens again.
+            keyed = {**given, "idempotency_key": uuid4().hex}
+            received.append(run(faculty, verb, keyed))
+            done = newest(loom, place.name)
+            received.append(run(faculty, verb, keyed))
+            assert newest(loom, place.name) == done, f"{verb.name} wrote something again"
+            same(without_notices(received[-2]), received[-1])
+            return received[-2]
 
         monkeypatch.setattr(place, "run", kept)
         for name, example in examples.items():

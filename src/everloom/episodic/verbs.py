@@ -19,6 +19,7 @@ from everloom.kernel.verbs import (
     READS,
     AnyMethod,
     Effect,
+    Key,
     MaxTokens,
     MaxTokensOfRecord,
     Says,
@@ -49,7 +50,7 @@ Target = Literal[
 ]
 Action = Literal["get", "append", "update", "delete"]
 
-_Key = Annotated[str | None, Says("makes the call safe to repeat", is_plumbing=True)]
+_Version = Annotated[str | None, Says("the version you read; fails if there is a newer one", metavar="VERSION")]
 _Limit = Annotated[int, helps("maximum number of results")]
 _NodeId = Annotated[int, helps("the id of a scene", metavar="ID")]
 _Feeling = Annotated[
@@ -191,7 +192,7 @@ class Episodic:
             Sequence[Mapping[str, Any]], Says("{id, type}", flag="--retype", metavar="JSON")
         ] = (),
         origin: Annotated[str | None, Says("tool, import, web:SITE")] = None,
-        idempotency_key: _Key = None,
+        idempotency_key: Key = None,
     ) -> NotesUpdated:
         """Record scenes and notes; ten waiting scenes start a patrol."""
         from everloom.episodic.entries import NotesRequest, update_notes
@@ -217,7 +218,8 @@ class Episodic:
         location: Annotated[str | None, helps("where it is")] = None,
         to: Annotated[str | None, Says("party_message: the Being it goes to")] = None,
         max_tokens: MaxTokens = ANSWER_TOKENS,
-        idempotency_key: _Key = None,
+        expected_version: _Version = None,
+        idempotency_key: Key = None,
     ) -> MemoryUpdated:
         """Read or change preferences, knowledge, diary, notes, rules, the soul and so on."""
         from everloom.episodic.entries import MemoryRequest, update_memory
@@ -230,6 +232,7 @@ class Episodic:
             key=key,
             location=location,
             to=to,
+            expected_version=expected_version,
             idempotency_key=idempotency_key,
         )
         # One entry that was asked for by its key is as much as there is.
@@ -244,11 +247,14 @@ class Episodic:
         content: Annotated[str | None, helps("what to record", metavar="CONTENT")] = None,
         *,
         action: Annotated[Literal["upsert", "delete"], helps("forget it", flag="--delete")] = "upsert",
+        expected_version: _Version = None,
+        idempotency_key: Key = None,
     ) -> MemoryEntry:
         """Record who somebody or something is, or forget it."""
-        from everloom.episodic.entries import update_relation
+        from everloom.episodic.entries import RelationRequest, update_relation
 
-        return update_relation(self._being, entity_name, relation_type, content, action)
+        request = RelationRequest(entity_name, relation_type, content, action, expected_version)
+        return update_relation(self._being, request, idempotency_key)
 
     @_tool(
         "Merge nodes", ADDS, "Merge several scenes that describe the same thing; the originals are kept as its sources."
@@ -259,7 +265,7 @@ class Episodic:
         summary: Annotated[str, helps("what the merged scene says", flag="--summary")],
         feeling: Annotated[str | None, helps("how it felt", flag="--feeling")] = None,
         *,
-        idempotency_key: _Key = None,
+        idempotency_key: Key = None,
     ) -> MergedNodes:
         """Merge several scenes into one; the originals are kept as its sources."""
         from everloom.episodic.scenes import merge_nodes
@@ -267,18 +273,18 @@ class Episodic:
         return merge_nodes(self._being, node_ids, summary, feeling, idempotency_key)
 
     @_tool("Pin a node", ADDS_ONCE, "Keep a scene for ever: it neither ages nor fades.")
-    def pin_node(self, node_id: _NodeId) -> Node:
+    def pin_node(self, node_id: _NodeId, *, idempotency_key: Key = None) -> Node:
         """Pin a scene, so that it does not age or fade."""
         from everloom.episodic.scenes import pin_node
 
-        return pin_node(self._being, node_id, pinned=True)
+        return pin_node(self._being, node_id, pinned=True, key=idempotency_key)
 
     @_tool("Unpin a node", ADDS_ONCE, "Let a pinned scene age again.")
-    def unpin_node(self, node_id: _NodeId) -> Node:
+    def unpin_node(self, node_id: _NodeId, *, idempotency_key: Key = None) -> Node:
         """Unpin a scene, so that it ages again."""
         from everloom.episodic.scenes import pin_node
 
-        return pin_node(self._being, node_id, pinned=False)
+        return pin_node(self._being, node_id, pinned=False, key=idempotency_key)
 
     @_tool(
         "Trigger a patrol",
@@ -286,9 +292,12 @@ class Episodic:
         """Take in the waiting scenes now, age all others, merge, split and reflect; or continue an interrupted
         patrol. start_job patrol does it in the background.""",
     )
-    def trigger_patrol(self) -> Patrolled:
+    def trigger_patrol(self, *, idempotency_key: Key = None) -> Patrolled:
         """Run a patrol now, or continue one that was interrupted."""
-        return self.run_patrol()
+        from everloom.episodic.patrol import Patrolled
+        from everloom.kernel.once import Once
+
+        return Once("trigger_patrol", idempotency_key).do(self.op, Patrolled, self.run_patrol)
 
     @_tool("Patrol report", READS, "The latest patrols, step by step: counts, milliseconds, what was skipped and why.")
     def patrol_report(

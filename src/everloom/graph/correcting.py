@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from everloom.errors import Rejected
 from everloom.graph.files.changeset import Changeset
 from everloom.graph.graphs import Graphs
 from everloom.graph.operations.edges import EdgeFields, update_edge
 from everloom.graph.operations.memories import MemoryFields, update
 from everloom.graph.operations.versions import version_of
 from everloom.graph.results import Edge, Memory
-from everloom.kernel.forgetting.ports import Also, Correction, Replacement
+from everloom.kernel.forgetting.ports import Also, Correction, Replacement, SaysThatAlready
 
 
 class GraphCorrector:
@@ -31,7 +30,7 @@ class GraphCorrector:
             known = version_of(Changeset(graph.disk).read(memory["path"], Memory))
             fields = MemoryFields(content=new.text, title=new.summary)
             if not update(graph, memory["uuid"], fields, known, lambda tx: also(tx, item)).changed:
-                raise Rejected(f"memory {item} says that already", hint="give what is right")
+                raise SaysThatAlready(f"memory {item} says that already", hint="give what is right")
             how = "its file is edited" + (", and committed" if graph.git.is_repository else "")
             return Replacement(id=item, kind="memory", how=how)
         if edge is None:
@@ -39,6 +38,6 @@ class GraphCorrector:
         graph = self._graphs.opened(edge["graph_id"])
         known = version_of(Changeset(graph.disk).read(edge["path"], Edge))
         if edge["description"] == new.text.strip():
-            raise Rejected(f"edge {item} says that already", hint="give what is right")
+            raise SaysThatAlready(f"edge {item} says that already", hint="give what is right")
         update_edge(graph, edge["uuid"], EdgeFields(description=new.text), known, lambda tx: also(tx, item))
         return Replacement(id=item, kind="edge", how="its description is edited")

@@ -11,8 +11,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from everloom.graph import results
+from everloom.graph.parameters import (
+    EDGE_GET,
+    FILE,
+    GET,
+    After,
+    Archived,
+    Before,
+    Connect,
+    Content,
+    Description,
+    EdgeId,
+    Id,
+    Importance,
+    Limit,
+    MemoryType,
+    MinImportance,
+    Origin,
+    Refresh,
+    Relations,
+    RelationType,
+    Share,
+    Steps,
+    Tags,
+    Title,
+    Type,
+    Types,
+    Version,
+    WithTags,
+)
 from everloom.kernel.verbs import (
     ADDS,
     ADDS_ONCE,
@@ -22,6 +52,7 @@ from everloom.kernel.verbs import (
     READS,
     AnyMethod,
     Effect,
+    Key,
     MaxTokens,
     MaxTokensOfRecord,
     Says,
@@ -30,48 +61,7 @@ from everloom.kernel.verbs import (
 )
 
 if TYPE_CHECKING:
-    from everloom.graph import results
     from everloom.graph.index.catalog import OpenGraph
-
-MemoryType = Literal[
-    "solution",
-    "fix",
-    "decision",
-    "configuration",
-    "problem",
-    "workflow",
-    "code_pattern",
-    "error",
-    "general",
-    "procedure",
-    "insight",
-]
-_RelationType = Literal["SOLVES", "CAUSES", "BUILDS_ON", "ALTERNATIVE_TO", "REQUIRES", "FOLLOWS", "RELATED_TO"]
-
-_Id = Annotated[str, helps("the memory's id, or the beginning of it", metavar="ID")]
-_EdgeId = Annotated[str, helps("the edge's id, or the beginning of it", metavar="ID")]
-_Type = Annotated[MemoryType, helps("what kind of memory it is")]
-_Title = Annotated[str, helps("a one-line title")]
-_Content = Annotated[str, helps("the text")]
-_Tags = Annotated[Sequence[str] | str | None, helps("separated by commas, or as JSON")]
-_Importance = Annotated[float, Says("0.8+ critical, 0.5-0.7 standard, 0.3-0.4 minor", least=0, most=1)]
-_Share = Annotated[float | None, helps("from 0 to 1", least=0, most=1)]
-_Steps = Annotated[Sequence[str] | None, helps("a step of a procedure, in order", flag="--step")]
-_Before = Annotated[Sequence[str] | None, helps("what must be true before the procedure", flag="--precondition")]
-_After = Annotated[Sequence[str] | None, helps("what is true after the procedure", flag="--postcondition")]
-_Types = Annotated[Sequence[MemoryType] | None, helps("only these types")]
-_WithTags = Annotated[Sequence[str] | str | None, helps("only memories that have all of these tags")]
-_Limit = Annotated[int, helps("maximum number of results", least=1, most=100)]
-_MinImportance = Annotated[float, helps("only memories at least this important", least=0, most=1)]
-_Archived = Annotated[bool, helps("include archived memories")]
-_Relations = Annotated[Sequence[_RelationType] | None, helps("only relations of these types")]
-_Description = Annotated[str | None, Says("the reason in full: the edge's own text")]
-_Version = Annotated[str | None, Says("the version you read; fails if there is a newer one", metavar="VERSION")]
-_Refresh = Annotated[bool, helps("rewrite the page, or only read it", flag="--refresh/--read")]
-# How a memory, an edge or a page is read in full.
-_GET, _EDGE_GET, _FILE = "memory_get {id}", "memory_edge_get {id}", "the file {path}"
-_Origin = Annotated[str | None, Says("tool, import, web:SITE")]
-_Connect = Annotated[bool | None, helps("relate it to similar memories automatically", flag="--edges/--no-edges")]
 
 
 def _tool(
@@ -131,44 +121,48 @@ class Graph:
     def store(
         self,
         *,
-        type: _Type,
-        title: _Title,
-        content: _Content,
-        tags: _Tags = None,
-        importance: _Importance = 0.5,
+        type: Type,
+        title: Title,
+        content: Content,
+        tags: Tags = None,
+        importance: Importance = 0.5,
         confidence: Annotated[float, helps("from 0 to 1", least=0, most=1)] = 0.8,
-        steps: _Steps = None,
-        preconditions: _Before = None,
-        postconditions: _After = None,
-        connect: _Connect = None,
-        origin: _Origin = None,
+        steps: Steps = None,
+        preconditions: Before = None,
+        postconditions: After = None,
+        connect: Connect = None,
+        origin: Origin = None,
+        idempotency_key: Key = None,
     ) -> results.Stored:
         """Store a new memory."""
         from everloom.graph.operations.memories import MemoryFields, store
 
         lists = (steps, preconditions, postconditions)
         fields = MemoryFields(type, title, content, tags, importance, confidence, *lists)
-        return store(self._graph.told_by(origin), fields, connect)
+        graph = self._graph.under("store", idempotency_key, fields=fields, connect=connect, origin=origin)
+        return store(graph.told_by(origin), fields, connect)
 
     @verb("Store a procedure", ADDS)
     def procedure(
         self,
-        title: _Title,
-        content: _Content,
+        title: Title,
+        content: Content,
         *,
         steps: Annotated[Sequence[str], Says("a step, in order", flag="--step")],
-        preconditions: _Before = None,
-        postconditions: _After = None,
-        tags: _Tags = None,
-        importance: _Importance = 0.5,
-        origin: _Origin = None,
+        preconditions: Before = None,
+        postconditions: After = None,
+        tags: Tags = None,
+        importance: Importance = 0.5,
+        origin: Origin = None,
+        idempotency_key: Key = None,
     ) -> results.Stored:
         """Store a procedure with its steps."""
         from everloom.graph.operations.memories import MemoryFields, store
 
         lists = (steps, preconditions, postconditions)
         fields = MemoryFields("procedure", title, content, tags, importance, None, *lists)
-        return store(self._graph.told_by(origin), fields)
+        graph = self._graph.under("procedure", idempotency_key, fields=fields, origin=origin)
+        return store(graph.told_by(origin), fields)
 
     @_tool(
         "Recall",
@@ -181,11 +175,11 @@ class Graph:
         self,
         query: Annotated[str, helps("a question, or words to search for", metavar="QUERY")],
         *,
-        limit: _Limit = 10,
-        types: _Types = None,
-        tags: _WithTags = None,
-        min_importance: _MinImportance = 0.0,
-        archived: _Archived = False,
+        limit: Limit = 10,
+        types: Types = None,
+        tags: WithTags = None,
+        min_importance: MinImportance = 0.0,
+        archived: Archived = False,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.Recalled:
         """Find the memories that match a question, best match first."""
@@ -193,10 +187,10 @@ class Graph:
         from everloom.kernel.answer.budget import fitted
 
         found = recall(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived))
-        return fitted(found, max_tokens, way=_GET)
+        return fitted(found, max_tokens, way=GET)
 
     @_tool("Get a memory", READS, "Read a whole memory with its relations; reading slows its decay.")
-    def get(self, id: _Id, *, max_tokens: MaxTokensOfRecord = None) -> results.Memory:
+    def get(self, id: Id, *, max_tokens: MaxTokensOfRecord = None) -> results.Memory:
         """Read a memory from its file; this counts as an access."""
         from everloom.graph.operations.memories import get
         from everloom.kernel.answer.budget import fitted
@@ -213,11 +207,11 @@ class Graph:
         self,
         *,
         query: Annotated[str, helps("words to search for")] = "",
-        types: _Types = None,
-        tags: _WithTags = None,
-        min_importance: _MinImportance = 0.0,
-        limit: _Limit = 20,
-        archived: _Archived = False,
+        types: Types = None,
+        tags: WithTags = None,
+        min_importance: MinImportance = 0.0,
+        limit: Limit = 20,
+        archived: Archived = False,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.Recalled:
         """List memories by type, tags and importance, most recently changed first."""
@@ -225,7 +219,7 @@ class Graph:
         from everloom.kernel.answer.budget import fitted
 
         found = search(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived))
-        return fitted(found, max_tokens, way=_GET)
+        return fitted(found, max_tokens, way=GET)
 
     @_tool(
         "Update a memory",
@@ -235,7 +229,7 @@ class Graph:
     )
     def update(
         self,
-        id: _Id,
+        id: Id,
         *,
         type: Annotated[MemoryType | None, helps("the new type; the file is moved")] = None,
         title: Annotated[str | None, helps("the new title")] = None,
@@ -243,19 +237,21 @@ class Graph:
         tags: Annotated[
             Sequence[str] | str | None, helps("the new tags, separated by commas; they replace the old ones")
         ] = None,
-        importance: _Share = None,
-        confidence: _Share = None,
-        steps: _Steps = None,
-        preconditions: _Before = None,
-        postconditions: _After = None,
-        expected_version: _Version = None,
+        importance: Share = None,
+        confidence: Share = None,
+        steps: Steps = None,
+        preconditions: Before = None,
+        postconditions: After = None,
+        expected_version: Version = None,
+        idempotency_key: Key = None,
     ) -> results.Changed:
         """Change the given fields of a memory that you have read; the rest of its file stays byte for byte."""
         from everloom.graph.operations.memories import MemoryFields, update
 
         lists = (steps, preconditions, postconditions)
         fields = MemoryFields(type, title, content, tags, importance, confidence, *lists)
-        return update(self._graph, id, fields, expected_version)
+        graph = self._graph.under("update", idempotency_key, id=id, fields=fields, version=expected_version)
+        return update(graph, id, fields, expected_version)
 
     @_tool(
         "Append to a memory",
@@ -266,26 +262,28 @@ class Graph:
     )
     def append(
         self,
-        id: _Id,
+        id: Id,
         *,
         content: Annotated[str | None, helps("the text to add at the end")] = None,
-        tags: _Tags = None,
-        steps: _Steps = None,
-        preconditions: _Before = None,
-        postconditions: _After = None,
+        tags: Tags = None,
+        steps: Steps = None,
+        preconditions: Before = None,
+        postconditions: After = None,
+        idempotency_key: Key = None,
     ) -> results.Changed:
         """Add text, tags or steps to a memory; what others added stays."""
         from everloom.graph.operations.memories import MemoryFields, append
 
         lists = (steps, preconditions, postconditions)
-        return append(self._graph, id, MemoryFields(None, None, content, tags or None, None, None, *lists))
+        fields = MemoryFields(None, None, content, tags or None, None, None, *lists)
+        return append(self._graph.under("append", idempotency_key, id=id, fields=fields), id, fields)
 
     @_tool("Delete a memory", DESTROYS)
-    def delete(self, id: _Id) -> results.DeletedMemory:
+    def delete(self, id: Id, *, idempotency_key: Key = None) -> results.DeletedMemory:
         """Delete a memory, its edges, and its entries in related memories."""
         from everloom.graph.operations.memories import delete
 
-        return delete(self._graph, id)
+        return delete(self._graph.under("delete", idempotency_key, id=id), id)
 
     @_tool(
         "Relate two memories",
@@ -296,35 +294,37 @@ class Graph:
         self,
         from_id: Annotated[str, helps("the memory where the relation starts")],
         to_id: Annotated[str, helps("the memory it leads to")],
-        type: Annotated[_RelationType, helps("what kind of relation it is")],
+        type: Annotated[RelationType, helps("what kind of relation it is")],
         *,
-        strength: _Share = None,
+        strength: Share = None,
         context: Annotated[str | None, Says("the reason in a few words")] = None,
-        description: _Description = None,
+        description: Description = None,
+        idempotency_key: Key = None,
     ) -> results.DrawnEdge:
         """Add a relation between two memories, or change an existing one."""
         from everloom.graph.operations.edges import relate
 
         ends = (from_id, to_id)
-        return relate(self._graph, ends, type, strength=strength, context=context, description=description)
+        told: dict[str, Any] = {"strength": strength, "context": context, "description": description}
+        return relate(self._graph.under("relate", idempotency_key, ends=ends, type=type, **told), ends, type, **told)
 
     @_tool("Related memories", READS, "Follow relations from a memory, up to a number of hops.")
     def related(
         self,
-        id: _Id,
+        id: Id,
         *,
         hops: Annotated[int, helps("how many steps to follow, 1 to 5", least=1, most=5)] = 1,
-        types: _Relations = None,
+        types: Relations = None,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> Sequence[results.RelatedMemory]:
         """List the memories that are related to a memory."""
         from everloom.graph.operations.edges import related
         from everloom.kernel.answer.budget import fitted
 
-        return fitted(related(self._graph, id, hops=hops, kinds=types or ()), max_tokens, way=_GET)
+        return fitted(related(self._graph, id, hops=hops, kinds=types or ()), max_tokens, way=GET)
 
     @_tool("Get an edge", READS)
-    def edge_get(self, id: _EdgeId, *, max_tokens: MaxTokensOfRecord = None) -> results.Edge:
+    def edge_get(self, id: EdgeId, *, max_tokens: MaxTokensOfRecord = None) -> results.Edge:
         """Read an edge with its description."""
         from everloom.graph.operations.edges import get_edge
         from everloom.kernel.answer.budget import fitted
@@ -338,9 +338,9 @@ class Graph:
         self,
         *,
         query: Annotated[str, helps("words in the titles or the description")] = "",
-        type: Annotated[_RelationType | None, helps("only edges of this type")] = None,
+        type: Annotated[RelationType | None, helps("only edges of this type")] = None,
         memory_id: Annotated[str | None, helps("only edges of this memory", flag="--memory", metavar="ID")] = None,
-        limit: _Limit = 20,
+        limit: Limit = 20,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> Sequence[results.Edge]:
         """Find edges by words, type or memory."""
@@ -348,30 +348,32 @@ class Graph:
         from everloom.kernel.answer.budget import fitted
 
         found = search_edges(self._graph, query, kind=type, memory=memory_id, limit=limit)
-        return fitted(found, max_tokens, way=_EDGE_GET)
+        return fitted(found, max_tokens, way=EDGE_GET)
 
     @_tool("Update an edge", ADDS_ONCE, "Change an edge; both memories' sides are updated.")
     def edge_update(
         self,
-        id: _EdgeId,
+        id: EdgeId,
         *,
-        type: Annotated[_RelationType | None, helps("the new type")] = None,
-        strength: _Share = None,
+        type: Annotated[RelationType | None, helps("the new type")] = None,
+        strength: Share = None,
         description: Annotated[str | None, helps("the new description")] = None,
-        expected_version: _Version = None,
+        expected_version: Version = None,
+        idempotency_key: Key = None,
     ) -> results.DrawnEdge:
         """Change an edge that you have read, and update the relation in both memories."""
         from everloom.graph.operations.edges import EdgeFields, update_edge
 
         wanted = EdgeFields(type, strength, description)
-        return update_edge(self._graph, id, wanted, expected_version)
+        graph = self._graph.under("edge_update", idempotency_key, id=id, fields=wanted, version=expected_version)
+        return update_edge(graph, id, wanted, expected_version)
 
     @_tool("Delete an edge", DESTROYS)
-    def edge_delete(self, id: _EdgeId) -> results.Edge:
+    def edge_delete(self, id: EdgeId, *, idempotency_key: Key = None) -> results.Edge:
         """Delete an edge: its file and the relation in both memories."""
         from everloom.graph.operations.edges import delete_edge
 
-        return delete_edge(self._graph, id)
+        return delete_edge(self._graph.under("edge_delete", idempotency_key, id=id), id)
 
     @_tool("Note an episode", ADDS, "Add an entry to today's diary, which is append-only.")
     def episode(
@@ -379,17 +381,18 @@ class Graph:
         title: Annotated[str, helps("what happened, in one line")],
         *,
         type: Annotated[str, helps("what kind of event it was")] = "",
-        tags: _Tags = None,
+        tags: Tags = None,
         summary: Annotated[str, helps("a one-sentence summary")] = "",
         memory_id: Annotated[str | None, helps("the memory it is about", flag="--memory", metavar="ID")] = None,
+        idempotency_key: Key = None,
     ) -> results.NotedEpisode:
         """Add an entry to today's diary."""
         from everloom.graph.files.parser import checked_tags
         from everloom.graph.pages.episodes import Episode, add_episode
 
-        path = "" if memory_id is None else self._graph.row(memory_id)["path"]
-        entry = Episode(title=title, type=type, tags=checked_tags(tags), summary=summary, memory_path=path)
-        return add_episode(self._graph, entry)
+        told: dict[str, Any] = {"title": title, "type": type, "tags": checked_tags(tags), "summary": summary}
+        graph = self._graph.under("episode", idempotency_key, **told, memory_id=memory_id)
+        return add_episode(graph, Episode(**told), memory_id)
 
     @_tool(
         "Reflect",
@@ -403,19 +406,25 @@ class Graph:
         *,
         dry_run: Annotated[bool, helps("only propose insights: write nothing and call no model")] = False,
         max_tokens: MaxTokens = PAGE_TOKENS,
+        idempotency_key: Key = None,
     ) -> results.Reflected:
         """Group similar memories, and store insights with a language model, or propose them without one."""
         from everloom.graph.pages.insights import reflect
         from everloom.kernel.answer.budget import fitted
 
-        return fitted(reflect(self._graph, dry_run=dry_run), max_tokens, way=None)
+        graph = self._graph.under("reflect", idempotency_key)
+        if dry_run:
+            return fitted(reflect(graph, dry_run=True), max_tokens, way=None)
+        return fitted(graph.once.do(graph.op, results.Reflected, lambda: reflect(graph)), max_tokens, way=None)
 
     @_tool(
         "Reflection page",
         ADDS_ONCE,
         "REFLECTION.md: themes, patterns across projects, most-read memories, insights, merges.",
     )
-    def reflection(self, *, refresh: _Refresh = True, max_tokens: MaxTokens = PAGE_TOKENS) -> results.Page:
+    def reflection(
+        self, *, refresh: Refresh = True, max_tokens: MaxTokens = PAGE_TOKENS, idempotency_key: Key = None
+    ) -> results.Page:
         """Write REFLECTION.md: themes, patterns and insights."""
         from everloom.graph.kinds import REFLECTION
         from everloom.graph.pages.core import read_page
@@ -423,19 +432,29 @@ class Graph:
         from everloom.kernel.answer.budget import fitted
 
         graph = self._graph
-        page = (None if refresh else read_page(graph, REFLECTION)) or write_reflection(graph, is_asked=refresh)
-        return fitted(page, max_tokens, way=_FILE)
+        if refresh:
+            once = graph.under("reflection", idempotency_key).once
+            page = once.do(graph.op, results.Page, lambda: write_reflection(graph))
+        else:
+            page = read_page(graph, REFLECTION) or write_reflection(graph, is_asked=False)
+        return fitted(page, max_tokens, way=FILE)
 
     @_tool("Core page", ADDS_ONCE, "CORE.md: the most active memories, on one page.")
-    def core(self, *, refresh: _Refresh = True, max_tokens: MaxTokens = PAGE_TOKENS) -> results.Page:
+    def core(
+        self, *, refresh: Refresh = True, max_tokens: MaxTokens = PAGE_TOKENS, idempotency_key: Key = None
+    ) -> results.Page:
         """Write CORE.md, which lists the most active memories."""
         from everloom.graph.kinds import CORE
         from everloom.graph.pages.core import read_page, write_core
         from everloom.kernel.answer.budget import fitted
 
         graph = self._graph
-        page = (None if refresh else read_page(graph, CORE)) or write_core(graph, is_asked=refresh)
-        return fitted(page, max_tokens, way=_FILE)
+        if refresh:
+            once = graph.under("core", idempotency_key).once
+            page = once.do(graph.op, results.Page, lambda: write_core(graph))
+        else:
+            page = read_page(graph, CORE) or write_core(graph, is_asked=False)
+        return fitted(page, max_tokens, way=FILE)
 
     @_tool("Tags", READS, "Count tags, count those that occur with one, or suggest tags for a memory.")
     def tags(
@@ -470,12 +489,12 @@ class Graph:
         return fitted(stats(self._graph), max_tokens, way=None)
 
     @verb("Recent memories", READS)
-    def recent(self, *, limit: _Limit = 20, max_tokens: MaxTokens = PAGE_TOKENS) -> Sequence[results.MemoryBrief]:
+    def recent(self, *, limit: Limit = 20, max_tokens: MaxTokens = PAGE_TOKENS) -> Sequence[results.MemoryBrief]:
         """List the most recently changed memories."""
         from everloom.graph.index.recall import list_memories
         from everloom.kernel.answer.budget import fitted
 
-        return fitted(list_memories(self._graph, limit=limit), max_tokens, way=_GET)
+        return fitted(list_memories(self._graph, limit=limit), max_tokens, way=GET)
 
     @verb("Draw", READS)
     def draw(
@@ -483,8 +502,8 @@ class Graph:
         id: Annotated[str | None, helps("only what is around this memory", metavar="ID")] = None,
         *,
         hops: Annotated[int, helps("how many steps around it, 1 to 4", least=1, most=4)] = 1,
-        types: _Types = None,
-        tags: _WithTags = None,
+        types: Types = None,
+        tags: WithTags = None,
         statuses: Annotated[
             Sequence[Literal["active", "fading", "dormant", "archived"]] | None, helps("only memories in these states")
         ] = None,
@@ -496,11 +515,11 @@ class Graph:
         from everloom.kernel.answer.budget import fitted
 
         asked = DrawingRequest(id, hops, types, tags, statuses, limit)
-        return fitted(draw(self._graph, asked), max_tokens, way=_GET)
+        return fitted(draw(self._graph, asked), max_tokens, way=GET)
 
     @verb("File history", READS)
     def history(
-        self, id: _Id, *, limit: _Limit = 20, max_tokens: MaxTokens = ANSWER_TOKENS
+        self, id: Id, *, limit: Limit = 20, max_tokens: MaxTokens = ANSWER_TOKENS
     ) -> tuple[results.FileVersion, ...]:
         """List the commits that changed a memory's file, if its directory is a git repository."""
         from everloom.graph.operations.overview import history
@@ -511,10 +530,10 @@ class Graph:
     @verb("File version", READS, cli=False)
     def version(
         self,
-        id: _Id,
+        id: Id,
         commit: Annotated[str, helps("the commit, or the beginning of it", metavar="COMMIT")],
         *,
-        limit: _Limit = 100,
+        limit: Limit = 100,
         max_tokens: MaxTokensOfRecord = None,
     ) -> results.CommittedFile:
         """Show a memory's file as it was in a commit; `limit` is how many of its commits are looked at."""
@@ -531,45 +550,53 @@ class Graph:
         from everloom.kernel.answer.budget import fitted
 
         found = (read_page(self._graph, name) for name in (CORE, REFLECTION))
-        return fitted(tuple(each for each in found if each is not None), max_tokens, way=_FILE)
+        return fitted(tuple(each for each in found if each is not None), max_tokens, way=FILE)
 
     @verb("Merge two memories", DESTROYS)
     def merge(
         self,
         keep: Annotated[str, Says("the memory that stays")],
         duplicate: Annotated[str, Says("the memory that is merged into it")],
+        *,
+        idempotency_key: Key = None,
     ) -> results.MergedMemory:
         """Merge one memory into another."""
         from everloom.graph.operations.memories import merge
 
-        return merge(self._graph, keep, duplicate)
+        graph = self._graph.under("merge", idempotency_key, keep=keep, duplicate=duplicate)
+        return merge(graph, keep, duplicate)
 
     @verb("Pin a memory", ADDS_ONCE)
-    def pin(self, id: _Id) -> results.Changed:
+    def pin(self, id: Id, *, idempotency_key: Key = None) -> results.Changed:
         """Move a memory to the vault, where it does not decay."""
         from everloom.graph.operations.memories import pin
 
-        return pin(self._graph, id, pinned=True)
+        return pin(self._graph.under("pin", idempotency_key, id=id), id, pinned=True)
 
     @verb("Unpin a memory", ADDS_ONCE)
-    def unpin(self, id: _Id) -> results.Changed:
+    def unpin(self, id: Id, *, idempotency_key: Key = None) -> results.Changed:
         """Move a memory out of the vault."""
         from everloom.graph.operations.memories import pin
 
-        return pin(self._graph, id, pinned=False)
+        return pin(self._graph.under("unpin", idempotency_key, id=id), id, pinned=False)
 
     @verb("Decay", ADDS_ONCE)
-    def decay(self) -> results.Decayed:
+    def decay(self, *, idempotency_key: Key = None) -> results.Decayed:
         """Compute the strength of every memory, archive those that have decayed, and restore those in use again."""
         from everloom.graph.index.decay import decay
 
-        return decay(self._graph)
+        graph = self._graph.under("decay", idempotency_key)
+        return graph.once.do(graph.op, results.Decayed, lambda: decay(graph))
 
     @verb("Reindex", ADDS_ONCE)
     def reindex(
-        self, *, write_json: Annotated[bool, Says("also write _index.json and _state.json for other tools")] = False
+        self,
+        *,
+        write_json: Annotated[bool, Says("also write _index.json and _state.json for other tools")] = False,
+        idempotency_key: Key = None,
     ) -> results.Reindexed:
         """Read every file again, and complete relations that only one memory lists."""
         from everloom.graph.operations.importing import reindex
 
-        return reindex(self._graph, as_json=write_json)
+        graph = self._graph.under("reindex", idempotency_key, write_json=write_json)
+        return graph.once.do(graph.op, results.Reindexed, lambda: reindex(graph, as_json=write_json))

@@ -132,23 +132,44 @@ def answered_before(unit: Unit, key: str | None, operation: str, request: Mappin
             hint="if it shall be stored again, use a new key",
         )
     # Returning the old answer to another request would report a write that never happened.
-    if row["operation"] != operation or row["request_hash"] != _fingerprint(request):
-        raise Conflict(f"the idempotency key {key!r} was already used for a different request", hint="use a new key")
+    if row["operation"] != operation or row["request_hash"] != fingerprint(request):
+        raise _used_before(key)
     answer: dict[str, Any] = json.loads(row["answer"])
     return answer
+
+
+def _used_before(key: str) -> Conflict:
+    return Conflict(f"the idempotency key {key!r} was already used for a different request", hint="use a new key")
 
 
 def keep_receipt(
     unit: Unit, key: str | None, operation: str, request: Mapping[str, Any], answer: Mapping[str, Any], at: datetime
 ) -> None:
     """Store an answer under its idempotency key, in the same transaction as the write itself."""
-    if key is None:
-        return
+    if key is not None:
+        _add_receipt(unit, key, (operation, fingerprint(request)), answer, at)
+
+
+def replace_receipt(unit: Unit, key: str, request: tuple[str, str], answer: Mapping[str, Any], at: datetime) -> None:
+    """Store an answer in place of what an earlier step of the same request has stored.
+
+    The request is the operation and the fingerprint of what was asked; a key that another request has used by now is a
+    conflict, which rolls the step back.
+    """
+    row = unit.one("kernel.receipt_get", key=checked_name(key, "the idempotency key"))
+    if row is not None:
+        if (row["operation"], row["request_hash"]) != request:
+            raise _used_before(key)
+        unit.run("forgetting.receipt_drop", key=checked_name(key, "the idempotency key"))
+    _add_receipt(unit, key, request, answer, at)
+
+
+def _add_receipt(unit: Unit, key: str, request: tuple[str, str], answer: Mapping[str, Any], at: datetime) -> None:
     unit.run(
         "kernel.receipt_add",
         key=checked_name(key, "the idempotency key"),
-        operation=operation,
-        request_hash=_fingerprint(request),
+        operation=request[0],
+        request_hash=request[1],
         answer=json.dumps(answer, ensure_ascii=False),
         at=to_micros(at),
     )
@@ -156,7 +177,7 @@ def keep_receipt(
     unit.run("kernel.receipt_expire", before=to_micros(at - RECEIPTS_KEPT))
 
 
-def _fingerprint(request: Mapping[str, Any]) -> str:
+def fingerprint(request: Mapping[str, Any]) -> str:
     """Hash a request so that only an equal request has the same hash."""
     return hashlib.sha256(json.dumps(request, sort_keys=True, default=str).encode()).hexdigest()
 

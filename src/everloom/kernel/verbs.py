@@ -95,6 +95,8 @@ def helps(text: str, **more: Any) -> Says:
     return Says(text, is_plain=True, **more)
 
 
+# Every verb that writes takes one.
+Key = Annotated[str | None, Says("makes the call safe to repeat", metavar="KEY", is_plumbing=True)]
 # How many tokens an answer may take; an answer that leaves something off names the argument. Where little is left off,
 # the list of tools does not. A record that is asked for by its id is given whole, except to a model.
 MaxTokens = Annotated[int, helps("tokens that the answer may take", metavar="TOKENS", hides_default=True)]

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from everloom.errors import Rejected
-from everloom.kernel.forgetting.ports import Also, Correction, Replacement
+from everloom.kernel.forgetting.ports import Also, Correction, Replacement, SaysThatAlready
 from everloom.kernel.operation import Transaction
 from everloom.mind.notes.notes import Notes
 from everloom.mind.ports import FactChange, MindSetup
@@ -44,7 +43,7 @@ class MindCorrector:
         number = known.number if known else None
         written = notes.write(name, new.text, author="person", replace=True, expected=number, also=as_well)
         if known is not None and written.number == known.number:
-            raise Rejected(f"{name} says that already", hint="give what is right")
+            raise SaysThatAlready(f"{name} says that already", hint="give what is right")
         return Replacement(id=item, kind="note", how=f"version {written.number} of {name}")
 
     def _answer(self, exchange: int, new: Correction, also: Also) -> Replacement:

@@ -20,6 +20,7 @@ from everloom.kernel.verbs import (
     READS,
     AnyMethod,
     Effect,
+    Key,
     MaxTokens,
     MaxTokensOfRecord,
     Says,
@@ -28,6 +29,7 @@ from everloom.kernel.verbs import (
 from everloom.mind import results
 
 if TYPE_CHECKING:
+    from everloom.kernel.once import Once
     from everloom.mind.conversation import Conversation
     from everloom.mind.initiative.schedule import Schedule, Scheduled
     from everloom.mind.learning import Archive
@@ -92,9 +94,12 @@ class Mind:
         "Merge an object deeply into status.json; each changed field is stamped with the time, null removes a field. "
         "Returns the whole status with its _version; expected_version makes sure that nobody changed it since.",
     )
-    def update_status(self, updates: Updates, expected_version: Version = None) -> Mapping[str, Any]:
+    def update_status(
+        self, updates: Updates, expected_version: Version = None, *, idempotency_key: Key = None
+    ) -> Mapping[str, Any]:
         """Update status.json, the record of how things stand; each change is stamped with its time."""
-        return self.notes.update_status(updates, expected=expected_version)
+        once = _once("update_status", idempotency_key, updates=updates, version=expected_version)
+        return self.notes.update_status(updates, expected=expected_version, once=once)
 
     @verb("Read the status", READS, cli=False)
     def read_status(self) -> Mapping[str, Any]:
@@ -126,21 +131,31 @@ class Mind:
         "replace is true.",
     )
     def write_note(
-        self, name: NoteName, body: Body, replace: Replace = False, expected_version: Version = None
+        self,
+        name: NoteName,
+        body: Body,
+        replace: Replace = False,
+        expected_version: Version = None,
+        *,
+        idempotency_key: Key = None,
     ) -> results.NoteWritten:
         """Replace the text of a note that you have read; earlier versions are kept."""
-        return _written(self.notes.write(name, body, author=self._author, replace=replace, expected=expected_version))
+        how: dict[str, Any] = {"replace": replace, "expected": expected_version}
+        once = _once("write_note", idempotency_key, name=name, body=body, **how)
+        return _written(self.notes.write(name, body, author=self._author, once=once, **how))
 
     @_tool(
         "Append to a note",
         ADDS,
         "Add to the end of a note, which is created on first use. Without a name, to today's page.",
     )
-    def append_note(self, text: Addition, name: MaybeNote = None) -> results.NoteWritten:
+    def append_note(
+        self, text: Addition, name: MaybeNote = None, *, idempotency_key: Key = None
+    ) -> results.NoteWritten:
         """Add lines to the end of a note."""
-        author = self._author
-        kept = self.notes
-        return _written(kept.append(name, text, author=author) if name else kept.append_today(text, author=author))
+        once = _once("append_note", idempotency_key, text=text, name=name)
+        how: dict[str, Any] = {"author": self._author, "once": once}
+        return _written(self.notes.append(name, text, **how) if name else self.notes.append_today(text, **how))
 
     @_tool(
         "Schedule a message",
@@ -148,9 +163,11 @@ class Mind:
         "Have the agent send a message at a later time, exactly as written here, on the channel where the person last "
         "wrote.",
     )
-    def schedule_message(self, text: Words, at: DueAt, every: Every = None) -> Scheduled:
+    def schedule_message(
+        self, text: Words, at: DueAt, every: Every = None, *, idempotency_key: Key = None
+    ) -> Scheduled:
         """Schedule a message that the agent will send."""
-        return self.schedule.add(text, at, every or "")
+        return self.schedule.add(text, at, every or "", idempotency_key)
 
     @_tool("List scheduled messages", READS, "List the messages that will be sent, and when.")
     def list_scheduled(self, *, max_tokens: MaxTokens = ANSWER_TOKENS) -> Sequence[Scheduled]:
@@ -160,9 +177,14 @@ class Mind:
         return fitted(self.schedule.waiting(), max_tokens, way=None)
 
     @_tool("Cancel a scheduled message", DESTROYS, "Cancel a scheduled message.")
-    def cancel_scheduled(self, id: ScheduledId) -> results.Cancelled:  # noqa: A002  the contract's name
+    def cancel_scheduled(
+        self,
+        id: ScheduledId,  # noqa: A002  the contract's name
+        *,
+        idempotency_key: Key = None,
+    ) -> results.Cancelled:
         """Cancel a scheduled message."""
-        self.schedule.cancel(id)
+        self.schedule.cancel(id, idempotency_key)
         return results.Cancelled(id)
 
     @verb("Show the log", READS)
@@ -213,10 +235,16 @@ class Mind:
 
     @verb("Restore a note", DESTROYS, cli=False)
     def restore_note(
-        self, name: NoteName, number: VersionNumber, *, expected_version: Version = None
+        self,
+        name: NoteName,
+        number: VersionNumber,
+        *,
+        expected_version: Version = None,
+        idempotency_key: Key = None,
     ) -> results.NoteWritten:
         """Restore an earlier version of a note."""
-        return _written(self.notes.restore(name, number, expected=expected_version))
+        once = _once("restore_note", idempotency_key, name=name, number=number, version=expected_version)
+        return _written(self.notes.restore(name, number, expected=expected_version, once=once))
 
     @cached_property
     def notes(self) -> Notes:
@@ -285,6 +313,13 @@ class Mind:
             return tool.use({**given, field: self.notes.as_shown(text)} if isinstance(text, str) else given)
 
         return replace(tool, use=use)
+
+
+def _once(operation: str, key: str | None, **asked: Any) -> Once:
+    """Name a request that changes a note, so that it happens once under its key."""
+    from everloom.kernel.once import Once
+
+    return Once(operation, key, asked)
 
 
 def _written(version: Any) -> results.NoteWritten:

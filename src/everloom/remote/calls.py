@@ -54,7 +54,6 @@ _KINDS = {meaning.mcp_code: kind for kind, meaning in MEANING.items()}
 # What is not there now, and what is worth another attempt: a gateway that waited in vain would only wait again.
 _BUSY = frozenset({408, 429, 502, 503, 504})
 _REPEATED = _BUSY - {504}
-_TOO_MANY = 429
 # Of what a server says about an error.
 _LONGEST = 10_000
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -141,13 +140,12 @@ class RemoteCaller:
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """One request; `repeats` says that it can be sent again even if it may have arrived."""
+    """One request. It can be sent again even if it has arrived: a verb only reads, or its write carries a key."""
 
     name: str
     path: str
     body: bytes = field(repr=False)
     headers: Mapping[str, str]
-    repeats: bool
     verb: Verb
 
 
@@ -174,16 +172,10 @@ class WireReply:
         """Whether another attempt may make sense, if it is the store that is busy."""
         return self.status in _REPEATED
 
-    @property
-    def is_unseen(self) -> bool:
-        """Whether nothing behind the gate has seen the request."""
-        return self.status == _TOO_MANY
-
 
 def request_for(faculty: Faculty, verb: Verb, given: Mapping[str, Any], caller: RemoteCaller) -> WireRequest:
-    """Make the request of a call; a write that can carry a key carries one, so that it can be repeated."""
-    has_key = any(each.name == KEY for each in verb.parameters)
-    if has_key and given.get(KEY) is None:
+    """Make the request of a call; a write carries a key, so that it can be repeated."""
+    if verb.effect.writes and given.get(KEY) is None:
         given = {**given, KEY: uuid4().hex}
     name = f"{faculty.name}.{verb.name}"
     body = _written({each: _argument(each, value) for each, value in given.items()})
@@ -195,7 +187,6 @@ def request_for(faculty: Faculty, verb: Verb, given: Mapping[str, Any], caller: 
         path=path_of(faculty.name, verb.name),
         body=body,
         headers={"content-type": "application/json", WHOLE_HEADER: "1", **caller.headers},
-        repeats=has_key or not verb.effect.writes,
         verb=verb,
     )
 

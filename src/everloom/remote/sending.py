@@ -1,4 +1,4 @@
-"""Sends requests and repeats those that are safe to repeat, until an answer comes or patience ends.
+"""Sends requests and repeats them until an answer comes or patience ends: all of them are safe to repeat.
 
 The decisions are one generator that yields what to do next; a thread or a task carries it out. Refuses to know verbs.
 """
@@ -60,10 +60,9 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """A request without an answer: why, whether it may have arrived, and whether another attempt makes sense."""
+    """A request without an answer: why, and whether another attempt makes no sense."""
 
     error: EverloomError
-    may_have_arrived: bool
     is_final: bool = False
 
 
@@ -86,17 +85,15 @@ def attempts(peer: Peer, request: WireRequest, contact: Contact) -> Plan:
             # A model that is busy was asked again by the server already, and costs money each time.
             if not isinstance(error, StoreBusy):
                 return outcome
-            may_repeat = request.repeats or outcome.is_unseen
-            asked = _asked_wait(outcome.headers)
+            is_final, asked = False, _asked_wait(outcome.headers)
         elif isinstance(outcome, Unanswered):
-            error, asked = outcome.error, 0.0
-            may_repeat = not outcome.is_final and (request.repeats or not outcome.may_have_arrived)
+            error, is_final, asked = outcome.error, outcome.is_final, 0.0
         else:
             raise TypeError("a request has an outcome")
         now = time.monotonic()
         ends = now + contact.patience if ends is None else ends
         wait = max(min(_FIRST_WAIT * 2.0 ** (tried - 1), _LONGEST_WAIT) * random.uniform(0.5, 1.0), asked)
-        if not may_repeat or now + wait > ends:
+        if is_final or now + wait > ends:
             raise error
         log.info("%s again in %.1f s: %s", request.name, wait, error.message)
         yield wait
@@ -122,7 +119,7 @@ class Sender:
         self.client = httpx2.Client(**client_options(peer, token, timeouts))
 
     def send(self, request: WireRequest) -> WireReply:
-        """Send a request and return its reply, repeating it where that is safe."""
+        """Send a request and return its reply, repeating it where that makes sense."""
         plan = attempts(self._peer, request, self._contact)
         step = next(plan)
         try:
@@ -168,7 +165,7 @@ class AsyncSender:
         self.client = httpx2.AsyncClient(**client_options(peer, token, timeouts))
 
     async def send(self, request: WireRequest) -> WireReply:
-        """Send a request and return its reply, repeating it where that is safe."""
+        """Send a request and return its reply, repeating it where that makes sense."""
         plan = attempts(self._peer, request, self._contact)
         step = next(plan)
         try:
@@ -234,9 +231,9 @@ def check_body(peer: Peer, name: str, size: int, ends: float) -> None:
     """Give up an answer that is too large or takes too long: each part of it resets the client's own timeout."""
     if size > MOST_BYTES:
         error = StoreError(f"{peer.url} answered {name} with more than {MOST_BYTES:,} bytes", hint="ask for less")
-        raise Failed(Unanswered(error, may_have_arrived=True, is_final=True))
+        raise Failed(Unanswered(error, is_final=True))
     if time.monotonic() > ends:
-        raise Failed(Unanswered(peer.silent(name, "the answer took too long"), may_have_arrived=True, is_final=True))
+        raise Failed(Unanswered(peer.silent(name, "the answer took too long"), is_final=True))
 
 
 class Failed(Exception):
@@ -249,12 +246,12 @@ class Failed(Exception):
     @classmethod
     def of(cls, error: EverloomError) -> Failed:
         """Make one of an error."""
-        return cls(Unanswered(error, may_have_arrived=False))
+        return cls(Unanswered(error))
 
 
 @contextmanager
 def faults(peer: Peer, name: str) -> Iterator[None]:
-    """Translate the failures of the HTTP library: what may have arrived, and what is worth another attempt."""
+    """Translate the failures of the HTTP library: which of them are worth another attempt."""
     import httpx2  # noqa: PLC0415  as above
 
     try:
@@ -262,20 +259,20 @@ def faults(peer: Peer, name: str) -> Iterator[None]:
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError) as error:
         why = str(error) or "it does not accept connections"
         if "certificate" in why.lower() or "ssl" in why.lower():
-            raise Failed(Unanswered(peer.untrusted(why), may_have_arrived=False, is_final=True)) from error
-        raise Failed(Unanswered(peer.unreachable(why), may_have_arrived=False)) from error
+            raise Failed(Unanswered(peer.untrusted(why), is_final=True)) from error
+        raise Failed(Unanswered(peer.unreachable(why))) from error
     except httpx2.TimeoutException as error:
         # It is there and slow: asking again would only add to its work.
         silent = peer.silent(name, "it took too long")
-        raise Failed(Unanswered(silent, may_have_arrived=True, is_final=True)) from error
+        raise Failed(Unanswered(silent, is_final=True)) from error
     except (httpx2.DecodingError, httpx2.UnsupportedProtocol, httpx2.InvalidURL, httpx2.LocalProtocolError) as error:
         strange = peer.strange(str(error))
-        raise Failed(Unanswered(strange, may_have_arrived=True, is_final=True)) from error
+        raise Failed(Unanswered(strange, is_final=True)) from error
     except httpx2.RequestError as error:
         broken = peer.silent(name, "the connection broke")
-        raise Failed(Unanswered(broken, may_have_arrived=True)) from error
+        raise Failed(Unanswered(broken)) from error
     except RuntimeError as error:
         if "closed" not in str(error):
             raise
         closed = StoreError("this loom was closed", hint="open it again")
-        raise Failed(Unanswered(closed, may_have_arrived=False, is_final=True)) from error
+        raise Failed(Unanswered(closed, is_final=True)) from error

@@ -102,18 +102,28 @@ class WorkspaceCalls:
         """Explain why an item is remembered: the chain from it down to its evidence."""
         return self._ask("items.why", id=item_id, after=after, max_tokens=None)
 
-    def mark(self, item_id: int, verdict: Verdict, reason: str | None = None) -> Any:
+    def mark(
+        self, item_id: int, verdict: Verdict, reason: str | None = None, *, idempotency_key: str | None = None
+    ) -> Any:
         """Mark an item as useful or as questionable."""
-        return self._ask("items.mark", id=item_id, verdict=verdict, reason=reason)
+        return self._ask("items.mark", id=item_id, verdict=verdict, reason=reason, idempotency_key=idempotency_key)
 
-    def pin(self, item_id: int, pinned: bool = True) -> Any:
+    def pin(self, item_id: int, pinned: bool = True, *, idempotency_key: str | None = None) -> Any:
         """Pin an item so that it does not fade, or unpin it."""
-        return self._ask("items.pin", id=item_id, pinned=pinned)
+        return self._ask("items.pin", id=item_id, pinned=pinned, idempotency_key=idempotency_key)
 
-    def add(self, documents: Sequence[Document], *, operation: str = "add", origin: str | None = None) -> Any:
+    def add(
+        self,
+        documents: Sequence[Document],
+        *,
+        operation: str = "add",
+        origin: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
         """Add documents as they are, without the rules of a faculty: for imports and benchmarks."""
         given = [_new_document(each) for each in documents]
-        return self._ask("items.add", documents=given, operation=operation, origin=origin)
+        how = {"operation": operation, "origin": origin, "idempotency_key": idempotency_key}
+        return self._ask("items.add", documents=given, **how)
 
     def events(self, *, limit: int = 50, before: int | None = None) -> Any:
         """List the latest operations, or those before an event."""
@@ -131,9 +141,10 @@ class WorkspaceCalls:
         """List the angles from which this workspace's texts are embedded."""
         return self._ask("workspace.perspectives")
 
-    def add_perspective(self, name: str, instruction: str) -> Any:
+    def add_perspective(self, name: str, instruction: str, *, idempotency_key: str | None = None) -> Any:
         """Add an angle from which the texts are embedded."""
-        return self._ask("workspace.add_perspective", name=name, instruction=instruction)
+        given = {"name": name, "instruction": instruction, "idempotency_key": idempotency_key}
+        return self._ask("workspace.add_perspective", **given)
 
     def coverage(self) -> Any:
         """Count the documents that have vectors, and those that are waiting for them."""

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, ANSWER_TOKENS, PAGE_TOKENS, READS, MaxTokens, Says, helps, verb
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, ANSWER_TOKENS, PAGE_TOKENS, READS, Key, MaxTokens, Says, helps, verb
 from everloom.semantic.arguments import WrittenKind
 from everloom.semantic.parameters import (
     FULL,
     AboutMaybe,
     Dismissed,
     Id,
-    Key,
     Limit,
     Reason,
     SeenThrough,

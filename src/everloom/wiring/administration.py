@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from everloom.errors import NotFound
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, PAGE_TOKENS, READS, MaxTokensOrAll, Says, verb
+from everloom.kernel.verbs import ADDS, ADDS_ONCE, PAGE_TOKENS, READS, Key, MaxTokensOrAll, Says, verb
 from everloom.wiring.usage import Grouping, UsageReport, report_usage
 
 if TYPE_CHECKING:
@@ -62,9 +62,11 @@ class Administration:
         return found
 
     @verb("Add a perspective", ADDS, cli=False)
-    def add_perspective(self, name: PerspectiveName, instruction: Instruction) -> Perspective:
+    def add_perspective(
+        self, name: PerspectiveName, instruction: Instruction, *, idempotency_key: Key = None
+    ) -> Perspective:
         """Add an angle from which the texts are embedded."""
-        added: Perspective = self._workspace.add_perspective(name, instruction)
+        added: Perspective = self._workspace.add_perspective(name, instruction, idempotency_key=idempotency_key)
         return added
 
     @verb("Plan a consolidation", READS, cli=False)
@@ -76,18 +78,32 @@ class Administration:
         return fitted(planned, max_tokens, way=None)
 
     @verb("Run what is due", ADDS, cli=False)
-    def run_due(self, *, tasks: Tasks = None, seconds: Seconds = 20.0) -> list[Outcome]:
+    def run_due(self, *, tasks: Tasks = None, seconds: Seconds = 20.0, idempotency_key: Key = None) -> list[Outcome]:
         """Run the background work that is due, for a while."""
-        self.op.must_write()
+        from everloom.kernel.once import Once  # noqa: PLC0415  listing verbs loads no store
+        from everloom.kernel.work.tasks import Outcome  # noqa: PLC0415  as above
+
         names = None if tasks is None else [self._known(each) for each in tasks]
-        done: list[Outcome] = self._workspace.loom.work.run_due([self._workspace.info], seconds=seconds, tasks=names)
-        return done
+
+        def run() -> list[Outcome]:
+            done: list[Outcome] = self._workspace.loom.work.run_due(
+                [self._workspace.info], seconds=seconds, tasks=names
+            )
+            return done
+
+        once = Once("run_due", idempotency_key, {"tasks": names, "seconds": seconds})
+        return once.do(self.op, list[Outcome], run)
 
     @verb("Retry a task", ADDS_ONCE, cli=False)
-    def retry_task(self, task: TaskName) -> None:
+    def retry_task(self, task: TaskName, *, idempotency_key: Key = None) -> None:
         """Let a task that is pausing after a failure run again at the next opportunity."""
-        self.op.must_write()
-        self._workspace.loom.work.retry_now(self._workspace.info, self._known(task))
+        from everloom.kernel.once import Once  # noqa: PLC0415  as above
+
+        def retry() -> bool:
+            self._workspace.loom.work.retry_now(self._workspace.info, self._known(task))
+            return True
+
+        Once("retry_task", idempotency_key, {"task": task}).do(self.op, bool, retry)
 
     @verb("Report usage", READS, cli=False)
     def usage(self, *, days: Days = 7, by: GroupedBy = "day", max_tokens: MaxTokensOrAll = PAGE_TOKENS) -> UsageReport:

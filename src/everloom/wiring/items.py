@@ -11,7 +11,17 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from everloom.kernel.verbs import ADDS, ADDS_ONCE, PAGE_TOKENS, READS, MaxTokensOfRecord, MaxTokensOrAll, Says, verb
+from everloom.kernel.verbs import (
+    ADDS,
+    ADDS_ONCE,
+    PAGE_TOKENS,
+    READS,
+    Key,
+    MaxTokensOfRecord,
+    MaxTokensOrAll,
+    Says,
+    verb,
+)
 
 if TYPE_CHECKING:
     from everloom.kernel.journal import Event
@@ -39,7 +49,6 @@ Ending = Annotated[datetime, Says("until this time; a date means its end", ends_
 Cursor = Annotated[str | None, Says("the cursor of the last page", metavar="CURSOR", longest=100)]
 Opinion = Annotated[Literal["useful", "questionable"], Says("the verdict")]
 Why = Annotated[str | None, Says("the reason for the verdict")]
-Key = Annotated[str | None, Says("makes the call safe to repeat", is_plumbing=True)]
 Pinned = Annotated[bool, Says("false lets it fade again")]
 
 
@@ -146,13 +155,19 @@ class Items:
 
     @verb("Add documents", ADDS, cli=False)
     def add(
-        self, documents: Sequence[NewDocument], *, operation: Recorded = "add", origin: ComesFrom = None
+        self,
+        documents: Sequence[NewDocument],
+        *,
+        operation: Recorded = "add",
+        origin: ComesFrom = None,
+        idempotency_key: Key = None,
     ) -> Sequence[int]:
         """Add documents as they are, without the rules of a faculty; answers with their ids."""
         from everloom.kernel.search import Document, Standing  # noqa: PLC0415  listing verbs loads no numpy
 
         read = [Document(**{**_fields_of(each), "standing": Standing(each.standing)}) for each in documents]
-        return list(self._workspace.add(read, operation=operation, origin=origin))
+        how = {"operation": operation, "origin": origin, "idempotency_key": idempotency_key}
+        return list(self._workspace.add(read, **how))
 
     @verb("Count days", READS, cli=False)
     def count_days(self, since: Since, until: Ending, *, max_tokens: MaxTokensOrAll = PAGE_TOKENS) -> CountedDays:
@@ -202,6 +217,12 @@ class Items:
         return signal
 
     @verb("Pin an item", ADDS_ONCE, cli=False)
-    def pin(self, id: Id, *, pinned: Pinned = True) -> None:  # noqa: A002  as above
+    def pin(
+        self,
+        id: Id,  # noqa: A002  as above
+        *,
+        pinned: Pinned = True,
+        idempotency_key: Key = None,
+    ) -> None:
         """Pin an item so that it does not fade, or unpin it."""
-        self._workspace.pin(id, pinned)
+        self._workspace.pin(id, pinned, idempotency_key=idempotency_key)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from everloom.errors import Conflict, EverloomError, NotFound, Rejected
-from everloom.kernel.verbs import ADDS_ONCE, PAGE_TOKENS, READS, MaxTokens, Says, verb
+from everloom.kernel.verbs import ADDS_ONCE, PAGE_TOKENS, READS, Key, MaxTokens, Says, verb
 
 if TYPE_CHECKING:
     from everloom.kernel.operation import Operation
@@ -32,7 +32,6 @@ _Work = Annotated[
 ]
 _JobId = Annotated[int, Says("the id of a job", metavar="ID", least=1)]
 _Seconds = Annotated[float, Says("stop after this many seconds; what is left stays due", least=0.1, most=_DAY)]
-_Key = Annotated[str | None, Says("makes the call safe to repeat", is_plumbing=True)]
 _Limit = Annotated[int, Says("maximum number of jobs", least=1, most=1_000)]
 _Before = Annotated[int | None, Says("only jobs that were started before this one", metavar="ID")]
 
@@ -59,7 +58,7 @@ class Jobs:
         models="""Start long work in the background: sleep (all that is due), consolidate, reindex, or a task such as
         patrol or embed. Answers at once with the id of a job, for job_status.""",
     )
-    def start(self, work: _Work, *, seconds: _Seconds = 3600.0, idempotency_key: _Key = None) -> JobStatus:
+    def start(self, work: _Work, *, seconds: _Seconds = 3600.0, idempotency_key: Key = None) -> JobStatus:
         """Start long work in the background, or join the job that does it already."""
         self.op.must_write()
         tasks = [*self._chosen(work)]
@@ -77,10 +76,16 @@ class Jobs:
         return found
 
     @verb("Stop a job", ADDS_ONCE, tools=_TOOLS, tool="stop_job", cli=False)
-    def stop(self, id: _JobId) -> JobStatus:  # noqa: A002  as above
+    def stop(self, id: _JobId, *, idempotency_key: Key = None) -> JobStatus:  # noqa: A002  as above
         """Stop a job after its present step; what is left stays due."""
-        found: JobStatus = self._workspace.loom.running.stop(self.op, id)
-        return found
+        from everloom.kernel.once import Once  # noqa: PLC0415  listing verbs loads no store
+        from everloom.kernel.work.jobs import JobStatus  # noqa: PLC0415  as above
+
+        def stop() -> JobStatus:
+            found: JobStatus = self._workspace.loom.running.stop(self.op, id)
+            return found
+
+        return Once("stop_job", idempotency_key, {"id": id}).do(self.op, JobStatus, stop)
 
     @verb("List jobs", READS, cli=False)
     def recent(

@@ -7,23 +7,23 @@ little else; what is held and how a decision is kept is in `kernel/trust/review.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from everloom.errors import EverloomError, Rejected
-from everloom.kernel.verbs import ADDS, ANSWER_TOKENS, DESTROYS, PAGE_TOKENS, READS, MaxTokens, helps, verb
+from everloom.kernel.verbs import ADDS, ANSWER_TOKENS, DESTROYS, PAGE_TOKENS, READS, Key, MaxTokens, helps, verb
 
 if TYPE_CHECKING:
-    from everloom.kernel.operation import Operation
+    from everloom.kernel.operation import Operation, Transaction
     from everloom.kernel.trust.review import HeldList, HeldWrite
 
 _FULL = ("semantic-full",)
 _Ids = Annotated[Sequence[int], helps("ids that list_held printed", metavar="ID")]
 _MOST = 500
 # What these write, they write in one transaction, which also records the decision: none is made twice, or approved and
-# not made. The others are decided once they are made: losing what was approved would be worse than repeating it.
+# not made. The others are decided once they are made, under a key, so that none of them is made twice either.
 _ONE_TRANSACTION = frozenset({"add", "semantic.remember", "episodic.update_notes"})
 
 
@@ -85,25 +85,47 @@ class Review:
         return fitted(list_held(self.op, after, limit), max_tokens, way=None)
 
     @verb("Approve what waits", ADDS, tools=_FULL, models="Make writes that wait for review, if a person says so.")
-    def approve(self, ids: _Ids) -> tuple[Reviewed, ...]:
+    def approve(self, ids: _Ids, *, idempotency_key: Key = None) -> tuple[Reviewed, ...]:
         """Approve writes that wait: each is made now, in order."""
+        from everloom.kernel.once import Once  # noqa: PLC0415
+
         # Before the first: where nothing may be written, that is the answer, and not a problem of each.
         self.op.must_write()
-        return tuple(self._approved(held) for held in self._waiting(ids))
+        once = Once("approve", idempotency_key, {"ids": list(ids)})
+        if (known := once.answered(self.op, tuple[Reviewed, ...])) is not None:
+            return tuple(self._again(each) for each in known)
+        # Of what an earlier attempt has decided before it died, the answer is given again.
+        is_repeated = once.was_begun(self.op) is not None
+        waiting = self._waiting(ids, is_repeated=is_repeated)
+        once.begin(self.op)
+        done = tuple(self._approved(held) for held in waiting)
+        # What the calls answered is kept with them.
+        once.settle(self.op, tuple(replace(each, result=None) for each in done))
+        return done
 
     @verb("Reject what waits", DESTROYS, tools=_FULL)
     def reject(
-        self, ids: _Ids, *, reason: Annotated[str | None, helps("why", metavar="TEXT")] = None
+        self,
+        ids: _Ids,
+        *,
+        reason: Annotated[str | None, helps("why", metavar="TEXT")] = None,
+        idempotency_key: Key = None,
     ) -> tuple[Reviewed, ...]:
         """Reject writes that wait: they are never made; what they said stays on record until it is forgotten."""
-        from everloom.kernel.trust.review import Decision  # noqa: PLC0415
+        from everloom.kernel.trust.review import Decision, need_waiting  # noqa: PLC0415
 
-        waiting, op = self._waiting(ids), self.op
-        with op.write("reject") as tx:
+        by = str(self.op.origin)
+        _check_count(ids)
+
+        def act(tx: Transaction) -> tuple[Reviewed, ...]:
+            waiting = need_waiting(tx.unit, ids)
             for held in waiting:
-                Decision(held.id, "rejected", str(op.origin), tx.at, reason).record(tx.unit)
-                tx.event(id=held.id, by=str(op.origin), reason=reason)
-        return tuple(Reviewed(id=held.id, decision="rejected") for held in waiting)
+                Decision(held.id, "rejected", by, tx.at, reason).record(tx.unit)
+                tx.event(id=held.id, by=by, reason=reason)
+            return tuple(Reviewed(id=held.id, decision="rejected") for held in waiting)
+
+        asked = {"ids": list(ids), "reason": reason}
+        return self.op.write_once("reject", idempotency_key, asked, tuple[Reviewed, ...], act)
 
     @verb("Find stored secrets", READS)
     def find_secrets(
@@ -120,18 +142,35 @@ class Review:
         note = "forget an item by its id, or correct it" if found else "no secret was found"
         return fitted(StoredSecrets(secrets=tuple(found[:limit]), count=len(found), note=note), max_tokens, way=None)
 
-    def _waiting(self, ids: Sequence[int]) -> list[HeldWrite]:
-        from everloom.kernel.trust.review import need_waiting  # noqa: PLC0415
+    def _waiting(self, ids: Sequence[int], *, is_repeated: bool) -> list[HeldWrite]:
+        from everloom.kernel.trust.review import need_held, need_waiting  # noqa: PLC0415
 
-        if not 0 < len(ids) <= _MOST:
-            raise Rejected(f"{len(ids)} ids were given", hint=f"give 1 to {_MOST}")
+        _check_count(ids)
         with self.op.read() as unit:
-            return need_waiting(unit, ids)
+            return need_held(unit, ids) if is_repeated else need_waiting(unit, ids)
+
+    def _again(self, known: Reviewed) -> Reviewed:
+        """Give the answer to a decision again, with what the call answered."""
+        from everloom.kernel.trust.review import need_held  # noqa: PLC0415
+
+        if known.decision != "approved":
+            return known
+        try:
+            with self.op.read() as unit:
+                (held,) = need_held(unit, [known.id])
+                if unit.one("kernel.receipt_get", key=_key_of(held)) is None:
+                    return known
+            return replace(known, result=_make(self._workspace.cleared(held), held))
+        except EverloomError:
+            # What was made has been forgotten since: that it was approved is still true.
+            return known
 
     def _approved(self, held: HeldWrite) -> Reviewed:
         from everloom.kernel.trust.review import Decision  # noqa: PLC0415
 
         op = self.op
+        if held.decision is not None:
+            return self._again(Reviewed(id=held.id, decision=held.decision))
         decision = Decision(held.id, "approved", str(op.origin), op.now)
         try:
             guard = decision.record if held.call in _ONE_TRANSACTION else None
@@ -145,14 +184,26 @@ class Review:
         return Reviewed(id=held.id, decision="approved", result=result)
 
 
+def _check_count(ids: Sequence[int]) -> None:
+    if not 0 < len(ids) <= _MOST:
+        raise Rejected(f"{len(ids)} ids were given", hint=f"give 1 to {_MOST}")
+
+
+def _key_of(held: HeldWrite) -> str:
+    """Return the key under which an approved write is made."""
+    return f"held write {held.id}"
+
+
 def _make(workspace: Any, held: HeldWrite) -> object:
     """Make a call that was held."""
     from everloom.wiring.arguments import Arguments  # noqa: PLC0415
     from everloom.wiring.faculties import FACULTIES  # noqa: PLC0415
 
     given: dict[str, Any] = dict(held.arguments or {})
+    # Made once, however often it is tried: a process may die between the call and the decision.
+    key = _key_of(held)
     if held.call == "add":
-        return workspace.add([_document(each) for each in given["documents"]])
+        return workspace.add([_document(each) for each in given["documents"]], idempotency_key=key)
     if held.call == "graph.import_directory":
         return workspace.graphs.open(given["graph"]).import_directory(Path(given["source"]))
     name, _, called = held.call.partition(".")
@@ -162,7 +213,7 @@ def _make(workspace: Any, held: HeldWrite) -> object:
     # It was observed when it was told, not when it was approved.
     if any(each.name == "observed_at" for each in wanted.parameters):
         given.setdefault("observed_at", held.at.isoformat())
-    read = Arguments(called, wanted.parameters).read(given, workspace.info.zone)
+    read = Arguments(called, wanted.parameters).read({**given, "idempotency_key": key}, workspace.info.zone)
     return getattr(faculty.reach(workspace, chosen), called)(**read)
 
 

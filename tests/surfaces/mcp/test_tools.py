@@ -322,6 +322,32 @@ async def test_a_key_beside_a_call_makes_a_write_safe_to_repeat(store: Path, mod
     assert other.structured_content["duplicate"] is True
 
 
+@pytest.mark.promise("api.keys")
+async def test_a_key_beside_a_call_works_with_files_too(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    calls: dict[str, dict[str, Any]] = {
+        "memory_store": {"type": "general", "title": "Boat", "content": "James has a boat."},
+        "memory_episode": {"title": "James sailed"},
+        "append_note": {"text": "James sails.", "name": "boat.md"},
+    }
+    with serving(store, toolset="all") as server:
+        async with Client(server) as client:
+            for name, given in calls.items():
+                meta = cast("RequestParamsMeta", {"everloom/idempotency-key": name})
+                first, again = [await client.call_tool(name, given, meta=meta) for _ in range(2)]
+                assert not first.is_error, first
+                assert first.structured_content == again.structured_content
+            used = cast("RequestParamsMeta", {"everloom/idempotency-key": "append_note"})
+            other = await client.call_tool("append_note", {**calls["append_note"], "text": "No."}, meta=used)
+    assert other.is_error
+    texts = [file.read_text() for file in tmp_path.rglob("*.md")]
+    assert [sum(text.count(each) for text in texts) for each in ("has a boat", "James sailed", "James sails")] == [
+        1
+    ] * 3
+
+
 @pytest.mark.promise("mcp.session-order")
 async def test_a_client_is_known_by_what_it_puts_beside_the_call(store: Path, mode: str) -> None:
     with serving(store) as server:

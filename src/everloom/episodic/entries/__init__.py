@@ -5,7 +5,14 @@ Refuses to know clusters, recall and patrols.
 
 from everloom.episodic.entries.entry import MemoryEntry
 from everloom.episodic.entries.notes import NotesRequest, NotesUpdated, update_notes
-from everloom.episodic.entries.updating import MemoryRequest, MemoryUpdated, receive, update_memory, update_relation
+from everloom.episodic.entries.updating import (
+    MemoryRequest,
+    MemoryUpdated,
+    RelationRequest,
+    receive,
+    update_memory,
+    update_relation,
+)
 
 __all__ = [
     "MemoryEntry",
@@ -13,6 +20,7 @@ __all__ = [
     "MemoryUpdated",
     "NotesRequest",
     "NotesUpdated",
+    "RelationRequest",
     "receive",
     "update_memory",
     "update_notes",

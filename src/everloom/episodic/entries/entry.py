@@ -5,12 +5,14 @@ Every entry is also a document, so that search finds it. Which actions a target 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from everloom.clock import to_micros
+from everloom.errors import Conflict
 from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document
@@ -30,6 +32,8 @@ KINDS = {
 }
 # The contract shows a week of the diary.
 _DIARY_DAYS = 7
+# 48 bits: two versions of one entry that are alike by chance would take millions of changes.
+_VERSION_LENGTH = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,8 @@ class MemoryEntry:
     detail: Mapping[str, object] = field(default_factory=dict)
     created_at: datetime | None = None
     updated_at: datetime | None = None
+    # Of an entry that is stored: whoever changes it can say which version they saw.
+    version: str = ""
 
 
 def find_entry(unit: Unit, target: str, key: str) -> MemoryEntry | None:
@@ -112,7 +118,22 @@ def write_diary(tx: Transaction, key: str, text: str) -> MemoryEntry:
 
 
 def _entry_from(row: Row) -> MemoryEntry:
-    return value_from(MemoryEntry, row, key=row["entry_key"], detail=json.loads(row["detail"]))
+    return versioned(value_from(MemoryEntry, row, key=row["entry_key"], detail=json.loads(row["detail"]), version=""))
+
+
+def versioned(entry: MemoryEntry) -> MemoryEntry:
+    """Return an entry with its version, a hash of what can be changed."""
+    said = json.dumps([entry.title, entry.content, dict(entry.detail)], ensure_ascii=False, sort_keys=True)
+    return replace(entry, version=hashlib.sha256(said.encode()).hexdigest()[:_VERSION_LENGTH])
+
+
+def check_entry_version(entry: MemoryEntry | None, expected: str | None) -> None:
+    """Refuse to change an entry that is not at the version the caller saw."""
+    if expected is None or (entry is not None and entry.version == expected):
+        return
+    state = "is not there" if entry is None else f"is at version {entry.version}, not {expected}"
+    name = "the entry" if entry is None else f"{entry.key!r} of {entry.target}"
+    raise Conflict(f"{name} {state}", hint="read it again before you change it", current=entry)
 
 
 def _document(entry: MemoryEntry, now: datetime) -> Document:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import get_args
 
 from everloom.episodic.being import Being
@@ -15,6 +15,7 @@ from everloom.episodic.entries import soul
 from everloom.episodic.entries.entry import (
     KINDS,
     MemoryEntry,
+    check_entry_version,
     diary_key,
     drop_entry,
     entries_of,
@@ -22,6 +23,7 @@ from everloom.episodic.entries.entry import (
     join_texts,
     put_entry,
     recent_diary,
+    versioned,
 )
 from everloom.episodic.entries.notes import (
     BeingNote,
@@ -35,6 +37,7 @@ from everloom.episodic.entries.notes import (
 from everloom.episodic.verbs import Action, Target
 from everloom.errors import Conflict, Forbidden, NotFound, Rejected
 from everloom.kernel.journal import answered_before
+from everloom.kernel.once import Once
 from everloom.kernel.operation import Transaction
 from everloom.kernel.texts import checked, checked_name
 from everloom.store import Unit
@@ -59,13 +62,15 @@ class MemoryRequest:
     key: str | None = None
     location: str | None = None
     to: str | None = None
+    expected_version: str | None = None
     idempotency_key: str | None = None
 
     @property
     def asked(self) -> Mapping[str, object]:
         """What is asked for, by which a repeated request is known."""
         named = ("target", "action", "content", "key", "location", "to")
-        return {name: getattr(self, name) for name in named}
+        version = {} if self.expected_version is None else {"expected_version": self.expected_version}
+        return {**{name: getattr(self, name) for name in named}, **version}
 
     @property
     def text(self) -> str:
@@ -105,6 +110,9 @@ def update_memory(being: Being, request: MemoryRequest) -> MemoryUpdated:
         raise Rejected(f"there is no target {request.target!r}", hint=f"choose from {', '.join(TARGETS)}")
     if request.action not in ACTIONS:
         raise Rejected(f"there is no action {request.action!r}", hint=f"choose from {', '.join(ACTIONS)}")
+    if request.expected_version is not None and request.action not in ("update", "delete"):
+        hint = "leave out expected_version: what is added changes nothing that others wrote"
+        raise Rejected(f"{request.action} takes no version", hint=hint)
     return _SPECIAL.get(request.target, _update_entries)(being, request)
 
 
@@ -167,6 +175,7 @@ def _change_entry(tx: Transaction, being: Being, request: MemoryRequest) -> tupl
             entry = replace(entry, content=content, detail={**before.detail, **entry.detail})
         return before, put_entry(tx, entry)
     before = _existing(tx.unit, request.target, request.named)
+    check_entry_version(before, request.expected_version)
     if request.action == "delete":
         drop_entry(tx, before)
         return before, before
@@ -220,25 +229,44 @@ def _existing(unit: Unit, target: str, key: str) -> MemoryEntry:
     return entry
 
 
-def update_relation(
-    being: Being, entity_name: str, relation_type: str, content: str | None, action: str
-) -> MemoryEntry:
+@dataclass(frozen=True, slots=True)
+class RelationRequest:
+    """The arguments of `update_relation`."""
+
+    entity_name: str
+    relation_type: str
+    content: str | None
+    action: str
+    expected_version: str | None = None
+
+
+def update_relation(being: Being, request: RelationRequest, idempotency_key: str | None = None) -> MemoryEntry:
     """Record who somebody or something is, or forget it."""
-    key = checked_name(entity_name, "the entity's name")
-    if action not in ("upsert", "delete"):
-        raise Rejected(f"there is no action {action!r}", hint="use upsert or delete")
-    with being.op.write("update_relation") as tx:
+    key = checked_name(request.entity_name, "the entity's name")
+    if request.action not in ("upsert", "delete"):
+        raise Rejected(f"there is no action {request.action!r}", hint="use upsert or delete")
+
+    def act(tx: Transaction) -> MemoryEntry:
         known = find_entry(tx.unit, "relationship", key)
-        tx.event(entity=key, action=action)
-        if action == "delete":
+        check_entry_version(known, request.expected_version)
+        tx.event(entity=key, action=request.action)
+        if request.action == "delete":
             if known is None:
                 raise NotFound(f"there is no relationship with {key!r}", hint="update_memory lists relationships")
             drop_entry(tx, known)
             return known
-        text = checked(content, "the content") if content is not None else "" if known is None else known.content
-        kept = {} if known is None else known.detail
-        detail = {**kept, "relation_type": checked_name(relation_type, "the type of relation")}
-        return put_entry(tx, MemoryEntry(target="relationship", key=key, title=key, content=text or key, detail=detail))
+        return put_entry(tx, _related(request, key, known))
+
+    return being.op.write_once("update_relation", idempotency_key, asdict(request), MemoryEntry, act)
+
+
+def _related(request: RelationRequest, key: str, known: MemoryEntry | None) -> MemoryEntry:
+    """Make the entry of a relationship; what is not given stays as it was."""
+    before = "" if known is None else known.content
+    text = checked(request.content, "the content") if request.content is not None else before
+    kept = {} if known is None else known.detail
+    detail = {**kept, "relation_type": checked_name(request.relation_type, "the type of relation")}
+    return MemoryEntry(target="relationship", key=key, title=key, content=text or key, detail=detail)
 
 
 def _update_soul(being: Being, request: MemoryRequest) -> MemoryUpdated:
@@ -254,16 +282,25 @@ def _update_soul(being: Being, request: MemoryRequest) -> MemoryUpdated:
     if request.action != "update":
         raise Rejected(f"{request.action} does not exist for souls", hint=f"update one of {', '.join(soul.PARTS)}")
     name = _part_name(request.named)
+    once = Once("update_memory", request.idempotency_key, request.asked)
+    return once.do(being.op, MemoryUpdated, lambda: _rewrite_soul(being, request, name))
+
+
+def _rewrite_soul(being: Being, request: MemoryRequest, name: str) -> MemoryUpdated:
+    prose = being.soul.read()
+    before, wanted = _soul_part(name, soul.parts_of(prose)), soul.with_part(prose, name, request.text)
+    if wanted != prose:
+        check_entry_version(before, request.expected_version)
     # Prose and event are two transactions, because the soul belongs to another faculty, which also keeps its history.
     # If somebody else has written the soul since it was read, the first raises a Conflict and nothing happens.
-    being.soul.supersede(soul.with_part(prose, name, request.text), instead_of=prose, reason=f"{name} was edited")
+    being.soul.supersede(wanted, instead_of=prose, reason=f"{name} was edited")
     with being.op.write("update_memory") as tx:
         _event(tx, request, name)
-    return _show_change(request, _soul_part(name, parts), _soul_part(name, soul.parts_of(being.soul.read())))
+    return _show_change(request, before, _soul_part(name, soul.parts_of(being.soul.read())))
 
 
 def _soul_part(name: str, parts: Mapping[str, str]) -> MemoryEntry:
-    return MemoryEntry(target="souls", key=name, content=parts.get(name, ""))
+    return versioned(MemoryEntry(target="souls", key=name, content=parts.get(name, "")))
 
 
 def _part_name(key: str) -> str:
@@ -290,6 +327,7 @@ def _update_open_notes(being: Being, request: MemoryRequest) -> MemoryUpdated:
             _event(tx, request, fresh)
             return _show_change(request, None, _note_entry(find_note(tx.unit, fresh)))
         before = find_note(tx.unit, request.named)
+        check_entry_version(_note_entry(before), request.expected_version)
         _event(tx, request, before.id)
         if request.action == "update":
             _edit_note(tx, before, request.text)
@@ -315,7 +353,7 @@ def _edit_note(tx: Transaction, before: BeingNote, text: str) -> None:
 
 def _note_entry(note: BeingNote) -> MemoryEntry:
     """Show a note in the form of an entry."""
-    return MemoryEntry(
+    entry = MemoryEntry(
         target="notes",
         key=str(note.id),
         title=note.type,
@@ -324,6 +362,7 @@ def _note_entry(note: BeingNote) -> MemoryEntry:
         detail={"problem": note.problem} if note.problem else {},
         created_at=note.created_at,
     )
+    return versioned(entry)
 
 
 def _update_messages(being: Being, request: MemoryRequest) -> MemoryUpdated:

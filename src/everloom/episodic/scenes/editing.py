@@ -71,9 +71,10 @@ def merge_nodes(
     return MergedNodes(node=show_node(being, fresh), absorbed_ids=tuple(ids))
 
 
-def pin_node(being: Being, node_id: int, *, pinned: bool) -> Node:
+def pin_node(being: Being, node_id: int, *, pinned: bool, key: str | None = None) -> Node:
     """Pin a scene so that it neither ages nor dies, or unpin it; pinning a dying or faded scene makes it active."""
-    with being.op.write("pin_node" if pinned else "unpin_node") as tx:
+
+    def act(tx: Transaction) -> Node:
         unit = tx.unit
         node = _existing(unit, [node_id])[node_id]
         if pinned and node.death == "absorbed":
@@ -83,6 +84,8 @@ def pin_node(being: Being, node_id: int, *, pinned: bool) -> Node:
             refresh(unit, being.op.embedding, [node.cluster_id])
         tx.event(id=node_id)
         return nodes_of(unit, [node_id])[node_id]
+
+    return being.op.write_once("pin_node" if pinned else "unpin_node", key, {"id": node_id}, Node, act)
 
 
 def _existing(unit: Unit, ids: Sequence[int]) -> dict[int, Node]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from everloom.errors import Rejected
@@ -17,6 +17,7 @@ from everloom.graph.files.frontmatter import MarkdownFile, UnreadableFile, split
 from everloom.graph.files.parser import open_file
 from everloom.graph.files.render import render_file, revise_file
 from everloom.graph.results import Edge, Memory
+from everloom.kernel.once import Receipt
 
 ContentT = TypeVar("ContentT", bound=Memory | Edge)
 
@@ -77,6 +78,8 @@ class FilePlan:
     detail: Mapping[str, Any] = field(default_factory=dict)
     states: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     is_committed: bool = True
+    # Kept with the index: whoever repeats the request finds it, also if another process completes the plan.
+    receipt: Receipt | None = None
 
     @property
     def paths(self) -> list[str]:
@@ -86,8 +89,15 @@ class FilePlan:
     def as_json(self) -> str:
         """Encode the plan for the store, without the bytes of its puts."""
         rows = [_row(change) for change in self.changes]
-        whole = {"operation": self.operation, "message": self.message, "changes": rows, "detail": dict(self.detail)}
-        return json.dumps({**whole, "states": dict(self.states), "commit": self.is_committed}, ensure_ascii=False)
+        whole: dict[str, Any] = {
+            "operation": self.operation,
+            "message": self.message,
+            "changes": rows,
+            "detail": dict(self.detail),
+        }
+        kept = {} if self.receipt is None else {"receipt": asdict(self.receipt)}
+        whole |= {"states": dict(self.states), "commit": self.is_committed, **kept}
+        return json.dumps(whole, ensure_ascii=False)
 
 
 def _row(change: FileChange) -> list[Any]:
@@ -103,7 +113,9 @@ def plan_from(text: str) -> FilePlan:
     data = json.loads(text)
     changes = tuple(_KINDS[kind](*values) for kind, *values in data["changes"])
     states = {uuid: (count, at) for uuid, (count, at) in data["states"].items()}
-    return FilePlan(data["operation"], data["message"], changes, data["detail"], states, data["commit"])
+    kept = data.get("receipt")
+    receipt = None if kept is None else Receipt(kept["key"], tuple(kept["request"]), kept["kept"])
+    return FilePlan(data["operation"], data["message"], changes, data["detail"], states, data["commit"], receipt)
 
 
 @dataclass(slots=True)

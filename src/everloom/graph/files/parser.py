@@ -72,6 +72,11 @@ def open_file(disk: Disk, path: str) -> tuple[bytes, MarkdownFile, Memory | Edge
         raise UnreadableFile(f"{path}: {error.reason}", error.line) from None
 
 
+def parse_bytes(path: str, data: bytes) -> Memory | Edge:
+    """Parse what is about to be written to a file."""
+    return _parse(FileEntry(path, len(data), 0), data)[1]
+
+
 def is_edge(path: str) -> bool:
     """Check whether a path belongs to an edge."""
     return path.startswith(f"{EDGES}/")

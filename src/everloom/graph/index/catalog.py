@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from everloom.clock import from_micros
 from everloom.errors import Conflict, NotFound
@@ -18,6 +19,7 @@ from everloom.graph.files.git import Git
 from everloom.graph.index.decay import strength_of
 from everloom.graph.results import Edge, FileProblem, GraphOptions, GraphStats, Memory, MemoryBrief, Relation
 from everloom.kernel.lifecycle import vigour
+from everloom.kernel.once import UNKEYED, Once
 from everloom.kernel.operation import Operation
 from everloom.kernel.search import Hit
 from everloom.kernel.trust.origin import Origin
@@ -40,6 +42,12 @@ class OpenGraph:
     git: Git
     options: GraphOptions
     thinker: Callable[[], Thinker | None]
+    # What is done with it now, if the caller may repeat it.
+    once: Once = UNKEYED
+
+    def under(self, operation: str, key: str | None, **asked: Any) -> OpenGraph:
+        """Return this graph for one request that happens once under its idempotency key."""
+        return replace(self, once=Once(f"graph.{operation}", key, {"graph": self.id, **asked}))
 
     def told_by(self, origin: Origin | str | None) -> OpenGraph:
         """Return this graph for memories that come from somewhere else."""

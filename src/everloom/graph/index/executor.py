@@ -53,6 +53,9 @@ def nothing_else(_: Transaction) -> None:
 def execute(graph: OpenGraph, plan: FilePlan, also: Also = nothing_else) -> tuple[str, ...]:
     """Apply a plan as the sole writer; returns notices for people. A Conflict is raised once both versions are safe."""
     if not plan.changes and not plan.states:
+        if plan.receipt is not None:
+            with graph.op.write(f"graph.{plan.operation}") as transaction:
+                _keep_receipt(graph, transaction, plan, ())
         return ()
     # Before the intent: once it is committed, every later writer would have to complete what cannot be done.
     for change in plan.changes:
@@ -65,12 +68,16 @@ def execute(graph: OpenGraph, plan: FilePlan, also: Also = nothing_else) -> tupl
         session_id = transaction.session_id
     notices, copies = complete(graph, key, plan, session_id, also)
     if copies:
-        raise Conflict(
-            f"{', '.join(plan.paths[:3])} changed on disk at the same moment",
-            hint=f"the version on disk was kept; compare it with {', '.join(copies)}",
-            current=copies,
-        )
+        raise _changed_on_disk(plan, copies)
     return notices
+
+
+def _changed_on_disk(plan: FilePlan, copies: Sequence[str]) -> Conflict:
+    return Conflict(
+        f"{', '.join(plan.paths[:3])} changed on disk at the same moment",
+        hint=f"the version on disk was kept; compare it with {', '.join(copies)}",
+        current=list(copies),
+    )
 
 
 def stage(graph: OpenGraph, plan: FilePlan) -> str:
@@ -134,10 +141,25 @@ def complete(
         transaction.event(graph=graph.id, **plan.detail)
         statement = "graph.intent_indexed" if _is_committed(graph, plan) else "graph.intent_drop"
         transaction.unit.run(statement, graph=graph.id, key=key)
+        _keep_receipt(graph, transaction, plan, copies)
         also(transaction)
     # Only now, because a repeated run needs the staged contents. After a crash here `_recover` deletes them.
     graph.disk.clear(key)
     return _commit(graph, key, plan, paths), copies
+
+
+def _keep_receipt(graph: OpenGraph, transaction: Transaction, plan: FilePlan, copies: Sequence[str]) -> None:
+    """Keep the answer for whoever repeats the request; what failed then fails in the same way."""
+    receipt = plan.receipt
+    if receipt is None:
+        return
+    if copies:
+        receipt = receipt.refused(_changed_on_disk(plan, copies))
+    elif plan.operation == "store":
+        # The id in the store of a new memory exists only now.
+        rows = transaction.unit.all("graph.memory_by_uuid", graph=graph.id, uuids=[plan.detail["id"]])
+        receipt = receipt.completed(item=rows[0]["id"] if rows else 0)
+    receipt.keep(transaction.unit, transaction.at)
 
 
 def _prepare_states(graph: OpenGraph, plan: FilePlan, changes: IndexChanges) -> Revivable:

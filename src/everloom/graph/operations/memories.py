@@ -21,7 +21,14 @@ from everloom.graph.index.scan import scan
 from everloom.graph.kinds import KINDS, LISTS, VAULT, checked_share, checked_type
 from everloom.graph.operations.edges import join, new_edge, redirect
 from everloom.graph.operations.suggestions import ChosenLink, links_for
-from everloom.graph.operations.versions import check_version, seen_fields, version_after, version_of, with_version
+from everloom.graph.operations.versions import (
+    check_version,
+    seen_fields,
+    version_after,
+    version_of,
+    version_planned,
+    with_version,
+)
 from everloom.graph.pages.episodes import Episode, diary_entry
 from everloom.graph.results import AutoEdge, Changed, DeletedMemory, Edge, Memory, MergedMemory, Stored
 from everloom.kernel.forgetting.tombstones import refuse_forgotten
@@ -82,6 +89,8 @@ def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink], 
     with graph.op.read() as unit:
         refuse_forgotten(unit, [memory.content])
     with sole_writer(graph):
+        if (known := graph.once.answered(graph.op, Stored)) is not None:
+            return known
         files = Changeset(graph.disk)
         memory = replace(memory, path=_free_path(files, memory, KINDS[memory.type].directory))
         files.put(memory)
@@ -99,17 +108,18 @@ def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink], 
             alone.put(memory)
             changes, edges, trouble = alone.changes(), [], error.message
         detail = {"id": memory.id, "path": memory.path}
-        notices = execute(graph, FilePlan("store", f"store: {memory.title}", changes, detail))
+        answer = Stored(
+            id=memory.id,
+            item=0,
+            path=memory.path,
+            version=version_planned(memory, changes),
+            auto_edges=tuple(edges),
+            auto_edge_error=trouble,
+        )
+        receipt = graph.once.receipt(answer)
+        notices = execute(graph, FilePlan("store", f"store: {memory.title}", changes, detail, receipt=receipt))
         version = version_after(graph, memory)
-    return Stored(
-        id=memory.id,
-        item=graph.row(memory.id)["id"],
-        path=memory.path,
-        version=version,
-        auto_edges=tuple(edges),
-        auto_edge_error=trouble,
-        notices=notices,
-    )
+    return replace(answer, item=graph.row(memory.id)["id"], version=version, notices=notices)
 
 
 def _draw(graph: OpenGraph, files: Changeset, memory: Memory, link: ChosenLink) -> AutoEdge:
@@ -194,11 +204,13 @@ def _revise(
 ) -> Changed:
     """Change the fields of a memory that `revise` returns; it is given the memory as it is on the disk."""
     with sole_writer(graph):
+        if (answered := graph.once.answered(graph.op, Changed)) is not None:
+            return answered
         files = Changeset(graph.disk)
         old = files.read(graph.row(identity)["path"], Memory)
         changes = revise(old)
         if not changes:
-            return Changed(id=old.id, path=old.path, version=version_of(old))
+            return graph.once.settle(graph.op, Changed(id=old.id, path=old.path, version=version_of(old)))
         known = seen_fields(graph, old, changes)
         new = _touched(old, graph.op.now, **changes)
         files.put(new)
@@ -210,29 +222,40 @@ def _revise(
         if new.type != old.type and not in_vault(old.path):
             new = _move(files, new, KINDS[new.type].directory)
         detail = {"id": new.id, "path": new.path, "changed": sorted(changes)}
-        notices = execute(graph, FilePlan("update", f"update: {new.title}", files.changes(), detail), also)
+        written = files.changes()
+        answer = Changed(
+            id=new.id, path=new.path, version=version_planned(new, written), changed=tuple(sorted(changes))
+        )
+        plan = FilePlan("update", f"update: {new.title}", written, detail, receipt=graph.once.receipt(answer))
+        notices = execute(graph, plan, also)
         version = version_after(graph, new, changes if replaces else known)
-    return Changed(id=new.id, path=new.path, version=version, changed=tuple(sorted(changes)), notices=notices)
+    return replace(answer, version=version, notices=notices)
 
 
 def pin(graph: OpenGraph, identity: str, *, pinned: bool) -> Changed:
     """Move a memory into the vault, or out of it."""
     with sole_writer(graph):
+        if (known := graph.once.answered(graph.op, Changed)) is not None:
+            return known
         files = Changeset(graph.disk)
         memory = files.read(graph.row(identity)["path"], Memory)
+        answer = Changed(id=memory.id, path=memory.path, version=version_of(memory))
         if in_vault(memory.path) == pinned:
-            return Changed(id=memory.id, path=memory.path, version=version_of(memory))
+            return graph.once.settle(graph.op, answer)
         moved = _move(files, memory, VAULT if pinned else KINDS[memory.type].directory)
         verb = "pin" if pinned else "unpin"
         detail = {"id": memory.id, "path": moved.path}
-        notices = execute(graph, FilePlan(verb, f"{verb}: {memory.title}", files.changes(), detail))
-    version = version_of(memory)
-    return Changed(id=memory.id, path=moved.path, version=version, changed=("path",), notices=notices)
+        answer = replace(answer, path=moved.path, changed=("path",))
+        receipt = graph.once.receipt(answer)
+        notices = execute(graph, FilePlan(verb, f"{verb}: {memory.title}", files.changes(), detail, receipt=receipt))
+    return replace(answer, notices=notices)
 
 
 def delete(graph: OpenGraph, identity: str) -> DeletedMemory:
     """Delete a memory, its edges, and the relations to it in other memories."""
     with sole_writer(graph):
+        if (known := graph.once.answered(graph.op, DeletedMemory)) is not None:
+            return known
         row = graph.row(identity)
         files = Changeset(graph.disk)
         edges, others = attached_to(graph, row["uuid"])
@@ -245,19 +268,23 @@ def delete(graph: OpenGraph, identity: str) -> DeletedMemory:
             sides = tuple(side for side in memory.relations if side.target != row["uuid"])
             files.put(replace(memory, relations=sides))
         detail = {"id": row["uuid"], "path": row["path"]}
-        notices = execute(graph, FilePlan("delete", f"delete: {row['title']}", files.changes(), detail))
-    return DeletedMemory(
-        id=row["uuid"],
-        path=row["path"],
-        edges=tuple(edge["uuid"] for edge in edges),
-        other_sides=tuple(other["uuid"] for other in changed),
-        notices=notices,
-    )
+        answer = DeletedMemory(
+            id=row["uuid"],
+            path=row["path"],
+            edges=tuple(edge["uuid"] for edge in edges),
+            other_sides=tuple(other["uuid"] for other in changed),
+        )
+        receipt = graph.once.receipt(answer)
+        plan = FilePlan("delete", f"delete: {row['title']}", files.changes(), detail, receipt=receipt)
+        notices = execute(graph, plan)
+    return replace(answer, notices=notices)
 
 
 def merge(graph: OpenGraph, keep: str, duplicate: str) -> MergedMemory:
     """Merge one memory into another: text, tags, relations and accesses; the diary records it."""
     with sole_writer(graph):
+        if (known := graph.once.answered(graph.op, MergedMemory)) is not None:
+            return known
         kept, leaving = graph.row(keep), graph.row(duplicate)
         if kept["uuid"] == leaving["uuid"]:
             raise Rejected("a memory cannot be merged with itself", hint="name two different memories")
@@ -278,8 +305,11 @@ def merge(graph: OpenGraph, keep: str, duplicate: str) -> MergedMemory:
         changes = (*files.changes(), diary_entry(graph, episode))
         states = _joint_state(kept, leaving)
         detail = {"id": merged.id, "merged": old.id}
-        notices = execute(graph, FilePlan("merge", f"merge: {merged.title}", changes, detail, states))
-    return MergedMemory(id=merged.id, merged=old.id, path=merged.path, relations_moved=moved, notices=notices)
+        answer = MergedMemory(id=merged.id, merged=old.id, path=merged.path, relations_moved=moved)
+        receipt = graph.once.receipt(answer)
+        plan = FilePlan("merge", f"merge: {merged.title}", changes, detail, states, receipt=receipt)
+        notices = execute(graph, plan)
+    return replace(answer, notices=notices)
 
 
 def _reattach(graph: OpenGraph, files: Changeset, kept: Memory, leaving: Memory) -> int:

@@ -14,8 +14,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from everloom.errors import Conflict
-from everloom.graph.files.changeset import Changeset
+from everloom.graph.files.changeset import Changeset, FileChange, Put
 from everloom.graph.files.frontmatter import UnreadableFile
+from everloom.graph.files.parser import parse_bytes
 from everloom.graph.index.catalog import OpenGraph
 from everloom.graph.kinds import LISTS
 from everloom.graph.results import Edge, Memory
@@ -39,6 +40,15 @@ def with_version(graph: OpenGraph, content: ContentT) -> ContentT:
     """Return what a caller is shown, with its version, and record that the caller has seen it."""
     saw(graph, content)
     return replace(content, version=version_of(content))
+
+
+def version_planned(content: Memory | Edge, changes: Iterable[FileChange]) -> str:
+    """Return the version that a memory or an edge will have once these changes are made."""
+    # Read as `version_after` will read it, because the file may say the same in other words.
+    for change in changes:
+        if isinstance(change, Put) and change.path == content.path and change.data is not None:
+            return version_of(parse_bytes(change.path, change.data))
+    return version_of(content)
 
 
 def version_after(graph: OpenGraph, content: Memory | Edge, known: Iterable[str] | None = None) -> str:

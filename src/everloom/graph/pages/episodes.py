@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from urllib.parse import quote
 
@@ -36,17 +36,23 @@ class Episode:
     memory_path: str = ""
 
 
-def add_episode(graph: OpenGraph, episode: Episode) -> NotedEpisode:
-    """Add an entry to today's file."""
+def add_episode(graph: OpenGraph, episode: Episode, memory_id: str | None = None) -> NotedEpisode:
+    """Add an entry to today's file; with the id of a memory, as one that is about it."""
     checked(episode.title, "the episode's title", 1_000)
     for text, what, longest in ((episode.type, "the episode's type", 200), (episode.summary, "the summary", 20_000)):
         if text:
             checked(text, what, longest)
     title = " ".join(episode.title.split())
     with sole_writer(graph):
-        entry = diary_entry(graph, episode)
-        notices = execute(graph, FilePlan("episode", f"episode: {title}", (entry,), {"path": entry.path}))
-    return NotedEpisode(path=entry.path, heading=f"{graph.op.local():%H:%M} - {title}", notices=notices)
+        if (known := graph.once.answered(graph.op, NotedEpisode)) is not None:
+            return known
+        path = "" if memory_id is None else graph.row(memory_id)["path"]
+        entry = diary_entry(graph, replace(episode, memory_path=path))
+        answer = NotedEpisode(path=entry.path, heading=f"{graph.op.local():%H:%M} - {title}")
+        receipt = graph.once.receipt(answer)
+        plan = FilePlan("episode", f"episode: {title}", (entry,), {"path": entry.path}, receipt=receipt)
+        notices = execute(graph, plan)
+    return replace(answer, notices=notices)
 
 
 def diary_entry(graph: OpenGraph, episode: Episode) -> Append:

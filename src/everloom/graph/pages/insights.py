@@ -24,6 +24,7 @@ from everloom.graph.operations.suggestions import ChosenLink
 from everloom.graph.pages.episodes import Episode, add_episode
 from everloom.graph.pages.reflection import write_reflection
 from everloom.graph.results import InsightProposal, MemoryBrief, Reflected
+from everloom.kernel.once import UNKEYED
 from everloom.kernel.trust.resting import rest_on
 from everloom.models.ask import Passage, Question, Thinker
 
@@ -54,7 +55,11 @@ class InsightReply(BaseModel):
 
 
 def reflect(graph: OpenGraph, *, dry_run: bool = False) -> Reflected:
-    """Find groups among the newest memories, store or propose insights, and record it in the diary."""
+    """Find groups among the newest memories, store or propose insights, and record it in the diary.
+
+    Who repeats it after a crash stores no insight twice, because a group that has one is left alone.
+    """
+    asked, graph = graph.once, replace(graph, once=UNKEYED)
     looked_at = [each for each in list_memories(graph, limit=_LOOKED_AT) if each.type != "insight"]
     similar = _similar(graph, looked_at)
     by_id = {each.id: each for each in looked_at}
@@ -70,7 +75,7 @@ def reflect(graph: OpenGraph, *, dry_run: bool = False) -> Reflected:
         edge_suggestions=_missing_edges(found, similar, joined),
         notices=tuple(notices),
     )
-    return result if dry_run else _noted(graph, result)
+    return result if dry_run else _noted(replace(graph, once=asked.part("diary")), result)
 
 
 def _similar(graph: OpenGraph, memories: Sequence[MemoryBrief]) -> dict[_Pair, float]:

@@ -9,27 +9,59 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from everloom.errors import Conflict, Rejected
 from everloom.kernel.forgetting.cleaning import clean
 from everloom.kernel.forgetting.documents import scrub_records, words_left
 from everloom.kernel.forgetting.erasing import carry_out, finish, make_plan, report
 from everloom.kernel.forgetting.plan import Doomed, ForgetPlan, Traces
-from everloom.kernel.forgetting.ports import Correction, Corrector, Eraser
+from everloom.kernel.forgetting.ports import Correction, Corrector, Eraser, SaysThatAlready
 from everloom.kernel.forgetting.results import Corrected
 from everloom.kernel.forgetting.tombstones import explain_absence, refuse_forgotten
-from everloom.kernel.journal import judge
+from everloom.kernel.journal import judge, kind_of
+from everloom.kernel.once import Once
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import checked, indexed
 from everloom.store import Row, Unit
 
 
 def correct(
-    op: Operation, item: int, new: Correction, correctors: Sequence[Corrector], erasers: Sequence[Eraser]
+    op: Operation,
+    item: int,
+    new: Correction,
+    parts: tuple[Sequence[Corrector], Sequence[Eraser]],
+    key: str | None = None,
 ) -> Corrected:
-    """Put a text in place of what an item says."""
+    """Put a text in place of what an item says; under the same key once, with the first answer again."""
     checked(new.text, "the text")
+    op.must_write()
+    once = Once("correct", key, {"id": item, **asdict(new)})
+    if (known := once.answered(op, Corrected)) is not None:
+        return known
+    is_repeated = once.was_begun(op) is not None
+    try:
+        done = _corrected(op, item, new, parts, once)
+    except SaysThatAlready:
+        # Another process has completed what an earlier attempt began; or two attempts ran at the same time.
+        if (known := once.answered(op, Corrected)) is not None:
+            return known
+        if not is_repeated or new.forget_old:
+            raise
+        with op.read() as unit:
+            done = _said(unit, item, item)
+    return done if key is None else once.settle(op, done)
+
+
+def _said(unit: Unit, item: int, now: int) -> Corrected:
+    """Make the answer of a correction that is done, as far as the store knows it."""
+    return Corrected(id=now, kind=kind_of(unit, now), replaced=item, how="it was corrected")
+
+
+def _corrected(
+    op: Operation, item: int, new: Correction, parts: tuple[Sequence[Corrector], Sequence[Eraser]], once: Once
+) -> Corrected:
+    correctors, erasers = parts
     with op.read() as unit:
         row = unit.one("kernel.item_get", id=item)
         if row is None:
@@ -38,7 +70,8 @@ def correct(
         before = _claimed(unit, item, row, erasers)
         goes = new.forget_old and any(before.kind in each.replaces for each in correctors)
         would_go = make_plan(unit, [item], erasers) if goes else ForgetPlan({})
-    record = _Record(before, new, would_go, erasers)
+    once.begin(op)
+    record = _Record(before, new, would_go, erasers, once)
     with ExitStack() as held:
         for eraser in erasers:
             held.enter_context(eraser.alone(would_go))
@@ -76,6 +109,7 @@ class _Record:
     new: Correction
     would_go: ForgetPlan
     erasers: Sequence[Eraser]
+    once: Once
     gone: ForgetPlan = field(default_factory=lambda: ForgetPlan({}))
 
     def write(self, tx: Transaction, now: int) -> None:
@@ -88,6 +122,7 @@ class _Record:
         if self.new.forget_old:
             forgetting = replace(tx, name="forget")
             self.gone = self._scrub(forgetting) if now == old else self._forget(forgetting, now)
+        self.once.keep(tx.unit, _said(tx.unit, old, now), tx.at)
 
     def _forget(self, tx: Transaction, now: int) -> ForgetPlan:
         """Forget the item with the wrong words, which another one has replaced."""

@@ -17,6 +17,7 @@ from everloom.kernel.forgetting.ports import Eraser
 from everloom.kernel.forgetting.results import Forgotten, ForgottenItem, SparedItem
 from everloom.kernel.forgetting.selecting import MOST, Selection, checked_selection, find_hits, select
 from everloom.kernel.forgetting.tombstones import bury, explain_absence
+from everloom.kernel.once import Once
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import indexed
 from everloom.store import Unit
@@ -36,11 +37,16 @@ def forget(
     confirm: str | None,
     erasers: Sequence[Eraser],
     within: tuple[str, str] = ("", ""),
+    key: str | None = None,
 ) -> Forgotten:
     """Show what would be forgotten, or forget it if `confirm` is the token of exactly that.
 
-    `within` names the task, and the holder of its lease, that forgets as a part of itself and goes on afterwards.
+    `within` names the task, and the holder of its lease, that forgets as a part of itself and goes on afterwards. A key
+    counts for what is confirmed; a preview writes nothing.
     """
+    once = Once("forget", key if confirm is not None else None, {"wanted": wanted, "confirm": confirm})
+    if (known := once.answered(op, Forgotten)) is not None:
+        return known
     chosen = checked_selection(wanted)
     hits = find_hits(op, chosen)
     with op.read() as unit:
@@ -58,8 +64,11 @@ def forget(
             if now.token != confirm:
                 raise _changed(_preview(tx.unit, now))
             carry_out(tx, now, erasers, within)
+            # After the words are gone: a receipt holds none of them. What could not be cleaned is known later.
+            once.keep(tx.unit, report(now, (), (), ()), tx.at)
         remains = finish(erasers)
-    return report(now, remains, *clean(op))
+    done = report(now, remains, *clean(op))
+    return done if once.key is None else once.settle(op, done)
 
 
 def finish(erasers: Sequence[Eraser]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from everloom.errors import Rejected
 from everloom.kernel.forgetting.plan import Consequences, Doomed, ForgetPlan, Traces
 from everloom.kernel.operation import Transaction
 from everloom.store import Unit
@@ -68,6 +69,10 @@ class Replacement:
     id: int
     kind: str
     how: str
+
+
+class SaysThatAlready(Rejected):
+    """There is nothing to correct: the item says what is right."""
 
 
 class Corrector(Protocol):

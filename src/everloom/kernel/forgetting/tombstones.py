@@ -16,7 +16,7 @@ from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, NotFound
 from everloom.kernel.forgetting.plan import Doomed
 from everloom.kernel.forgetting.results import TombstoneList, TombstoneRecord
-from everloom.kernel.operation import Operation
+from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import UNSTORABLE, content_hash
 from everloom.store import Row, Unit
 from everloom.store.contract import Value
@@ -89,16 +89,19 @@ def list_tombstones(op: Operation, limit: int) -> TombstoneList:
     return TombstoneList(count=counted["count"], tombstones=tuple(_record(row) for row in rows))
 
 
-def lift_tombstones(op: Operation, ids: Sequence[int]) -> TombstoneList:
+def lift_tombstones(op: Operation, ids: Sequence[int], key: str | None = None) -> TombstoneList:
     """Let what was forgotten be remembered again, when somebody stores it."""
-    with op.write("lift") as tx:
+
+    def act(tx: Transaction) -> int:
         known = {row["item_id"] for row in tx.unit.all("forgetting.tombstone_of", ids=list(ids))}
         for item in ids:
             if item not in known:
                 raise NotFound(f"nothing with the id {item} was forgotten", hint="`everloom forget --list` lists it")
         tx.unit.run("forgetting.digest_drop", ids=list(ids))
         tx.unit.run("forgetting.tombstone_lift", ids=list(ids), at=to_micros(tx.at))
-        tx.event(ids=list(ids))
+        return tx.event(ids=list(ids))
+
+    op.write_once("lift", key, {"ids": list(ids)}, int, act)
     found = list_tombstones(op, len(ids) + 10_000)
     return TombstoneList(count=len(ids), tombstones=tuple(each for each in found.tombstones if each.id in ids))
 

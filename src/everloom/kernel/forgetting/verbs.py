@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from everloom.errors import Conflict
 from everloom.kernel.forgetting.results import Corrected, Forgotten, TombstoneList
-from everloom.kernel.verbs import ADDS, ANSWER_TOKENS, DESTROYS, ERASES, READS, MaxTokens, Says, helps, verb
+from everloom.kernel.verbs import ADDS, ANSWER_TOKENS, DESTROYS, ERASES, READS, Key, MaxTokens, Says, helps, verb
 
 if TYPE_CHECKING:
     from everloom.kernel.forgetting.ports import Corrector, Eraser
@@ -66,7 +66,7 @@ class Forgetting:
         models="Erase items for good, with what was derived from them. The first call only previews and gives a token: "
         "call again with it as confirm once the person has agreed. Criteria narrow each other.",
     )
-    def forget(
+    def forget(  # noqa: PLR0913  the ways to choose
         self,
         ids: Ids = None,
         *,
@@ -78,6 +78,7 @@ class Forgetting:
         until: Until = None,
         from_session: Annotated[str | None, helps("what was written in this session", metavar="LABEL")] = None,
         confirm: Annotated[str | None, helps("the token of a preview: forget exactly that", metavar="TOKEN")] = None,
+        idempotency_key: Key = None,
     ) -> Forgotten:
         """Forget items for good: without confirmation, show what would go."""
         from everloom.kernel.forgetting.erasing import forget
@@ -91,8 +92,10 @@ class Forgetting:
             until=until,
             from_session=from_session,
         )
+        # Whatever is forgotten may be a secret, and is not screened; the key is stored, and never is one.
+        self._op.screen.arguments({"idempotency_key": idempotency_key})
         if self._turn is None:
-            return forget(self._op, wanted, confirm, self._erasers())
+            return forget(self._op, wanted, confirm, self._erasers(), key=idempotency_key)
         now = self._turn.number()
         if confirm is not None and self._previewed.get(confirm) == now:
             raise Conflict(
@@ -119,12 +122,15 @@ class Forgetting:
 
     @verb("Lift a tombstone", DESTROYS)
     def lift_tombstones(
-        self, ids: Annotated[Sequence[int], Says("the ids that forgotten items had", metavar="ID")]
+        self,
+        ids: Annotated[Sequence[int], Says("the ids that forgotten items had", metavar="ID")],
+        *,
+        idempotency_key: Key = None,
     ) -> TombstoneList:
         """Let what was forgotten be stored again if it comes back; nothing is brought back by this itself."""
         from everloom.kernel.forgetting.tombstones import lift_tombstones
 
-        return lift_tombstones(self._op, ids)
+        return lift_tombstones(self._op, ids, idempotency_key)
 
     @verb("Correct", ADDS, tools=_CORRECTING)
     def correct(
@@ -135,10 +141,11 @@ class Forgetting:
         summary: Annotated[str | None, helps("a new summary or title, where there is one", metavar="LINE")] = None,
         reason: Annotated[str | None, helps("why it was wrong", metavar="REASON")] = None,
         forget_old: Annotated[bool, helps("also forget the wrong words for good")] = False,
+        idempotency_key: Key = None,
     ) -> Corrected:
         """Put what is right in place of what is wrong; the old stays as history unless it is forgotten, too."""
         from everloom.kernel.forgetting.correcting import correct
         from everloom.kernel.forgetting.ports import Correction
 
         new = Correction(text=text, summary=summary, reason=reason, forget_old=forget_old)
-        return correct(self._op, id, new, self._correctors(), self._erasers())
+        return correct(self._op, id, new, (self._correctors(), self._erasers()), idempotency_key)

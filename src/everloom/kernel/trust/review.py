@@ -109,11 +109,18 @@ def count_held(unit: Unit) -> int:
 
 def need_waiting(unit: Unit, ids: Sequence[int]) -> list[HeldWrite]:
     """Read writes that must exist and wait; one that was decided is a conflict that says how."""
+    found = need_held(unit, ids)
+    for each in found:
+        _refuse_decided(each.id, each.decision)
+    return found
+
+
+def need_held(unit: Unit, ids: Sequence[int]) -> list[HeldWrite]:
+    """Read writes that must exist, decided or not."""
     rows = {row["id"]: row for row in unit.all("review.held_of", ids=list(ids))}
     for item in ids:
         if item not in rows:
             raise NotFound(f"nothing with the id {item} waits for review", hint="list_held lists what does")
-        _refuse_decided(rows[item])
     return [_held_from(rows[item], whole=True) for item in dict.fromkeys(ids)]
 
 
@@ -134,7 +141,8 @@ class Decision:
             return
         values: dict[str, Value] = {"decision": self.decision, "by": self.by, "reason": self.reason}
         if not unit.run("review.held_decide", id=self.held_id, at=to_micros(self.at), **values):
-            _refuse_decided(unit.all("review.held_of", ids=[self.held_id])[0])
+            row = unit.all("review.held_of", ids=[self.held_id])[0]
+            _refuse_decided(row["id"], row["decision"])
         self.is_done = True
 
 
@@ -149,9 +157,9 @@ def texts_of(arguments: Mapping[str, Any], names: Iterable[str]) -> str:
     return "\n".join(str(arguments[name]) for name in names if arguments.get(name))
 
 
-def _refuse_decided(row: Row) -> None:
-    if row["decision"] is not None:
-        raise Conflict(f"{row['id']} was already {row['decision']}", hint="list_held lists what still waits")
+def _refuse_decided(item: int, decision: str | None) -> None:
+    if decision is not None:
+        raise Conflict(f"{item} was already {decision}", hint="list_held lists what still waits")
 
 
 def _held_from(row: Row, *, whole: bool = False) -> HeldWrite:

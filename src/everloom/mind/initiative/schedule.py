@@ -6,13 +6,14 @@ everything that the agent says first, and the message is done in the same transa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, get_args
 
 from everloom.clock import MICROSECOND, from_micros, to_micros
 from everloom.errors import Conflict, NotFound, Rejected
 from everloom.kernel.journal import register
+from everloom.kernel.operation import Transaction
 from everloom.kernel.texts import checked
 from everloom.mind.initiative.timing import Rhythm, first_moment, next_moment, on_or_after, time_of_day
 from everloom.mind.ports import MindSetup
@@ -59,38 +60,16 @@ class Schedule:
     def __init__(self, setup: MindSetup) -> None:
         self._op = setup.op
 
-    def add(self, text: str, at: str, every: str = "") -> Scheduled:
+    def add(self, text: str, at: str, every: str = "", key: str | None = None) -> Scheduled:
         """Schedule a message to the channel and address from which the person last wrote."""
-        op = self._op
         said = checked(text, "the message", _LONGEST_MESSAGE)
         checked(at, "the time", _LONGEST_TIME)
         if every and every not in get_args(Rhythm):
             raise Rejected(f"there is no interval {every!r}", hint=f"say {', '.join(get_args(Rhythm))}, or nothing")
-        due = first_moment(at, op.now, op.zone)
-        wall = time_of_day(at, op.local(due))
-        if every == "weekdays":
-            due = on_or_after(due - MICROSECOND, wall, every, op.zone, start=due)
-        rhythm = f"{every} {wall:%H:%M}" if every else ""
-        with op.write("schedule_message") as writing:
-            unit = writing.unit
-            to = unit.one("archive.written_last")
-            if to is None:
-                raise Conflict("nobody has written yet, so there is nobody to write to")
-            if len(unit.all("archive.scheduled_waiting", limit=_MOST_WAITING)) >= _MOST_WAITING:
-                raise Conflict(f"{_MOST_WAITING} messages are already scheduled", hint="cancel some of them first")
-            (fresh,) = register(unit, "scheduled", writing.at)
-            unit.run(
-                "archive.scheduled_add",
-                id=fresh,
-                text=said,
-                channel=to["channel"],
-                address=to["address"],
-                due_at=to_micros(due),
-                every=rhythm,
-                at=to_micros(writing.at),
-            )
-            writing.event(id=fresh, due_at=due.isoformat(), every=every)
-        return Scheduled(fresh, said, to["channel"], to["address"], op.local(due), rhythm)
+        asked = {"text": text, "at": at, "every": every}
+        known = self._op.write_once("schedule_message", key, asked, Scheduled, lambda tx: _add(tx, said, at, every))
+        # A receipt keeps the moment, and not the clock that it is told by.
+        return replace(known, due_at=self._op.local(known.due_at))
 
     def waiting(self) -> ScheduledList:
         """List the waiting messages, soonest first."""
@@ -98,12 +77,15 @@ class Schedule:
             rows = unit.all("archive.scheduled_waiting", limit=FOREVER)
         return ScheduledList(map(self._scheduled, rows))
 
-    def cancel(self, scheduled_id: int) -> None:
+    def cancel(self, scheduled_id: int, key: str | None = None) -> None:
         """Cancel a scheduled message."""
-        with self._op.write("cancel_scheduled") as writing:
+
+        def act(writing: Transaction) -> int:
             if not writing.unit.run("archive.scheduled_cancel", id=scheduled_id):
                 raise NotFound(f"no message {scheduled_id} is scheduled", hint="list_scheduled prints the ids")
-            writing.event(id=scheduled_id)
+            return writing.event(id=scheduled_id)
+
+        self._op.write_once("cancel_scheduled", key, {"id": scheduled_id}, int, act)
 
     def due(self) -> list[Scheduled]:
         """List the messages that are due."""
@@ -130,3 +112,24 @@ class Schedule:
     def _scheduled(self, row: Row) -> Scheduled:
         due_at = self._op.local(from_micros(row["due_at"]))
         return Scheduled(row["id"], row["text"], row["channel"], row["address"], due_at, row["every"])
+
+
+def _add(writing: Transaction, text: str, at: str, every: str) -> Scheduled:
+    """Write down a message, and when it is due for the first time."""
+    op, unit = writing.op, writing.unit
+    due = first_moment(at, op.now, op.zone)
+    wall = time_of_day(at, op.local(due))
+    if every == "weekdays":
+        due = on_or_after(due - MICROSECOND, wall, every, op.zone, start=due)
+    rhythm = f"{every} {wall:%H:%M}" if every else ""
+    to = unit.one("archive.written_last")
+    if to is None:
+        raise Conflict("nobody has written yet, so there is nobody to write to")
+    if len(unit.all("archive.scheduled_waiting", limit=_MOST_WAITING)) >= _MOST_WAITING:
+        raise Conflict(f"{_MOST_WAITING} messages are already scheduled", hint="cancel some of them first")
+    (fresh,) = register(unit, "scheduled", writing.at)
+    where = {"channel": to["channel"], "address": to["address"]}
+    times = {"due_at": to_micros(due), "at": to_micros(writing.at)}
+    unit.run("archive.scheduled_add", id=fresh, text=text, every=rhythm, **where, **times)
+    writing.event(id=fresh, due_at=due.isoformat(), every=every)
+    return Scheduled(fresh, text, **where, due_at=op.local(due), every=rhythm)

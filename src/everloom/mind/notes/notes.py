@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from everloom.errors import Conflict, NotFound, Rejected, StoreError
+from everloom.kernel.once import UNKEYED, Once
 from everloom.kernel.texts import storable
 from everloom.kernel.verbs import LARGEST_NUMBER
 from everloom.mind.notes.files import (
@@ -130,6 +131,7 @@ class Notes:
         replace: bool = False,
         expected: int | None = None,
         also: Also = nothing_else,
+        once: Once = UNKEYED,
     ) -> NoteVersion:
         """Replace the text of a note; `also` writes in the transaction that stores the version.
 
@@ -145,8 +147,7 @@ class Notes:
                 _refuse_cut(note, text)
             return text
 
-        with self._sync.alone():
-            return self._changed(self._named(name), author, checked, also)
+        return self._changed(name, author, checked, also, once)
 
     def create(self, name: str, body: str, *, author: Author = "agent") -> NoteVersion:
         """Write a note that does not exist yet; Conflict if it does."""
@@ -156,22 +157,22 @@ class Notes:
                 raise Conflict(f"there is already a note {note.name}", hint="change it, or choose another name")
             return _whole(note.name, body)
 
-        with self._sync.alone():
-            return self._changed(self._named(name), author, fresh)
+        return self._changed(name, author, fresh)
 
-    def append(self, name: str, text: str, *, author: Author = "agent", heading: str = "") -> NoteVersion:
+    def append(
+        self, name: str, text: str, *, author: Author = "agent", heading: str = "", once: Once = UNKEYED
+    ) -> NoteVersion:
         """Add to the end of a note; if there is none, create it with the heading."""
 
         def joined(note: OpenNote) -> str:
             return _whole(note.name, _join(note, text, heading))
 
-        with self._sync.alone():
-            return self._changed(self._named(name), author, joined)
+        return self._changed(name, author, joined, once=once)
 
-    def append_today(self, text: str, *, author: Author = "agent") -> NoteVersion:
+    def append_today(self, text: str, *, author: Author = "agent", once: Once = UNKEYED) -> NoteVersion:
         """Add to the note of the day it is for the workspace."""
         day = self._op.today
-        return self.append(daily_name(day), text, author=author, heading=daily_heading(day))
+        return self.append(daily_name(day), text, author=author, heading=daily_heading(day), once=once)
 
     def edit(self, name: str, change: Callable[[str], str]) -> NoteVersion:
         """Apply a function to the body of an existing note; it is called again if the person saved in between."""
@@ -181,8 +182,7 @@ class Notes:
                 raise NotFound(f"there is no note {note.name}", hint="write it first")
             return _whole(note.name, change(note.body))
 
-        with self._sync.alone():
-            return self._changed(self._named(name), "agent", edited)
+        return self._changed(name, "agent", edited)
 
     def remove(self, name: str) -> NoteVersion:
         """Remove a note's file; its versions stay, and `restore` brings it back. Standard notes cannot be removed."""
@@ -238,7 +238,7 @@ class Notes:
             raise NotFound(f"{wanted} has no version {number}", hint="history lists the versions")
         return version_from(wanted, row)
 
-    def restore(self, name: str, number: int, *, expected: int | None = None) -> NoteVersion:
+    def restore(self, name: str, number: int, *, expected: int | None = None, once: Once = UNKEYED) -> NoteVersion:
         """Make an earlier version the newest one; Conflict if the note is no longer at the version `expected`."""
         with self._sync.alone():
             earlier = self.version_at(name, number)
@@ -250,7 +250,7 @@ class Notes:
                     self._check_version(note, expected)
                 return _whole(note.name, earlier.body)
 
-            return self._sync.change(earlier.name, "person", restored)
+            return self._sync.change(earlier.name, "person", restored, once=once)
 
     def status(self) -> dict[str, Any]:
         """Read status.json with its version; Conflict if it is not a JSON object, and it is not changed."""
@@ -259,7 +259,7 @@ class Notes:
         return {**parse_status(body), **known}
 
     def update_status(
-        self, updates: object, *, expected: int | None = None, author: Author = "agent"
+        self, updates: object, *, expected: int | None = None, author: Author = "agent", once: Once = UNKEYED
     ) -> dict[str, Any]:
         """Merge an object into status.json, and stamp the changed fields; returns the whole status and its version.
 
@@ -274,7 +274,7 @@ class Notes:
             return patch_status(note.body, fields, at)
 
         with self._sync.alone():
-            version = self._sync.change(STATUS, author, patched)
+            version = self._sync.change(STATUS, author, patched, once=once)
         return {**parse_status(version.body), VERSION: version.number}
 
     def sync(self) -> list[str]:
@@ -324,7 +324,12 @@ class Notes:
             raise Conflict(message, hint=hint, current=note.version)
 
     def _changed(
-        self, name: str, author: Author, make: Callable[[OpenNote], str], also: Also = nothing_else
+        self,
+        name: str,
+        author: Author,
+        make: Callable[[OpenNote], str],
+        also: Also = nothing_else,
+        once: Once = UNKEYED,
     ) -> NoteVersion:
         """Change a note; a caller that had seen the whole of it has seen the new text as well."""
         has_seen = True
@@ -334,9 +339,11 @@ class Notes:
             has_seen = _is_replaceable(note) or self._has_seen(note)
             return make(note)
 
-        version = self._sync.change(name, author, watched, also)
-        if has_seen:
-            self._saw(name, self._sync.hash_of(name))
+        with self._sync.alone():
+            wanted = self._named(name)
+            version = self._sync.change(wanted, author, watched, also, once)
+            if has_seen:
+                self._saw(wanted, self._sync.hash_of(wanted))
         return version
 
     def _named(self, name: str) -> str:

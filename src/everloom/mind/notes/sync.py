@@ -18,6 +18,7 @@ from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, Rejected, StoreBusy
 from everloom.kernel.forgetting.tombstones import Tombstone, recognised, text_key
 from everloom.kernel.journal import register
+from everloom.kernel.once import UNKEYED, Once
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document, Prepared
 from everloom.kernel.texts import LONGEST_TEXT
@@ -80,6 +81,14 @@ class OpenNote:
     def number(self) -> int:
         """Return the number of its version; 0 if there never was one."""
         return 0 if self.version is None else self.version.number
+
+
+@dataclass(frozen=True, slots=True)
+class _WrittenVersion:
+    """What a receipt keeps of a change: which version it made. The text is in that version, once."""
+
+    name: str
+    number: int
 
 
 class NoteSync:
@@ -270,9 +279,45 @@ class NoteSync:
             self._soul.supersede(body.strip(), instead_of=before, reason=_EDITED)
 
     def change(
-        self, name: str, author: Author, make: Callable[[OpenNote], str], also: Also = nothing_else
+        self,
+        name: str,
+        author: Author,
+        make: Callable[[OpenNote], str],
+        also: Also = nothing_else,
+        once: Once = UNKEYED,
     ) -> NoteVersion:
-        """Replace a note with the result of `make`, which is given the current note; `also` writes with the version."""
+        """Replace a note with the result of `make`, which is given the current note; `also` writes with the version.
+
+        Under the key of `once` it happens once: the answer is kept with the version, after which the file is written
+        by whoever opens the note next.
+        """
+        if (known := once.answered(self._op, _WrittenVersion)) is not None:
+            self.open(known.name)
+            return self._version_at(known)
+        is_kept = False
+
+        def kept(writing: Transaction, number: int) -> None:
+            nonlocal is_kept
+            is_kept = True
+            also(writing, number)
+            once.keep(writing.unit, _WrittenVersion(name, number), writing.at)
+
+        version = self._changed(name, author, make, kept, once)
+        if not is_kept:
+            # The note said that already: nothing was written, and repeating it later must not write it either.
+            once.settle(self._op, _WrittenVersion(name, version.number))
+        return version
+
+    def _version_at(self, place: _WrittenVersion) -> NoteVersion:
+        with self._op.read() as unit:
+            row = unit.one("notes.version_get", name=place.name, number=place.number)
+        if row is None:
+            raise Conflict(f"version {place.number} of {place.name} was forgotten", hint="use a new idempotency key")
+        return version_from(place.name, row)
+
+    def _changed(
+        self, name: str, author: Author, make: Callable[[OpenNote], str], also: Also, once: Once
+    ) -> NoteVersion:
         # The person may save the file between our read and our write; then their text is adopted, and we start again.
         for _ in range(_TRIES):
             note = self.open(name)
@@ -282,8 +327,11 @@ class NoteSync:
             if note.version is not None and body == note.body:
                 return note.version
             if name == SOUL:
+                if note.version is not None and once.was_begun(self._op) == digest(note.body):
+                    return note.version
                 # The soul is written first. If the process dies after this, the file is older than the soul, and the
                 # next synchronisation updates it. The other way round, the old soul would overwrite the new text.
+                once.begin(self._op, digest(body))
                 self._tell_soul(body)
             if (put := self._put(note, body, author, also)).version is not None and put.body == body:
                 return put.version

@@ -16,12 +16,14 @@ from everloom.errors import Rejected
 from everloom.kernel.verbs import Parameter, Verb
 from everloom.wiring.arguments import Arguments
 from everloom.wiring.faculties import FACULTIES, Faculty
-from everloom.wiring.wire.protocol import IN_HEADERS, VERSION_HEADER, path_of
+from everloom.wiring.wire.protocol import IN_HEADERS, KEY_HEADER, VERSION_HEADER, path_of
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers, QueryParams
 
     from everloom.loom import Workspace
+
+_LONGEST_VERSION = 18
 
 
 @dataclass(frozen=True)
@@ -79,16 +81,19 @@ class ApiCall:
         return {**given, **self._given_in_headers(headers)}
 
     def _given_in_headers(self, headers: Headers) -> dict[str, Any]:
-        known = {each.name for each in self.parameters}
+        known = {each.name: each for each in self.parameters}
         given: dict[str, Any] = {}
         for name, header in IN_HEADERS.items():
             value = headers.get(header)
             if value is None:
                 continue
             if name not in known:
-                # Accepting a key and ignoring it would let a client repeat a write that is not safe to repeat.
+                if header == KEY_HEADER:
+                    # Whoever only reads may be asked again anyway.
+                    continue
+                # Accepting a version and ignoring it would let a client write over what it has not seen.
                 raise Rejected(f"{self.name} takes no {header} header", hint=f"leave out {header}")
-            given[name] = _version_in(value) if header == VERSION_HEADER else value
+            given[name] = _version_in(value, known[name]) if header == VERSION_HEADER else value
         return given
 
 
@@ -104,11 +109,14 @@ def _object_in(body: bytes) -> dict[str, Any]:
     return found
 
 
-def _version_in(tag: str) -> int:
-    number = tag.strip().removeprefix("W/").strip('"')
-    if not (number.isascii() and number.isdecimal() and len(number) <= 18):
-        raise Rejected(f"{VERSION_HEADER} is not a version", hint='send the ETag of the last answer, such as "3"')
-    return int(number)
+def _version_in(tag: str, parameter: Parameter) -> int | str:
+    """Read a version: a number, or of what is kept by its hash, a few letters and digits."""
+    text = tag.strip().removeprefix("W/").strip('"')
+    is_number = int in parameter.kinds
+    if not (text.isascii() and len(text) <= _LONGEST_VERSION and (text.isdecimal() if is_number else text.isalnum())):
+        hint = f'send the ETag of the last answer, such as "{3 if is_number else "1f6a90bc72de"}"'
+        raise Rejected(f"{VERSION_HEADER} is not a version", hint=hint)
+    return int(text) if is_number else text
 
 
 @cache

@@ -6,8 +6,8 @@ as its ETag, which `If-Match` takes back.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -108,10 +108,20 @@ def _answered(entrance: Entrance, call: ApiCall, request: Request, body: bytes) 
     answer = as_object(value)
     if secrets:
         answer["secrets"] = [str(each) for each in secrets]
-    tag = {"etag": f'"{answer["version"]}"'} if isinstance(answer.get("version"), int) else {}
+    version = _version_of(answer)
+    tag = {} if version is None else {"etag": f'"{version}"'}
     if onwards := next_page(call, given, answer):
         tag["link"] = f'<{onwards}>; rel="next"'
     return Response(written(answer), media_type="application/json", headers={**_SAFE, **tag})
+
+
+def _version_of(answer: Mapping[str, Any]) -> int | str | None:
+    """Find the version of what an answer shows: of itself, of the edge it drew, or of the entry as it is now."""
+    for place in (answer, *(answer.get(name) for name in ("edge", "after"))):
+        found = place.get("version") if isinstance(place, Mapping) else None
+        if isinstance(found, int | str) and found:
+            return found
+    return None
 
 
 async def _guarded(answer: Callable[[], Awaitable[Response]]) -> Response:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from everloom.errors import Conflict, EverloomError, NotFound, Rejected, meaning_of
 from everloom.graph.kinds import KINDS
-from everloom.graph.verbs import MemoryType
+from everloom.graph.parameters import MemoryType
 from everloom.surfaces.page.html import LONGEST_SHOWN, clean
 from everloom.surfaces.page.paths import WORKSPACE, form, look
 from everloom.surfaces.page.pictures.memories import TYPE_COLOURS, MemoryDot, MemoryLine, draw_memories, shape
