@@ -22,7 +22,8 @@ from everloom.remote.loom import DESCRIBE, caller_of, checked_token, remote_toke
 from everloom.remote.sending import AsyncSender
 from everloom.remote.workspace import Rounds, WorkspaceCalls
 from everloom.settings import Settings, load
-from everloom.wiring.faculties import Faculty
+from everloom.wiring.background import AsyncBackgroundWork
+from everloom.wiring.faculties import FACULTIES, Faculty
 from everloom.wiring.wire.protocol import is_remote
 
 if TYPE_CHECKING:
@@ -123,6 +124,11 @@ class AsyncWorkspace(WorkspaceCalls):
         self._run = run
         self._follow = follow
 
+    @property
+    def background(self) -> AsyncBackgroundWork:
+        """Reach the long work that somebody has started."""
+        return AsyncBackgroundWork(self.reach(FACULTIES["jobs"], {}))
+
     def run(self, faculty: Faculty, verb: Verb, given: Mapping[str, Any]) -> Awaitable[Any]:
         """Call a verb with arguments by name."""
         return self._run(faculty, verb, given)
@@ -218,8 +224,6 @@ class _Here:
 
     async def _followed(self, run: RunVerb, after: int) -> AsyncGenerator[Event]:
         from anyio import sleep  # noqa: PLC0415  slow to load
-
-        from everloom.wiring.faculties import FACULTIES  # noqa: PLC0415
 
         items = FACULTIES["items"]
         seen = after

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from everloom.mind.notes.sync import Author
     from everloom.semantic import Semantic
     from everloom.semantic.consolidation import PlannedStep
+    from everloom.wiring.background import BackgroundWork
     from everloom.wiring.review import Review
 
 # How often whoever follows what changes looks, and how much is read at once.
@@ -116,6 +117,14 @@ class Workspace:
         from everloom.wiring.review import Review  # noqa: PLC0415  a search alone does not need it
 
         return Review(self)
+
+    @property
+    def background(self) -> BackgroundWork:
+        """Reach the long work that somebody has started: start it, ask about it, wait for it, stop it."""
+        from everloom.wiring.background import BackgroundWork  # noqa: PLC0415  a search alone does not need it
+        from everloom.wiring.jobs import Jobs  # noqa: PLC0415
+
+        return BackgroundWork(Jobs(self))
 
     @property
     def mind(self) -> Mind:

@@ -22,9 +22,9 @@ from everloom.semantic.results import Understanding
 from everloom.wiring.faculties import FACULTIES
 
 # Reading verbs whose answers are short by nature: counts, the few perspectives, graphs and tasks of a workspace, what
-# it is, the state of one job, the sizes of a few regions, and the status, which is given whole when it is changed, too.
+# it is, the state of one job, the sizes of a few regions, and what is given whole: the status, and a job's result.
 BOUNDED = {"reset_seen", "get_stats", "list_perspectives", "census", "list", "jobs"}
-BOUNDED |= {"describe", "coverage", "perspectives", "read_status", "status", "measure_overlap"}
+BOUNDED |= {"describe", "coverage", "perspectives", "read_status", "status", "measure_overlap", "result"}
 LONG = ("The wind turned and we reefed the sails at dawn. " * 80).strip()
 
 

@@ -20,7 +20,7 @@ from everloom.kernel.forgetting.plan import Doomed, ForgetPlan, Traces, blanked,
 from everloom.kernel.forgetting.ports import Eraser
 from everloom.kernel.search import Document, Scope
 from everloom.kernel.texts import content_hash
-from everloom.kernel.work.jobs import JobRun
+from everloom.kernel.work.jobs import JobPlan, JobRun
 from everloom.loom import Loom, Workspace, open_loom
 from everloom.semantic import Lesson, NewObservation
 from everloom.semantic.evidence import learn
@@ -480,7 +480,7 @@ def test_what_a_job_said_about_it_is_forgotten_too(place: Workspace, store_url: 
         run.report = {"about": "melanoma of James"}
         raise Rejected("cannot embed 'James was treated for melanoma.'")
 
-    job = place.loom.running.start(place.op, "trying", 1, fail).id
+    job = place.loom.running.start(place.op, JobPlan("trying", 1, fail)).id
     wait_until(lambda: place.loom.running.status(place.info.id, job).is_over, "the job to end")
     preview = place.forget([ill(place)])
     place.forget([each.id for each in preview.items if not each.because], confirm=preview.confirm)

@@ -177,6 +177,8 @@ def calls(held: Furniture) -> Mapping[str, Mapping[str, Arguments]]:
         "jobs": {
             "start": {"work": "sleep"},
             "status": {"id": held.job},
+            "result": {"id": held.job},
+            "calibrate": {},
             "stop": {"id": held.job},
             "recent": {},
         },

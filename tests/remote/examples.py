@@ -8,6 +8,7 @@ from typing import Any
 
 from everloom import Document
 from everloom.semantic import NewObservation, NewSubject
+from everloom.wiring.jobs import GivenText
 from tests.graph.sample import EDGE, PROBLEM, SOLUTION
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -188,6 +189,15 @@ FORGETTING: dict[str, Example] = {
     "lift_tombstones": lambda w, got: w.forgetting.lift_tombstones([got["other"]]),
 }
 
+JOBS: dict[str, Example] = {
+    "start": lambda w, _: w.background.start("embed", seconds=60),
+    "status": lambda w, got: w.background.wait(got["start"].id),
+    "result": lambda w, got: w.background.result(got["start"].id),
+    "stop": lambda w, got: w.background.stop(got["start"].id),
+    "calibrate": lambda w, _: w.background.calibrate([GivenText(text="It rains.", source="a", cues=("rain",))]),
+    "recent": lambda w, got: (w.background.wait(got["calibrate"].id), w.background.recent(limit=5))[1],
+}
+
 ITEMS: dict[str, Example] = {
     "search": lambda w, _: w.find("who sails?", limit=3),
     "show": lambda w, got: w.show(got["item"]),
@@ -221,6 +231,7 @@ EXAMPLES = {
     "mind": MIND,
     "review": REVIEW,
     "forgetting": FORGETTING,
+    "jobs": JOBS,
     "items": ITEMS,
     "workspace": WORKSPACE,
 }

@@ -18,6 +18,7 @@ from everloom.remote.calls import Peer, RemoteCaller, request_for, result_of
 from everloom.remote.changes import Position, follow
 from everloom.remote.faculties import RemoteFaculty, faculty_named
 from everloom.remote.sending import Sender
+from everloom.wiring.background import BackgroundWork
 from everloom.wiring.faculties import FACULTIES, Faculty
 from everloom.wiring.items import NewDocument
 
@@ -181,6 +182,11 @@ class RemoteWorkspace(WorkspaceCalls):
         self._peer = peer
         self._sender = sender
 
+    @property
+    def background(self) -> BackgroundWork:
+        """Reach the long work that somebody has started: start it, ask about it, wait for it, stop it."""
+        return BackgroundWork(self.reach(FACULTIES["jobs"], {}))
+
     def run(self, faculty: Faculty, verb: Verb, given: Mapping[str, Any]) -> Any:
         """Call a verb with arguments by name, and wait for its result."""
         return run_verb(self._peer, self._sender, self._caller, faculty, verb, given)
@@ -208,7 +214,7 @@ class RemoteWorkspace(WorkspaceCalls):
 
 
 class Rounds:
-    """Background work that is done in several requests, reported as one."""
+    """BackgroundWork work that is done in several requests, reported as one."""
 
     def __init__(self, seconds: float) -> None:
         self._ends = time.monotonic() + seconds

@@ -21,7 +21,7 @@ TELLING = {"rejected", "refused", "skipped", "error", "failed"}
 # These refuse nothing: they report what a model refused earlier, and how tasks and jobs went, which `embed` and `sleep`
 # look at.
 REPORTS = {"workspace coverage: Coverage", "workspace run_due: Outcome"}
-REPORTS |= {f"jobs {verb}: JobStatus" for verb in ("start", "status", "stop", "recent")}
+REPORTS |= {f"jobs {verb}: JobStatus" for verb in ("start", "calibrate", "status", "stop", "recent")}
 
 
 def results_of(kind: Any) -> Iterator[type[Any]]:

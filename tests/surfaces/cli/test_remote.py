@@ -22,18 +22,7 @@ pytestmark = pytest.mark.xdist_group("a server in a thread")
 
 # What belongs to whoever owns the files of the store, or to this machine alone.
 HERE = {
-    *(
-        "backup",
-        "restore",
-        "migrate",
-        "separate",
-        "init",
-        "worker",
-        "embed",
-        "calibrate",
-        "chat",
-        "consolidate --limit 1",
-    ),
+    *("backup", "restore", "migrate", "separate", "worker", "init", "chat", "embed --all"),
     *("token create laptop", "token list", "token revoke old", "workspace list", "workspace create fresh"),
     *("workspace change default --description x", "workspace remove default --yes", "workspace allow default"),
     *("workspace disallow default", "workspace grants", "sleep --all", "sleep --dollars 1", "jobs --all"),
@@ -44,7 +33,7 @@ ALONE = {"", "completion", "config", "config path", "config set", "schedule prin
 ALONE |= {"bench search", "doctor"}
 FIRST_WORDS = {each.partition(" --")[0] for each in HERE} | {"token create", "token revoke", "graph import"}
 FIRST_WORDS |= {f"workspace {each}" for each in ("create", "change", "remove", "allow", "disallow")}
-FIRST_WORDS -= {"sleep", "jobs", "forget", "consolidate"}
+FIRST_WORDS -= {"sleep", "jobs", "forget", "embed"}
 FAR = [path for path in LEAVES if path not in ALONE | FIRST_WORDS]
 
 

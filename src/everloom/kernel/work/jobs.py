@@ -16,7 +16,7 @@ from threading import Event, Lock, Thread
 from typing import Any, Literal
 
 from everloom.clock import Clock, from_micros, to_micros
-from everloom.errors import EverloomError, NotFound, StoreBusy
+from everloom.errors import Conflict, EverloomError, NotFound, StoreBusy
 from everloom.kernel.journal import append_event
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.work.lease import LEASE, is_gone
@@ -30,6 +30,8 @@ JobState = Literal["running", "done", "failed", "stopped", "gone"]
 # A bound on threads: what is refused can be started again a moment later.
 MOST_RUNNING = 16
 KEPT = timedelta(days=30)
+# What a task reports under this name may be long: it is told to whoever asks for the result.
+RESULT = "result"
 # How often progress is written; a client that follows looks about as often.
 _BEAT_SECONDS = 0.5
 # A job whose work reports nothing for long, because a model thinks, is held by this.
@@ -88,7 +90,17 @@ class JobRun:
         self.task, self.done, self.is_changed = task, self.done + count, True
 
 
-Act = Callable[[JobRun], None]
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """A job to be started: what it is called, how much is ahead, and what it does.
+
+    With `joins`, whoever asks for work that is being done gets the job that does it; without, a conflict.
+    """
+
+    work: str
+    due: int
+    act: Callable[[JobRun], None]
+    joins: bool = True
 
 
 class RunningJobs:
@@ -103,7 +115,7 @@ class RunningJobs:
         self._beating: Thread | None = None
         self._closing = Event()
 
-    def start(self, op: Operation, work: str, due: int, act: Act, key: str | None = None) -> JobStatus:
+    def start(self, op: Operation, plan: JobPlan, key: str | None = None) -> JobStatus:
         """Start a job, or return the one that does the same work in this workspace already."""
         with self._lock:
             # The lock spans the transaction: closing must not miss a job that is about to begin.
@@ -113,10 +125,10 @@ class RunningJobs:
                 raise StoreBusy("too many jobs are running", hint="wait until one of them has ended")
             fresh: list[JobStatus] = []
             found = op.write_once(
-                "start_job", key, {"work": work}, JobStatus, lambda tx: self._begun(tx, work, due, fresh)
+                "start_job", key, {"work": plan.work}, JobStatus, lambda tx: self._begun(tx, plan, fresh)
             )
             for status in fresh:
-                self._launch(JobRun(op, status), act)
+                self._launch(JobRun(op, status), plan)
         return found
 
     def status(self, workspace: int, job: int) -> JobStatus:
@@ -126,6 +138,14 @@ class RunningJobs:
         if row is None:
             raise NotFound(f"there is no job {job}", hint="jobs that ended a month ago are not kept; start it again")
         return self._status(row)
+
+    def result(self, workspace: int, job: int) -> Mapping[str, Any]:
+        """Tell all that a job has reported, task by task."""
+        self.status(workspace, job)
+        with self._store.read(workspace) as unit:
+            row = unit.one("kernel.job_get", id=job)
+        found: dict[str, Any] = json.loads(row["report"]) if row is not None and row["report"] else {}
+        return found
 
     def recent(self, workspace: int, limit: int, before: int | None = None) -> list[JobStatus]:
         """List the newest jobs, or those before one."""
@@ -166,36 +186,40 @@ class RunningJobs:
         if self._beating is not None:
             self._beating.join(_BEAT_SECONDS * 4)
 
-    def _begun(self, tx: Transaction, work: str, due: int, fresh: list[JobStatus]) -> JobStatus:
+    def _begun(self, tx: Transaction, plan: JobPlan, fresh: list[JobStatus]) -> JobStatus:
         """Find the job that does this work, or write a new one; under the write lock, so that there is only one."""
         unit, now = tx.unit, to_micros(tx.at)
         for row in unit.all("kernel.job_running"):
             if self._is_gone(row, now):
                 unit.run("kernel.job_gone", id=row["id"], holder=row["holder"], now=now, changed=unit.ids(1)[0])
-            elif row["work"] == work:
+            elif row["work"] == plan.work and plan.joins:
                 return self._status(row)
+            elif row["work"] == plan.work:
+                hint = f"wait for the job {row['id']}, or stop it"
+                raise Conflict(f"the job {row['id']} does {plan.work} already", hint=hint)
         unit.run("kernel.job_prune", before=to_micros(tx.at - KEPT))
         (job,) = unit.ids(1)
         held_until = to_micros(tx.at + LEASE)
-        unit.run("kernel.job_add", id=job, work=work, holder=self._holder, held_until=held_until, now=now, due=due)
-        tx.event(id=job, work=work)
+        mine: dict[str, str | int] = {"holder": self._holder, "held_until": held_until, "now": now}
+        unit.run("kernel.job_add", id=job, work=plan.work, due=plan.due, **mine)
+        tx.event(id=job, work=plan.work)
         (row,) = (each for each in unit.all("kernel.job_running") if each["id"] == job)
         fresh.append(self._status(row))
         return fresh[0]
 
-    def _launch(self, run: JobRun, act: Act) -> None:
-        thread = Thread(target=self._run, args=(run, act), name=f"job {run.id}", daemon=True)
+    def _launch(self, run: JobRun, plan: JobPlan) -> None:
+        thread = Thread(target=self._run, args=(run, plan), name=f"job {run.id}", daemon=True)
         self._running[run.id] = run, thread
         if self._beating is None or not self._beating.is_alive():
             self._beating = Thread(target=self._beat, name="jobs", daemon=True)
             self._beating.start()
         thread.start()
 
-    def _run(self, run: JobRun, act: Act) -> None:
+    def _run(self, run: JobRun, plan: JobPlan) -> None:
         state: JobState = "done"
         error: str | None = None
         try:
-            act(run)
+            plan.act(run)
             if run.is_cut:
                 state, error = "stopped", "it was stopped; what is left stays due: start it again"
         except Exception as failure:
@@ -300,6 +324,13 @@ class RunningJobs:
             due=row["due"],
             changed=row["changed"],
             task=row["task"],
-            report=json.loads(row["report"]) if row["report"] else {},
+            report=_without_results(json.loads(row["report"])) if row["report"] else {},
             error="the process that ran it has ended; start it again" if gone else row["error"],
         )
+
+
+def _without_results(report: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        task: {name: each for name, each in told.items() if name != RESULT} if isinstance(told, dict) else told
+        for task, told in report.items()
+    }

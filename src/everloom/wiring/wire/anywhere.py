@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from everloom.mind import Mind
     from everloom.semantic import Semantic
     from everloom.semantic.consolidation import PlannedStep
+    from everloom.wiring.background import BackgroundWork
     from everloom.wiring.review import Review
 
 
@@ -44,6 +45,8 @@ class AnyWorkspace(Protocol):
     def mind(self) -> Mind: ...
     @property
     def review(self) -> Review: ...
+    @property
+    def background(self) -> BackgroundWork: ...
     @property
     def forgetting(self) -> Forgetting: ...
     def search(self, cue: str, *, limit: int = 10, within: Scope = ...) -> Sequence[Hit]: ...

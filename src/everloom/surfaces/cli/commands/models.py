@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from everloom.surfaces.cli.runtime.turns import stopping, take_turns
 
 if TYPE_CHECKING:
     from everloom.episodic.calibration import Calibrated, CalibrationText
+    from everloom.kernel.embedding import Coverage
     from everloom.kernel.work.tasks import Outcome
 
 _TASK = "embed"
@@ -30,6 +31,8 @@ _TASK = "embed"
 @click.option("--seconds", type=click.FloatRange(min=0.1), default=86_400.0, help="Stop after this many seconds.")
 def embed(invocation: Invocation, everywhere: bool, retry: bool, seconds: float) -> Answer:
     """Compute missing vectors."""
+    if invocation.is_remote and not everywhere:
+        return _embed_elsewhere(invocation, seconds, retry=retry)
     with invocation.open() as loom:
         places = loom.workspaces.list() if everywhere else [invocation.take(loom).info]
         if retry:
@@ -45,12 +48,40 @@ def embed(invocation: Invocation, everywhere: bool, retry: bool, seconds: float)
     # Only now, with the store closed and the leases given back: the exit code still says that it was interrupted.
     if stop.is_set():
         raise KeyboardInterrupt
+    return _embedded(list(zip([place.name for place in places], before, after, strict=True)), outcomes)
+
+
+def _embed_elsewhere(invocation: Invocation, seconds: float, *, retry: bool) -> Answer:
+    """Let the server do it as a job, and report it as if it were done here."""
+    from everloom.kernel.work.tasks import Outcome  # noqa: PLC0415  a help page needs no kernel
+    from everloom.surfaces.cli.runtime.following import FollowedJob  # noqa: PLC0415  loads logging
+
+    with invocation.enter() as place:
+        before = place.coverage()
+        resting = next((each.resting_until for each in place.jobs() if each.task == _TASK), None)
+        if not before.waiting:
+            return _embedded([(place.name, before, before)], {})
+        if resting is not None and not retry:
+            # A job that is asked for would end the pause that an earlier failure has caused.
+            return _embedded([(place.name, before, before)], {place.name: Outcome(place.name, _TASK, "resting")})
+        followed = FollowedJob(place, place.background.start(_TASK, seconds=seconds), "embedding")
+        told, after = followed.report(_TASK), place.coverage()
+    if followed.is_stopped:
+        raise KeyboardInterrupt
+    if not told and followed.failure is not None:
+        return Answer(None, failure=followed.failure)
+    outcome = Outcome(place.name, _TASK, told.get("state", "done"), error=told.get("error"))
+    return _embedded([(place.name, before, after)], {place.name: outcome})
+
+
+def _embedded(covered: Sequence[tuple[str, Coverage, Coverage]], outcomes: Mapping[str, Outcome]) -> Answer:
+    """Report what had no vectors before and after, and how it ended in each workspace."""
     result, rows = [], []
-    for place, old, new in zip(places, before, after, strict=True):
-        outcome = outcomes.get(place.name)
+    for name, old, new in covered:
+        outcome = outcomes.get(name)
         state, error = (outcome.state, outcome.error) if outcome else ("done", None)
-        result.append({"workspace": place.name, "state": state, "error": error, "before": old, "after": new})
-        rows.append((place.name, new.model, old.waiting, new.embedded, new.waiting, new.refused, state))
+        result.append({"workspace": name, "state": state, "error": error, "before": old, "after": new})
+        rows.append((name, new.model, old.waiting, new.embedded, new.waiting, new.refused, state))
     headings = ("workspace", "model", "waited", "embedded", "waiting", "refused", "state")
     return Answer({"workspaces": result}, [Table(rows, headings)], _failure_in(outcomes.values()))
 
@@ -78,8 +109,28 @@ _DAY = re.compile(r"(\d{1,2} \w+),? (\d{4})")
 def calibrate(invocation: Invocation, files: tuple[Path, ...], dry_run: bool) -> Answer:
     """Measure the embedder on real texts: its thresholds, and how near unrelated texts lie."""
     passages = [passage for file in files for passage in _read_passages(file)] if files else None
+    if invocation.is_remote:
+        return _calibrate_elsewhere(invocation, passages, keep=not dry_run)
     with invocation.enter_here() as workspace:
         found = workspace.episodic.calibrate(passages, keep=not dry_run)
+    return Answer(found, [*_calibrated_lines(found)], found.refusal)
+
+
+def _calibrate_elsewhere(invocation: Invocation, passages: Sequence[CalibrationText] | None, *, keep: bool) -> Answer:
+    """Let the server measure its own embedder on these texts, as a job."""
+    from everloom.episodic.calibration import Calibrated  # noqa: PLC0415  loads numpy
+    from everloom.surfaces.cli.runtime.following import FollowedJob, read_result  # noqa: PLC0415  loads logging
+    from everloom.wiring.jobs import MOST_TEXTS, GivenText  # noqa: PLC0415
+
+    given = (passages or ())[:MOST_TEXTS]
+    texts = [GivenText(text=each.text, source=each.source, cues=each.cues) for each in given] if passages else None
+    with invocation.enter() as place:
+        followed = FollowedJob(place, place.background.calibrate(texts, keep=keep), "calibrating")
+        if followed.failure is not None:
+            return Answer(None, failure=followed.failure)
+        found: Calibrated | None = read_result(Calibrated, followed.report("calibrate"))
+    if found is None:
+        raise KeyboardInterrupt
     return Answer(found, [*_calibrated_lines(found)], found.refusal)
 
 

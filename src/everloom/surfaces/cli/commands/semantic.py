@@ -62,6 +62,8 @@ def consolidate(invocation: Invocation, dry_run: bool, limit: int | None, tokens
     if dry_run:
         with invocation.enter() as place:
             return _plan_answer(place.plan_consolidation(), limit)
+    if invocation.is_remote:
+        return _consolidate_elsewhere(invocation, seconds, {"limit": limit, "tokens": tokens})
     with invocation.enter_here() as workspace:
         if workspace.loom.thinker(workspace.info) is None:
             raise Rejected("no language model is configured", hint=_NO_MODEL)
@@ -76,6 +78,22 @@ def consolidate(invocation: Invocation, dry_run: bool, limit: int | None, tokens
             with progress(count_steps(workspace.op), "consolidating") as advance:
                 outcome = work.run_one(workspace.info, task, seconds, advance)
     return _pass_answer(workspace.name, task.passed, outcome)
+
+
+def _consolidate_elsewhere(invocation: Invocation, seconds: float, bounds: dict[str, int | None]) -> Answer:
+    """Let the server do it as a job, and report it as if it were done here."""
+    from everloom.kernel.work.tasks import Outcome  # noqa: PLC0415  a help page needs no kernel
+    from everloom.semantic.consolidation import PassReport  # noqa: PLC0415  loads the faculty
+    from everloom.surfaces.cli.runtime.following import FollowedJob, read_result  # noqa: PLC0415  loads logging
+
+    with invocation.enter() as place:
+        job = place.background.start("consolidate", seconds=seconds, **bounds)
+        followed = FollowedJob(place, job, "consolidating")
+        told = followed.report("consolidate")
+    if not told and followed.failure is not None:
+        return Answer(None, failure=followed.failure)
+    outcome = Outcome(place.name, "consolidate", told.get("state", "done"), error=told.get("error"))
+    return _pass_answer(place.name, read_result(PassReport, told), outcome)
 
 
 def _plan_answer(planned: tuple[PlannedStep, ...], limit: int | None) -> Answer:
