@@ -18,8 +18,9 @@ from everloom.errors import StoreError
 from everloom.kernel.verbs import Verb
 from everloom.remote.calls import Peer, RemoteCaller, request_for, result_of
 from everloom.remote.changes import Position, follow_async
-from everloom.remote.loom import DESCRIBE, caller_of, checked_token, remote_token, timeouts_of
+from everloom.remote.loom import DESCRIBE, caller_of, checked_token, timeouts_of
 from everloom.remote.sending import AsyncSender
+from everloom.remote.tokens import remote_token
 from everloom.remote.workspace import Rounds, WorkspaceCalls
 from everloom.settings import Settings, load
 from everloom.wiring.background import AsyncBackgroundWork
@@ -58,7 +59,7 @@ def open_async_loom(
     known = settings if settings is not None else load()[0]
     address = known.store.url if url is None else url
     if isinstance(address, str) and is_remote(address):
-        held = remote_token(known) if token is ... else token
+        held = remote_token(known, address) if token is ... else token
         return AsyncLoom(_Elsewhere(address, known, held))
     from everloom.loom import open_loom  # noqa: PLC0415  loads numpy
 

@@ -79,9 +79,10 @@ def open_loom(
     known = settings if settings is not None else load()[0]
     address = known.store.url if url is None else sqlite_url(url) if isinstance(url, Path) else url
     if is_remote(address):
-        from everloom.remote.loom import RemoteLoom, remote_token  # noqa: PLC0415  loads an HTTP client
+        from everloom.remote.loom import RemoteLoom  # noqa: PLC0415  loads an HTTP client
+        from everloom.remote.tokens import remote_token  # noqa: PLC0415
 
-        return RemoteLoom(address, known, remote_token(known) if token is ... else token)
+        return RemoteLoom(address, known, remote_token(known, address) if token is ... else token)
     if token is not ...:
         raise Rejected("a token is for a server at https://…", hint="leave it out for a store of your own")
     return Loom(address, known, clock or SystemClock())

@@ -60,6 +60,9 @@ class StoreSettings(Section):
         default_factory=lambda: sqlite_url(data_directory() / "everloom.db"),
         description="sqlite:///path/loom.db, postgresql://user@host/database, or https://host of a server",
     )
+    token_file: Path | None = Field(
+        default=None, description="file with the tokens of servers, which only its owner can read; EVERLOOM_TOKEN wins"
+    )
     read_only: bool = Field(default=False, description="open it only for reading: nothing at all is written")
     connect_seconds: float = Field(default=5.0, ge=1, description="how long a server may take to accept a connection")
     lock_seconds: float = Field(default=30.0, gt=0, description="how long a write waits for other writers")

@@ -166,6 +166,12 @@ MIND: dict[str, Example] = {
     "array": lambda w, _: w.mind.array(),
     "compactions": lambda w, _: w.mind.compactions(),
     "heartbeats": lambda w, _: w.mind.heartbeats(),
+    "outbox": lambda w, _: w.mind.outbox("terminal"),
+    "mark_delivered": lambda w, got: w.mind.mark_delivered([each.id for each in got["outbox"]]),
+    "say": lambda w, _: w.mind.say("Who sails?", channel="terminal"),
+    "talk_status": lambda w, _: w.mind.talk_status(),
+    "retry_messages": lambda w, _: w.mind.retry_messages(),
+    "undo_exchange": lambda w, _: w.mind.undo_exchange(),
 }
 
 

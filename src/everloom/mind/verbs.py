@@ -1,7 +1,7 @@
 """The mind of one workspace, and its verbs: the archive, the notes, the status, scheduled messages.
 
-The class is the declaration that every surface reads. It composes the modules and holds no rule itself. Talking is no
-verb: a conversation has channels for that. The agent reads a result as its own text (`__str__`) if it has one.
+The class is the declaration that every surface reads. It composes the modules and holds no rule itself. `talking.py`
+has the verbs for whoever talks from elsewhere. The agent reads a result as its own text (`__str__`) if it has one.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from everloom.kernel.verbs import (
     verb,
 )
 from everloom.mind import results
+from everloom.mind.talking import Talking
 
 if TYPE_CHECKING:
     from everloom.kernel.once import Once
@@ -68,7 +69,7 @@ def _tool(title: str, effect: Effect, models: str, *, agent: bool = True) -> Cal
     return verb(title, effect, tools=("mind",), models=models, agent=agent, cli=False)
 
 
-class Mind:
+class Mind(Talking):
     """One workspace's mind; reuse it, because it caches the system prompt."""
 
     def __init__(self, setup: MindSetup, author: Author = "agent") -> None:

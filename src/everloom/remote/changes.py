@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -84,8 +84,8 @@ def follow(peer: Peer, sender: Sender, caller: RemoteCaller, position: Position)
     while True:
         error: EverloomError | None = None
         try:
-            with _trouble(peer), sender.client.stream("GET", CHANGES, **_options(caller, position)) as reply:
-                _check(peer, reply, b"" if reply.status_code == 200 else reply.read())
+            with trouble(peer, _NAME), sender.client.stream("GET", CHANGES, **_options(caller, position)) as reply:
+                check_stream(peer, _NAME, reply, b"" if reply.status_code == 200 else reply.read())
                 for line in reply.iter_lines():
                     if (event := position.line(line)) is not None:
                         yield event
@@ -103,9 +103,9 @@ async def follow_async(
     while True:
         error: EverloomError | None = None
         try:
-            with _trouble(peer):
+            with trouble(peer, _NAME):
                 async with sender.client.stream("GET", CHANGES, **_options(caller, position)) as reply:
-                    _check(peer, reply, b"" if reply.status_code == 200 else await reply.aread())
+                    check_stream(peer, _NAME, reply, b"" if reply.status_code == 200 else await reply.aread())
                     async for line in reply.aiter_lines():
                         if (event := position.line(line)) is not None:
                             yield event
@@ -115,24 +115,31 @@ async def follow_async(
 
 
 def _options(caller: RemoteCaller, position: Position) -> dict[str, Any]:
+    return stream_options({**caller.headers, "last-event-id": str(position.after)})
+
+
+def stream_options(named: Mapping[str, str]) -> dict[str, Any]:
+    """Choose the options of a request for a stream."""
     import httpx2  # noqa: PLC0415  as above
 
-    headers = {**caller.headers, "accept": "text/event-stream", "last-event-id": str(position.after)}
+    headers = {**named, "accept": "text/event-stream"}
     return {"headers": headers, "timeout": httpx2.Timeout(_SILENT_SECONDS, connect=5.0)}
 
 
-def _check(peer: Peer, reply: httpx2.Response, body: bytes) -> None:
+def check_stream(peer: Peer, name: str, reply: httpx2.Response, body: bytes) -> None:
+    """Check that a reply is a stream of events; raises what it says if not."""
     found = WireReply(reply.status_code, lower(reply.headers), body)
     if found.status != 200:
-        raise problem_in(peer, _NAME, found)
+        raise problem_in(peer, name, found)
     if found.kind != "text/event-stream":
-        raise peer.strange(f"it answered {_NAME} with {found.kind or 'nothing'}")
+        raise peer.strange(f"it answered {name} with {found.kind or 'nothing'}")
 
 
 @contextmanager
-def _trouble(peer: Peer) -> Iterator[None]:
+def trouble(peer: Peer, name: str) -> Iterator[None]:
+    """Tell what a later connection may mend from what it may not."""
     try:
-        with faults(peer, _NAME):
+        with faults(peer, name):
             yield
     except StoreBusy as error:
         raise Failed.of(error) from error

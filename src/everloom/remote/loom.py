@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from everloom.errors import Rejected
 from everloom.kernel.texts import checked_name
@@ -103,10 +103,3 @@ def checked_token(peer: Peer, token: str | None) -> str | None:
     if peer.url.lower().startswith("http:") and not peer.is_here:
         log.warning("the token goes to %s without encryption; use https where others can listen", peer.url)
     return token
-
-
-def remote_token(settings: Settings) -> str | None:
-    """Return the token that the environment holds."""
-    held: Any = settings.secrets.everloom_token
-    found: str | None = None if held is None else held.get_secret_value()
-    return found

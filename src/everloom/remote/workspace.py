@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from everloom.kernel.search import Document, Recipe, Scope
     from everloom.kernel.work.tasks import Outcome
     from everloom.kernel.workspaces import WorkspaceInfo
-    from everloom.mind import Mind
+    from everloom.mind import Mind, StreamMessage
+    from everloom.remote.answers import AnswerElsewhere
     from everloom.semantic import Semantic
     from everloom.wiring.review import Review
 
@@ -201,6 +202,14 @@ class RemoteWorkspace(WorkspaceCalls):
             for each in rounds.latest:
                 progress(each.workspace, each.task, each.report.done if each.report else 0, 0)
         return rounds.outcomes
+
+    def hear(
+        self, message: StreamMessage, say: Callable[[str], None] = lambda _: None, *, seconds: float = 600.0
+    ) -> AnswerElsewhere:
+        """Have a message of `mind.say` answered, and wait for that; `say` gets the words as they come."""
+        from everloom.remote.answers import hear_answer  # noqa: PLC0415  loads the mind
+
+        return hear_answer(self._peer, self._sender, self._caller, message, say, seconds)
 
     def changes(self, after: int | None = None) -> Generator[Event]:
         """Follow the operations of this workspace as they happen, after an event or from now on; waits in between.

@@ -67,7 +67,7 @@ def test_every_verb_of_every_faculty_has_a_path_that_is_described() -> None:
     declared = {f"/api/v1/{faculty.name}/{verb.name}" for faculty in FACULTIES.values() for verb in faculty.verbs}
     described = describe()
     assert {each.path for each in api_calls()} == declared
-    assert described["paths"].keys() == declared | {"/api/v1/changes", "/api/v1/jobs/changes"}
+    assert described["paths"].keys() == declared | {"/api/v1/changes", "/api/v1/jobs/changes", "/api/v1/mind/answer"}
     for each in api_calls():
         methods = described["paths"][each.path]
         assert methods.keys() == ({"post"} if each.verb.effect.writes else {"get", "post"})

@@ -22,15 +22,15 @@ pytestmark = pytest.mark.xdist_group("a server in a thread")
 
 # What belongs to whoever owns the files of the store, or to this machine alone.
 HERE = {
-    *("backup", "restore", "migrate", "separate", "worker", "init", "chat", "embed --all"),
+    *("backup", "restore", "migrate", "separate", "worker", "embed --all"),
     *("token create laptop", "token list", "token revoke old", "workspace list", "workspace create fresh"),
     *("workspace change default --description x", "workspace remove default --yes", "workspace allow default"),
     *("workspace disallow default", "workspace grants", "sleep --all", "sleep --dollars 1", "jobs --all"),
     *("graph config", "graph embed", "forget --clean", "gateway --no-http", "serve --port 0", "mcp"),
 }
-# Need no memory at all, or measure one of their own.
+# Need no memory at all, or measure one of their own; `init` makes a server the memory of the other commands.
 ALONE = {"", "completion", "config", "config path", "config set", "schedule print", "bench own", "bench retrieval"}
-ALONE |= {"bench search", "doctor"}
+ALONE |= {"bench search", "doctor", "init"}
 FIRST_WORDS = {each.partition(" --")[0] for each in HERE} | {"token create", "token revoke", "graph import"}
 FIRST_WORDS |= {f"workspace {each}" for each in ("create", "change", "remove", "allow", "disallow")}
 FIRST_WORDS -= {"sleep", "jobs", "forget", "embed"}
@@ -56,7 +56,7 @@ def url(made_file: Path, tmp_path: Path) -> str:
 @pytest.fixture
 def far(url: str, calling: Callable[[str], Call]) -> Iterator[Call]:
     """A command line that uses a server of that store."""
-    with served(url, Settings()) as server:
+    with served(url, Settings.model_validate({"llm": {"large": "scripted:echo"}})) as server:
         yield calling(server.url)
 
 

@@ -32,9 +32,9 @@ _LOOK_EVERY = 0.5
 _QUIET_SECONDS = 15.0
 _PAGE = 200
 # Shorter than the gate's limit on a request, so that a stream ends whole and the client comes back by itself.
-_LONGEST_SECONDS = 100.0
+LONGEST_SECONDS = 100.0
 _RETRY_MS = 1_000
-_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ _Look = Callable[[int], Sequence[StreamEvent]]
 
 async def changes(entrance: Entrance, clues: CallClues, request: Request) -> Response:
     """Answer with the stream of a workspace's operations after the one that the client names, or from now on."""
-    named = _number_in(request, "after", request.headers.get("last-event-id"))
+    named = number_in(request, "after", request.headers.get("last-event-id"))
     workspace = await run_sync(lambda: entrance.enter("changes", clues, writes=False))
     after = named if named is not None else await run_sync(_newest, workspace)
 
@@ -68,8 +68,8 @@ async def changes(entrance: Entrance, clues: CallClues, request: Request) -> Res
 
 async def job_changes(entrance: Entrance, clues: CallClues, request: Request) -> Response:
     """Answer with the stream of one job until it ends, or of all jobs of a workspace; each event is its whole state."""
-    after = _number_in(request, "after", request.headers.get("last-event-id")) or 0
-    job = _number_in(request, "id")
+    after = number_in(request, "after", request.headers.get("last-event-id")) or 0
+    job = number_in(request, "id")
     workspace = await run_sync(lambda: entrance.enter("jobs.changes", clues, writes=False))
     place, running = workspace.info.id, workspace.loom.running
     if job is None:
@@ -77,7 +77,7 @@ async def job_changes(entrance: Entrance, clues: CallClues, request: Request) ->
     known = await run_sync(running.status, place, job)
     if known.is_over and known.state != "gone" and known.changed <= after:
         # It was told before: this keeps a browser, which comes back by itself, from asking for ever.
-        return Response(status_code=204, headers=_HEADERS)
+        return Response(status_code=204, headers=HEADERS)
 
     def look(seen: int) -> Sequence[StreamEvent]:
         status = running.status(place, job)
@@ -98,12 +98,12 @@ def _job_event(status: JobStatus) -> StreamEvent:
 
 def _answer(entrance: Entrance, request: Request, look: _Look, after: int) -> Response:
     stream = _stream(entrance, request, look, after)
-    return StreamingResponse(stream, media_type="text/event-stream", headers=_HEADERS)
+    return StreamingResponse(stream, media_type="text/event-stream", headers=HEADERS)
 
 
 async def _stream(entrance: Entrance, request: Request, look: _Look, after: int) -> AsyncIterator[str]:
     yield f"retry: {_RETRY_MS}\n\n"
-    end = time.monotonic() + _LONGEST_SECONDS
+    end = time.monotonic() + LONGEST_SECONDS
     quiet_since = time.monotonic()
     while time.monotonic() < end and not entrance.opening.is_stopping and not await request.is_disconnected():
         try:
@@ -126,7 +126,7 @@ async def _stream(entrance: Entrance, request: Request, look: _Look, after: int)
         await anyio.sleep(_LOOK_EVERY)
 
 
-def _number_in(request: Request, name: str, header: str | None = None) -> int | None:
+def number_in(request: Request, name: str, header: str | None = None) -> int | None:
     """Read a number from a header or from the query; the header, which a browser sends when it comes back, wins."""
     named = header or request.query_params.get(name)
     if named is None:

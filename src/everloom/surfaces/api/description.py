@@ -15,7 +15,7 @@ from everloom.surfaces.api.calls import ApiCall, api_calls
 from everloom.surfaces.api.paging import onward
 from everloom.surfaces.api.shapes import COMPONENTS, schema_of
 from everloom.wiring.wire.annotations import returned_by
-from everloom.wiring.wire.protocol import CHANGES, IN_HEADERS, JOB_CHANGES, PROBLEM
+from everloom.wiring.wire.protocol import ANSWER, CHANGES, IN_HEADERS, JOB_CHANGES, PROBLEM
 
 _PROBLEM = {
     "type": "object",
@@ -116,18 +116,25 @@ def _stream(name: str, summary: str, *parameters: dict[str, Any], **answers: dic
     return {
         "operationId": name,
         "summary": summary,
-        "parameters": [{"$ref": f"#/components/parameters/{each}"} for each in _HEADERS] + [_AFTER, *parameters],
+        "parameters": [{"$ref": f"#/components/parameters/{each}"} for each in _HEADERS] + [*parameters],
         "responses": {"200": _EVENTS, **answers, **_REFUSALS},
     }
 
 
 STREAMS = {
-    CHANGES: _stream("changes", "Stream the operations of a workspace as they happen, as server-sent events."),
+    CHANGES: _stream("changes", "Stream the operations of a workspace as they happen, as server-sent events.", _AFTER),
     JOB_CHANGES: _stream(
         "job_changes",
         "Stream the state of one job until it ends, or of all jobs of a workspace, as server-sent events.",
+        _AFTER,
         _number("id", "the id of a job"),
         **{"204": {"description": "The job has ended, and that was told before."}},
+    ),
+    ANSWER: _stream(
+        "answer",
+        "Have a message answered, and stream its words, its tools and how it ended, as server-sent events.",
+        {**_number("id", "the id of the message, as mind.say answers it"), "required": True},
+        _number("attempts", "the attempts that are known to have failed; the next one that does ends the stream"),
     ),
 }
 

@@ -20,6 +20,7 @@ from everloom.kernel.answer.encode import as_object, written
 from everloom.kernel.answer.whole import whole_answer
 from everloom.kernel.trust.noticed import noticing
 from everloom.secrets import logger_of
+from everloom.surfaces.api.answer import answer_stream
 from everloom.surfaces.api.calls import ApiCall, api_calls
 from everloom.surfaces.api.changes import changes, job_changes
 from everloom.surfaces.api.description import describe
@@ -29,7 +30,7 @@ from everloom.surfaces.api.reference import reference_page
 from everloom.surfaces.web.admission import PASS_KEY
 from everloom.surfaces.web.entrance import Entrance
 from everloom.surfaces.web.identity import CallClues
-from everloom.wiring.wire.protocol import CHANGES, JOB_CHANGES, PROGRAM_HEADER, ROOT, WHOLE_HEADER
+from everloom.wiring.wire.protocol import ANSWER, CHANGES, JOB_CHANGES, PROGRAM_HEADER, ROOT, WHOLE_HEADER
 
 if TYPE_CHECKING:
     from everloom.kernel.tokens import Token
@@ -60,6 +61,9 @@ def api_routes(entrance: Entrance) -> list[Route]:
     async def job_stream(request: Request) -> Response:
         return await _guarded(lambda: job_changes(entrance, clues_of(request), request))
 
+    async def answered(request: Request) -> Response:
+        return await _guarded(lambda: answer_stream(entrance, clues_of(request), request))
+
     async def unknown(request: Request) -> Response:
         if methods := allowed.get(request.url.path):
             detail = f"this call takes {' or '.join(methods)}"
@@ -73,6 +77,7 @@ def api_routes(entrance: Entrance) -> list[Route]:
         Route(f"{ROOT}/reference", reference, methods=["GET"]),
         Route(CHANGES, stream, methods=["GET"]),
         Route(JOB_CHANGES, job_stream, methods=["GET"]),
+        Route(ANSWER, answered, methods=["GET"]),
         *(Route(each.path, _endpoint(entrance, each), methods=list(each.methods)) for each in api_calls()),
         Route(f"{ROOT}/{{rest:path}}", unknown, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
     ]

@@ -18,7 +18,6 @@ from starlette.routing import BaseRoute, Route
 from everloom.errors import EverloomError, NotFound, meaning_of
 from everloom.secrets import logger_of
 from everloom.surfaces.page import signin
-from everloom.surfaces.page.answering import Answering
 from everloom.surfaces.page.forms import check_form, read_form
 from everloom.surfaces.page.pages import PAGES
 from everloom.surfaces.page.paths import PagePath, form, look
@@ -45,7 +44,7 @@ Visits = Callable[..., Visit]
 
 def page_routes(entrance: Entrance) -> list[BaseRoute]:
     """Make the routes of one server process."""
-    paths, visits = (*_OWN, *PAGES), partial(Visit, entrance, Answering(entrance.opening))
+    paths, visits = (*_OWN, *PAGES), partial(Visit, entrance)
     return [
         *(Route(each.path, _endpoint(visits, each), methods=[each.method]) for each in paths),
         Route(f"{STATIC}{{name}}", _static, methods=["GET"]),

@@ -16,11 +16,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from everloom import __version__
 from everloom.errors import EverloomError, Forbidden, Rejected, meaning_of
-from everloom.surfaces.page.answering import Answering
 from everloom.surfaces.page.forms import FORM_COOKIE, FORM_FIELD, Form, new_form_key
 from everloom.surfaces.page.html import templates, time_in
 from everloom.surfaces.page.navigation import NAVIGATION
 from everloom.surfaces.web.admission import PASS_KEY
+from everloom.surfaces.web.answering import Answering
 from everloom.surfaces.web.entrance import Entrance, discreet
 from everloom.surfaces.web.gate import TOKEN_COOKIE
 
@@ -53,9 +53,9 @@ _YEAR_SECONDS = 365 * 24 * 3600
 class Visit:
     """One request for a page, and the person behind it."""
 
-    def __init__(self, entrance: Entrance, answering: Answering, request: Request, form: Form | None = None) -> None:
+    def __init__(self, entrance: Entrance, request: Request, form: Form | None = None) -> None:
         self.entrance = entrance
-        self.answering = answering
+        self.answering: Answering = entrance.answering
         self.request = request
         self._form = form
         self._cookies: dict[str, tuple[str, int]] = {}

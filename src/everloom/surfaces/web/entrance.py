@@ -7,6 +7,7 @@ Refuses to know what is called there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from everloom.errors import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from everloom.kernel.workspaces import WorkspaceInfo
     from everloom.loom import Workspace
     from everloom.settings import SettingOrigin
+    from everloom.surfaces.web.answering import Answering
     from everloom.surfaces.web.lazy import LazyLoom
 
 log = logger_of(__name__)
@@ -53,6 +55,18 @@ class Entrance:
         self.process = process
         # Every setting and where it came from, for whoever runs the server to look at.
         self.origins = origins
+        self._lock = Lock()
+        self._answering: Answering | None = None
+
+    @property
+    def answering(self) -> Answering:
+        """The threads that answer in conversations, which the page and the API share."""
+        from everloom.surfaces.web.answering import Answering  # noqa: PLC0415  loads the mind
+
+        with self._lock:
+            if self._answering is None:
+                self._answering = Answering(self.opening)
+            return self._answering
 
     def enter(self, name: str, clues: CallClues, *, writes: bool) -> Workspace:
         """Return the workspace of the call `name`; refuse a write by a caller that may only read."""

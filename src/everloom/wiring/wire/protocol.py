@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 ROOT = "/api/v1"
 CHANGES = f"{ROOT}/changes"
 JOB_CHANGES = f"{ROOT}/jobs/changes"
+ANSWER = f"{ROOT}/mind/answer"
 
 WORKSPACE_HEADER = "x-memory-workspace"
 SESSION_HEADER = "x-memory-session-id"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,10 +17,10 @@ from everloom.surfaces.cli.runtime.output import Answer, json_text, printable
 from everloom.surfaces.cli.runtime.turns import stopping
 
 if TYPE_CHECKING:
-    from everloom.loom import Workspace
     from everloom.settings import Settings
+    from everloom.surfaces.channels.elsewhere import TerminalElsewhere
     from everloom.surfaces.channels.gateway import RunningParts
-    from everloom.surfaces.channels.terminal import Heard
+    from everloom.surfaces.channels.terminal import Heard, Say, Terminal
 
 _NO_MODEL = "no language model is configured"
 _HOW = (
@@ -44,16 +45,40 @@ def chat(invocation: Invocation, text: str | None) -> Answer:
         raise Rejected(
             "an interactive conversation cannot be printed as JSON", hint="add --once TEXT, or pipe the text in"
         )
+    heard = (sys.stdin.read() if is_piped or text == "-" else text) if text is not None or is_piped else None
+    if invocation.is_remote:
+        return _chat_elsewhere(invocation, heard)
     settings = invocation.settings_here()
     _require_model(settings)
     with invocation.open(settings) as loom:
         place = invocation.take(loom)
-        if text is not None or is_piped:
-            heard = sys.stdin.read() if is_piped or text == "-" else text
-            return _answer_once(place, heard or "", as_json=invocation.as_json)
-        from everloom.surfaces.cli.commands.terminal import TerminalChat  # noqa: PLC0415  a script needs none of it
+        mind = place.mind
+        if heard is not None:
+            from everloom.surfaces.channels.terminal import Terminal  # noqa: PLC0415  loads the mind
 
-        turns = TerminalChat(loom, place, write).run()
+            return _answer_once(lambda say: Terminal(mind.conversation, say), heard, as_json=invocation.as_json)
+        from everloom.surfaces.cli.commands.terminal import TerminalChat, seat_here  # noqa: PLC0415  a script needs none
+
+        turns = TerminalChat(place, mind, seat_here(loom, place, mind, write), write).run()
+    return _ended(turns)
+
+
+def _chat_elsewhere(invocation: Invocation, heard: str | None) -> Answer:
+    """Talk with the agent of a server, which answers there."""
+    from everloom.surfaces.channels.elsewhere import TerminalElsewhere  # noqa: PLC0415  loads the mind
+
+    with invocation.enter_elsewhere() as place:
+        mind = place.mind
+        if mind.talk_status().model is None:
+            raise EverloomError(f"{_NO_MODEL} on the server", hint=f"where the server runs, {_HOW}")
+        if heard is not None:
+            return _answer_once(lambda say: TerminalElsewhere(place, say), heard, as_json=invocation.as_json)
+        from everloom.surfaces.cli.commands.terminal import TerminalChat, seat_elsewhere  # noqa: PLC0415  as above
+
+        return _ended(TerminalChat(place, mind, seat_elsewhere(place, write), write).run())
+
+
+def _ended(turns: int) -> Answer:
     said = f"{turns:,} turn{'' if turns == 1 else 's'}; continue the conversation any time"
     return Answer({"turns": turns}, [said])
 
@@ -74,13 +99,12 @@ def _require_model(settings: Settings) -> None:
         raise EverloomError(f"{model} cannot be used: {error.message}", hint=f"{error.hint}; or {_HOW}") from error
 
 
-def _answer_once(place: Workspace, text: str, *, as_json: bool) -> Answer:
+def _answer_once(seat: Callable[[Say], Terminal | TerminalElsewhere], text: str, *, as_json: bool) -> Answer:
     """Send one message and return the reply, which is streamed unless JSON was asked for."""
     from everloom.kernel.texts import checked  # noqa: PLC0415
-    from everloom.surfaces.channels.terminal import Terminal  # noqa: PLC0415
 
     said = checked(text.strip(), "the message")
-    terminal = Terminal(place.mind.conversation, (lambda _: None) if as_json else write)
+    terminal = seat((lambda _: None) if as_json else write)
     heard = terminal.hear(terminal.tell(said))
     if heard.error is not None:
         return Answer({"message": heard.message.id}, failure=heard.error)

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,14 +21,17 @@ from everloom.errors import EverloomError, StoreError
 from everloom.kernel.texts import checked
 from everloom.secrets import logger_of
 from everloom.store.files import make_private
+from everloom.surfaces.channels.elsewhere import TerminalElsewhere
 from everloom.surfaces.channels.terminal import Terminal, read_message
 from everloom.surfaces.cli.render.plot import can_draw
 from everloom.surfaces.cli.runtime.output import printable
 
 if TYPE_CHECKING:
     from everloom.loom import Loom, Workspace
-    from everloom.mind import StreamMessage
+    from everloom.mind import Mind, StreamMessage
+    from everloom.remote.workspace import RemoteWorkspace
     from everloom.surfaces.channels.terminal import Heard, Say
+    from everloom.wiring.wire.anywhere import AnyWorkspace
 
 log = logger_of(__name__)
 # Missing on Windows and in some builds of Python; the prompt then works without a history.
@@ -44,20 +48,53 @@ _HELP = """/help            this list
 A line that ends with \\ continues on the next; \"\"\" begins and ends a block of lines.
 To send a message that begins with a slash, put a space before it. Ctrl-C abandons a reply."""
 _MOST_LINES = 1_000
+_MOST_TOKENS = 100_000
 _LOOK_SECONDS = 2.0
 # The mind's own tasks, and the vectors of what was said. Heavier work is left to a worker.
 _TASKS = ("facts", "schedule", "heartbeat", "self_awareness", "embed")
 
 
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Where somebody sits: how the conversation is reached, where typed lines are kept, and what is done beside."""
+
+    terminal: Terminal | TerminalElsewhere
+    history: Path
+    # Short tasks that are done while the person types; a server does its own.
+    attend: Callable[[], object]
+    look_seconds: float = _LOOK_SECONDS
+    # What is said when somebody does not wait for a reply.
+    abandoned: str = "(abandoned; the message is kept, /retry asks again)"
+
+
+def seat_here(loom: Loom, place: Workspace, mind: Mind, say: Say) -> Seat:
+    """Sit down at a conversation of this machine."""
+
+    def attend() -> object:
+        return loom.work.run_due([place.info], seconds=_LOOK_SECONDS, tasks=_TASKS)
+
+    return Seat(Terminal(mind.conversation, say), loom.places.of(place.info) / "chat_history", attend)
+
+
+def seat_elsewhere(place: RemoteWorkspace, say: Say) -> Seat:
+    """Sit down at a conversation elsewhere."""
+    from everloom.settings import data_directory  # noqa: PLC0415  loads pydantic
+
+    file = data_directory() / "elsewhere" / "chat_history"
+    goes_on = "(not waiting any longer; the server answers, and the reply is shown when it is there)"
+    return Seat(TerminalElsewhere(place, say), file, lambda: None, _LOOK_SECONDS * 2, goes_on)
+
+
 class TerminalChat:
     """One session at the terminal."""
 
-    def __init__(self, loom: Loom, place: Workspace, say: Say) -> None:
-        self._loom = loom
+    def __init__(self, place: AnyWorkspace, mind: Mind, seat: Seat, say: Say) -> None:
         self._place = place
         self._say = say
-        self._mind = place.mind
-        self._terminal = Terminal(self._mind.conversation, say)
+        # Only its verbs are used, so that it may be elsewhere.
+        self._mind = mind
+        self._seat = seat
+        self._terminal = seat.terminal
         self._turns = 0
         self._prompt = "› " if can_draw(sys.stdout.encoding) else "> "
         # Two threads print: the prompt's own and the one that shows what arrives.
@@ -75,11 +112,11 @@ class TerminalChat:
 
     def run(self) -> int:
         """Talk until the input ends or /quit; returns the number of turns."""
-        model = self._loom.talker(self._place.info)
-        self._line(f"{self._place.name}, with {model.name if model else 'no model'}. /help lists commands.")
+        model = self._mind.talk_status().model
+        self._line(f"{self._place.name}, with {model or 'no model'}. /help lists commands.")
         stop = Event()
         beside = Thread(target=self._attend, args=(stop,), name="beside the prompt", daemon=True)
-        with _typed_lines(self._loom.places.of(self._place.info) / "chat_history"):
+        with _typed_lines(self._seat.history):
             beside.start()
             try:
                 self._loop()
@@ -104,7 +141,7 @@ class TerminalChat:
             try:
                 self._obey(text.strip()) if text.startswith("/") else self._ask(text)
             except KeyboardInterrupt:
-                self._line("\n(abandoned; the message is kept, /retry asks again)")
+                self._line(f"\n{self._seat.abandoned}")
             except EverloomError as error:
                 self._complain(error)
 
@@ -139,43 +176,43 @@ class TerminalChat:
             self._line(footer)
 
     def _retry(self, _: str) -> None:
-        conversation = self._mind.conversation
-        waiting = conversation.waiting()
-        if not waiting:
+        if not self._mind.talk_status().waiting:
             self._line("every message has been answered")
             return
-        conversation.retry()
-        # Read again: `retry` has changed their state, and `hear` tells a new failure by the number of attempts.
-        self._hear(conversation.waiting()[-1])
+        self._mind.retry_messages()
+        # Read again: the retry has changed their state, and `hear` tells a new failure by the number of attempts.
+        waiting = self._mind.talk_status().waiting
+        if waiting:
+            self._hear(waiting[-1])
 
     def _status(self, _: str) -> None:
-        self._line(json.dumps(self._mind.notes.status(), ensure_ascii=False, indent=2))
-        last = self._mind.conversation.exchanges(1)
-        if last and last[0].context_window:
-            self._line(f"context {last[0].context_tokens:,} of {last[0].context_window:,} tokens")
-        waiting = len(self._mind.conversation.waiting())
-        if waiting:
-            self._line(f"{waiting} unanswered: /retry asks again")
+        self._line(json.dumps(self._mind.read_status(), ensure_ascii=False, indent=2))
+        talk = self._mind.talk_status()
+        if talk.last is not None and talk.last.context_window:
+            self._line(f"context {talk.last.context_tokens:,} of {talk.last.context_window:,} tokens")
+        if talk.waiting:
+            self._line(f"{len(talk.waiting)} unanswered: /retry asks again")
 
     def _memory(self, query: str) -> None:
-        self._line(self._mind.archive.search(query) if query else "nothing to search for: write /memory QUERY")
+        found = self._mind.search_memory(query).found if query else "nothing to search for: write /memory QUERY"
+        self._line(found)
 
     def _usage(self, _: str) -> None:
         from everloom.surfaces.cli.commands.usage import summary  # noqa: PLC0415
-        from everloom.wiring.usage import by_sum, money_of  # noqa: PLC0415
+        from everloom.wiring.faculties import FACULTIES  # noqa: PLC0415
 
-        total = by_sum(self._place, 1, "day")[1]
-        self._line("\n".join(summary(total, money_of(self._place))).strip())
+        found = FACULTIES["workspace"].reach(self._place, {}).usage(days=1)
+        self._line("\n".join(summary(found.total, found.today)).strip())
 
     def _undo(self, _: str) -> None:
-        undone = self._mind.conversation.undo_last()
+        undone = self._mind.undo_exchange()
         self._line("there is nothing to undo" if undone is None else f"undone: {undone.heard or undone.reply}")
 
     def _notes(self, name: str) -> None:
         if not name:
-            self._line("\n".join(self._mind.notes.names()) or "there are no notes yet")
+            self._line("\n".join(self._mind.list_notes(max_tokens=_MOST_TOKENS)) or "there are no notes yet")
             return
-        body = self._mind.notes.read(name)
+        body = self._mind.read_note(name).body
         self._line(f"there is no note {name}" if body is None else body)
 
     def _complain(self, error: EverloomError) -> None:
@@ -187,9 +224,9 @@ class TerminalChat:
 
     def _attend(self, stop: Event) -> None:
         """Run short tasks and show new messages while the person types."""
-        while not stop.wait(_LOOK_SECONDS):
+        while not stop.wait(self._seat.look_seconds):
             try:
-                self._loom.work.run_due([self._place.info], seconds=_LOOK_SECONDS, tasks=_TASKS)
+                self._seat.attend()
                 if self._is_asking:
                     self._show_arrived()
             except EverloomError as error:

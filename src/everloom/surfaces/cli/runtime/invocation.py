@@ -17,6 +17,7 @@ from everloom.errors import Rejected
 
 if TYPE_CHECKING:
     from everloom.loom import Loom, Workspace
+    from everloom.remote.workspace import RemoteWorkspace
     from everloom.settings import SettingOrigin, Settings
     from everloom.wiring.wire.anywhere import AnyWorkspace
 
@@ -110,10 +111,18 @@ class Invocation:
             with self.enter_here() as workspace:
                 yield workspace
             return
-        from everloom.remote.loom import RemoteLoom, remote_token  # noqa: PLC0415  loads an HTTP client
+        with self.enter_elsewhere() as elsewhere:
+            yield elsewhere
+
+    @contextmanager
+    def enter_elsewhere(self) -> Iterator[RemoteWorkspace]:
+        """Reach the memory of a server for as long as a command uses the chosen workspace."""
+        from everloom.remote.loom import RemoteLoom  # noqa: PLC0415  loads an HTTP client
+        from everloom.remote.tokens import remote_token  # noqa: PLC0415
 
         settings, _ = self.settings()
-        with RemoteLoom(settings.store.url, settings, remote_token(settings)) as loom:
+        url = settings.store.url
+        with RemoteLoom(url, settings, remote_token(settings, url)) as loom:
             yield loom.workspace(
                 session=self.session,
                 model_tier=self.model_tier,

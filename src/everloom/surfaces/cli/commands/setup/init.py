@@ -1,8 +1,9 @@
-"""`everloom init`: write the settings file and create the store and the workspace."""
+"""`everloom init`: write the settings file and create the store and the workspace, or name the server that has them."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -39,6 +40,9 @@ _TRY = [
 @click.option(
     "--sample", is_flag=True, help="Also create a workspace called sample with invented memories to try things on."
 )
+@click.option(
+    "--token", metavar="TOKEN", help="With --store https://…: the server's token; - reads it from standard input."
+)
 def init(
     invocation: Invocation,
     force: bool,
@@ -46,9 +50,10 @@ def init(
     embedder: str | None,
     client: str | None,
     write: bool,
-    sample: bool,
+    **how: Any,
 ) -> Answer:
     """Write the settings file and create the store and the workspace."""
+    sample, token = how["sample"], how["token"]
     if client is not None:
         from everloom.surfaces.cli.commands.setup.clients import connect  # noqa: PLC0415  loads pydantic
 
@@ -59,8 +64,14 @@ def init(
 
     url = invocation.address
     if url and is_remote(url):
-        hint = f"`everloom config set store.url {url}` makes every command use it; put its token into EVERLOOM_TOKEN"
-        raise Rejected("a server has its own settings and its own store", hint=hint)
+        if embedder or sample:
+            hint = "leave out --embedder and --sample, or run it where the server runs"
+            raise Rejected("a server has its own settings and its own store", hint=hint)
+        from everloom.surfaces.cli.commands.setup.elsewhere import connect_to  # noqa: PLC0415
+
+        return connect_to(invocation, url, token, force=force, only_print=only_print)
+    if token is not None:
+        raise Rejected("a token is for a server", hint="add --store https://…, or leave it out")
     path = invocation.file
     is_new = force or only_print or not path.exists()
     models = embedder and _checked_models(embedder, is_new)

@@ -12,11 +12,11 @@ from secrets import token_urlsafe
 from starlette.responses import JSONResponse, Response
 
 from everloom.errors import EverloomError, Forbidden, NotFound, meaning_of
-from everloom.surfaces.page.answering import CHANNEL
 from everloom.surfaces.page.html import LONGEST_SHOWN
 from everloom.surfaces.page.pages.mind.log import lines_of
 from everloom.surfaces.page.paths import WORKSPACE, form, look
 from everloom.surfaces.page.visit import HEADERS, Visit
+from everloom.surfaces.web.answering import CHANNEL
 
 _MIND = f"{WORKSPACE}mind"
 _LINES = 40

@@ -21,7 +21,7 @@ from everloom.surfaces.page.visit import Visit
 if TYPE_CHECKING:
     from everloom.loom import Workspace
     from everloom.mind.conversation.turn import ToolStep
-    from everloom.surfaces.page.answering import Writing
+    from everloom.surfaces.web.answering import Writing
 
 # Words are looked for in memory, messages in the store.
 _LOOK_EVERY = 0.1

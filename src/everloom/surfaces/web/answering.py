@@ -1,8 +1,9 @@
-"""Answers what people write on the page, and knows what is being written right now.
+"""Answers what people write to this server, and knows what is being written right now.
 
 The queue of turns and its lease are the mind's: a gateway or a terminal may answer as well, and only one of them does.
-Here runs one thread for each workspace that somebody looks at; it ends when nobody has for a while. What it is writing
-is kept in memory for those who listen, and nothing depends on it: what counts is stored when the turn is complete.
+Here runs one thread for each workspace whose conversation somebody follows; it ends when nobody has for a while. What
+it is writing is kept in memory for those who listen, and nothing depends on it: what counts is stored when the turn is
+complete.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class Answerer:
         self._stop = Event()
         # Replaced as a whole, so that any thread may read it.
         self.writing: Writing | None = None
+        # The turn before: whoever listened to it may have missed its last words.
+        self.written: Writing | None = None
 
     def run(self) -> None:
         """Answer until stopped, or until nobody has looked for a while."""
@@ -95,7 +98,7 @@ class Answerer:
         return self.writing
 
     def _over(self) -> None:
-        self.writing = None
+        self.written, self.writing = self.writing or self.written, None
         if not self.is_wanted():
             self._stop.set()
 
@@ -143,6 +146,11 @@ class Answering:
         """Return what is being written in a workspace right now, if that happens in this process."""
         known = self._answerers.get(workspace_id)
         return None if known is None else known.writing
+
+    def written(self, workspace_id: int) -> Writing | None:
+        """Return what was written last in a workspace, if that happened in this process."""
+        known = self._answerers.get(workspace_id)
+        return None if known is None else known.written
 
     def close(self) -> None:
         """End every thread; a turn that is under way may finish for a moment."""

@@ -1,0 +1,138 @@
+"""Listens to the answer to a message elsewhere: words as they come, and how it ended; goes on when a stream breaks off.
+
+A server tells all words of the present turn to whoever comes back, so that nothing needs to be remembered there.
+Refuses to know where words are shown.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from everloom.errors import EverloomError, StoreBusy
+from everloom.mind import Exchange, StreamMessage
+from everloom.remote.calls import Peer, RemoteCaller
+from everloom.remote.changes import check_stream, stream_options, trouble
+from everloom.remote.decode import reader_of
+from everloom.remote.sending import Failed, Sender
+from everloom.wiring.wire.protocol import ANSWER
+
+_NAME = "mind.answer"
+# How long a server may be gone before whoever listens is told.
+_PATIENCE = 60.0
+_LONGEST_WAIT = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerElsewhere:
+    """How a message was answered: the reply and its exchange, or why there is none yet."""
+
+    reply: StreamMessage | None = None
+    exchange: Exchange | None = None
+    error: EverloomError | None = None
+
+
+class SpokenWords:
+    """What was said of an answer; whoever comes back to a stream is told its beginning again."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._text = ""
+        self._said = ""
+
+    def take(self, data: Mapping[str, Any]) -> None:
+        """Say the words that are new."""
+        # Anything else than where the last words ended is a turn that begins, or one that is told again.
+        begins = int(data["at"]) == 0
+        self._text = str(data["text"]) if begins else self._text + str(data["text"])
+        if self._said.startswith(self._text):
+            return
+        if not self._text.startswith(self._said):
+            # The turn broke off, and another one answers.
+            self._say("\n")
+            self._said = ""
+        self._say(self._text[len(self._said) :])
+        self._said = self._text
+
+
+def hear_answer(
+    peer: Peer, sender: Sender, caller: RemoteCaller, message: StreamMessage, say: Callable[[str], None], seconds: float
+) -> AnswerElsewhere:
+    """Wait until a message is answered, and say its words as they come."""
+    spoken, ends = SpokenWords(say), time.monotonic() + seconds
+    query = {"id": str(message.id), "attempts": str(message.attempts)}
+    waiting = _Reconnecting()
+    while time.monotonic() < ends:
+        error: EverloomError | None = None
+        try:
+            with (
+                trouble(peer, _NAME),
+                sender.client.stream("GET", ANSWER, params=query, **stream_options(caller.headers)) as reply,
+            ):
+                check_stream(peer, _NAME, reply, b"" if reply.status_code == 200 else reply.read())
+                waiting.reached()
+                for name, data in _events_in(peer, reply.iter_lines()):
+                    if name == "words":
+                        spoken.take(data)
+                    elif name in ("reply", "failed"):
+                        return _read(peer, data)
+        except Failed as failed:
+            error = failed.outcome.error
+        time.sleep(waiting.pause(error))
+    hint = "the message is stored and will be answered"
+    return AnswerElsewhere(error=EverloomError("no reply has come yet", hint=hint))
+
+
+class _Reconnecting:
+    """When to connect again, and when to give up."""
+
+    def __init__(self) -> None:
+        self._gone_since: float | None = None
+        self._tried = 0
+
+    def reached(self) -> None:
+        self._gone_since, self._tried = None, 0
+
+    def pause(self, error: EverloomError | None) -> float:
+        if error is None:
+            return random.uniform(0.1, 0.3)
+        if not isinstance(error, StoreBusy):
+            raise error
+        now = time.monotonic()
+        self._gone_since = now if self._gone_since is None else self._gone_since
+        if now - self._gone_since > _PATIENCE:
+            raise error
+        self._tried += 1
+        return min(0.1 * 2.0**self._tried, _LONGEST_WAIT) * random.uniform(0.5, 1.0)
+
+
+def _events_in(peer: Peer, lines: Iterator[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    name, data = "", ""
+    for line in lines:
+        field, _, value = line.partition(": ")
+        if field == "event":
+            name = value
+        elif field == "data":
+            data = value
+        elif not line and data:
+            try:
+                yield name, json.loads(data)
+            except (ValueError, KeyError, TypeError) as error:
+                raise peer.strange(f"an event of {_NAME} cannot be read") from error
+            name = data = ""
+
+
+def _read(peer: Peer, data: Mapping[str, Any]) -> AnswerElsewhere:
+    if "error" in data:
+        return AnswerElsewhere(error=EverloomError(str(data["error"]), hint=str(data.get("hint") or "") or None))
+    try:
+        reply, exchange = data["reply"], data.get("exchange")
+        return AnswerElsewhere(
+            reply=reader_of(StreamMessage)(reply), exchange=exchange and reader_of(Exchange)(exchange)
+        )
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise peer.strange(f"an event of {_NAME} cannot be read") from error
