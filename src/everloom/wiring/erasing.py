@@ -22,6 +22,7 @@ def erasers_of(workspace: Any) -> list[Eraser]:
     from everloom.episodic.erasing import EpisodicEraser  # noqa: PLC0415
     from everloom.graph.erasing import GraphEraser  # noqa: PLC0415
     from everloom.kernel.forgetting.documents import DocumentEraser  # noqa: PLC0415
+    from everloom.kernel.imported import ImportEraser  # noqa: PLC0415
     from everloom.kernel.trust.erasing import HeldEraser  # noqa: PLC0415
     from everloom.mind.erasing import MindEraser  # noqa: PLC0415
     from everloom.semantic.erasing import SemanticEraser  # noqa: PLC0415
@@ -32,6 +33,7 @@ def erasers_of(workspace: Any) -> list[Eraser]:
         GraphEraser(workspace.graphs),
         MindEraser(workspace.loom.mind_setup(workspace.info)),
         HeldEraser(),
+        ImportEraser(),
         DocumentEraser(),
     ]
 

@@ -19,7 +19,8 @@ from everloom.store.contract import FOREVER
 MOST = 5_000
 _MOST_FOUND = 20
 _LONGEST_CUE = 2_000
-_PLACES = ("session", "sitting")
+_PLACES = ("session", "sitting", "file")
+_IMPORT = "import"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ def select(unit: Unit, wanted: Selection, hits: Collection[int] | None, erasers:
 
 
 def _named(unit: Unit, ids: Sequence[int], erasers: Sequence[Eraser]) -> set[int]:
-    """Take items by id; a session stands for everything that was written in it."""
+    """Take items by id; a session stands for everything that was written in it, an import for what it brought."""
     found: set[int] = set()
     for item in dict.fromkeys(ids):
         row = unit.one("kernel.item_get", id=item)
@@ -92,6 +93,9 @@ def _named(unit: Unit, ids: Sequence[int], erasers: Sequence[Eraser]) -> set[int
             raise explain_absence(unit, item)
         if row["kind"] in _PLACES:
             found |= _of_session(unit, item, erasers)
+        elif row["kind"] == _IMPORT:
+            rows = unit.all("imports.item_of_source", source=item, after=0, limit=MOST + 1)
+            found |= {each["id"] for each in rows}
         else:
             found.add(item)
     return found

@@ -1,0 +1,18 @@
+"""Reads times as other programs write them. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def moment(value: object) -> datetime | None:
+    """Read a time: ISO 8601, or seconds since 1970; None if it is neither. One without an offset is in UTC."""
+    try:
+        if isinstance(value, bool) or value is None:
+            return None
+        if isinstance(value, int | float):
+            return datetime.fromtimestamp(value, UTC)
+        found = datetime.fromisoformat(str(value).strip())
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
