@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from everloom.bench.conversations import joined, moment, read_conversations
+from everloom.bench.conversations import joined, read_conversations
 from everloom.errors import Rejected
+from everloom.imports.formats.locomo import said_when
 
 SAID = [
     ("Ana", "I bought a red kayak in Lisbon."),
@@ -94,7 +95,7 @@ def test_a_category_is_called_as_its_data_set_calls_it(tmp_path: Path) -> None:
     ],
 )
 def test_dates_are_read_in_several_forms(text: str) -> None:
-    assert moment(text) == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    assert said_when(text) == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("wrong", [{"talk": {"session_1_date_time": "some day"}}, {"talk": {"session_1": [{}]}}])

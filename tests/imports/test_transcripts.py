@@ -10,6 +10,7 @@ from everloom.errors import NotFound, Rejected
 from everloom.imports import take_in
 from everloom.kernel.timeline import look_back
 from everloom.loom import Workspace
+from tests.imports.memory import turns
 from tests.imports.transcripts import (
     BEGIN,
     CLAUDE_TURNS,
@@ -22,17 +23,6 @@ from tests.imports.transcripts import (
     codex_rollout,
     write_lines,
 )
-
-
-def turns(workspace: Workspace) -> list[tuple[str, str]]:
-    """The turns that a workspace holds, in order, each with the label of its session."""
-    with workspace.op.read() as unit:
-        ids = [row["id"] for row in unit.all("forgetting.of_period", begin=0, end=2**62, limit=5_000)]
-        rows = [row for row in unit.all("words.document_of", ids=ids) if row["kind"] == "turn"]
-        labels = {
-            row["id"]: row["label"] for row in unit.all("kernel.session_labels", ids=[r["session_id"] for r in rows])
-        }
-    return [(row["text"], labels[row["session_id"]]) for row in sorted(rows, key=lambda row: row["item_id"])]
 
 
 @pytest.mark.promise("import.speech-only")

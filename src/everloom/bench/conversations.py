@@ -1,6 +1,7 @@
 """Reads data in the formats of LoCoMo and BEAM: conversations of dated sessions, and questions answered by known turns.
 
-Knows only the file format. The data is never part of this project: its path is given on the command line.
+Knows only the questions; the sessions are read as an import reads them. The data is never part of this project: its
+path is given on the command line.
 """
 
 from __future__ import annotations
@@ -8,18 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from everloom.errors import Rejected
+from everloom.imports.formats.locomo import dated_sessions
 
-_SESSION = re.compile(r"session_(\d+)\Z")
 _SEPARATED = re.compile(r"[^\w:.#-]+")
-# How LoCoMo writes dates, and how other benchmarks do that were converted to its format; ISO 8601 is tried last.
-_WHEN = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%d %B, %Y", "%B %d, %Y")
 # The categories are numbers in both formats. BEAM's questions also name the ability that they test.
 _LOCOMO = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _BEAM = {
@@ -34,7 +32,6 @@ _BEAM = {
 }
 # What the conversation does not answer (LoCoMo's fifth, BEAM's sixth): no turn is right, so recall is undefined.
 _UNANSWERABLE = frozenset({5, 6})
-_UNDATED = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,31 +91,14 @@ def read_conversations(path: Path) -> list[SampleConversation]:
 
 def conversation(sample: Mapping[str, Any], name: str) -> SampleConversation:
     """Read one conversation; `name` is used if it has none of its own."""
-    talk = sample["conversation"]
-    numbers = sorted(int(match[1]) for key in talk if (match := _SESSION.match(key)) and talk[key])
-    sessions = tuple(tuple(turns(talk, number)) for number in numbers)
+    sessions = tuple(
+        tuple(SampleTurn(turn.id, turn.speaker, turn.text, turn.at) for turn in session)
+        for _, session in dated_sessions(sample["conversation"])
+    )
     known = {turn.id for session in sessions for turn in session}
     asked = list(questions(sample["qa"], known))
     answered, unanswerable = (tuple(each for each in asked if bool(each.evidence) is has) for has in (True, False))
     return SampleConversation(str(sample.get("sample_id", name)), sessions, answered, unanswerable)
-
-
-def turns(talk: Mapping[str, Any], number: int) -> Iterator[SampleTurn]:
-    """Read the turns of one session, one minute apart; sessions without a date are placed one day apart."""
-    told = talk.get(f"session_{number}_date_time")
-    start = moment(str(told)) if told else _UNDATED + timedelta(days=number)
-    for offset, turn in enumerate(talk[f"session_{number}"]):
-        known = str(turn.get("dia_id") or f"D{number}:{offset + 1}")
-        yield SampleTurn(known, str(turn["speaker"]), str(turn["text"]), start + timedelta(minutes=offset))
-
-
-def moment(text: str) -> datetime:
-    """Read a date."""
-    for form in _WHEN:
-        with suppress(ValueError):
-            return datetime.strptime(text.strip(), form).replace(tzinfo=UTC)
-    found = datetime.fromisoformat(text.strip())
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def questions(found: list[Mapping[str, Any]], known: set[str]) -> Iterator[SampleQuestion]:

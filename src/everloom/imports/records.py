@@ -73,14 +73,28 @@ class Part:
 class ForeignFormat(Protocol):
     """A format of another program.
 
-    `grows` says that a file of it only ever gets longer, so that reading goes on where it ended; others are read again
-    as a whole when they have changed, and what is no longer in them is retired if the format `retires`.
+    Of one that grows, reading goes on where it ended; the files of others are read again as a whole when they change.
     """
 
-    name: str
-    about: str
-    grows: bool
-    retires: bool
+    @property
+    def name(self) -> str:
+        """What people call it by."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What it is, and where it is found, on one line."""
+        ...
+
+    @property
+    def grows(self) -> bool:
+        """Whether a file of it only ever gets longer."""
+        ...
+
+    @property
+    def retires(self) -> bool:
+        """Whether what is no longer in a file no longer holds."""
+        ...
 
     def fits(self, path: Path) -> bool:
         """Say whether a path holds this format."""

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from everloom.errors import Rejected
+from everloom.imports.reading.lines import ENCODING
 from everloom.imports.records import ForeignFact, ForeignNote, ForeignTurn, Record
 from everloom.kernel.forgetting.tombstones import recognised, text_key
 from everloom.kernel.imported import (
@@ -22,9 +24,12 @@ from everloom.kernel.imported import (
     note_items,
     open_source,
     put_part,
+    records_of_part,
+    release,
 )
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document
+from everloom.kernel.texts import UNSTORABLE, checked_name
 from everloom.kernel.trust.noticed import noticing
 from everloom.kernel.trust.origin import OriginKind
 from everloom.kernel.trust.review import hold
@@ -65,6 +70,8 @@ class StoredBatch:
     secrets: int = 0
     skipped: list[tuple[str, str]] = field(default_factory=list)
     sessions: set[str] = field(default_factory=set)
+    # Every record by its hash, stored now or earlier.
+    records: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,19 @@ def store_batch(op: Operation, place: Place, records: Sequence[Record], reached:
     return stored
 
 
+def retire_missing(op: Operation, part: str, present: set[str]) -> int:
+    """Retire the passages of a file that are no longer in it; return how many."""
+    with op.read() as unit:
+        if records_of_part(unit, part).keys() <= present:
+            return 0
+    with replace(op, session=None).write("import") as tx:
+        gone = {record: item for record, item in records_of_part(tx.unit, part).items() if record not in present}
+        op.index.retire(tx.unit, [*gone.values()], None, tx.at)
+        release(tx.unit, gone)
+        tx.event(retired=sorted(gone.values()))
+    return len(gone)
+
+
 def preview_batch(op: Operation, place: Place, records: Sequence[Record]) -> StoredBatch:
     """Count what `store_batch` would do, without writing anything."""
     stored = StoredBatch()
@@ -111,6 +131,9 @@ def _drafts(op: Operation, place: Place, records: Sequence[Record], stored: Stor
     """Screen records, and divide long ones into parts."""
     seen: set[str] = set()
     for record in records:
+        if (problem := _problem(record)) is not None:
+            stored.skipped.append((problem, record.key))
+            continue
         with noticing() as found:
             text = op.screen.kept(record.text, "text")
         if found:
@@ -125,6 +148,32 @@ def _drafts(op: Operation, place: Place, records: Sequence[Record], stored: Stor
             if key not in seen:
                 seen.add(key)
                 yield _RecordDraft(replace(record, text=part), key)
+
+
+def _problem(record: Record) -> str | None:
+    """Say why a record cannot be stored: one must not keep others of its batch away."""
+    if not record.text.strip():
+        return "an empty text"
+    texts, names = _told(record)
+    if any(UNSTORABLE.search(text) for text in (record.text, *texts)):
+        return ENCODING
+    try:
+        for name in names:
+            checked_name(name, "a name")
+    except Rejected:
+        return "a name that cannot be stored"
+    return None
+
+
+def _told(record: Record) -> tuple[Sequence[str], Sequence[str]]:
+    """Return what a record tells beside its text, and the names that it uses."""
+    match record:
+        case ForeignTurn():
+            return (record.speaker, record.title), (record.session,)
+        case ForeignNote():
+            return (record.title, *record.labels), (record.file,)
+        case ForeignFact():
+            return (), (*record.subjects, *([record.kind] if record.kind else []))
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -143,6 +192,7 @@ def _parts(text: str) -> Iterator[str]:
 def _fresh(unit: Unit, drafts: Iterator[_RecordDraft], stored: StoredBatch) -> Iterator[_RecordDraft]:
     """Leave out what is known or was forgotten."""
     waiting = list(drafts)
+    stored.records.update(each.digest for each in waiting)
     fates = fates_of(unit, [each.digest for each in waiting])
     for each in waiting:
         if _is_fresh(fates.get(each.digest), each, stored):

@@ -18,9 +18,8 @@ from everloom.errors import Rejected
 from everloom.imports.detect import format_of
 from everloom.imports.records import ForeignFormat, Part, Record, Step
 from everloom.imports.report import ImportProgress, ImportReport, SkippedRecords
-from everloom.imports.storing import Place, StoredBatch, preview_batch, store_batch
+from everloom.imports.storing import Place, StoredBatch, preview_batch, retire_missing, store_batch
 from everloom.kernel.imported import PartState, digest, part_state
-from everloom.kernel.texts import UNSTORABLE
 
 if TYPE_CHECKING:
     from everloom.kernel.operation import Operation
@@ -33,7 +32,6 @@ _MOST_RECORDS = 200
 _MOST_CHARACTERS = 500_000
 # So much of a file's beginning tells whether it is the same one.
 _HEAD_BYTES = 1_024
-_ENCODING = "text in a broken encoding"
 _EARLIER = "from before the date that was given"
 
 
@@ -88,6 +86,7 @@ class _Counts:
     taken: int = 0
     known: int = 0
     held: int = 0
+    retired: int = 0
     secrets: int = 0
     sessions: set[str] = field(default_factory=set)
 
@@ -124,7 +123,10 @@ class _RunningImport:
         self._counts = _Counts()
         self._skipped: Counter[str] = Counter()
         self._examples: dict[str, str] = {}
-        self._is_whole = True
+        # How many files broke off, or could not be read.
+        self._problems = 0
+        # The records of the file at hand, by their hashes.
+        self._present: set[str] = set()
 
     def skip(self, reason: str, where: str = "") -> None:
         """Count something that is left out."""
@@ -142,7 +144,7 @@ class _RunningImport:
                 return
             self._read(part, Place(self._format.name, self._place, key), start)
         except OSError as error:
-            self._is_whole = False
+            self._problems += 1
             self.skip(f"a file that cannot be read ({error.strerror})", part.name)
 
     def _start(self, part: Part, key: str) -> int | None:
@@ -153,15 +155,17 @@ class _RunningImport:
             known = part_state(unit, key)
         if known is None:
             return 0
-        if (known.size, known.stamp) == (part.size, part.stamp):
+        is_unchanged = (known.size, known.stamp) == (part.size, part.stamp)
+        if is_unchanged and known.is_done:
             return None
         # A file that was written anew under the same name has another beginning; what it repeats is known by its keys.
-        is_same = self._format.grows and part.size >= known.position and _head(part, known.head) == known.head
-        return known.position if is_same else 0
+        goes_on = is_unchanged or (self._format.grows and part.size >= known.position)
+        return known.position if goes_on and _head(part, known.head) == known.head else 0
 
     def _read(self, part: Part, place: Place, start: int) -> None:
         """Read a file to its end, storing batch by batch."""
-        batch, position, done = _Batch(), start, start
+        self._present = set()
+        batch, position, done, problems = _Batch(), start, start, self._problems
         for step in self._steps(part, start):
             for reason in step.skipped:
                 self.skip(reason, part.name)
@@ -177,7 +181,10 @@ class _RunningImport:
                 self._store(place, batch, self._state(part, position, is_done=False))
                 batch, done = _Batch(), position
             self._tell(part, position)
-        self._store(place, batch, self._state(part, position, is_done=True))
+        is_done = problems == self._problems
+        self._store(place, batch, self._state(part, position, is_done=is_done))
+        if self._format.retires and is_done and not self._way.is_dry and self._way.since is None:
+            self._counts.retired += retire_missing(self._op, place.part, self._present)
         self._tell(part, max(position, part.size))
 
     def _steps(self, part: Part, start: int) -> Iterator[Step]:
@@ -185,13 +192,10 @@ class _RunningImport:
         try:
             yield from self._format.read(part, start)
         except Rejected as error:
-            self._is_whole = False
+            self._problems += 1
             self.skip(str(error), part.name)
 
     def _is_wanted(self, record: Record, part: Part) -> bool:
-        if UNSTORABLE.search(record.text):
-            self.skip(_ENCODING, part.name)
-            return False
         if self._way.since is not None and record.at < self._way.since:
             self.skip(_EARLIER, part.name)
             return False
@@ -201,9 +205,7 @@ class _RunningImport:
         """Describe how far a file was read; None if that must not be recorded."""
         if self._way.since is not None:
             return None
-        # A stamp of another time than the file's means that it has to be looked at again.
-        stamp = part.stamp if is_done and self._is_whole else -1
-        return PartState(position, part.size, stamp, _head(part))
+        return PartState(position, part.size, part.stamp, _head(part), is_done)
 
     def _store(self, place: Place, batch: _Batch, reached: PartState | None) -> None:
         if self._way.is_dry:
@@ -211,6 +213,7 @@ class _RunningImport:
         else:
             stored = store_batch(self._op, place, batch.records, reached)
         self._counts.add(stored)
+        self._present |= stored.records if self._format.retires else set()
         for reason, key in stored.skipped:
             self.skip(reason, key)
 
@@ -229,6 +232,7 @@ class _RunningImport:
             taken=counts.taken,
             known=counts.known,
             held=counts.held,
+            retired=counts.retired,
             sessions=len(counts.sessions),
             secrets=counts.secrets,
             skipped=tuple(
@@ -236,7 +240,7 @@ class _RunningImport:
                 for reason, count in self._skipped.most_common()
             ),
             is_dry_run=self._way.is_dry,
-            is_whole=self._is_whole,
+            is_whole=not self._problems,
         )
 
 

@@ -41,12 +41,13 @@ class ImportSource:
 
 @dataclass(frozen=True, slots=True)
 class PartState:
-    """How far a file was read: its size and time then, and the hash of its beginning."""
+    """How far a file was read: its size and time then, the hash of its beginning, and whether its end was reached."""
 
     position: int
     size: int
     stamp: int
     head: str
+    is_done: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +97,21 @@ def items_of_source(unit: Unit, source_id: int, after: int, limit: int) -> list[
 def part_state(unit: Unit, part: str) -> PartState | None:
     """Return how far a file was read; None if it is new."""
     row = unit.one("imports.part_get", part=part)
-    return None if row is None else PartState(row["position"], row["size"], row["stamp"], row["head"])
+    if row is None:
+        return None
+    return PartState(row["position"], row["size"], row["stamp"], row["head"], bool(row["is_done"]))
 
 
 def put_part(unit: Unit, part: str, state: PartState) -> None:
     """Record how far a file was read."""
     unit.run(
-        "imports.part_put", part=part, position=state.position, size=state.size, stamp=state.stamp, head=state.head
+        "imports.part_put",
+        part=part,
+        position=state.position,
+        size=state.size,
+        stamp=state.stamp,
+        head=state.head,
+        is_done=int(state.is_done),
     )
 
 

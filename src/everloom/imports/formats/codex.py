@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from everloom.imports.formats.dates import moment
+from everloom.imports.reading.dates import moment
 from everloom.imports.reading.folders import files_in
 from everloom.imports.reading.injected import spoken_part
 from everloom.imports.reading.lines import Line, json_lines

@@ -23,6 +23,8 @@ CREATE TABLE import_part (
     size BIGINT NOT NULL,
     stamp BIGINT NOT NULL,
     head TEXT NOT NULL,
+    -- 1 once it was read to its end, as far as it then went.
+    is_done BIGINT NOT NULL,
     PRIMARY KEY (workspace_id, part_key),
     FOREIGN KEY (workspace_id) REFERENCES workspace (id)
 ); -- small

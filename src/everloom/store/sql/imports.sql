@@ -42,13 +42,14 @@ UPDATE import_source SET place = '' WHERE workspace_id = :workspace AND id = :id
 
 -- name: part_get
 -- Read how far a file was read.
-SELECT position, size, stamp, head FROM import_part WHERE workspace_id = :workspace AND part_key = :part;
+SELECT position, size, stamp, head, is_done FROM import_part WHERE workspace_id = :workspace AND part_key = :part;
 
 -- name: part_put
 -- Record how far a file was read.
-INSERT INTO import_part (workspace_id, part_key, position, size, stamp, head)
-VALUES (:workspace, :part, :position, :size, :stamp, :head)
-ON CONFLICT (workspace_id, part_key) DO UPDATE SET position = :position, size = :size, stamp = :stamp, head = :head;
+INSERT INTO import_part (workspace_id, part_key, position, size, stamp, head, is_done)
+VALUES (:workspace, :part, :position, :size, :stamp, :head, :is_done)
+ON CONFLICT (workspace_id, part_key) DO UPDATE
+SET position = :position, size = :size, stamp = :stamp, head = :head, is_done = :is_done;
 
 -- name: part_drop
 -- Let the files of a source be read from their beginning again.
@@ -77,10 +78,11 @@ WHERE i.workspace_id = :workspace AND i.source_id = :source AND i.is_own = 1 AND
 ORDER BY i.item_id LIMIT :limit;
 
 -- name: item_of_part
--- List the current documents that came from a file.
+-- List the current passages that came from a file.
 SELECT i.record_key, i.item_id FROM import_item AS i
 JOIN document AS d ON d.workspace_id = i.workspace_id AND d.item_id = i.item_id
-WHERE i.workspace_id = :workspace AND i.part_key = :part AND i.is_own = 1 AND d.retired_at IS NULL;
+WHERE i.workspace_id = :workspace AND i.part_key = :part AND i.is_own = 1 AND d.kind = 'note'
+    AND d.retired_at IS NULL;
 
 -- name: item_rename
 -- Give up the name of a record that is no longer in its file; its item stays known as one of the source.

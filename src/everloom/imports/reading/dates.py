@@ -6,13 +6,18 @@ from datetime import UTC, datetime
 
 
 def moment(value: object) -> datetime | None:
-    """Read a time: ISO 8601, or seconds since 1970; None if it is neither. One without an offset is in UTC."""
+    """Read a time: ISO 8601, or seconds since 1970; None if it is neither. One without an offset is in UTC.
+
+    A day alone is its noon, which is the same day nearly everywhere.
+    """
     try:
         if isinstance(value, bool) or value is None:
             return None
         if isinstance(value, int | float):
             return datetime.fromtimestamp(value, UTC)
-        found = datetime.fromisoformat(str(value).strip())
+        text = str(value).strip()
+        found = datetime.fromisoformat(text)
+        found = found.replace(hour=12) if len(text) == len("2026-01-31") else found
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         return None
