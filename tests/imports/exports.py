@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from tests.imports.transcripts import BEGIN, at, write_lines
+from tests.imports.transcripts import BEGIN, at, said, write_lines
 
 
 def chatgpt_node(name: str, parent: str | None, role: str, words: Any, minute: int, **more: Any) -> dict[str, Any]:
@@ -69,7 +69,6 @@ CHATGPT_TURNS = (
 
 
 def claude_ai_conversation() -> dict[str, Any]:
-    said = lambda words: [{"type": "text", "text": words}]  # noqa: E731
     return {
         "uuid": "k1",
         "name": "Bread",
@@ -130,7 +129,7 @@ def write_zip(path: Path, **members: Any) -> Path:
 
 
 def write_json(path: Path, value: Any) -> Path:
-    path.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+    path.write_text(json.dumps(value), encoding="utf-8")
     return path
 
 

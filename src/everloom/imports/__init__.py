@@ -5,6 +5,15 @@ the last reading ended. Refuses to know surfaces, and adds no second search: a t
 """
 
 from everloom.imports.report import ImportProgress, ImportReport, SkippedRecords
+from everloom.imports.sources import ImportUndone, list_imports, undo_import
 from everloom.imports.taking import take_in
 
-__all__ = ["ImportProgress", "ImportReport", "SkippedRecords", "take_in"]
+__all__ = [
+    "ImportProgress",
+    "ImportReport",
+    "ImportUndone",
+    "SkippedRecords",
+    "list_imports",
+    "take_in",
+    "undo_import",
+]

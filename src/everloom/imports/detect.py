@@ -1,10 +1,14 @@
-"""Finds out which format a path holds."""
+"""Finds out which format a path holds, and what there is to import on this machine."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from everloom.errors import NotFound, Rejected
+from everloom.imports import directories
 from everloom.imports.formats import FORMATS
 from everloom.imports.records import ForeignFormat
 
@@ -15,7 +19,7 @@ def format_of(path: Path, kind: str | None) -> ForeignFormat:
         raise NotFound(
             f"there is no file or folder {path}", hint="give the path of an export, a transcript or a folder"
         )
-    known = ", ".join(FORMATS)
+    known = ", ".join(dict(formats()))
     if kind is not None:
         if kind not in FORMATS:
             raise Rejected(f"there is no format {kind!r}", hint=f"use one of {known}")
@@ -33,3 +37,34 @@ def _fits(each: ForeignFormat, path: Path) -> bool:
         return each.fits(path)
     except OSError as error:
         raise Rejected(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
+
+
+def formats() -> Iterator[tuple[str, str]]:
+    """List every format: its name, and what it is on one line."""
+    yield from ((each.name, each.about) for each in FORMATS.values())
+    yield directories.NAME, directories.ABOUT
+
+
+def found_here(home: Path) -> Iterator[tuple[str, Path]]:
+    """List what other programs keep where they usually do, below a home directory."""
+    usual = {
+        "claude-code": (".claude/projects",),
+        "codex": (".codex/sessions",),
+        "basic-memory": ("basic-memory",),
+        directories.NAME: (".local/share/cognitive-memory", ".claude/memory"),
+    }
+    for name, places in usual.items():
+        for place in places:
+            if (home / place).is_dir():
+                yield name, home / place
+    yield from (("obsidian", vault) for vault in _vaults(home))
+
+
+def _vaults(home: Path) -> Iterator[Path]:
+    """List the vaults that Obsidian knows."""
+    for place in (".config/obsidian", "Library/Application Support/obsidian", "AppData/Roaming/obsidian"):
+        with suppress(OSError, ValueError, LookupError, AttributeError, TypeError):
+            known = json.loads((home / place / "obsidian.json").read_text(encoding="utf-8"))["vaults"]
+            for vault in known.values():
+                if (found := Path(str(vault["path"]))).is_dir():
+                    yield found

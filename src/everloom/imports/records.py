@@ -68,6 +68,8 @@ class Part:
     size: int
     stamp: int
     open: Callable[[], BinaryIO]
+    # Reads it through once, where damage could otherwise show only after half of it was taken in.
+    check: Callable[[], None] = lambda: None
 
 
 class ForeignFormat(Protocol):

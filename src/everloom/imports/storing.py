@@ -68,7 +68,7 @@ class StoredBatch:
     known: int = 0
     held: int = 0
     secrets: int = 0
-    skipped: list[tuple[str, str]] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     sessions: set[str] = field(default_factory=set)
     # Every record by its hash, stored now or earlier.
     records: set[str] = field(default_factory=set)
@@ -119,7 +119,7 @@ def preview_batch(op: Operation, place: Place, records: Sequence[Record]) -> Sto
         gone = recognised(unit, [text_key(_document(op, each.record).text) for each in drafts])
     for each in drafts:
         if text_key(_document(op, each.record).text) in gone:
-            stored.skipped.append((FORGOTTEN, each.record.key))
+            stored.skipped.append(FORGOTTEN)
         else:
             stored.taken += 1
             if isinstance(each.record, ForeignTurn):
@@ -132,17 +132,17 @@ def _drafts(op: Operation, place: Place, records: Sequence[Record], stored: Stor
     seen: set[str] = set()
     for record in records:
         if (problem := _problem(record)) is not None:
-            stored.skipped.append((problem, record.key))
+            stored.skipped.append(problem)
             continue
         with noticing() as found:
             text = op.screen.kept(record.text, "text")
         if found:
             stored.secrets += 1
             if op.screen.on_secret == "refuse":
-                stored.skipped.append((SECRET, record.key))
+                stored.skipped.append(SECRET)
                 continue
         if len(text) > LONGEST_TEXT:
-            stored.skipped.append((REST, record.key))
+            stored.skipped.append(REST)
         for number, part in enumerate(_parts(text[:LONGEST_TEXT]), 1):
             key = digest(place.format, record.key, *([str(number)] if number > 1 else []))
             if key not in seen:
@@ -195,15 +195,15 @@ def _fresh(unit: Unit, drafts: Iterator[_RecordDraft], stored: StoredBatch) -> I
     stored.records.update(each.digest for each in waiting)
     fates = fates_of(unit, [each.digest for each in waiting])
     for each in waiting:
-        if _is_fresh(fates.get(each.digest), each, stored):
+        if _is_fresh(fates.get(each.digest), stored):
             yield each
 
 
-def _is_fresh(fate: Fate | None, draft: _RecordDraft, stored: StoredBatch) -> bool:
+def _is_fresh(fate: Fate | None, stored: StoredBatch) -> bool:
     if fate == "here":
         stored.known += 1
     elif fate == "forgotten":
-        stored.skipped.append((FORGOTTEN, draft.record.key))
+        stored.skipped.append(FORGOTTEN)
     return fate not in ("here", "forgotten")
 
 
@@ -221,10 +221,10 @@ def _store_documents(
         gone = recognised(tx.unit, [text_key(each.text) for each in prepared.documents])
         kept: dict[int, Document] = {}
         for at, draft in enumerate(drafts):
-            if not _is_fresh(fates.get(draft.digest), draft, stored):
+            if not _is_fresh(fates.get(draft.digest), stored):
                 continue
             if text_key(prepared.documents[at].text) in gone:
-                stored.skipped.append((FORGOTTEN, draft.record.key))
+                stored.skipped.append(FORGOTTEN)
                 continue
             kept[at] = prepared.documents[at]
         if kept:
@@ -331,7 +331,7 @@ def _store_facts(op: Operation, place: Place, drafts: Sequence[_RecordDraft], st
         became = []
         for draft, each in zip(drafts, learnt, strict=True):
             if each.added is None:
-                stored.skipped.append((FORGOTTEN, draft.record.key))
+                stored.skipped.append(FORGOTTEN)
                 continue
             became.append(BecameItem(draft.digest, each.added.id, not each.added.duplicate))
             stored.known += each.added.duplicate

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from everloom.errors import Rejected
+from everloom.imports import directories
 from everloom.imports.detect import format_of
 from everloom.imports.records import ForeignFormat, Part, Record, Step
 from everloom.imports.report import ImportProgress, ImportReport, SkippedRecords
@@ -30,6 +31,8 @@ Progress = Callable[[ImportProgress], None]
 # Records and characters of a batch: a transaction that others hardly notice.
 _MOST_RECORDS = 200
 _MOST_CHARACTERS = 500_000
+# Progress is told after each batch, and where nothing is found, after so many bytes.
+_TOLD_EVERY = 1024 * 1024
 # So much of a file's beginning tells whether it is the same one.
 _HEAD_BYTES = 1_024
 _EARLIER = "from before the date that was given"
@@ -52,10 +55,12 @@ def take_in(
     files from their beginning, also those that have not changed.
     """
     place = Path(path).expanduser().absolute()
-    format_found = format_of(place, kind)
     op = workspace.op
     if not dry_run:
         op.must_write()
+    if kind == directories.NAME or (kind is None and directories.is_directory_of_graph(place)):
+        return directories.take_directory(workspace, place, dry_run=dry_run)
+    format_found = format_of(place, kind)
     way = _Way(since, again, dry_run, progress or (lambda _: None))
     running = _RunningImport(op, format_found, str(place), way)
     for part in format_found.parts(place):
@@ -142,6 +147,7 @@ class _RunningImport:
             if start is None:
                 self._counts.unchanged += 1
                 return
+            part.check()
             self._read(part, Place(self._format.name, self._place, key), start)
         except OSError as error:
             self._problems += 1
@@ -160,6 +166,8 @@ class _RunningImport:
             return None
         # A file that was written anew under the same name has another beginning; what it repeats is known by its keys.
         goes_on = is_unchanged or (self._format.grows and part.size >= known.position)
+        # What is missing from a file can be seen only by whoever has read all of it.
+        goes_on = goes_on and not self._format.retires
         return known.position if goes_on and _head(part, known.head) == known.head else 0
 
     def _read(self, part: Part, place: Place, start: int) -> None:
@@ -174,17 +182,22 @@ class _RunningImport:
                     batch.add(record)
                     if batch.is_full:
                         # In the middle of a step: how far the file was read is written with its last batch.
-                        self._store(place, batch, None)
+                        self._store(part, place, batch, None)
                         batch = _Batch()
             position = step.position
             if batch.is_full or (len(batch.records) >= _MOST_RECORDS // 2 and position > done):
-                self._store(place, batch, self._state(part, position, is_done=False))
+                self._store(part, place, batch, self._state(part, position, is_done=False))
                 batch, done = _Batch(), position
-            self._tell(part, position)
+                self._tell(part, position)
+            elif position - done > _TOLD_EVERY:
+                done = position
+                self._tell(part, position)
         is_done = problems == self._problems
-        self._store(place, batch, self._state(part, position, is_done=is_done))
         if self._format.retires and is_done and not self._way.is_dry and self._way.since is None:
+            self._store(part, place, batch, None)
             self._counts.retired += retire_missing(self._op, place.part, self._present)
+            batch = _Batch()
+        self._store(part, place, batch, self._state(part, position, is_done=is_done))
         self._tell(part, max(position, part.size))
 
     def _steps(self, part: Part, start: int) -> Iterator[Step]:
@@ -207,15 +220,15 @@ class _RunningImport:
             return None
         return PartState(position, part.size, part.stamp, _head(part), is_done)
 
-    def _store(self, place: Place, batch: _Batch, reached: PartState | None) -> None:
+    def _store(self, part: Part, place: Place, batch: _Batch, reached: PartState | None) -> None:
         if self._way.is_dry:
             stored = preview_batch(self._op, place, batch.records)
         else:
             stored = store_batch(self._op, place, batch.records, reached)
         self._counts.add(stored)
         self._present |= stored.records if self._format.retires else set()
-        for reason, key in stored.skipped:
-            self.skip(reason, key)
+        for reason in stored.skipped:
+            self.skip(reason, part.name)
 
     def _tell(self, part: Part, position: int) -> None:
         self._way.progress(ImportProgress(place=part.name, position=position, size=part.size, taken=self._counts.taken))

@@ -30,6 +30,9 @@ EXAMPLES = {
     "doctor": "",
     "embed": "",
     "events": "",
+    "import": "{folder}/talk.json --dry-run",
+    "imports": "",
+    "imports undo": "{imported}",
     "init": "",
     "jobs": "",
     "jobs retry": "embed",
@@ -123,6 +126,8 @@ def example(path: str, call: Call, url: str, tmp_path: Path) -> list[str]:
     (tmp_path / "talk.json").write_text(json.dumps([TALK]))
     (tmp_path / "own.jsonl").write_text('{"question": "Who sails?", "phrases": ["James"]}')
     ids: dict[str, object] = dict(known(url, tmp_path)) if path in KNOWING else {}
+    if path == "imports undo":
+        ids |= {"imported": call("import", f"{tmp_path}/talk.json", "--json").result["imports"][0]["id"]}
     if path.startswith("review"):
         ids |= {"held": call("remember", "Web.", "--about", "x", "--origin", "web", "--json").result["id"]}
     ids |= lived(call, tmp_path) if path in BEING else {}

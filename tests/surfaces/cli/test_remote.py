@@ -26,12 +26,19 @@ HERE = {
     *("token create laptop", "token list", "token revoke old", "workspace list", "workspace create fresh"),
     *("workspace change default --description x", "workspace remove default --yes", "workspace allow default"),
     *("workspace disallow default", "workspace grants", "sleep --all", "sleep --dollars 1", "jobs --all"),
+    *("import notes.md", "imports", "imports undo 1"),
     *("graph config", "graph embed", "forget --clean", "gateway --no-http", "serve --port 0", "mcp"),
 }
 # Need no memory at all, or measure one of their own; `init` makes a server the memory of the other commands.
 ALONE = {"", "completion", "config", "config path", "config set", "schedule print", "bench own", "bench retrieval"}
 ALONE |= {"bench search", "doctor", "init"}
-FIRST_WORDS = {each.partition(" --")[0] for each in HERE} | {"token create", "token revoke", "graph import"}
+FIRST_WORDS = {each.partition(" --")[0] for each in HERE} | {
+    "token create",
+    "token revoke",
+    "graph import",
+    "import",
+    "imports undo",
+}
 FIRST_WORDS |= {f"workspace {each}" for each in ("create", "change", "remove", "allow", "disallow")}
 FIRST_WORDS -= {"sleep", "jobs", "forget", "embed"}
 FAR = [path for path in LEAVES if path not in ALONE | FIRST_WORDS]

@@ -16,6 +16,7 @@ _PIECE = 256 * 1024
 # Far more than any conversation; beyond it the file is damaged, or no list of conversations.
 LARGEST_ELEMENT = 64 * 1024 * 1024
 _SPACE = " \t\r\n"
+_ENDS = tuple(f",]{_SPACE}")
 _CUT_HINT = "download it again, then import it again: nothing is taken in twice"
 
 
@@ -72,8 +73,9 @@ class _Window:
 
     def peek(self) -> str:
         """Return the next character; empty at the end."""
-        if self.at >= len(self._text):
-            self._more(_PIECE)
+        # A piece may end in the middle of a character, and then hold none.
+        while self.at >= len(self._text) and self._more(_PIECE):
+            pass
         return self._text[self.at : self.at + 1]
 
     def skip(self, characters: str) -> None:
@@ -86,7 +88,7 @@ class _Window:
         decoder = json.JSONDecoder()
         while True:
             try:
-                value, self.at = decoder.raw_decode(self._text, self.at)
+                value, end = decoder.raw_decode(self._text, self.at)
             except RecursionError as error:
                 raise Rejected(f"element {number} is nested too deeply", hint="is this really an export?") from error
             except ValueError as error:
@@ -97,7 +99,10 @@ class _Window:
                 if not self._more(max(_PIECE, len(self._text) - self.at)):
                     raise Rejected(f"the file is cut off or damaged in element {number}", hint=_CUT_HINT) from error
             else:
-                return value
+                # What has no sign of its end, such as a number, may go on in what was not read yet.
+                if isinstance(value, dict | list | str) or self._text[end : end + 1] in _ENDS or not self._more(_PIECE):
+                    self.at = end
+                    return value
 
     def _more(self, size: int) -> bool:
         """Read on; return whether there was more."""

@@ -36,6 +36,11 @@ COMMANDS = {
         "forget",
         "Put what is right in place of what is wrong; the old stays as history unless it is forgotten, too.",
     ),
+    "import": (
+        "foreign.imports",
+        "Take in what other programs remember: transcripts, exports, notes; nothing is taken in twice.",
+    ),
+    "imports": ("foreign.imports", "List earlier imports, or take one back."),
     "review": ("trust.review", "Decide about writes that wait for approval, and find stored secrets."),
     "semantic": ("semantic", "Work with semantic memory: subjects, observations, understandings."),
     "consolidate": ("semantic", "Let a language model turn new observations into understandings."),

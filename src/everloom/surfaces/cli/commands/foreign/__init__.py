@@ -1,0 +1,1 @@
+"""The commands that take memories in from other programs."""
