@@ -11,7 +11,7 @@ from typing import Annotated
 from everloom.kernel.verbs import Says, helps
 from everloom.semantic.arguments import SearchMode
 
-# The toolset for a conversation, and the one that also has what consolidation and upkeep need.
+# The toolset with which a memory is used and consolidated, and the one that also has what upkeep needs.
 CORE = ("semantic", "semantic-full")
 FULL = ("semantic-full",)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from everloom.kernel.verbs import ADDS, ADDS_ONCE, ANSWER_TOKENS, PAGE_TOKENS, READS, Key, MaxTokens, Says, helps, verb
 from everloom.semantic.arguments import WrittenKind
 from everloom.semantic.parameters import (
+    CORE,
     FULL,
     AboutMaybe,
     Dismissed,
@@ -60,7 +61,7 @@ class SynthesisVerbs:
     @verb(
         "Create an understanding",
         ADDS,
-        tools=FULL,
+        tools=CORE,
         models="""Write what is understood about one subject, or about what several mean to each other. Supersedes
         the active understanding of the same kind and subjects.""",
     )
@@ -166,7 +167,7 @@ class SynthesisVerbs:
     @verb(
         "Read what is unseen",
         READS,
-        tools=FULL,
+        tools=CORE,
         models="""All observations about a subject, or about several together, that their understanding has not seen,
         page by page; go on with cursor until there is none. Then write, and cite or dismiss each.""",
     )
@@ -182,7 +183,7 @@ class SynthesisVerbs:
 
         return read_unseen(self._op, subject_names, cursor, max_tokens)
 
-    @verb("Begin a consolidation", ADDS, tools=FULL)
+    @verb("Begin a consolidation", ADDS, tools=CORE)
     def begin_consolidation(
         self, *, max_tokens: MaxTokens = PAGE_TOKENS, idempotency_key: Key = None
     ) -> consolidated.BegunConsolidation:
@@ -193,7 +194,7 @@ class SynthesisVerbs:
         begun = begin(self._op, idempotency_key)
         return replace(begun, report=fitted(begun.report, max_tokens))
 
-    @verb("Finish a consolidation", ADDS, tools=FULL)
+    @verb("Finish a consolidation", ADDS, tools=CORE)
     def finish_consolidation(
         self,
         generation: Annotated[int, Says(metavar="GENERATION")],

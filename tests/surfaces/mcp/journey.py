@@ -51,8 +51,26 @@ async def walk_core(client: Client) -> set[str]:
     assert SESSION in [each["session_id"] for each in listed["result"]]
     story = await call(client, "what_happened", session_id=SESSION)
     assert [each["content"] for each in story["observations"]][:1] == ["James and Audrey are married."]
+    await understand(walk)
     await forget_one(walk)
     return {*walk.used, "what_happened"}
+
+
+async def understand(walk: Walk) -> None:
+    """Turn what was observed about a subject into an understanding, as the prompt says."""
+    begun = await walk("begin_consolidation")
+    assert "Audrey" in {each["name"] for each in begun["report"]["subjects_needing_understanding"]}
+    unseen = await walk("read_unseen", subject_names=["Audrey"])
+    written = await walk(
+        "create_understanding",
+        subject_names=["Audrey"],
+        content="Audrey is married to James.",
+        summary="Married to James.",
+        source_observation_ids=[each["id"] for each in unseen["observations"]],
+    )
+    assert written["kind"] == "single_subject"
+    done = await walk("finish_consolidation", generation=begun["generation"], summary="Audrey is understood.")
+    assert done["generation"] == begun["generation"]
 
 
 async def forget_one(walk: Walk) -> None:

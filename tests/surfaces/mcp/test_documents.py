@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +101,35 @@ async def test_the_prompts_teach_consolidation_and_reflection(store: Path, mode:
     assert texts["reflect"] == REFLECT
 
 
-def test_the_prompts_name_only_tools_that_exist_and_in_the_right_order() -> None:
-    tools = {tool.name for tool in tools_of("semantic-full")}
+@pytest.mark.promise("mcp.prompts-with-their-tools")
+@pytest.mark.parametrize(
+    ("toolset", "offered"),
+    [
+        ("semantic", {"consolidate", "reflect"}),
+        ("semantic-full", {"consolidate", "reflect"}),
+        ("all", {"consolidate", "reflect"}),
+        ("episodic", set()),
+        ("orient,recall", set()),
+        ("episodic,remember,mark_questionable,mark_useful,update_understanding,describe_session", {"reflect"}),
+    ],
+)
+async def test_a_prompt_is_offered_with_all_the_tools_that_it_names(
+    store: Path, toolset: str, offered: set[str]
+) -> None:
+    every, here = ({tool.name for tool in tools_of(each)} for each in ("all", toolset))
+    with serving(store, toolset) as server:
+        async with Client(server) as client:
+            prompts = (await client.list_prompts()).prompts
+            assert {each.name for each in prompts} == offered
+            for each in prompts:
+                (message,) = (await client.get_prompt(each.name)).messages
+                assert isinstance(message.content, TextContent)
+                named = every & set(re.findall(r"[a-z]+(?:_[a-z]+)+", message.content.text))
+                assert named
+                assert named <= here
+
+
+def test_the_prompt_names_the_steps_in_the_right_order() -> None:
     steps = [
         "begin_consolidation",
         "describe_session",
@@ -111,4 +139,3 @@ def test_the_prompts_name_only_tools_that_exist_and_in_the_right_order() -> None
     ]
     places = [CONSOLIDATE.index(step) for step in steps]
     assert places == sorted(places)
-    assert tools.issuperset(steps)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp.server import MCPServer
 
 from everloom.clock import shown
-from everloom.surfaces.mcp.prompts import add_prompts
 
 if TYPE_CHECKING:
     from everloom.loom import Workspace
@@ -25,7 +24,7 @@ _DOCUMENT_TOKENS = 20_000
 
 
 def offer_documents(server: MCPServer[Any], workspace: Callable[[], Workspace], faculties: Set[str]) -> None:
-    """Offer the resources and prompts of these faculties; `workspace` returns that of the current reader."""
+    """Offer the resources of these faculties; `workspace` returns that of the current reader."""
 
     def orientation() -> str:
         return _written_orientation(workspace().semantic.orient(max_tokens=_DOCUMENT_TOKENS))
@@ -47,7 +46,6 @@ def offer_documents(server: MCPServer[Any], workspace: Callable[[], Workspace], 
         offer("memory://orientation", title="Orientation", description=told)(orientation)
         told = "What is understood about a subject, and its latest observations."
         offer("memory://subject/{name}", title="Subject", description=told)(subject)
-        add_prompts(server)
     if "graph" in faculties:
         told = "The most active memories, on one page."
         offer("memory://core", title="Memory core", description=told)(core)

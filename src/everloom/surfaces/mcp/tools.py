@@ -1,4 +1,4 @@
-"""The tools: verbs of the faculties as a client sees them, in the toolsets that it can choose.
+"""The tools: verbs of the faculties as a client sees them.
 
 A tool's name, texts, schema and annotations are read from the verb; no tool is listed here. Refuses to know what a tool
 does.
@@ -6,7 +6,6 @@ does.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,25 +15,13 @@ from mcp.types import Tool, ToolAnnotations
 
 from everloom.errors import Rejected
 from everloom.kernel.verbs import Effect, Parameter, Says, Verb
+from everloom.surfaces.mcp.toolsets import DEFAULT, chosen_verbs
 from everloom.wiring.arguments import Arguments
 from everloom.wiring.faculties import FACULTIES, Faculty
 
 if TYPE_CHECKING:
     from everloom.loom import Workspace
 
-DEFAULT = "semantic"
-_EVERYTHING = "all"
-# Toolset: the faculties whose verbs it has. Only these are loaded.
-_TOOLSETS = {
-    "semantic": ("semantic", "forgetting"),
-    "semantic-full": ("semantic", "review", "forgetting"),
-    "episodic": ("episodic", "forgetting", "jobs"),
-    "graph": ("graph", "graphs", "forgetting", "jobs"),
-    "mind": ("mind", "forgetting", "jobs"),
-    _EVERYTHING: tuple(FACULTIES),
-}
-# Where two faculties have a tool of the same name (recall, search_memory), this one's gets its faculty as a prefix.
-_YIELDING = "episodic"
 # Where a client may put a key that makes a write safe to repeat; models do not see it.
 _KEY_META = "everloom/idempotency-key"
 _KEY = "idempotency_key"
@@ -111,25 +98,14 @@ def _watched(workspace: Workspace, chosen: Mapping[str, Any]) -> object:
 
 
 # A command opens a graph for a moment and follows its files once; a server lives long enough for people to change them.
-_OFFERED = {**FACULTIES, "graph": replace(FACULTIES["graph"], open=_watched)}
+_OFFERED = {"graph": replace(FACULTIES["graph"], open=_watched)}
 
 
-def tools_of(toolset: str) -> list[VerbTool]:
-    """List the tools of a toolset, in the order in which clients see them."""
-    if toolset not in _TOOLSETS:
-        raise Rejected(f"there is no toolset {toolset!r}", hint=f"use one of {', '.join(_TOOLSETS)}")
-    offered = [
-        (faculty, verb)
-        for faculty in map(_OFFERED.__getitem__, _TOOLSETS[toolset])
-        for verb in faculty.verbs
-        if toolset in verb.tools or (toolset == _EVERYTHING and verb.tools)
-    ]
-    count = Counter(verb.tool for _, verb in offered)
+def tools_of(tools: str = DEFAULT) -> list[VerbTool]:
+    """List the tools of toolsets and single tools, given with commas between them, in the order clients see them."""
     return [
-        VerbTool(f"{_YIELDING}_{verb.tool}" if count[verb.tool] > 1 and faculty.name == _YIELDING else verb.tool,
-                 faculty, verb)
-        for faculty, verb in offered
-    ]  # fmt: skip
+        VerbTool(each.name, _OFFERED.get(each.faculty.name, each.faculty), each.verb) for each in chosen_verbs(tools)
+    ]
 
 
 def _annotations(effect: Effect) -> ToolAnnotations:

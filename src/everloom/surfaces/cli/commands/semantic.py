@@ -43,7 +43,7 @@ def create_subjects(
 
 _NO_MODEL = (
     "set llm.large (`everloom config set llm.large anthropic:MODEL`, or openai:… or ollama:…), or let the agent do it: "
-    "connect it with `everloom mcp --tools semantic-full` and give it the prompt `consolidate`"
+    "connect it (`everloom init --client NAME --write`) and give it the prompt `consolidate`"
 )
 _BUSY = "wait for it; if it was killed, its lease expires within two minutes; `everloom jobs` shows who holds it"
 

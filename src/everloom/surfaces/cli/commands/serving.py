@@ -32,8 +32,8 @@ _tools_option = click.option(
     "--tools",
     default="semantic",
     show_default=True,
-    metavar="TOOLSET",
-    help="semantic, semantic-full, episodic, graph, mind or all.",
+    metavar="TOOLS",
+    help="Toolsets (semantic, semantic-full, episodic, graph, mind, all) or single tools, with commas between them.",
 )
 
 
