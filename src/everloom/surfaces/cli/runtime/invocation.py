@@ -6,7 +6,6 @@ Turns flags into settings, an open loom and a workspace, and loads each only whe
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,9 +23,13 @@ if TYPE_CHECKING:
 
 def own_command() -> list[str]:
     """Return the command that starts this program from anywhere."""
-    # With its full path: desktop applications and schedulers do not have the PATH of a shell.
-    found = shutil.which("everloom")
-    return [found] if found else [sys.executable, "-m", "everloom"]
+    # With its full path: desktop applications and schedulers do not have the PATH of a shell. The program that is
+    # running, not the first one that a PATH has: that may be another version, without what was just configured.
+    running = Path(sys.argv[0])
+    for path in (running, running.with_suffix(".exe")):
+        if path.stem == "everloom" and path.is_file():
+            return [str(path.absolute())]
+    return [sys.executable, "-m", "everloom"]
 
 
 class Invocation:

@@ -6,6 +6,7 @@ Changes nothing: a store that does not exist is not created, and one that needs 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--deep", is_flag=True, help="Also read everything that is stored, and name what is damaged.")
 def doctor(invocation: Invocation, ask_llm: bool, deep: bool) -> Answer:
     """Check that everything works, and say how to fix what does not."""
-    checks = list(_examine(invocation, ask_llm, deep=deep))
+    checks = [*_examine(invocation, ask_llm, deep=deep), *_examine_clients()]
     rows = [(check.state, check.name, check.message) for check in checks]
     mends = [(f"{check.name}:", check.mend) for check in checks if check.state != "ok" and check.mend]
     failed = [check.name for check in checks if check.state == "fail"]
@@ -38,6 +39,13 @@ def doctor(invocation: Invocation, ask_llm: bool, deep: bool) -> Answer:
     )
     advice: list[str | Table] = ["\nHow to fix it:", Table(mends)] if mends else []
     return Answer({"healthy": not failed, "checks": checks}, [Table(rows), *advice], failure)
+
+
+def _examine_clients() -> Iterator[Check]:
+    """Check that the AI clients that are configured would really start the server."""
+    from everloom.surfaces.cli.commands.setup.clients import check_clients, this_machine  # noqa: PLC0415  as below
+
+    yield from check_clients(this_machine(), Path.cwd())
 
 
 def _examine(invocation: Invocation, ask_llm: bool, *, deep: bool) -> Iterator[Check]:

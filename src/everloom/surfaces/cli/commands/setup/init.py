@@ -9,11 +9,13 @@ import click
 
 from everloom.errors import Rejected
 from everloom.surfaces.cli.runtime.command import Command
+from everloom.surfaces.cli.runtime.completing import CLIENT_NAMES, complete_clients, complete_tools
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
 from everloom.wiring.wire.protocol import is_remote
 
 _NEXT = [
+    ("everloom init --client NAME --write", "connect an AI client: claude-code, codex, cursor, gemini, …"),
     ("everloom doctor", "check that everything works"),
     ("everloom config", "see every setting and where it came from"),
     ("everloom search WORDS", "search the memory"),
@@ -34,30 +36,71 @@ _TRY = [
     help="Embed with these models, in order of preference: local:minilm-l6, ollama:MODEL, …",
 )
 @click.option(
-    "--client", metavar="CLIENT", help="Show the configuration for an AI client instead: claude-code, codex, …"
+    "--client",
+    metavar="CLIENT",
+    shell_complete=complete_clients,
+    help="Show the entry for an AI client instead: claude-code, claude-desktop, cursor, vscode, codex, gemini, "
+    "opencode, qwen or copilot.",
 )
-@click.option("--write", is_flag=True, help="With --client: add it to the client's configuration file.")
+@click.option("--write", is_flag=True, help="With --client: add the entry to the client's file.")
+@click.option("--remove", is_flag=True, help="With --client: take the entry out of the client's file.")
+@click.option(
+    "--project",
+    is_flag=True,
+    help="With --client: use the file of the project in this directory, to be shared with others.",
+)
+@click.option(
+    "--instructions",
+    is_flag=True,
+    help="With --client: write into the project's CLAUDE.md, AGENTS.md or the like that the agent has a memory.",
+)
+@click.option(
+    "--tools",
+    metavar="TOOLS",
+    shell_complete=complete_tools,
+    help="With --client: offer these toolsets or tools, with commas between them.",
+)
 @click.option(
     "--sample", is_flag=True, help="Also create a workspace called sample with invented memories to try things on."
 )
 @click.option(
     "--token", metavar="TOKEN", help="With --store https://…: the server's token; - reads it from standard input."
 )
-def init(
-    invocation: Invocation,
-    force: bool,
-    only_print: bool,
-    embedder: str | None,
-    client: str | None,
-    write: bool,
-    **how: Any,
-) -> Answer:
+def init(invocation: Invocation, client: str | None, **wanted: Any) -> Answer:
     """Write the settings file and create the store and the workspace."""
-    sample, token = how["sample"], how["token"]
     if client is not None:
-        from everloom.surfaces.cli.commands.setup.clients import connect  # noqa: PLC0415  loads pydantic
+        return _connected(invocation, client, **wanted)
+    for name in ("write", "remove", "project", "instructions", "tools"):
+        if wanted[name]:
+            raise Rejected(f"--{name} belongs to --client", hint=f"name one: {', '.join(CLIENT_NAMES)}")
+    return _made(invocation, **{name: wanted[name] for name in ("force", "only_print", "embedder", "sample", "token")})
 
-        return connect(client, write=write, arguments=_arguments_of(invocation))
+
+def _connected(
+    invocation: Invocation, client: str, *, write: bool, remove: bool, project: bool, tools: str | None, **more: Any
+) -> Answer:
+    """Answer for a client; options that make a memory are refused."""
+    from everloom.surfaces.cli.commands.setup.clients import ClientRequest, connect  # noqa: PLC0415  loads pydantic
+
+    for name in ("force", "only_print", "embedder", "sample", "token"):
+        if more[name]:
+            flag = f"--{name.removeprefix('only_')}"
+            raise Rejected(f"{flag} makes a memory, and --client connects one", hint="run `everloom init` twice")
+    if tools is not None:
+        from everloom.surfaces.mcp.toolsets import chosen_verbs  # noqa: PLC0415  as above
+
+        # For its errors only: the client would show them nowhere.
+        chosen_verbs(tools)
+    arguments = [*_arguments_of(invocation, is_shared=project), *(("--tools", tools) if tools else ())]
+    return connect(
+        ClientRequest(client, arguments, write=write, remove=remove, project=project, instructions=more["instructions"])
+    )
+
+
+def _made(
+    invocation: Invocation, *, force: bool, only_print: bool, embedder: str | None, sample: bool, token: str | None
+) -> Answer:
+    """Write the settings file, and create the store and the workspace, or name the server that has them."""
     from everloom.settings import load  # noqa: PLC0415
     from everloom.store import without_secrets  # noqa: PLC0415
     from everloom.surfaces.cli.commands.setup.toml import template, write_whole  # noqa: PLC0415  loads pydantic
@@ -127,17 +170,21 @@ def _checked_models(embedder: str, is_new: bool) -> list[str]:
     return models
 
 
-def _arguments_of(invocation: Invocation) -> list[str]:
+def _arguments_of(invocation: Invocation, *, is_shared: bool) -> list[str]:
     """Return the flags with which a client reaches the same memory, without any password."""
     from everloom.store import without_secrets  # noqa: PLC0415  loads the store
 
+    if is_shared and (invocation.config or ((invocation.address or "").startswith("sqlite:"))):
+        hint = "leave out --config and --store; on each machine `everloom config` says which memory it is"
+        raise Rejected("a project's file goes to other machines, which have other paths", hint=hint)
     flags = {
         # Absolute: a client starts the server in a directory of its own.
         "--config": invocation.config and str(Path(invocation.config).absolute()),
         "--store": invocation.address and without_secrets(invocation.address),
         "--workspace": invocation.workspace,
+        "--read-only": invocation.read_only,
     }
-    return [word for flag, value in flags.items() if value for word in (flag, value)]
+    return [word for flag, value in flags.items() if value for word in ((flag,) if value is True else (flag, value))]
 
 
 _PASSWORD_REMARK = "The password was not written: put it into ~/.pgpass, PGPASSWORD or EVERLOOM_STORE_URL."

@@ -104,8 +104,9 @@ def write_whole(path: Path, text: str) -> None:
     target = path.resolve()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=target.parent, encoding="utf-8", delete=False) as partial:
-            partial.write(text)
+        with tempfile.NamedTemporaryFile("wb", dir=target.parent, delete=False) as partial:
+            # As bytes: a file that is changed keeps its own line ends on every system.
+            partial.write(text.encode())
             partial.flush()
             os.fsync(partial.fileno())
         if target.exists():

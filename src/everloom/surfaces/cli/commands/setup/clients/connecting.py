@@ -1,0 +1,134 @@
+"""`everloom init --client`: what a person asked for one client, carried out and told.
+
+Knows options and sentences; how files are changed is in `files`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from everloom.errors import Rejected
+from everloom.surfaces.cli.commands.setup.clients.catalog import CLIENTS, NAME, Client, Machine
+from everloom.surfaces.cli.commands.setup.clients.files import ChangedFile, ClientFile, change_file
+from everloom.surfaces.cli.commands.setup.clients.guidance import GUIDANCE, with_guidance, without_guidance
+from everloom.surfaces.cli.runtime.invocation import own_command
+from everloom.surfaces.cli.runtime.output import Answer
+from everloom.surfaces.cli.runtime.suggesting import hint_for
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRequest:
+    """What to do for a client: `arguments` are the options with which its server is started."""
+
+    client: str
+    arguments: Sequence[str] = ()
+    write: bool = False
+    remove: bool = False
+    project: bool = False
+    instructions: bool = False
+
+
+def this_machine() -> Machine:
+    """Describe where clients of this user look for their files."""
+    return Machine(Path.home(), sys.platform, os.environ)
+
+
+def file_of(client: str, machine: Machine, project: Path | None) -> ClientFile:
+    """Find the file of a client: that of the user, or of a project."""
+    if client not in CLIENTS:
+        raise Rejected(f"there is no client {client!r}", hint=hint_for(client, CLIENTS, "use one of"))
+    kind = CLIENTS[client]
+    if project is None:
+        return ClientFile(kind, kind.path(machine).resolve(), is_project=False)
+    if kind.in_project is None:
+        raise Rejected(f"{kind.title} has no file for projects", hint="leave out --project")
+    path = project / kind.in_project
+    other = path.with_suffix(".jsonc")
+    return ClientFile(kind, (other if client == "opencode" and other.exists() else path).resolve(), is_project=True)
+
+
+def connect(asked: ClientRequest, *, machine: Machine | None = None, directory: Path | None = None) -> Answer:
+    """Show what to add to which file of a client, or add it, or take it out."""
+    here = directory or Path.cwd()
+    file = file_of(asked.client, machine or this_machine(), here if asked.project else None)
+    _check(asked, file.kind)
+    # By name in a project: its file goes to other machines, where this program is somewhere else.
+    words = [*([NAME] if asked.project else own_command()), "mcp", *asked.arguments]
+    done = file.leave() if asked.remove else file.enter(words) if asked.write else ChangedFile(file.path, "printed")
+    guide = _guided(asked, file.kind, here)
+    text = "" if asked.remove else file.fresh(words)
+    result = {
+        "client": asked.client,
+        "path": str(done.path),
+        "text": text,
+        "state": done.state,
+        "backup": done.backup and str(done.backup),
+        "guidance": {
+            "path": guide and str(guide.path),
+            "text": GUIDANCE,
+            "state": guide.state if guide else "printed",
+            "backup": guide and guide.backup and str(guide.backup),
+        },
+    }
+    lines = [*_told(file, done, text), *_told_guide(asked, file.kind, guide)]
+    return Answer(result, lines)
+
+
+def _check(asked: ClientRequest, kind: Client) -> None:
+    """Refuse what cannot work, before anything is written."""
+    if asked.write and asked.remove:
+        raise Rejected("--write and --remove contradict each other", hint="give one of them")
+    if asked.instructions and kind.guide is None:
+        raise Rejected(
+            f"{kind.title} reads no file of a project",
+            hint="paste the text into its settings: `everloom init --client claude-desktop` prints it",
+        )
+    if not asked.remove and find_spec("mcp") is None:
+        message = "a client needs the MCP server, and the package mcp is not installed"
+        raise Rejected(message, hint="pip install 'everloom[mcp]'; nothing was written")
+
+
+def _guided(asked: ClientRequest, kind: Client, here: Path) -> ChangedFile | None:
+    """Write the text for the agent into the project's file, or take it out, if that was asked for."""
+    if not asked.instructions or kind.guide is None:
+        return None
+    path = here / kind.guide
+    done = change_file(path, without_guidance if asked.remove else with_guidance, is_shared=True)
+    if asked.remove:
+        return ChangedFile(done.path, "removed" if done.state == "written" else "absent", done.backup)
+    return done
+
+
+def _told(file: ClientFile, done: ChangedFile, text: str) -> list[str]:
+    """Say what happened to the client's file."""
+    kept = f"; the old file was kept as {done.backup}" if done.backup else ""
+    title = file.kind.title
+    approval = [file.kind.approval] if file.is_project and file.kind.approval else []
+    match done.state:
+        case "printed":
+            return [f"{title} reads {done.path}. Add this to it, or let --write do it:\n", text.rstrip()]
+        case "unchanged":
+            return [f"{title} is already configured for this server: {done.path}"]
+        case "removed":
+            return [f"removed from {done.path}{kept}", f"Restart {title} to disconnect it."]
+        case "absent":
+            return [f"{title} has no entry for this server: {done.path}"]
+        case _:
+            return [f"added to {done.path}{kept}", f"Restart {title} to connect it.", *approval]
+
+
+def _told_guide(asked: ClientRequest, kind: Client, guide: ChangedFile | None) -> list[str]:
+    """Say what happened to the text for the agent, or show it."""
+    if guide is not None:
+        return [f"instructions for the agent: {guide.path} ({guide.state})"]
+    if asked.remove:
+        return []
+    if asked.write:
+        return ["Tell your agent to use it: --instructions does, in " + kind.guide + "."] if kind.guide else []
+    where = f"{kind.guide} of your project, or let --instructions do it" if kind.guide else "its custom instructions"
+    return [f"\nSo that the agent uses its memory, add this to {where}:\n", GUIDANCE.rstrip()]
