@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
 PYTEST_ARGS ?=
+CLIENTS ?= $(HOME)/.cache/everloom-clients
+CLIENT_PACKAGES := @anthropic-ai/claude-code @openai/codex @google/gemini-cli opencode-ai @qwen-code/qwen-code @github/copilot
 
 BIN := $(VENV)/bin
 # Unbuffered and not quiet: a first installation takes a minute or two, and shows package by package that it goes on.
@@ -11,7 +13,7 @@ PIP := PYTHONUNBUFFERED=1 $(BIN)/python -m pip --disable-pip-version-check
 INPUTS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long coverage lint format types contracts check constraints clean
+.PHONY: help run test test-long test-clients coverage lint format types contracts check constraints clean
 .DELETE_ON_ERROR:
 
 help: ## Show what can be made
@@ -27,6 +29,13 @@ test: $(VENV)/.ready-dev ## Run the tests on SQLite and PostgreSQL (PYTEST_ARGS=
 
 test-long: $(VENV)/.ready-dev ## Run the tests that take minutes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m long --timeout 3600 --hypothesis-profile long $(PYTEST_ARGS)
+
+# The programs of AI clients, with a Node that is new enough for them; once installed they are kept.
+test-clients: $(VENV)/.ready-dev ## Run the tests with real AI clients, which npm installs into a cache
+	@mkdir -p $(CLIENTS)
+	npm install --prefix $(CLIENTS) --no-audit --no-fund --loglevel=error node@22
+	PATH="$(CLIENTS)/node_modules/.bin:$$PATH" npm install --prefix $(CLIENTS) --no-audit --no-fund --loglevel=error $(CLIENT_PACKAGES)
+	EVERLOOM_TEST_CLIENTS=$(CLIENTS) $(BIN)/python -m pytest -m clients tests/clients $(PYTEST_ARGS)
 
 coverage: $(VENV)/.ready-dev ## Run the tests and show what they do not reach
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report term-missing $(PYTEST_ARGS)
