@@ -211,6 +211,25 @@ class GatewaySettings(Section):
     callback: str | None = Field(default=None, description="address to which replies on the HTTP channel are posted")
 
 
+class HooksSettings(Section):
+    """What AI clients are told and taken at the turns of a session, once `everloom hook install` has connected them."""
+
+    workspace: str | None = Field(default=None, description="workspace of the hooks; workspace.name if empty")
+    projects: _Parted = Field(
+        default=(), description="workspaces of single projects: /path/of/project=NAME; the longest path wins"
+    )
+    orientation_tokens: int = Field(
+        default=1_500, ge=0, le=20_000, description="the most tokens that a session is told at its start; 0 for nothing"
+    )
+    pointers: bool = Field(
+        default=False, description="point a prompt to memories that fit it; silent where nothing fits"
+    )
+    pointer_tokens: int = Field(
+        default=400, ge=200, le=5_000, description="the most tokens of the pointers that a prompt is given"
+    )
+    transcripts: bool = Field(default=True, description="take in what was said, in the background")
+
+
 class ProviderSettings(Section):
     """The addresses of model providers."""
 
@@ -248,6 +267,7 @@ class Settings(Section):
     review: ReviewSettings = Field(default_factory=ReviewSettings)
     telegram: TelegramSettings = Field(default_factory=TelegramSettings)
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)
+    hooks: HooksSettings = Field(default_factory=HooksSettings)
     provider: ProviderSettings = Field(default_factory=ProviderSettings)
     secrets: Secrets = Field(default_factory=Secrets)
 

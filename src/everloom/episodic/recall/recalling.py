@@ -18,7 +18,6 @@ from everloom.episodic.scenes.node import KIND, Node, nodes_of
 from everloom.episodic.scenes.parser import emotion_of
 from everloom.episodic.scenes.scene import AXES, Emotion, fold_text
 from everloom.errors import Rejected
-from everloom.glyphs import drawn
 from everloom.kernel.answer.budget import affordable, checked_tokens, cost, cut_item, more, room_for
 from everloom.kernel.answer.encode import BY_ID
 from everloom.kernel.journal import count_access
@@ -26,7 +25,7 @@ from everloom.kernel.operation import Transaction
 from everloom.kernel.search import ALONE, Hit, Scope
 from everloom.kernel.texts import checked_limit
 from everloom.kernel.verbs import ANSWER_TOKENS
-from everloom.models.text import estimate, marked, on_one_line, trimmed
+from everloom.models.text import RECALL_CLOSING, RECALL_OPENING, estimate, marked, trimmed, without_recall_tags
 from everloom.store import Unit
 
 SCENES = Scope(kinds=frozenset({KIND}))
@@ -42,10 +41,6 @@ FRAME_TOKENS = 80
 _CUT_SHORT = "fragments are cut; ask with a larger max_tokens"
 # How many scenes of a cluster a query is matched with.
 _DEEPEST = 10_000
-_OPENING, _CLOSING = "<memory-recall>", "</memory-recall>"
-# What could be taken for the brackets of a tag, in any script.
-_BRACKETS = str.maketrans("<＜﹤‹〈⟨❮>＞﹥›〉⟩❯", "(((((((" + ")))))))")
-_TAG = drawn("memoryrecall")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +93,7 @@ def recall(being: Being, message: str, felt: object = None, max_tokens: int = AN
     fragments = tuple(each if estimate(each) <= longest else f"{trimmed(each, longest).rstrip()}…" for each in whole)
     told = marked(" / ".join(fragments))
     return Recall(
-        text=f"{_OPENING}\n{told}\n{_CLOSING}",
+        text=f"{RECALL_OPENING}\n{told}\n{RECALL_CLOSING}",
         fragments=fragments,
         node_ids=tuple(ids),
         note=None if fragments == whole else _CUT_SHORT,
@@ -158,18 +153,10 @@ def _living(unit: Unit, ids: Sequence[int]) -> AbstractSet[int]:
 
 def mix_fragments(texts: Iterable[str], chance: random.Random) -> tuple[str, ...]:
     """Shuffle actions and feelings so that the borders between scenes blur."""
-    mixed = [harmless for text in texts if (harmless := _without_tags(text))]
+    mixed = [harmless for text in texts if (harmless := without_recall_tags(text))]
     # The contract's Fisher-Yates: every order is equally likely.
     chance.shuffle(mixed)
     return tuple(mixed)
-
-
-def _without_tags(text: str) -> str:
-    """Write the text of a scene on one line, and so that it cannot close the tag and go on as an instruction."""
-    line = on_one_line(text)
-    # By its letters as they are drawn: spaces, look-alikes and invisible characters make no difference to a reader.
-    letters = "".join(char for char in drawn(line) if char.isalnum())
-    return line.translate(_BRACKETS) if _TAG in letters else line
 
 
 def reactivate(being: Being, ids: Sequence[int]) -> None:

@@ -19,8 +19,23 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
+        if sys.argv[1:2] == ["hook"] and _answered_hook(sys.argv[2:]):
+            sys.exit(0)
         from everloom.surfaces.cli.runtime.root import root  # noqa: PLC0415  an interrupt may come while click loads
 
         root.main(prog_name="everloom")
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _answered_hook(arguments: list[str]) -> bool:
+    """Answer the hook of an AI client, unless the arguments are for the command line; loads no more than that needs."""
+    from everloom.surfaces.hooks.commands import read_command  # noqa: PLC0415  for this command alone
+
+    command = read_command(arguments)
+    if command is None or sys.stdin.isatty():
+        return False
+    from everloom.surfaces.hooks.entry import answer_hook  # noqa: PLC0415  as above
+
+    answer_hook(command, os.environ)
+    return True

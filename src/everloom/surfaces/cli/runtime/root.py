@@ -60,6 +60,10 @@ COMMANDS = {
     "worker": ("work", "Run the background work of every workspace until stopped."),
     "mcp": ("serving", "Serve the memory to the AI client that starts this command (MCP over stdio)."),
     "serve": ("serving", "Serve the memory over HTTP until stopped."),
+    "hook": (
+        "setup.hook",
+        "Connect AI clients, so that sessions begin with what matters and are kept; show what happened last.",
+    ),
     "token": ("serving", "Create, list and revoke tokens for clients on the network."),
     "migrate": ("store", "Migrate the store to this version's schema."),
     "backup": ("store", "Copy the store to a new file."),

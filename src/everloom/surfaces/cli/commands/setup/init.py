@@ -91,7 +91,7 @@ def _connected(
 
         # For its errors only: the client would show them nowhere.
         chosen_verbs(tools)
-    arguments = [*_arguments_of(invocation, is_shared=project), *(("--tools", tools) if tools else ())]
+    arguments = [*arguments_of(invocation, is_shared=project), *(("--tools", tools) if tools else ())]
     return connect(
         ClientRequest(client, arguments, write=write, remove=remove, project=project, instructions=more["instructions"])
     )
@@ -170,7 +170,7 @@ def _checked_models(embedder: str, is_new: bool) -> list[str]:
     return models
 
 
-def _arguments_of(invocation: Invocation, *, is_shared: bool) -> list[str]:
+def arguments_of(invocation: Invocation, *, is_shared: bool = False) -> list[str]:
     """Return the flags with which a client reaches the same memory, without any password."""
     from everloom.store import without_secrets  # noqa: PLC0415  loads the store
 

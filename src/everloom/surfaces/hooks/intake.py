@@ -1,0 +1,130 @@
+"""Taking in a transcript while nobody waits for it: a short process of its own, one at a time for each transcript.
+
+A hook only starts it. It is detached from the client, which may end at any moment, and may itself be killed at any
+moment: the import goes on where it stopped, with the next hook. Refuses to know what a transcript looks like.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from everloom.surfaces.hooks.places import HookPlace
+from everloom.surfaces.hooks.record import HookRecord
+
+if TYPE_CHECKING:
+    from everloom.errors import EverloomError
+
+# A session that goes on is taken in piece by piece, and not after each of its turns.
+_PAUSE_SECONDS = 60.0
+# What nobody has touched for a month is left to `everloom import`.
+_LATEST_SECONDS = 30 * 86_400.0
+# Far more than any transcript takes; whatever holds it up by then will not end by itself.
+MOST_SECONDS = 900.0
+
+
+def is_waiting(record: HookRecord, path: str) -> bool:
+    """Return whether a transcript holds something that has not been taken in, as far as is known."""
+    size, last = size_of(path), record.taken(path)
+    return bool(size) and (last.get("size") != size or bool(last.get("retry")))
+
+
+def was_just_taken(record: HookRecord, path: str) -> bool:
+    """Return whether a transcript was taken in a moment ago, so that the next piece can wait."""
+    at = record.taken(path).get("at", 0.0)
+    return isinstance(at, int | float) and 0 <= time() - at < _PAUSE_SECONDS
+
+
+def left_over(record: HookRecord, but: str) -> list[str]:
+    """List the transcripts of earlier sessions that still wait: their client died, or the store was busy."""
+    latest = time() - _LATEST_SECONDS
+    paths = [str(each.get("path", "")) for each in record.wanted() if float(each["at"]) > latest]
+    waiting = [each for each in paths if each and each != but and is_waiting(record, each)]
+    return [each for each in waiting if not was_just_taken(record, each)]
+
+
+def size_of(path: str) -> int:
+    """Return the size of a transcript; 0 if there is none."""
+    try:
+        return os.stat(path).st_size if Path(path).is_file() else 0
+    except (OSError, ValueError):
+        return 0
+
+
+def start_intake(record: HookRecord, paths: Sequence[str]) -> None:
+    """Start the process that takes transcripts in, and do not wait for it."""
+    import subprocess  # noqa: PLC0415  most hooks start nothing
+
+    # -P: the directory of a project must not provide modules. The process runs elsewhere, too.
+    command = [sys.executable, "-P", "-m", "everloom", "hook", "take-in", "--", *paths]
+    apart: dict[str, Any] = (
+        {"creationflags": 0x00000008 | 0x00000200} if os.name == "nt" else {"start_new_session": True}
+    )
+    subprocess.Popen(
+        command,
+        cwd=record.directory,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        **apart,
+    )
+
+
+def take_in_wanted(record: HookRecord, path: str) -> dict[str, Any]:
+    """Take in one transcript that a hook has seen; returns what is known about it afterwards."""
+    from everloom.errors import StoreBusy  # noqa: PLC0415
+    from everloom.store.files import locked  # noqa: PLC0415  loads the store
+
+    known: dict[str, Any] = next((each for each in record.wanted() if each.get("path") == path), {})
+    place = HookPlace(known.get("config"), known.get("store"), known.get("workspace"), str(known.get("directory", "")))
+    while is_waiting(record, path):
+        try:
+            with locked(record.lock_of(path), patience=0):
+                size = size_of(path)
+                record.take(path, size=size, **_taken_in(place, path))
+        except StoreBusy:
+            # Whoever holds the lock looks once more after releasing it, and finds what has been added since.
+            return {"path": path, "outcome": "busy", "note": "another process is taking it in"}
+        if record.taken(path).get("retry"):
+            break
+    return dict(record.taken(path))
+
+
+def _taken_in(place: HookPlace, path: str) -> dict[str, str | bool]:
+    """Take in a transcript, and say how that went; what cannot be read now may be readable after it has grown."""
+    from everloom.errors import EverloomError, ProviderError, StoreError  # noqa: PLC0415
+    from everloom.surfaces.hooks.places import opened_workspace, settings_of  # noqa: PLC0415  loads pydantic
+
+    is_open = False
+    try:
+        with opened_workspace(place, settings_of(place, read_only=False)) as workspace:
+            is_open = True
+            from everloom.imports import take_in  # noqa: PLC0415  loads numpy
+
+            report = take_in(workspace, Path(path))
+    except EverloomError as error:
+        # A store that is locked, or missing, or named wrongly, will be there another time; a file that is no transcript
+        # stays what it is.
+        retry = not is_open or isinstance(error, StoreError | ProviderError)
+        return {"outcome": "failed", "note": _told_error(error), "retry": retry}
+    except Exception as error:  # noqa: BLE001  the surface boundary: nobody sees the traceback of a detached process
+        return {"outcome": "failed", "note": f"unexpected {type(error).__name__}: {error}", "retry": False}
+    return {"outcome": "taken in", "note": told_of(report), "workspace": workspace.name, "retry": False}
+
+
+def _told_error(error: EverloomError) -> str:
+    return f"{error.message}; {error.hint}" if error.hint else error.message
+
+
+def told_of(report: object) -> str:
+    """Say in a few words what a report counts."""
+    from dataclasses import fields, is_dataclass  # noqa: PLC0415
+
+    if not is_dataclass(report):
+        return ""
+    counted = {each.name: getattr(report, each.name) for each in fields(report)}
+    return ", ".join(f"{value} {name}" for name, value in counted.items() if type(value) is int and value)
