@@ -18,6 +18,7 @@ from everloom.surfaces.hooks.record import HookRecord
 
 if TYPE_CHECKING:
     from everloom.errors import EverloomError
+    from everloom.imports import ImportReport
 
 # A session that goes on is taken in piece by piece, and not after each of its turns.
 _PAUSE_SECONDS = 60.0
@@ -25,6 +26,7 @@ _PAUSE_SECONDS = 60.0
 _LATEST_SECONDS = 30 * 86_400.0
 # Far more than any transcript takes; whatever holds it up by then will not end by itself.
 MOST_SECONDS = 900.0
+_ELSEWHERE = "the store is a server, and transcripts are taken in where it runs"
 
 
 def is_waiting(record: HookRecord, path: str) -> bool:
@@ -97,11 +99,15 @@ def take_in_wanted(record: HookRecord, path: str) -> dict[str, Any]:
 def _taken_in(place: HookPlace, path: str) -> dict[str, str | bool]:
     """Take in a transcript, and say how that went; what cannot be read now may be readable after it has grown."""
     from everloom.errors import EverloomError, ProviderError, StoreError  # noqa: PLC0415
-    from everloom.surfaces.hooks.places import opened_workspace, settings_of  # noqa: PLC0415  loads pydantic
+    from everloom.surfaces.hooks.places import opened_here, settings_of  # noqa: PLC0415  loads pydantic
+    from everloom.wiring.wire.protocol import is_remote  # noqa: PLC0415  as above
 
     is_open = False
     try:
-        with opened_workspace(place, settings_of(place, read_only=False)) as workspace:
+        settings = settings_of(place, read_only=False)
+        if is_remote(settings.store.url):
+            return {"outcome": "failed", "note": _ELSEWHERE, "retry": False}
+        with opened_here(place, settings) as workspace:
             is_open = True
             from everloom.imports import take_in  # noqa: PLC0415  loads numpy
 
@@ -113,18 +119,15 @@ def _taken_in(place: HookPlace, path: str) -> dict[str, str | bool]:
         return {"outcome": "failed", "note": _told_error(error), "retry": retry}
     except Exception as error:  # noqa: BLE001  the surface boundary: nobody sees the traceback of a detached process
         return {"outcome": "failed", "note": f"unexpected {type(error).__name__}: {error}", "retry": False}
-    return {"outcome": "taken in", "note": told_of(report), "workspace": workspace.name, "retry": False}
+    return {"outcome": "taken in", "note": _told_of(report), "workspace": workspace.name, "retry": False}
 
 
 def _told_error(error: EverloomError) -> str:
     return f"{error.message}; {error.hint}" if error.hint else error.message
 
 
-def told_of(report: object) -> str:
+def _told_of(report: ImportReport) -> str:
     """Say in a few words what a report counts."""
-    from dataclasses import fields, is_dataclass  # noqa: PLC0415
-
-    if not is_dataclass(report):
-        return ""
-    counted = {each.name: getattr(report, each.name) for each in fields(report)}
-    return ", ".join(f"{value} {name}" for name, value in counted.items() if type(value) is int and value)
+    counted = {"new": report.taken, "known": report.known, "waiting for review": report.held}
+    parts = [f"{number} {name}" for name, number in counted.items() if number]
+    return "; ".join(filter(None, [", ".join(parts) or "nothing new", report.note]))

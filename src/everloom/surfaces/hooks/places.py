@@ -16,6 +16,7 @@ from everloom.errors import NotFound, Rejected
 if TYPE_CHECKING:
     from everloom.settings import Settings
     from everloom.wiring.wire.anywhere import AnyWorkspace
+    from everloom.workspace import Workspace
 
 
 class HookPlace(NamedTuple):
@@ -59,24 +60,29 @@ def workspace_of(directory: str, projects: Sequence[str]) -> str | None:
 
 
 @contextmanager
-def opened_workspace(
-    place: HookPlace, settings: Settings, *, session: str | None = None, origin: str | None = None
-) -> Iterator[AnyWorkspace]:
-    """Open the workspace of a hook, here or behind a server; it must exist, as must its store."""
+def opened_workspace(place: HookPlace, settings: Settings) -> Iterator[AnyWorkspace]:
+    """Open the workspace of a hook for reading, here or behind a server; it must exist, as must its store."""
+    from everloom.wiring.wire.protocol import is_remote  # noqa: PLC0415  loads pydantic
+
+    if not is_remote(settings.store.url):
+        with opened_here(place, settings) as workspace:
+            yield workspace
+        return
+    from everloom.remote.loom import RemoteLoom, remote_token  # noqa: PLC0415  loads an HTTP client
+
+    with RemoteLoom(settings.store.url, settings, remote_token(settings)) as elsewhere:
+        yield elsewhere.workspace(chosen_workspace(place, settings), must_exist=True)
+
+
+@contextmanager
+def opened_here(place: HookPlace, settings: Settings) -> Iterator[Workspace]:
+    """Open the workspace of a hook in a store of this machine; both must exist."""
+    from everloom.loom import open_loom  # noqa: PLC0415  loads numpy
     from everloom.store.address import sqlite_path  # noqa: PLC0415  loads the store
-    from everloom.wiring.wire.protocol import is_remote  # noqa: PLC0415  as above
 
     name = chosen_workspace(place, settings)
-    if is_remote(settings.store.url):
-        from everloom.remote.loom import RemoteLoom, remote_token  # noqa: PLC0415  loads an HTTP client
-
-        with RemoteLoom(settings.store.url, settings, remote_token(settings)) as elsewhere:
-            yield elsewhere.workspace(name, session=session, origin=origin, must_exist=True)
-        return
-    from everloom.loom import open_loom  # noqa: PLC0415  loads numpy
-
     if settings.store.url.startswith("sqlite:") and not sqlite_path(settings.store.url).exists():
         raise NotFound("there is no store yet", hint="`everloom init` creates it")
     with open_loom(settings=settings) as loom:
         loom.workspaces.get(name)
-        yield loom.workspace(name, session=session, origin=origin)
+        yield loom.workspace(name)
