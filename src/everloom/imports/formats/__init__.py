@@ -7,6 +7,7 @@ from everloom.imports.formats.chatgpt import Chatgpt
 from everloom.imports.formats.claude_ai import ClaudeAi
 from everloom.imports.formats.claude_code import ClaudeCode
 from everloom.imports.formats.codex import Codex
+from everloom.imports.formats.gemini import GeminiChats
 from everloom.imports.formats.locomo import Locomo
 from everloom.imports.formats.mem0 import Mem0
 from everloom.imports.formats.notes import NOTE_FOLDERS
@@ -16,6 +17,7 @@ from everloom.imports.records import ForeignFormat
 _EVERY: tuple[ForeignFormat, ...] = (
     ClaudeCode(),
     Codex(),
+    GeminiChats(),
     Chatgpt(),
     ClaudeAi(),
     ServerMemory(),

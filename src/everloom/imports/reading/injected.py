@@ -12,12 +12,12 @@ import re
 _QUOTED = re.compile(r"<([a-z0-9-]+-[0-9a-f]{12})>.*?(?:</\1>|\Z)", re.DOTALL)
 # What hooks and other memories call their blocks, and what clients put into the words of a person.
 _TAGS = (
-    "memory memories memory-recall memory-context memory_context everloom everloom-memory system-reminder "
-    "system_reminder command-name command-message command-args command-contents local-command-stdout local-command-stderr "
+    "memory memories memory-context memory_context everloom everloom-memory system-reminder system_reminder "
+    "command-name command-message command-args command-contents local-command-stdout local-command-stderr "
     "local-command-caveat bash-input bash-stdout bash-stderr user-prompt-submit-hook session-start-hook "
     "ide_opened_file ide_selection ide_diagnostics task-notification user-memory-input post-tool-use-hook "
     "environment_context user_instructions INSTRUCTIONS turn_aborted skill subagent_notification permissions "
-    "collaboration_mode model_switch user_shell_command persistent-memory recalled-memory hook_context"
+    "collaboration_mode model_switch user_shell_command persistent-memory recalled-memory hook_context memory-recall"
 ).split()
 _WRAPPED = re.compile(rf"<({'|'.join(map(re.escape, _TAGS))})(?:\s[^<>]*)?>.*?(?:</\1>|\Z)", re.DOTALL)
 _DATA_NOTICE = re.compile(

@@ -78,7 +78,7 @@ def _place(client: str, tree: dict[str, Any], groups: Mapping[str, list[dict[str
         raise Rejected(
             f"{path} was not changed: its hooks are not lists by event", hint="mend the file, or move it away"
         )
-    for name in {*hooks, *groups}:
+    for name in dict.fromkeys([*hooks, *groups]):
         kept = [rest for each in hooks.get(name, []) if (rest := _without_ours(each)) is not None]
         kept.extend(groups.get(name, []))
         if kept:

@@ -76,14 +76,13 @@ def start_intake(record: HookRecord, paths: Sequence[str]) -> None:
     )
 
 
-def take_in_wanted(record: HookRecord, path: str) -> dict[str, Any]:
-    """Take in one transcript that a hook has seen; returns what is known about it afterwards."""
+def take_in_wanted(record: HookRecord, path: str, usual: HookPlace) -> dict[str, Any]:
+    """Take in one transcript, into the memory that its hook belonged to; returns what is known about it afterwards."""
     from everloom.errors import StoreBusy  # noqa: PLC0415
     from everloom.store.files import locked  # noqa: PLC0415  loads the store
 
-    known: dict[str, Any] = next((each for each in record.wanted() if each.get("path") == path), {})
-    place = HookPlace(known.get("config"), known.get("store"), known.get("workspace"), str(known.get("directory", "")))
-    while is_waiting(record, path):
+    place = _place_of(record, path) or usual
+    while True:
         try:
             with locked(record.lock_of(path), patience=0):
                 size = size_of(path)
@@ -91,9 +90,15 @@ def take_in_wanted(record: HookRecord, path: str) -> dict[str, Any]:
         except StoreBusy:
             # Whoever holds the lock looks once more after releasing it, and finds what has been added since.
             return {"path": path, "outcome": "busy", "note": "another process is taking it in"}
-        if record.taken(path).get("retry"):
-            break
-    return dict(record.taken(path))
+        if record.taken(path).get("retry") or not is_waiting(record, path):
+            return dict(record.taken(path))
+
+
+def _place_of(record: HookRecord, path: str) -> HookPlace | None:
+    for each in record.wanted():
+        if each.get("path") == path:
+            return HookPlace(each.get("config"), each.get("store"), each.get("workspace"), each.get("directory") or "")
+    return None
 
 
 def _taken_in(place: HookPlace, path: str) -> dict[str, str | bool]:

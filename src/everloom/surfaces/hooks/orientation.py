@@ -6,6 +6,7 @@ stored is quoted line by line between tags by which an import recognises it. Wri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -33,6 +34,9 @@ _PAGE = 200
 # The part of the tokens that a section takes at most; what one leaves over goes to the next.
 _SOUL, _STANDING, _REMEMBERED = 0.25, 0.45, 0.6
 _LONGEST_LINE = 90
+# What a model said matters less than what a person told it; imports write the speaker before the words.
+_LONGEST_ANSWER = 40
+_ANSWER = re.compile(r"[0-9-]{10}: (?:Claude|Codex|ChatGPT|Gemini|Assistant): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,8 @@ def _fill(lines: Sequence[str], tokens: int) -> list[str]:
     """Take lines as long as they fit, each cut to a bearable length."""
     taken: list[str] = []
     for line in lines:
-        short = line if estimate(line) <= _LONGEST_LINE else f"{trimmed(line, _LONGEST_LINE).rstrip()}…"
+        most = _LONGEST_ANSWER if _ANSWER.match(line) else _LONGEST_LINE
+        short = line if estimate(line) <= most else f"{trimmed(line, most).rstrip()}…"
         tokens -= estimate(f"> {short}\n")
         if tokens < 0:
             break

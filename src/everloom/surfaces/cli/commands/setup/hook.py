@@ -103,10 +103,11 @@ def _transcript(wanted: Mapping[str, Any], taken: Mapping[str, Any], *, waits: b
 
 @hook.command("take-in")
 @click.argument("transcripts", nargs=-1, metavar="[TRANSCRIPT]...", type=click.Path(dir_okay=False))
-def take_in(invocation: Invocation, transcripts: tuple[str, ...]) -> Answer:  # noqa: ARG001  as above
+def take_in(invocation: Invocation, transcripts: tuple[str, ...]) -> Answer:
     """Take in transcripts that hooks have seen, or all that wait; this is what runs in the background."""
     from everloom.surfaces.hooks.glance import data_directory  # noqa: PLC0415
     from everloom.surfaces.hooks.intake import MOST_SECONDS, left_over, take_in_wanted  # noqa: PLC0415
+    from everloom.surfaces.hooks.places import HookPlace  # noqa: PLC0415
     from everloom.surfaces.hooks.record import HookRecord  # noqa: PLC0415
 
     # Whatever it waits for by then, the next hook starts where this one stopped.
@@ -117,7 +118,10 @@ def take_in(invocation: Invocation, transcripts: tuple[str, ...]) -> Answer:  # 
         # Somebody is working on this machine, and nobody waits for this.
         os.nice(5)
     record = HookRecord(data_directory())
-    done = [take_in_wanted(record, each) for each in transcripts or left_over(record, but="")]
+    config = str(invocation.config) if invocation.config else None
+    place = HookPlace(config, invocation.store, invocation.workspace, os.getcwd())
+    chosen = [os.path.abspath(each) for each in transcripts] or left_over(record, but="")
+    done = [take_in_wanted(record, each, place) for each in chosen]
     record.prune()
     guard.cancel()
     rows = [(each.get("path"), each.get("outcome"), each.get("note")) for each in done]
