@@ -81,7 +81,10 @@ def take_in_wanted(record: HookRecord, path: str, usual: HookPlace) -> dict[str,
     from everloom.errors import StoreBusy  # noqa: PLC0415
     from everloom.store.files import locked  # noqa: PLC0415  loads the store
 
-    place = _place_of(record, path) or usual
+    place = _place_of(record, path)
+    if place is None:
+        place = usual
+        record.want(path, **place._asdict())
     while True:
         try:
             with locked(record.lock_of(path), patience=0):
