@@ -11,6 +11,7 @@ import pytest
 
 from everloom.surfaces.cli.runtime.command import Command, Group, shared_options
 from everloom.surfaces.cli.runtime.root import COMMANDS, root
+from everloom.surfaces.hooks.events import EVENTS
 from tests.surfaces.cli.conftest import Call, filled
 from tests.surfaces.cli.knowing import KNOWING, known
 from tests.surfaces.cli.living import BEING, WEAVING, lived, woven
@@ -30,6 +31,9 @@ EXAMPLES = {
     "doctor": "",
     "embed": "",
     "events": "",
+    "hook install": "--client gemini",
+    "hook status": "",
+    "hook take-in": "",
     "import": "{folder}/talk.json --dry-run",
     "imports": "",
     "imports undo": "{imported}",
@@ -91,8 +95,8 @@ def leaves(command: click.Command, path: str = "") -> Iterator[tuple[str, click.
         yield from leaves(child, f"{path} {name}".strip())
 
 
-# These speak a protocol until they are stopped, and are tested where that protocol is.
-SERVING = {"gateway", "mcp", "serve"}
+# These speak a protocol, and are tested where that protocol is.
+SERVING = {"gateway", "mcp", "serve", *(f"hook {event}" for event in EVENTS)}
 LEAVES = {path: command for path, command in leaves(root) if path not in SERVING}
 
 

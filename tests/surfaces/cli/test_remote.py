@@ -31,7 +31,7 @@ HERE = {
 }
 # Need no memory at all, or measure one of their own; `init` makes a server the memory of the other commands.
 ALONE = {"", "completion", "config", "config path", "config set", "schedule print", "bench own", "bench retrieval"}
-ALONE |= {"bench search", "doctor", "init"}
+ALONE |= {"bench search", "doctor", "init", "hook install", "hook status", "hook take-in"}
 FIRST_WORDS = {each.partition(" --")[0] for each in HERE} | {
     "token create",
     "token revoke",
