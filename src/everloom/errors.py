@@ -30,6 +30,10 @@ class NotFound(EverloomError):
     """What you named does not exist here."""
 
 
+class WorkspaceGone(NotFound):
+    """The workspace was moved to another store, which the message names."""
+
+
 class Conflict(EverloomError):
     """It exists, but not in the state you assumed; `current` shows its present state, if known."""
 
@@ -56,6 +60,10 @@ class StoreError(EverloomError):
 
 class StoreBusy(StoreError):
     """The database could not do it now; retry."""
+
+
+class WorkspaceLeaving(StoreBusy):
+    """The workspace is being moved to another store, and can only be read until it is there."""
 
 
 class SchemaMismatch(StoreError):
@@ -102,12 +110,14 @@ class Meaning:
 MEANING: dict[type[EverloomError], Meaning] = {
     EverloomError: Meaning(1, 500, "failed", retry=False),
     NotFound: Meaning(3, 404, "not_found", retry=False),
+    WorkspaceGone: Meaning(3, 410, "workspace_gone", retry=False),
     Conflict: Meaning(1, 409, "conflict", retry=False),
     StoreConflict: Meaning(1, 409, "store_conflict", retry=False),
     Rejected: Meaning(2, 422, "rejected", retry=False),
     Forbidden: Meaning(1, 403, "forbidden", retry=False),
     StoreError: Meaning(1, 500, "store_failed", retry=False),
     StoreBusy: Meaning(1, 503, "store_busy", retry=True),
+    WorkspaceLeaving: Meaning(1, 503, "workspace_leaving", retry=True),
     SchemaMismatch: Meaning(1, 500, "schema_mismatch", retry=False),
     StoreReplaced: Meaning(1, 503, "store_replaced", retry=False),
     ProviderError: Meaning(1, 502, "provider_failed", retry=False),

@@ -28,6 +28,7 @@ from tests.store.ground import as_superuser, asking, is_sqlite, note, open_at, r
 # The migration that gave rows their checksums.
 BORN = next(step.number for step in steps("sqlite") if step.name == "checksums")
 # How to take back the migrations after it.
+TRAVEL = ("state", "journey", "destination", "departed_at", "word_base")
 LATER = [
     *(
         f"DROP INDEX IF EXISTS {name}"
@@ -37,6 +38,7 @@ LATER = [
     ),
     "DROP TABLE job",
     "DROP TABLE held",
+    *(f"ALTER TABLE workspace DROP COLUMN {name}" for name in TRAVEL),
     "ALTER TABLE note DROP COLUMN origin",
     "ALTER TABLE document DROP COLUMN trust",
     "ALTER TABLE document DROP COLUMN origin",

@@ -13,7 +13,7 @@ from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from everloom.clock import Clock, from_micros, to_micros, zone_named
-from everloom.errors import Conflict, Forbidden, NotFound
+from everloom.errors import Conflict, Forbidden, NotFound, WorkspaceGone
 from everloom.kernel.texts import checked_name, name_key
 from everloom.store import Row, Store
 from everloom.store.transfer import erase
@@ -67,6 +67,9 @@ class Workspaces:
         # Read first: the usual case, an existing workspace, then needs no write lock.
         try:
             return self.get(name)
+        except WorkspaceGone:
+            # An empty workspace in its place would look like a memory that has forgotten everything.
+            raise
         except NotFound:
             if self._store.is_read_only:
                 raise
@@ -81,6 +84,7 @@ class Workspaces:
             raise NotFound(
                 f"there is no workspace called {wanted!r}", hint="`everloom workspace list` shows the existing ones"
             )
+        _check_here(row)
         return _info_from(row)
 
     def by_id(self, workspace_id: int) -> WorkspaceInfo | None:
@@ -113,6 +117,8 @@ class Workspaces:
             )
             # Whoever came first has made it: two processes may open the same new name at once.
             row = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
+        if row is not None:
+            _check_here(row)
         if not made and not if_missing:
             raise Conflict(f"there is already a workspace called {wanted!r}", hint="choose another name", current=row)
         if row is None:
@@ -135,6 +141,11 @@ class Workspaces:
                 "kernel.workspace_change", name=wanted, name_key=name_key(wanted), description=text, time_zone=zone
             )
         return WorkspaceInfo(known.id, wanted, text, zone, known.created_at)
+
+    def free(self, name: str) -> bool:
+        """Forget a workspace that has moved to another store, so that its name can be used again; false if none has."""
+        with self._store.write(NOWHERE) as unit:
+            return bool(unit.run("kernel.workspace_give_up", name_key=name_key(checked_name(name, "the name"))))
 
     def remove(self, name: str) -> None:
         """Delete a workspace and everything in it, in one transaction."""
@@ -178,10 +189,19 @@ class Workspaces:
             row = unit.one("kernel.workspace_by_key", name_key=name_key(wanted))
         with self._store.read(NOWHERE if row is None else row["id"]) as unit:
             grant = unit.one("kernel.grant_get", sender=sender.id)
-        if row is None or grant is None:
+        if row is None or grant is None or row["state"] == "gone":
             hint = f"whoever owns {wanted!r} can allow it: `everloom workspace allow NAME`, with the sender's name"
             raise Forbidden(f"nobody called {wanted!r} takes messages from here", hint=hint)
         return _info_from(row)
+
+
+def _check_here(row: Row) -> None:
+    """Refuse a workspace of which only the name is left."""
+    if row["state"] == "gone":
+        raise WorkspaceGone(
+            f"the workspace {row['name']!r} has moved to {row['destination']}",
+            hint="open it there; `everloom workspace remove` frees its name here",
+        )
 
 
 def _grant_from(receiver: WorkspaceInfo, row: Row) -> Grant:

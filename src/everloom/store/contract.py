@@ -185,8 +185,11 @@ class Unit(Protocol):
         """Read the documents' stored vectors for one model and perspective; those without one are absent."""
         ...
 
-    def rows_of(self, table: str) -> Iterator[dict[str, Value]]:
-        """Read a whole table for a copy, or this workspace's rows of it; vectors are float16 bytes."""
+    def rows_of(self, table: str, *, in_order: bool = False) -> Iterator[dict[str, Value]]:
+        """Read a whole table for a copy, or this workspace's rows of it; vectors are float16 bytes.
+
+        `in_order` sorts them by their key, texts by their characters: the same on every engine.
+        """
         ...
 
     def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
@@ -241,12 +244,13 @@ class Store(Protocol):
         ...
 
     def write(
-        self, workspace: int, *, patience: float | None = None, is_durable: bool = True
+        self, workspace: int, *, patience: float | None = None, is_durable: bool = True, is_moving: bool = False
     ) -> AbstractContextManager[Unit]:
         """Begin a unit of work that commits when the block ends and rolls back when it raises.
 
         `patience` bounds the seconds that it waits for other writers. One that is not durable does not wait for the
-        disk either, and a power failure may undo it.
+        disk either, and a power failure may undo it. A workspace that is being moved to another store refuses every
+        unit that writes, unless it `is_moving`: a part of the move.
         """
         ...
 

@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from enum import Enum
 from functools import cache
 from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
 from everloom.clock import from_micros, to_micros
-from everloom.errors import Conflict, Forbidden, StoreBusy, StoreError
+from everloom.errors import Conflict, Forbidden, StoreBusy, StoreError, WorkspaceGone, WorkspaceLeaving
 from everloom.store.contract import IndexedWords, Row, Value, VectorHit
 
 if TYPE_CHECKING:
@@ -153,6 +154,29 @@ def holds_workspaces(address: str, names: Sequence[str]) -> Conflict:
         f"{address} already contains workspaces ({', '.join(names[:5])})",
         hint="restore to another store, or use --force",
     )
+
+
+class Need(Enum):
+    """What a unit is going to do, which decides whether a workspace that is on its way allows it."""
+
+    READING = "reading"
+    WRITING = "writing"
+    # What the journey itself writes.
+    MOVING = "moving"
+
+
+def check_state(life: Mapping[str, Any] | Row | None, need: Need) -> None:
+    """Refuse a unit in a workspace that is on its way elsewhere, or has gone."""
+    if life is None or need is Need.MOVING or life["state"] in (None, "here", "arriving"):
+        return
+    name, place = life["name"], life["destination"]
+    if life["state"] == "gone":
+        raise WorkspaceGone(f"the workspace {name!r} has moved to {place}", hint=f"open it there: {place}")
+    if need is Need.WRITING:
+        raise WorkspaceLeaving(
+            f"the workspace {name!r} is moving to {place}; until then it can only be read",
+            hint="try again there in a moment; `everloom move` with the same words ends a move that was interrupted",
+        )
 
 
 def refuse_write(address: str) -> Forbidden:

@@ -105,6 +105,36 @@ def workspace_tables(engine: Engine) -> list[str]:
     return [name for name, belongs in tables(engine).items() if belongs]
 
 
+@cache
+def key_of(table: str) -> tuple[str, ...]:
+    """List the columns of a table's primary key."""
+    body = _bodies()[table]
+    whole = re.search(r"^    PRIMARY KEY \(([^)]*)\)", body, re.MULTILINE)
+    inline = re.search(r"^    (\w+) \w+ PRIMARY KEY", body, re.MULTILINE)
+    return tuple(whole[1].split(", ")) if whole else (inline[1],) if inline else ()
+
+
+@cache
+def columns_of_table(table: str) -> dict[str, str]:
+    """List the columns of a table in order, each with its type."""
+    found = dict(
+        re.findall(r"^    (?!PRIMARY|UNIQUE|FOREIGN|CHECK)(\w+) ([A-Z]+(?: PRECISION)?)", _bodies()[table], re.M)
+    )
+    for step in steps("postgresql"):
+        found.update(re.findall(rf"^ALTER TABLE {table} ADD COLUMN (\w+) ([A-Z]+(?: PRECISION)?)", step.sql, re.M))
+    return found
+
+
+@cache
+def _bodies() -> dict[str, str]:
+    return {
+        name: body
+        for engine in ("sqlite", "postgresql")
+        for step in steps(engine)
+        for name, body in _TABLE.findall(step.sql)
+    }
+
+
 def text_tables() -> list[str]:
     """List the tables of PostgreSQL whose rows belong to workspaces and hold texts, vectors or other bytes."""
     return [name for name in workspace_tables("postgresql") if name in _holding_texts()]

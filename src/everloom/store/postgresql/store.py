@@ -18,7 +18,7 @@ from pgvector import HalfVector
 from psycopg.rows import DictRow
 
 from everloom.clock import Clock
-from everloom.errors import StoreBusy, StoreReplaced
+from everloom.errors import StoreBusy, StoreReplaced, WorkspaceGone, WorkspaceLeaving
 from everloom.store.address import redact
 from everloom.store.checksums import COLUMN
 from everloom.store.contract import (
@@ -35,15 +35,17 @@ from everloom.store.contract import (
 )
 from everloom.store.engine import (
     Constants,
+    Need,
     Pool,
     WordCounts,
     best_hits,
+    check_state,
     count_words,
     indexed_words,
     nearest_first,
     refuse_write,
 )
-from everloom.store.migrations import clear_table, fill_table, read_table
+from everloom.store.migrations import clear_table, columns_of_table, fill_table, key_of, read_table
 from everloom.store.postgresql.faults import is_lost, translate_error
 from everloom.store.postgresql.opening import (
     GRACE_SECONDS,
@@ -72,9 +74,9 @@ _NOWHERE = 0
 # The upper half of the advisory lock of a workspace; the lower half is its id.
 _WRITER_LOCK = 0x6D696E64 << 32
 
-# Which life of the store this is. Reading it also takes a lock until the end of the unit, for which a restore and a
-# migration wait, so that neither happens in the middle of one.
-_LIFE = statements("postgresql")["kernel.incarnation"]
+# Which life of the store this is, and how the workspace stands. Reading it also takes a lock until the end of the unit,
+# for which a restore and a migration wait, so that neither happens in the middle of one.
+_LIFE = statements("postgresql")["kernel.life"].replace("%(workspace)s", "{workspace}")
 # Everything in one round trip. With an iterative scan, an approximate index goes on until the page is full, however
 # many rows a filter removes; it may return them slightly out of order, and `nearest_first` sorts them.
 _READ = (
@@ -236,11 +238,14 @@ class PostgresUnit:
         self._connection.execute(f"SET LOCAL statement_timeout = '{_LONG_SECONDS:.0f}s'".encode())
         self.allow(_LONG_SECONDS)
 
-    def rows_of(self, table: str) -> Iterator[dict[str, Value]]:
+    def rows_of(self, table: str, *, in_order: bool = False) -> Iterator[dict[str, Value]]:
         """Read a whole table for a copy; row-level security leaves only this workspace's rows."""
         self._take_time()
+        types = columns_of_table(table)
+        key = [f'{name} COLLATE "C"' if types[name] == "TEXT" else name for name in key_of(table)]
+        order = f" ORDER BY {', '.join(key)}" if in_order else ""
         with self._connection.cursor(binary=True) as cursor:
-            for row in cursor.stream(read_table(table).encode()):
+            for row in cursor.stream((read_table(table) + order).encode()):
                 yield {column: to_neutral(value) for column, value in row.items()}
 
     def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
@@ -299,13 +304,13 @@ class PostgresStore:
     @contextmanager
     def read(self, workspace: int) -> Iterator[PostgresUnit]:
         """Begin a unit that sees a snapshot of the database."""
-        begin = _READ.format(workspace=int(workspace), life=_LIFE)
+        begin = _READ.format(workspace=int(workspace), life=_LIFE.format(workspace=int(workspace)))
         with self._unit(workspace, begin, self._waits.statement_seconds) as unit:
             yield unit
 
     @contextmanager
     def write(
-        self, workspace: int, *, patience: float | None = None, is_durable: bool = True
+        self, workspace: int, *, patience: float | None = None, is_durable: bool = True, is_moving: bool = False
     ) -> Iterator[PostgresUnit]:
         """Begin a unit that writes; one at a time in each workspace, across all machines."""
         if self.is_read_only:
@@ -318,9 +323,9 @@ class PostgresStore:
             longest=round(longest * 1000),
             haste="" if is_durable else _HASTE,
             lock=_WRITER_LOCK | int(workspace),
-            life=_LIFE,
+            life=_LIFE.format(workspace=int(workspace)),
         )
-        with self._unit(workspace, begin, seconds) as unit:
+        with self._unit(workspace, begin, seconds, Need.MOVING if is_moving else Need.WRITING) as unit:
             unit.allow(longest)
             yield unit
 
@@ -328,8 +333,8 @@ class PostgresStore:
     # of a workspace therefore take turns across all machines, ids grow in commit order, and a lost connection blocks
     # nobody.
     @contextmanager
-    def _unit(self, workspace: int, begin: str, patience: float) -> Iterator[PostgresUnit]:
-        connection = self._begin(begin, patience)
+    def _unit(self, workspace: int, begin: str, patience: float, need: Need = Need.READING) -> Iterator[PostgresUnit]:
+        connection = self._begin(begin, patience, need)
         try:
             constants = Constants(self._constants)
             yield PostgresUnit(connection, workspace, constants)
@@ -342,7 +347,7 @@ class PostgresStore:
         finally:
             self._end(connection)
 
-    def _begin(self, begin: str, patience: float) -> Connection:
+    def _begin(self, begin: str, patience: float, need: Need = Need.READING) -> Connection:
         """Begin a transaction, replacing connections that died while idle until the time limit is reached."""
         deadline = time.monotonic() + patience
         while True:
@@ -351,8 +356,13 @@ class PostgresStore:
                 connection = self._pool.take()
                 connection.silence = patience + GRACE_SECONDS
                 # Nothing has been written yet, so beginning again on another connection is always safe.
-                self._check_life(connection.execute(begin.encode(), prepare=False))
+                life = self._check_life(connection.execute(begin.encode(), prepare=False))
+                check_state(life, need)
                 return connection
+            except (WorkspaceLeaving, WorkspaceGone):
+                if connection is not None:
+                    self._end(connection)
+                raise
             except StoreReplaced:
                 if connection is not None:
                     self._end(connection)
@@ -366,18 +376,19 @@ class PostgresStore:
                     raise (error if isinstance(error, StoreBusy) else translate_error(error, self.address)) from error
                 time.sleep(0.1)
 
-    def _check_life(self, cursor: psycopg.Cursor[DictRow]) -> None:
+    def _check_life(self, cursor: psycopg.Cursor[DictRow]) -> DictRow | None:
         """Refuse to go on if the store was migrated or restored since this process opened it."""
         while cursor.nextset():
             pass
         if cursor.description is None:
-            return
+            return None
         row = cursor.fetchone()
         if row is None or row["incarnation"] != self._incarnation:
             raise StoreReplaced(
                 f"{self.address} was migrated or restored while this process had it open",
                 hint="restart this process, with the newest everloom; nothing was written",
             )
+        return row
 
     def _end(self, connection: Connection) -> None:
         """Return a connection to the pool without an open transaction, or discard it."""

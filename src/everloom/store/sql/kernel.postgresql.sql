@@ -9,6 +9,11 @@ SELECT nextval((:counter || '_counter')::regclass) AS id FROM generate_series(1,
 SELECT 'item' AS name, last_value AS last FROM item_counter
 UNION ALL SELECT 'revision', last_value FROM revision_counter;
 
+-- name: counters_hold (global)
+-- Keep others from taking numbers until this unit ends: changing a sequence waits for whoever has taken one, and who comes
+-- later waits for us.
+ALTER SEQUENCE item_counter NO CYCLE;
+
 -- name: counters_advance (global)
 -- Make sure that all counters continue above given numbers.
 SELECT setval('item_counter', GREATEST(:item, nextval('item_counter'))),

@@ -12,6 +12,10 @@ SELECT name, last FROM counter;
 -- Make sure that all counters continue above given numbers.
 UPDATE counter SET last = MAX(last, CASE name WHEN 'item' THEN :item ELSE :revision END);
 
+-- name: counters_hold (global)
+-- Keep others from taking numbers until this unit ends; here the write lock does that already.
+SELECT 1;
+
 -- name: store_identity (global)
 -- Read which store this is.
 SELECT id FROM store_identity;
@@ -19,6 +23,11 @@ SELECT id FROM store_identity;
 -- name: incarnation (global)
 -- Read which life of the store this is.
 SELECT incarnation FROM store_identity;
+
+-- name: life (global)
+-- Read which life of the store this is, and whether the workspace is on its way to another one.
+SELECT s.incarnation, w.name, w.state, w.destination, w.word_base
+FROM store_identity AS s LEFT JOIN workspace AS w ON w.id = :workspace;
 
 -- name: reincarnate (global)
 -- Begin a new life of the store: what other processes know of it no longer holds.
@@ -36,15 +45,15 @@ ON CONFLICT (name_key) DO NOTHING;
 
 -- name: workspace_by_key (global)
 -- Find a workspace by its name, in any spelling.
-SELECT id, name, description, time_zone, created_at FROM workspace WHERE name_key = :name_key;
+SELECT id, name, description, time_zone, created_at, state, destination FROM workspace WHERE name_key = :name_key;
 
 -- name: workspace_by_id (global)
 -- Find a workspace by its id.
-SELECT id, name, description, time_zone, created_at FROM workspace WHERE id = :id;
+SELECT id, name, description, time_zone, created_at FROM workspace WHERE id = :id AND state IN ('here', 'leaving');
 
 -- name: workspace_all (global)
 -- List the workspaces of the store, oldest first.
-SELECT id, name, description, time_zone, created_at FROM workspace ORDER BY id;
+SELECT id, name, description, time_zone, created_at FROM workspace WHERE state IN ('here', 'leaving') ORDER BY id;
 
 -- name: workspace_zone
 -- Read the time zone of the workspace.
@@ -54,6 +63,44 @@ SELECT time_zone FROM workspace WHERE id = :workspace;
 -- Rename or describe the workspace, or change its time zone.
 UPDATE workspace SET name = :name, name_key = :name_key, description = :description, time_zone = :time_zone
 WHERE id = :workspace;
+
+-- name: workspace_arrive (global)
+-- Make room for a workspace from elsewhere. Nobody sees it; its key is no name.
+INSERT INTO workspace (id, name, name_key, description, time_zone, created_at, state, journey, word_base)
+VALUES (:id, :name, :name_key, :description, :time_zone, :created_at, 'arriving', :journey, :word_base);
+
+-- name: workspace_journeys (global)
+-- List the workspaces that are on their way, or came or went by a journey.
+SELECT id, name, name_key, description, time_zone, created_at, state, journey, destination, departed_at, word_base
+FROM workspace WHERE state <> 'here' OR journey IS NOT NULL OR word_base <> 0 ORDER BY id;
+
+-- name: workspace_arrived
+-- Show a workspace that is whole, under its name.
+UPDATE workspace SET state = 'here', name_key = :name_key WHERE id = :workspace AND state = 'arriving';
+
+-- name: workspace_leave
+-- Close a workspace for writing, because it goes to another store.
+UPDATE workspace SET state = 'leaving', journey = :journey, destination = :destination WHERE id = :workspace AND state = 'here';
+
+-- name: workspace_stay
+-- Open a workspace again that did not leave.
+UPDATE workspace SET state = 'here', journey = NULL, destination = NULL WHERE id = :workspace AND state = 'leaving';
+
+-- name: workspace_left
+-- Record that a workspace has gone, once it has been emptied.
+UPDATE workspace SET state = 'gone', departed_at = :at WHERE id = :workspace AND state = 'leaving';
+
+-- name: workspace_settled
+-- Forget by which journey a workspace came, once that is over at both ends.
+UPDATE workspace SET journey = NULL WHERE id = :workspace AND state = 'here';
+
+-- name: workspace_give_up (global)
+-- Delete what is left of a workspace that went elsewhere, so that its name is free.
+DELETE FROM workspace WHERE name_key = :name_key AND state = 'gone';
+
+-- name: lease_remove
+-- Delete the lease of a task that is done once and never again.
+DELETE FROM lease WHERE workspace_id = :workspace AND task = :task;
 
 -- name: workspace_drop
 -- Delete the workspace itself, once it has been emptied.

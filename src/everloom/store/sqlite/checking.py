@@ -16,7 +16,10 @@ from everloom.store.sqlite.faults import FAULTS
 
 _INSTANCES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.instances USING fts5vocab (main, words, instance)"
 _FOUND = "SELECT doc, col, term FROM temp.instances"
-_EXPECTED = "SELECT workspace_id, item_id, retired_at, words, context_words FROM document"
+_EXPECTED = """
+    SELECT d.workspace_id, d.item_id + w.word_base AS number, d.retired_at, d.words, d.context_words
+    FROM document AS d JOIN workspace AS w ON w.id = d.workspace_id
+"""
 _SUMS = 2**64
 _NAMED = 20
 
@@ -70,4 +73,4 @@ def _expected(connection: sqlite3.Connection) -> Iterator[tuple[int, str, str]]:
     for row in connection.execute(_EXPECTED):
         for column, words in (("text", row["words"]), ("context", row["context_words"])):
             for word in words.split():
-                yield row["item_id"], column, marked(row["workspace_id"], word, is_live=row["retired_at"] is None)
+                yield row["number"], column, marked(row["workspace_id"], word, is_live=row["retired_at"] is None)

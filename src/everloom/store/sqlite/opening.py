@@ -106,6 +106,18 @@ def incarnation_of(connection: sqlite3.Connection) -> str:
     return "" if row is None else str(row[0])
 
 
+def life_of(connection: sqlite3.Connection, workspace: int) -> sqlite3.Row | None:
+    """Read which life of the store this is, and how a workspace stands; None for one that has no identity."""
+    try:
+        found: sqlite3.Row | None = connection.execute(
+            statements("sqlite")["kernel.life"], {"workspace": workspace}
+        ).fetchone()
+    except sqlite3.OperationalError:
+        # One of an older schema, which was put in place of the one that was opened.
+        return None
+    return found
+
+
 def _must_exist(path: Path) -> None:
     if not path.exists():
         hint = "create it without --read-only, for example with `everloom init`"

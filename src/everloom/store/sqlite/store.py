@@ -35,19 +35,21 @@ from everloom.store.contract import (
 )
 from everloom.store.engine import (
     Constants,
+    Need,
     Pool,
     WordCounts,
     best_hits,
+    check_state,
     count_words,
     indexed_words,
     nearest_first,
     refuse_write,
 )
-from everloom.store.migrations import clear_table, fill_table, missing_steps, read_table, workspace_tables
+from everloom.store.migrations import clear_table, fill_table, key_of, missing_steps, read_table, workspace_tables
 from everloom.store.sqlite.checking import file_problems, structure_problems, word_index_problems
 from everloom.store.sqlite.connecting import Stamp, connect, hasten, settle, stamp_of
 from everloom.store.sqlite.faults import FAULTS, is_busy, translate_error
-from everloom.store.sqlite.opening import copy_to, first_connection, incarnation_of, prepare, version_of
+from everloom.store.sqlite.opening import copy_to, first_connection, life_of, prepare, version_of
 from everloom.store.sqlite.presence import mark_of, replaced
 from everloom.store.sqlite.scrubbing import copies_beside, merge_words, rewrite, size_of
 from everloom.store.sqlite.vectors import Floats, VectorCache, VectorShelf, unpack
@@ -76,9 +78,11 @@ class SqliteUnit:
     engine: Literal["sqlite"] = "sqlite"
 
     def __init__(
-        self, connection: sqlite3.Connection, workspace: int, vectors: VectorCache, constants: Constants
+        self, connection: sqlite3.Connection, workspace: int, vectors: VectorCache, constants: Constants, base: int = 0
     ) -> None:
         self.workspace = workspace
+        # The word index numbers the documents of the whole store; ids are unique in a workspace only.
+        self._base = base
         self._connection = connection
         self._vectors: VectorCache | None = vectors
         self._sql = statements("sqlite")
@@ -168,7 +172,7 @@ class SqliteUnit:
             name,
             (
                 {
-                    "id": each.item_id,
+                    "id": self._base + each.item_id,
                     "text": self._mark_words(each.words, each.live),
                     "context": self._mark_words(each.context_words, each.live),
                 }
@@ -224,11 +228,12 @@ class SqliteUnit:
             return []
         if reach.is_present:
             depth = limit if reach == EVERYTHING else limit * _SIFTED
-            found = [row["id"] for row in self.all("words.find", query=query, limit=depth)]
+            found = [row["id"] for row in self.all("words.find", query=query, limit=depth, base=self._base)]
             kept = found if reach == EVERYTHING else self._sift(found, reach)
             if len(kept) >= limit or len(found) < depth:
                 return kept[:limit]
-        return [row["id"] for row in self.all("words.find_within", query=query, limit=limit, **reach.params)]
+        asked = {"query": query, "limit": limit, "base": self._base, **reach.params}
+        return [row["id"] for row in self.all("words.find_within", **asked)]
 
     def _sift(self, ids: Sequence[int], reach: Reach) -> list[int]:
         """Keep the ids inside the reach, in order."""
@@ -334,10 +339,11 @@ class SqliteUnit:
         found = {row["item_id"]: np.frombuffer(row["vector"], "<f2").astype(np.float32) for row in rows}
         return {item: vector for item, vector in found.items() if vector.any()}
 
-    def rows_of(self, table: str) -> Iterator[dict[str, Value]]:
+    def rows_of(self, table: str, *, in_order: bool = False) -> Iterator[dict[str, Value]]:
         """Read a whole table for a copy."""
         mine = " WHERE workspace_id = :workspace" if table in workspace_tables("sqlite") else ""
-        for row in self._connection.execute(read_table(table) + mine, {"workspace": self.workspace}):
+        order = f" ORDER BY {', '.join(key_of(table))}" if in_order else ""
+        for row in self._connection.execute(read_table(table) + mine + order, {"workspace": self.workspace}):
             yield dict(row)
 
     def put_rows(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
@@ -413,7 +419,9 @@ class SqliteStore:
             yield unit
 
     @contextmanager
-    def write(self, workspace: int, *, patience: float | None = None, is_durable: bool = True) -> Iterator[SqliteUnit]:
+    def write(
+        self, workspace: int, *, patience: float | None = None, is_durable: bool = True, is_moving: bool = False
+    ) -> Iterator[SqliteUnit]:
         """Begin a unit that writes; one at a time across all processes."""
         if self.is_read_only:
             raise refuse_write(self.address)
@@ -423,11 +431,14 @@ class SqliteStore:
         # First the queue of this process, then SQLite's lock, which polls and can let a waiting writer starve. BEGIN
         # IMMEDIATE takes the write lock before anything is read: a transaction that reads first and writes later fails
         # at once if another process wrote in between, whatever the timeout.
-        with self._sole(seconds), self._unit(workspace, _WRITE, seconds, is_durable=is_durable) as unit:
+        need = Need.MOVING if is_moving else Need.WRITING
+        with self._sole(seconds), self._unit(workspace, _WRITE, seconds, is_durable=is_durable, need=need) as unit:
             yield unit
 
     @contextmanager
-    def _unit(self, workspace: int, begin: str, patience: float, *, is_durable: bool = True) -> Iterator[SqliteUnit]:
+    def _unit(
+        self, workspace: int, begin: str, patience: float, *, is_durable: bool = True, need: Need = Need.READING
+    ) -> Iterator[SqliteUnit]:
         if self._owner != os.getpid():
             self._begin_anew()
         if self._still is not None:
@@ -437,9 +448,10 @@ class SqliteStore:
         try:
             hasten(connection, patience, is_durable=is_durable)
             self._begin(connection, begin, patience)
-            self._check_life(connection)
+            life = self._check_life(connection, workspace)
+            check_state(life, need)
             constants = Constants(self._constants)
-            unit = SqliteUnit(connection, workspace, self._vectors, constants)
+            unit = SqliteUnit(connection, workspace, self._vectors, constants, (life and life["word_base"]) or 0)
             yield unit
             unit.finish()
             connection.execute("COMMIT")
@@ -463,15 +475,16 @@ class SqliteStore:
             self._forget()
             raise replaced(self.path)
 
-    def _check_life(self, connection: sqlite3.Connection) -> None:
+    def _check_life(self, connection: sqlite3.Connection, workspace: int = _NOWHERE) -> sqlite3.Row | None:
         """Refuse to go on if the store was migrated or restored since this process opened it; inside a transaction."""
-        found = incarnation_of(connection)
-        if found != self._opened.incarnation:
+        life = life_of(connection, workspace)
+        if (life["incarnation"] if life else "") != self._opened.incarnation:
             self._forget()
             missing_steps("sqlite", version_of(connection, self.path), self.address)
             raise replaced(self.path)
         # Again, now that a transaction holds the file: its name may have gone elsewhere while this one was waiting.
         self._check_file()
+        return life
 
     def _forget(self) -> None:
         """Drop what was read from another file, and the connections to it."""

@@ -16,6 +16,7 @@ from everloom.errors import (
     NotFound,
     SchemaMismatch,
     StoreBusy,
+    WorkspaceLeaving,
     StoreConflict,
     StoreError,
     StoreReplaced,
@@ -125,7 +126,8 @@ class Entrance:
 
 def discreet(error: EverloomError, *, is_logged: bool = False) -> EverloomError:
     """Return an error as others than the owner may read it; what it leaves out is logged, unless it was before."""
-    if not isinstance(error, StoreError | StoreConflict):
+    # Where a workspace goes is said for its clients.
+    if not isinstance(error, StoreError | StoreConflict) or isinstance(error, WorkspaceLeaving):
         return error
     if not is_logged:
         log.warning("%s", error)

@@ -81,6 +81,8 @@ def change(
 def remove(invocation: Invocation, name: str, yes: bool) -> Answer:
     """Remove a workspace and everything in it, permanently."""
     with invocation.open() as loom:
+        if loom.workspaces.free(name):
+            return Answer({"freed": name}, [f"{name} has moved to another store; its name is free here"])
         info = loom.workspaces.get(name)
         if not yes:
             _confirm(info.name)
