@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import EllipsisType
@@ -170,6 +170,17 @@ class Loom:
         """Embed what waits in a workspace for vectors, unless another process does it or it failed a moment ago."""
         if self._backfill.waits(workspace):
             self.work.run_due([workspace], seconds=seconds, tasks=[self._backfill.name])
+
+    def embed_quietly(self, workspace: WorkspaceInfo, progress: Callable[[int], None]) -> None:
+        """Embed everything that waits in a workspace, without recording a run, unless another process does it."""
+        lease = Leases(self.store, self.clock, self.holder).take(workspace.id, self._backfill.name)
+        if lease is None:
+            return
+        try:
+            if self._backfill.waits(workspace):
+                self._backfill.run(workspace, lease, progress)
+        finally:
+            lease.drop()
 
     def llms(self, workspace: WorkspaceInfo) -> Roles:
         """Provide the language models; their cost is recorded in the workspace."""

@@ -103,15 +103,12 @@ class Travel:
 
     def strays(self) -> list[WorkspaceInfo]:
         """List the workspaces that were arriving when the process that filled them died."""
-        found = []
-        for each in self.travellers():
-            # Whoever can take the right to fill it finds that nobody does.
-            if each.state == "arriving" and self._leases.take(each.info.id, FILLING) is not None:
-                found.append(each.info)
-        return found
+        arriving = [each.info for each in self.travellers() if each.state == "arriving"]
+        # Whoever can take the right to fill one finds that nobody does.
+        return [info for info in arriving if self._leases.take(info.id, FILLING) is not None]
 
     def leave(self, info: WorkspaceInfo, destination: str) -> str:
-        """Close a workspace for writing, because it goes elsewhere; returns the journey, also that of an earlier try."""
+        """Close a workspace for writing, because it goes elsewhere; returns the journey, or that of an earlier try."""
         for each in self.travellers():
             if each.info.id == info.id and each.state == "leaving" and each.journey is not None:
                 if each.destination != destination:

@@ -12,17 +12,32 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from everloom.errors import StoreError
 from everloom.graph.results import FileVersion
 from everloom.store.claims import CORNER
 
 # The slowest step is to read a large tree; one that hangs must not hold the graph's lock for ever.
 _SECONDS = 60
+# For a whole history.
+_LONG_SECONDS = 3_600
+_CHUNK = 1 << 20
+# Nothing is taken over from how the repository has packed its objects, so that the same history is the same bytes.
+_PLAIN_PACK = (
+    "--revs",
+    "--stdout",
+    "-q",
+    "--threads=1",
+    "--window=0",
+    "--no-reuse-delta",
+    "--no-reuse-object",
+    "--compression=6",
+)
 # Another git process in the same repository holds its lock only briefly: these tries span one second.
 _TRIES = 5
 PAUSE_SECONDS = 0.1
@@ -80,6 +95,11 @@ class Git:
         """Check whether the directory itself is a repository; a directory inside another repository is not."""
         return (self._root / ".git").exists()
 
+    @property
+    def has_commits(self) -> bool:
+        """Check whether the directory has a history, and git is there to read it."""
+        return self.is_repository and _has_git() and bool(self._run("for-each-ref", "--count=1", fails=True))
+
     def begin(self) -> str | None:
         """Make the directory a repository, unless it is one; returns what went wrong, or None."""
         if self.is_repository:
@@ -94,6 +114,60 @@ class Git:
         except (subprocess.SubprocessError, OSError, _GitRefused) as error:
             return f"no history: {str(error).strip()[:300]}"
         return None
+
+    def bundle(self, put: Callable[[bytes], None]) -> str | None:
+        """Write all branches and tags with their whole history as a bundle; returns the current branch, None if empty.
+
+        The same history is the same bytes, however the repository has packed its objects.
+        """
+        if not self.has_commits:
+            return None
+        branch = self._run("symbolic-ref", "-q", "HEAD", fails=True).strip() or "refs/heads/main"
+        refs = sorted(self._run("for-each-ref", "--format=%(objectname) %(refname)").splitlines(), key=_ref_name)
+        # Longer hashes need the newer form of a bundle.
+        is_long = len(refs[0].split(" ", 1)[0]) > 40
+        put(b"# v3 git bundle\n@object-format=sha256\n" if is_long else b"# v2 git bundle\n")
+        put("".join(f"{line}\n" for line in refs).encode("utf-8", "surrogateescape") + b"\n")
+        tips = "".join(f"{line.split(' ', 1)[0]}\n" for line in refs)
+        self._pipe(("pack-objects", *_PLAIN_PACK), tips.encode(), put)
+        return branch
+
+    def unbundle(self, bundle: Path, branch: str) -> None:
+        """Make the directory a repository with the history of a bundle; its files stay as they are."""
+        if (problem := self.begin()) is not None:
+            raise StoreError(f"the history of {self._root} was not restored: {problem}", hint="install git")
+        try:
+            told = self._run("bundle", "unbundle", str(bundle), seconds=_LONG_SECONDS)
+            for line in told.splitlines():
+                number, _, name = line.partition(" ")
+                if name.startswith("refs/"):
+                    self._run("update-ref", name, number)
+            if branch.startswith("refs/heads/"):
+                self._run("symbolic-ref", "HEAD", branch)
+            if self._run("rev-parse", "-q", "--verify", "HEAD", fails=True):
+                self._run("read-tree", "HEAD")
+        except (subprocess.SubprocessError, OSError, _GitRefused) as error:
+            raise StoreError(f"the history of {self._root} was not restored: {str(error).strip()[:300]}") from error
+
+    def _pipe(self, arguments: Sequence[str], text: bytes, put: Callable[[bytes], None]) -> None:
+        """Run git, and pass its output on as it comes."""
+        settings = [part for each in self._neutral for part in ("-c", each)]
+        with subprocess.Popen(
+            [shutil.which("git") or "git", "--no-pager", *settings, *arguments],
+            cwd=self._root,
+            env=self._environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as running:
+            assert running.stdin is not None
+            assert running.stdout is not None
+            running.stdin.write(text)
+            running.stdin.close()
+            while chunk := running.stdout.read(_CHUNK):
+                put(chunk)
+        if running.returncode:
+            raise StoreError(f"git cannot pack the history of {self._root}", hint="`git fsck` there tells more")
 
     def commit(self, paths: Sequence[str], message: str, at: datetime | None = None) -> str | None:
         """Commit only these files, as of a time, by default now; returns what went wrong, or None."""
@@ -213,7 +287,14 @@ class Git:
             "GIT_LITERAL_PATHSPECS": "1",
         }
 
-    def _run(self, *arguments: str, text: str = "", more: Mapping[str, str] | None = None, fails: bool = False) -> str:
+    def _run(
+        self,
+        *arguments: str,
+        text: str = "",
+        more: Mapping[str, str] | None = None,
+        fails: bool = False,
+        seconds: float = _SECONDS,
+    ) -> str:
         """Run git; if another process holds the lock on its index, wait and try again. `fails`: failing says no."""
         settings = [part for each in self._neutral for part in ("-c", each)]
         author = self._as_somebody() if arguments[0] in ("commit-tree", "update-ref") else {}
@@ -224,7 +305,7 @@ class Git:
                 env={**self._environment(), **author, **(more or {})},
                 input=text.encode("utf-8", "surrogateescape"),
                 capture_output=True,
-                timeout=_SECONDS,
+                timeout=seconds,
                 check=False,
             )
             if done.returncode == 0:
@@ -243,6 +324,10 @@ def _has_git() -> bool:
     program = shutil.which("git")
     # A relative one comes from an entry of PATH such as ".".
     return program is not None and Path(program).is_absolute()
+
+
+def _ref_name(line: str) -> str:
+    return line.split(" ", 1)[1]
 
 
 def _version_from(told: str) -> FileVersion:

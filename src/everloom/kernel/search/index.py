@@ -253,6 +253,12 @@ class Index:
         unit.many("words.cover_add", ({"item": item, "cover": cover_id} for item in item_ids))
 
 
+def words_of(row: Row) -> tuple[str, str]:
+    """Split the document of a row into the words of its text and those of its lighter field."""
+    document = _document_from(row)
+    return " ".join(indexed(document.whole)), _around(document)
+
+
 def _with_text_of(prepared: Document, document: Document) -> Document:
     """Return a document with the text that was prepared, which may hold marks in place of secrets."""
     is_same = document.text is prepared.text and document.title is prepared.title

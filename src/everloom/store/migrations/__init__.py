@@ -19,6 +19,7 @@ _ONLY = re.compile(r"^-- only: (\w+)\n(.*?)^-- end\n", re.MULTILINE | re.DOTALL)
 _SQLITE_TYPES = {"BIGINT": "INTEGER", "DOUBLE PRECISION": "REAL", "HALFVEC": "BLOB", "BYTEA": "BLOB"}
 _TABLE_END = re.compile(r"^\);( -- small)?", re.MULTILINE)
 _TABLE = re.compile(r"^CREATE TABLE (\w+) \((.*?)^\)", re.MULTILINE | re.DOTALL)
+_ENGINES: tuple[Engine, ...] = ("sqlite", "postgresql")
 _VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE.*?^\);", re.MULTILINE | re.DOTALL)
 
 
@@ -105,34 +106,42 @@ def workspace_tables(engine: Engine) -> list[str]:
     return [name for name, belongs in tables(engine).items() if belongs]
 
 
+_TYPE = r"([A-Z]+(?: PRECISION)?)"
+_COLUMN = re.compile(rf"^    (?!PRIMARY|UNIQUE|FOREIGN|CHECK)(\w+) {_TYPE}", re.MULTILINE)
+_KEY = re.compile(r"^    PRIMARY KEY \(([^)]*)\)", re.MULTILINE)
+_INLINE_KEY = re.compile(r"^    (\w+) \w+ PRIMARY KEY", re.MULTILINE)
+
+
 @cache
 def key_of(table: str) -> tuple[str, ...]:
     """List the columns of a table's primary key."""
-    body = _bodies()[table]
-    whole = re.search(r"^    PRIMARY KEY \(([^)]*)\)", body, re.MULTILINE)
-    inline = re.search(r"^    (\w+) \w+ PRIMARY KEY", body, re.MULTILINE)
+    whole, inline = _KEY.search(_bodies()[table]), _INLINE_KEY.search(_bodies()[table])
     return tuple(whole[1].split(", ")) if whole else (inline[1],) if inline else ()
 
 
 @cache
 def columns_of_table(table: str) -> dict[str, str]:
-    """List the columns of a table in order, each with its type."""
-    found = dict(
-        re.findall(r"^    (?!PRIMARY|UNIQUE|FOREIGN|CHECK)(\w+) ([A-Z]+(?: PRECISION)?)", _bodies()[table], re.M)
-    )
+    """List the columns of a table in order, each with its type in PostgreSQL."""
+    found = dict(_COLUMN.findall(_bodies()[table]))
+    added = re.compile(rf"^ALTER TABLE {table} ADD COLUMN (\w+) {_TYPE}", re.MULTILINE)
     for step in steps("postgresql"):
-        found.update(re.findall(rf"^ALTER TABLE {table} ADD COLUMN (\w+) ([A-Z]+(?: PRECISION)?)", step.sql, re.M))
+        found.update(added.findall(step.sql))
     return found
+
+
+def refers_to_itself(table: str) -> bool:
+    """Say whether rows of a table may refer to later rows of the same table."""
+    return f"REFERENCES {table} (" in _bodies()[table]
 
 
 @cache
 def _bodies() -> dict[str, str]:
-    return {
-        name: body
-        for engine in ("sqlite", "postgresql")
-        for step in steps(engine)
-        for name, body in _TABLE.findall(step.sql)
-    }
+    """Read how each table was created; types are PostgreSQL's where it has the table."""
+    found: dict[str, str] = {}
+    for engine in _ENGINES:
+        for step in steps(engine):
+            found.update(_TABLE.findall(step.sql))
+    return found
 
 
 def text_tables() -> list[str]:

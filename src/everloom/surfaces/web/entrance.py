@@ -16,10 +16,10 @@ from everloom.errors import (
     NotFound,
     SchemaMismatch,
     StoreBusy,
-    WorkspaceLeaving,
     StoreConflict,
     StoreError,
     StoreReplaced,
+    WorkspaceLeaving,
     meaning_of,
 )
 from everloom.kernel.texts import name_key

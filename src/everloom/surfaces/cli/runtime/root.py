@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -68,6 +69,9 @@ COMMANDS = {
     "migrate": ("store", "Migrate the store to this version's schema."),
     "backup": ("store", "Copy the store to a new file."),
     "restore": ("store", "Restore the store from a backup."),
+    "export": ("transfer", "Write a workspace, or the whole store, to a new folder."),
+    "import": ("transfer", "Bring the workspaces of an exported folder into this store."),
+    "move": ("transfer", "Move a workspace to another store."),
     "separate": ("store", "Make a copied database a store of its own."),
     "bench": ("/bench.command", "Measure speed, size and the quality of answers."),
     "completion": ("setup.completion", "Print the completion script for a shell."),
@@ -90,7 +94,9 @@ class _Root(Group):
             return None
         place = COMMANDS[cmd_name][0]
         module = f"everloom.{place[1:]}" if place.startswith("/") else f"everloom.surfaces.cli.commands.{place}"
-        found: click.Command = getattr(import_module(module), cmd_name)
+        # A command may have a name that Python keeps for itself.
+        attribute = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        found: click.Command = getattr(import_module(module), attribute)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

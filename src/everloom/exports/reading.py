@@ -1,0 +1,345 @@
+"""Reading an export: every file is compared with the manifest, and each workspace comes in whole or not at all.
+
+A workspace is filled in small transactions, between which others write, and nobody sees it before everything is there.
+It keeps its ids; its own number in the store is a new one. Refuses to know the formats of other programs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from everloom.clock import from_micros, zone_named
+from everloom.errors import Conflict, NotFound, ProviderError, Rejected
+from everloom.exports.files import BUNDLE, GRAPHS, NOTES, place_file
+from everloom.exports.folder import ExportFolder, is_export_folder
+from everloom.exports.results import ImportedWorkspace, ImportReport, Told, say_nothing
+from everloom.exports.rows import RowReader
+from everloom.exports.shape import CALIBRATION, IDS, VECTORS, exported_columns, exported_tables
+from everloom.graph.files.disk import slug
+from everloom.graph.files.git import Git
+from everloom.kernel.embedding import model_id
+from everloom.kernel.search.index import words_of
+from everloom.kernel.texts import checked_name
+from everloom.kernel.travel import Travel
+from everloom.kernel.work.lease import Lease
+from everloom.kernel.workspaces import NOWHERE, WorkspaceInfo
+from everloom.loom import Loom
+from everloom.store import Unit
+from everloom.store.contract import IndexedWords
+from everloom.store.migrations import latest_version, refers_to_itself
+
+# Rows per transaction: others wait for one of these at most.
+_BATCH = 500
+_HIGHEST_ID = 1 << 40
+
+
+def is_export(folder: str | Path) -> bool:
+    """Check whether a folder is an export of everloom."""
+    return is_export_folder(Path(folder))
+
+
+def read(
+    loom: Loom,
+    folder: str | Path,
+    *,
+    as_name: str | None = None,
+    workspaces: Sequence[str] | None = None,
+    dry_run: bool = False,
+    told: Told = say_nothing,
+) -> ImportReport:
+    """Bring the workspaces of an export into a store, by default all of them, each under its name or `as_name`.
+
+    A name that exists is refused. Nothing is written before every file has been compared with the manifest.
+    """
+    export = ExportFolder(Path(folder))
+    chosen = _chosen(export, workspaces, as_name)
+    travel = travel_of(loom)
+    for entry in chosen:
+        if travel.taken(entry.name):
+            hint = "give it another name: --as OTHER" if len(chosen) == 1 else "import one: -w NAME --as OTHER"
+            raise Conflict(f"there is already a workspace called {entry.name!r}", hint=f"{hint}; nothing was imported")
+    for count in export.verify():
+        told("checking", count)
+    if dry_run:
+        return ImportReport(Path(folder), tuple(_tried(export, entry) for entry in chosen), dry_run=True)
+    cleared = clear_strays(loom)
+    _read_shared(loom, export)
+    done = []
+    for entry in chosen:
+        arrived = Arrival(loom, export, entry).complete(told)
+        done.append(replace(arrived, waiting=_embed(loom, arrived.name, told)))
+    return ImportReport(Path(folder), tuple(done), cleared=tuple(cleared))
+
+
+@dataclass(frozen=True, slots=True)
+class PackedWorkspace:
+    """A workspace in an export: its folder there, and the name that it shall have."""
+
+    folder: str
+    name: str
+    was_called: str
+    info: WorkspaceInfo
+    branches: Mapping[str, str]
+
+
+def packed(export: ExportFolder, name: str | None = None) -> list[PackedWorkspace]:
+    """List the workspaces of an export; `name` is what its only one shall be called."""
+    if export.manifest.get("schema_version", 0) > latest_version("sqlite"):
+        version = export.manifest.get("everloom_version")
+        raise Rejected(f"everloom {version} wrote this export, which is newer", hint="upgrade everloom, then import it")
+    found = []
+    for said in export.manifest.get("workspaces") or []:
+        folder = said.get("folder") if isinstance(said, dict) else None
+        if not isinstance(folder, str):
+            raise Rejected("the manifest does not say where a workspace is", hint="export it again")
+        about = export.document(f"{folder}/workspace.json")
+        info = _info_of(about, f"{folder}/workspace.json")
+        branches = about.get("histories")
+        entry = PackedWorkspace(
+            folder, name or info.name, info.name, info, branches if isinstance(branches, dict) else {}
+        )
+        found.append(entry)
+    return found
+
+
+def _info_of(about: Mapping[str, Any], where: str) -> WorkspaceInfo:
+    texts = [about.get(key) for key in ("name", "description", "time_zone")]
+    at = about.get("created_at")
+    if not all(isinstance(each, str) for each in texts) or type(at) is not int:
+        raise Rejected(f"{where} does not describe a workspace", hint="export it again; nothing was imported")
+    name, description, zone = map(str, texts)
+    return WorkspaceInfo(
+        0, checked_name(name, "the workspace's name"), description, zone_named(zone).key, from_micros(at)
+    )
+
+
+def _chosen(export: ExportFolder, workspaces: Sequence[str] | None, as_name: str | None) -> list[PackedWorkspace]:
+    every = packed(export)
+    chosen = every if workspaces is None else [each for each in every if each.was_called in workspaces]
+    missing = [name for name in workspaces or () if name not in {each.was_called for each in every}]
+    if missing or not chosen:
+        known = ", ".join(each.was_called for each in every) or "none"
+        raise NotFound(f"the export has no workspace {', '.join(missing)}".rstrip(), hint=f"it has: {known}")
+    if as_name is not None and len(chosen) > 1:
+        raise Rejected(f"{len(chosen)} workspaces cannot have one name", hint="choose one: -w NAME --as OTHER")
+    return [replace(each, name=as_name) for each in chosen] if as_name is not None else chosen
+
+
+def travel_of(loom: Loom) -> Travel:
+    """Return the comings and goings of a loom's store."""
+    return Travel(loom.store, loom.clock, loom.holder)
+
+
+def clear_strays(loom: Loom) -> list[str]:
+    """Remove what an import left that was killed."""
+    travel = travel_of(loom)
+    strays = travel.strays()
+    for each in strays:
+        travel.clear(each)
+        loom.places.remove(each, [])
+    return [each.name for each in strays]
+
+
+def _tried(export: ExportFolder, entry: PackedWorkspace) -> ImportedWorkspace:
+    """Read all rows of a workspace without storing them."""
+    reader = RowReader(0, lambda _name, _dim: 1, lambda _row: "")
+    count = 0
+    for table in exported_tables(vectors=True):
+        path = f"{entry.folder}/rows/{table}.jsonl"
+        for number, said in export.lines(path):
+            reader.row(table, said, f"{path}, line {number}")
+            count += 1
+    return ImportedWorkspace(entry.name, entry.was_called, count, len(export.below(f"{entry.folder}/files/")))
+
+
+def _read_shared(loom: Loom, export: ExportFolder) -> None:
+    """Take over measurements of embedders that this store does not have."""
+    columns = exported_columns(CALIBRATION)
+    rows = [said for _, said in export.lines(f"store/{CALIBRATION}.jsonl")]
+    with loom.store.read(NOWHERE) as unit:
+        known = {row["model"] for row in unit.rows_of(CALIBRATION)}
+    missing = [row for row in rows if isinstance(row, dict) and set(row) == set(columns) and row["model"] not in known]
+    if missing:
+        with loom.store.write(NOWHERE) as unit:
+            unit.put_rows(CALIBRATION, missing)
+
+
+def _embed(loom: Loom, name: str, told: Told) -> int:
+    """Make the vectors that did not travel; returns how many documents still wait for theirs."""
+    info = loom.workspaces.get(name)
+    # If the model does not answer, the memory is there all the same, and found by its words; a worker tries again.
+    with suppress(ProviderError):
+        loom.embed_quietly(info, lambda count: told("vectors", count))
+    return loom.embedding.coverage(info.id).waiting
+
+
+class Arrival:
+    """One workspace of an export on its way into a store."""
+
+    def __init__(self, loom: Loom, export: ExportFolder, entry: PackedWorkspace, journey: str | None = None) -> None:
+        self._loom = loom
+        self._export = export
+        self._entry = entry
+        self._journey = journey
+        self._travel = travel_of(loom)
+        self._last_id = 0
+        self._directories: dict[int, Path] = {}
+        self._models: dict[tuple[str, int], int] = {}
+
+    def complete(
+        self, told: Told = say_nothing, check: Callable[[WorkspaceInfo], None] = lambda _: None
+    ) -> ImportedWorkspace:
+        """Fill a workspace, check it, and show it; if anything fails, nothing is left of it."""
+        entry = self._entry
+        info, lease = self._travel.arrive(replace(entry.info, name=entry.name), self._journey)
+        try:
+            rows = self._fill(info, lease, told)
+            files = self._place_files(info, told)
+            check(info)
+            self._travel.show(info, lease, self._last_id)
+        except BaseException:
+            # Also when somebody interrupts it.
+            self._travel.clear(info)
+            self._loom.places.remove(info, [])
+            raise
+        return ImportedWorkspace(entry.name, entry.was_called, rows, files)
+
+    def _fill(self, info: WorkspaceInfo, lease: Lease, told: Told) -> int:
+        count = 0
+        for table in exported_tables(vectors=True):
+            # A row may refer to a later one of the same table: both must be there when the transaction ends.
+            is_whole = refers_to_itself(table)
+            if is_whole:
+                # Once before, because an unknown model is registered in a transaction of its own.
+                deque(self._pages(table, info), maxlen=0)
+            pages = self._pages(table, info)
+            for group in [pages] if is_whole else ([page] for page in pages):
+                with self._loom.store.write(info.id, is_durable=False) as unit:
+                    lease.guard(unit)
+                    for page in group:
+                        _put(unit, table, page)
+                        count += len(page)
+                        told(table, len(page))
+        return count
+
+    def _pages(self, table: str, info: WorkspaceInfo) -> Iterator[list[dict[str, Any]]]:
+        """Read the rows of a table, a page at a time, ready to be stored."""
+        path = f"{self._entry.folder}/rows/{table}.jsonl"
+        reader = RowReader(info.id, self._number_of, lambda row: str(self._directory_of(info, row)))
+        rows = (reader.row(table, said, f"{path}, line {number}") for number, said in self._export.lines(path))
+        while page := list(islice(rows, _BATCH)):
+            for name in IDS.get(table, ()):
+                self._last_id = max(self._last_id, *(self._checked_id(row.get(name), path) for row in page))
+            if table == "document":
+                page = [row | _worded(row) for row in page]
+            yield page
+
+    def _checked_id(self, number: Any, path: str) -> int:
+        if type(number) is not int or not 0 < number < _HIGHEST_ID:
+            raise Rejected(f"{path} has the id {number!r}", hint="the folder was changed; nothing was imported")
+        return number
+
+    def _number_of(self, name: str, dim: int) -> int:
+        if (name, dim) not in self._models:
+            self._models[name, dim] = self._registered(name, dim)
+        return self._models[name, dim]
+
+    def _registered(self, name: str, dim: int) -> int:
+        with self._loom.store.read(NOWHERE) as unit:
+            known = unit.one("vectors.model_get", name=name, dim=dim)
+        if known is not None:
+            return int(known["id"])
+        with self._loom.store.write(NOWHERE) as unit:
+            return model_id(unit, name, dim)
+
+    def _directory_of(self, info: WorkspaceInfo, row: Mapping[str, Any]) -> Path:
+        place = self._loom.places.graphs(info).home / f"{row['id']}-{slug(row['name'])}"
+        self._directories[row["id"]] = place
+        return place
+
+    def _place_files(self, info: WorkspaceInfo, told: Told) -> int:
+        """Put the files of graphs and notes in their places."""
+        export, folder, count = self._export, self._entry.folder, 0
+        for number, place in self._directories.items():
+            files = export.below(f"{folder}/{GRAPHS}/{number}/")
+            if not files:
+                continue
+            self._loom.places.graphs(info).prepare_home()
+            for name, path in files.items():
+                place_file(export.place(path), place / name)
+            self._restore_times(info, number, place)
+            self._restore_history(number, place)
+            count += len(files)
+        count += self._place_notes(info)
+        if count and hasattr(os, "sync"):
+            os.sync()
+        told("files", count)
+        return count
+
+    def _place_notes(self, info: WorkspaceInfo) -> int:
+        files = self._export.below(f"{self._entry.folder}/{NOTES}/")
+        place = self._loom.places.notes(info)
+        if not files:
+            return 0
+        if place.is_dir() and any(place.iterdir()):
+            hint = "import it under another name (--as), or set mind.notes to an empty directory"
+            raise Conflict(f"{place} already holds notes", hint=hint)
+        self._loom.places.graphs(info).prepare_home()
+        for name, path in files.items():
+            place_file(self._export.place(path), place / name)
+        return len(files)
+
+    def _restore_times(self, info: WorkspaceInfo, graph: int, place: Path) -> None:
+        """Give files the times by which the index knows them, so that none of them is read again."""
+        with self._loom.store.read(info.id) as unit:
+            rows = unit.all("graph.file_all", graph=graph)
+        for row in rows:
+            file = place / row["path"]
+            if file.is_file() and file.stat().st_size == row["size"]:
+                os.utime(file, ns=(row["mtime_ns"], row["mtime_ns"]))
+
+    def _restore_history(self, graph: int, place: Path) -> None:
+        path = f"{self._entry.folder}/{GRAPHS}/{graph}{BUNDLE}"
+        if path in self._export.sums:
+            branch = self._entry.branches.get(str(graph))
+            Git(place).unbundle(self._export.place(path).absolute(), branch if isinstance(branch, str) else "")
+
+
+def _worded(row: Mapping[str, Any]) -> dict[str, str]:
+    words, context_words = words_of(row)
+    return {"words": words, "context_words": context_words}
+
+
+def _put(unit: Unit, table: str, page: Sequence[dict[str, Any]]) -> None:
+    """Store a page of rows, with what is derived from them."""
+    if table == VECTORS:
+        _put_vectors(unit, page)
+        return
+    unit.put_rows(table, page)
+    if table == "document":
+        unit.index_fresh(
+            [
+                IndexedWords(row["item_id"], row["words"], row["context_words"], int(row["retired_at"] is None))
+                for row in page
+            ]
+        )
+
+
+def _put_vectors(unit: Unit, page: Sequence[Mapping[str, Any]]) -> None:
+    places = dict.fromkeys((row["model_id"], row["perspective_id"], row["live"]) for row in page)
+    for model, perspective, live in places:
+        vectors = {
+            row["item_id"]: np.frombuffer(row["vector"], "<f2").astype(np.float32)
+            for row in page
+            if (row["model_id"], row["perspective_id"], row["live"]) == (model, perspective, live)
+        }
+        unit.put_vectors(model, perspective, vectors, bool(live))
