@@ -10,19 +10,17 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-import everloom
 from everloom.errors import Conflict, NotFound, Rejected, StoreError
 from everloom.exports.files import finish_graphs, write_files
 from everloom.exports.folder import ExportFolder, HashSink, new_folder, write_manifest
 from everloom.exports.reading import Arrival, clear_strays, packed, travel_of
 from everloom.exports.results import MoveReport, Told, say_nothing
-from everloom.exports.writing import Wishes, summary, write_workspace
+from everloom.exports.writing import Wishes, summary, write_workspace, writer_versions
 from everloom.kernel.texts import checked_name, name_key
 from everloom.kernel.travel import Traveller
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.loom import Loom
 from everloom.store.files import make_private
-from everloom.store.migrations import latest_version
 
 _FOLDER = "workspace"
 # Everything, as it is: nothing leaves the hands of whoever owns both stores.
@@ -144,12 +142,7 @@ class _Move:
         make_private(folder.parent)
         with new_folder(folder) as sink:
             done = write_workspace(self._loom, info, sink, _FOLDER, _WHOLE, self._told)
-            about = {
-                "everloom_version": everloom.__version__,
-                "schema_version": latest_version("sqlite"),
-                "workspaces": [summary(done)],
-            }
-            write_manifest(sink, about)
+            write_manifest(sink, {**writer_versions(), "workspaces": [summary(done)]})
         return ExportFolder(folder)
 
     def _compare(self, here: WorkspaceInfo, there: WorkspaceInfo, export: ExportFolder) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import everloom
+from everloom import __version__
 from everloom.clock import to_micros
 from everloom.errors import Conflict
 from everloom.exports.files import KeptFiles, finish_graphs, write_files
@@ -75,8 +75,7 @@ def write(
         done = [write_workspace(loom, info, sink, _folder_of(info, infos), wishes, told) for info in infos]
         write_front(sink, [each.info for each in done])
         manifest = {
-            "everloom_version": everloom.__version__,
-            "schema_version": latest_version("sqlite"),
+            **writer_versions(),
             "exported_at": loom.clock.now().isoformat(),
             "scope": "store" if workspaces is None else "workspaces",
             "vectors": vectors,
@@ -162,6 +161,11 @@ def _description(done: WrittenWorkspace) -> dict[str, Any]:
         "histories": dict(sorted(done.kept.branches.items())),
         "left_out": dict(LEFT_OUT),
     }
+
+
+def writer_versions() -> dict[str, Any]:
+    """Say which program writes, and which schema it has."""
+    return {"everloom_version": __version__, "schema_version": latest_version("sqlite")}
 
 
 def summary(done: WrittenWorkspace) -> dict[str, Any]:

@@ -51,16 +51,14 @@ def export(
 ) -> Answer:
     """Write a workspace, or the whole store, to a new folder.
 
-    The folder has markdown for people and JSONL for programs, with the SHA-256 of every file. `everloom import` reads it.
+    The folder has markdown for people and JSONL for programs. `everloom import` brings it back, into any store.
     """
     from everloom import exports  # noqa: PLC0415  loads the loom
 
     if everything and invocation.workspace is not None:
         raise Rejected("--all and --workspace contradict each other", hint="give one of them")
     if form != "folder" and (everything or vectors or no_files):
-        raise Rejected(
-            f"the format {form} holds one workspace, without vectors and files", hint="leave these options out"
-        )
+        raise Rejected(f"the format {form} holds one workspace, and its texts only", hint="leave these options out")
     with _existing(invocation) as loom, _telling("exporting") as told:
         name = invocation.workspace or loom.settings.workspace.name
         if form == "cogx":
