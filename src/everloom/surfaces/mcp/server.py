@@ -6,18 +6,33 @@ every transport.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from anyio import to_thread
-from mcp.server import MCPServer
+from mcp.server import MCPServer, ServerRequestContext
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError
 from mcp.shared.exceptions import MCPError
-from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, Tool
+from mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolResult,
+    CompleteRequestParams,
+    CompleteResult,
+    Completion,
+    EmptyResult,
+    GetPromptResult,
+    InputRequiredResult,
+    PromptReference,
+    ResourceTemplateReference,
+    SetLevelRequestParams,
+    Tool,
+)
 from pydantic.networks import AnyUrl
 
 from everloom import __version__
@@ -25,7 +40,9 @@ from everloom.errors import Conflict, EverloomError, Forbidden, NotFound, Reject
 from everloom.kernel.trust.noticed import noticing
 from everloom.secrets import logger_of
 from everloom.surfaces.mcp.answers import INTERNAL, UNANSWERED, answered, explained, failed
+from everloom.surfaces.mcp.completion import is_subject, key_of, none_offered, offer_names
 from everloom.surfaces.mcp.documents import offer_documents
+from everloom.surfaces.mcp.notices import Notices, Wishes, connection_of, notices_for
 from everloom.surfaces.mcp.prompts import add_prompts, instructions_for
 from everloom.surfaces.mcp.tools import VerbTool, tools_of
 from everloom.surfaces.mcp.toolsets import DEFAULT
@@ -53,6 +70,7 @@ class LoomServer(MCPServer[dict[str, Any]]):
         self._opening = opening
         self._entrance = Entrance(opening, process)
         self._tools = {tool.name: tool for tool in tools_of(toolset)}
+        self._wishes = Wishes()
         super().__init__(
             "everloom",
             title="everloom",
@@ -64,6 +82,9 @@ class LoomServer(MCPServer[dict[str, Any]]):
         )
         offer_documents(self, self.workspace, {tool.faculty.name for tool in self._tools.values()})
         add_prompts(self, self._tools)
+        # The SDK's own way to offer these does not tell who asks.
+        self._lowlevel_server.add_request_handler("completion/complete", CompleteRequestParams, self._complete)
+        self._lowlevel_server.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
 
     def workspace(self) -> Workspace:
         """Return the workspace of the resource being read, without a session, so that nothing is marked as seen."""
@@ -81,14 +102,21 @@ class LoomServer(MCPServer[dict[str, Any]]):
         tool = self._tools.get(name)
         if tool is None:
             raise _unknown("tool", name, self._tools)
-        return await to_thread.run_sync(self._call, tool, arguments, context)
+        notices = notices_for(context, self._wishes)
+        answer = await to_thread.run_sync(self._call, tool, arguments, context, notices)
+        if context is not None:
+            await notices.send(context)
+        return answer
 
-    def _call(self, tool: VerbTool, given: dict[str, Any], context: Context[Any, Any] | None) -> CallToolResult:
+    def _call(
+        self, tool: VerbTool, given: dict[str, Any], context: Context[Any, Any] | None, notices: Notices
+    ) -> CallToolResult:
         try:
             clues = _clues_of(context, tool.session_in(given))
             workspace = self._entrance.enter(tool.name, clues, writes=tool.verb.effect.writes)
             with noticing() as secrets:
                 value = tool.run(workspace, given, clues.meta)
+            notices.collect(workspace, secrets)
         except EverloomError as error:
             return failed(explained(discreet(error) if _is_remote(context) else error))
         except Exception:
@@ -131,6 +159,46 @@ class LoomServer(MCPServer[dict[str, Any]]):
                 raise _unknown(f"argument of {name}", argument, known)
         return await super().get_prompt(name, arguments, context)
 
+    async def _complete(self, request: ServerRequestContext[Any], params: CompleteRequestParams) -> CompleteResult:
+        """Offer what an argument of a prompt or a resource may be, in the workspace of the caller."""
+        owner, argument = key_of(params.ref), params.argument
+        known = await self._arguments_of(params.ref)
+        if argument.name not in known:
+            raise _unknown(f"argument of {owner[:80]}", argument.name, known)
+        if not is_subject(owner, argument.name):
+            return CompleteResult(completion=none_offered())
+        context = Context(request_context=request, mcp_server=self)
+        try:
+            return CompleteResult(completion=await to_thread.run_sync(self._offer, argument.value, context))
+        except EverloomError as error:
+            raise _refused(error, context) from error
+
+    async def _arguments_of(self, ref: PromptReference | ResourceTemplateReference) -> Sequence[str]:
+        """List the arguments of a prompt or of the template of a resource."""
+        if isinstance(ref, PromptReference):
+            prompts = {each.name: each for each in await self.list_prompts()}
+            if ref.name not in prompts:
+                raise _unknown("prompt", ref.name, prompts)
+            return [each.name for each in prompts[ref.name].arguments or ()]
+        templates = [each.uri_template for each in await self.list_resource_templates()]
+        if ref.uri not in templates:
+            raise _unknown("resource template", ref.uri, templates)
+        return re.findall(r"{(\w+)}", ref.uri)
+
+    def _offer(self, begun: str, context: Context[Any, Any]) -> Completion:
+        caller = caller_of(_clues_of(context), self._entrance.process)
+        try:
+            workspace = self._entrance.take(replace(caller, session=None, read_only=True))
+        except NotFound:
+            # It is made by the first call that needs it; until then there is nothing in it.
+            return none_offered()
+        return offer_names(workspace, begun)
+
+    async def _set_level(self, request: ServerRequestContext[Any], params: SetLevelRequestParams) -> EmptyResult:
+        """Tell this connection from now on what is as severe as it asks for; the newer protocol asks with each call."""
+        self._wishes.set_level(connection_of(request), params.level)
+        return EmptyResult()
+
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> MCPError:
     """Make the protocol's error for a name that does not exist."""
@@ -144,11 +212,16 @@ def _is_remote(context: Context[Any, Any] | None) -> bool:
 
 
 def _unreadable(uri: AnyUrl | str, found: EverloomError, context: Context[Any, Any] | None) -> MCPError:
-    """Make the protocol's error for a resource that cannot be read: the client's mistake, or ours."""
+    """Make the protocol's error for a resource that cannot be read."""
+    return _refused(found, context, {"uri": str(uri)})
+
+
+def _refused(found: EverloomError, context: Context[Any, Any] | None, data: dict[str, str] | None = None) -> MCPError:
+    """Make the protocol's error for what is no call of a tool: the client's mistake, or ours."""
     error = discreet(found) if _is_remote(context) else found
     is_theirs = isinstance(error, NotFound | Rejected | Forbidden | Conflict)
     code = INVALID_PARAMS if is_theirs else INTERNAL_ERROR
-    return MCPError(code=code, message=explained(error), data={"uri": str(uri)})
+    return MCPError(code=code, message=explained(error), data=data)
 
 
 def _clues_of(context: Context[Any, Any] | None, session: str | None = None) -> CallClues:
