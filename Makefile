@@ -13,7 +13,7 @@ PIP := PYTHONUNBUFFERED=1 $(BIN)/python -m pip --disable-pip-version-check
 INPUTS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long test-clients coverage lint format types contracts check constraints clean
+.PHONY: help run test test-long test-clients coverage lint format types contracts check mcpb constraints clean
 .DELETE_ON_ERROR:
 
 help: ## Show what can be made
@@ -55,6 +55,9 @@ contracts: $(VENV)/.ready-dev ## Check that dependencies point down
 	$(BIN)/lint-imports --no-logo
 
 check: lint types contracts test ## Check everything
+
+mcpb: $(VENV)/.ready-all ## Make the bundle for clients that install with a click (dist/*.mcpb)
+	$(BIN)/python -m release.bundle
 
 constraints: $(VENV)/bin/python ## Renew constraints.txt with the newest versions that fit
 	@echo "resolving the newest versions"

@@ -1,4 +1,4 @@
-"""What a client is told beside an answer, in its log: secrets that were recognised, an embedder that rests, waiting work.
+"""What a client is told beside an answer, in its log: secrets that were recognised, an embedder that rests, work to do.
 
 The older protocol sets a level for a connection, the newer one asks for it with each request; without that, the newer
 one is told nothing. A notice never holds a text of the memory, an address or the words of an error: those are in the

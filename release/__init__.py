@@ -1,0 +1,1 @@
+"""What a release is made of besides the package itself."""
