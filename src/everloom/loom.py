@@ -22,6 +22,7 @@ from everloom.kernel.embedding import (
 )
 from everloom.kernel.forgetting.cleaning import Cleaning
 from everloom.kernel.operation import Footprints, Operation, SeenTexts
+from everloom.kernel.records.expiring import ExpireTask
 from everloom.kernel.search import Finder, Index
 from everloom.kernel.spending import Ledger
 from everloom.kernel.trust.origin import AGENT, OriginKind, read_origin
@@ -123,6 +124,7 @@ class Loom:
         yield Rewording(self.store, self.index)
         yield Upkeep(self.store)
         yield Cleaning(self.store, self.clock)
+        yield ExpireTask(self.store, self.clock, self.operation)
         yield self.patrol()
         # Not registered at all unless chosen, because it spends money: `everloom sleep` would otherwise run it.
         if self.settings.semantic.consolidate == "auto" and (self.settings.llm.large or self.settings.llm.small):

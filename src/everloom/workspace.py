@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from everloom.graph import Graph, Graphs
     from everloom.kernel.forgetting.results import Corrected, Forgotten
     from everloom.kernel.forgetting.verbs import Forgetting
+    from everloom.kernel.records import Records
     from everloom.kernel.trust.review import HeldWrite
     from everloom.loom import Loom
     from everloom.mind import Mind
@@ -133,6 +134,12 @@ class Workspace:
 
         author: Author = "person" if self.origin == PERSON else "agent"
         return Mind(self.loom.mind_setup(self.info, self.refusal, self.session), author)
+
+    def records(self, space: str) -> Records:
+        """Reach what a program keeps here while it runs; `space` says which program."""
+        from everloom.kernel.records import Records  # noqa: PLC0415  a search alone does not need it
+
+        return Records(self.op, space)
 
     @property
     def forgetting(self) -> Forgetting:

@@ -57,6 +57,7 @@ CONTENT: Mapping[str, Content] = {
     "mind_note_version": Content(("workspace_id", "note_id", "number"), ("body", "author")),
     "scheduled": Content(_ITEM, ("text",)),
     "held": Content(_ITEM, ("origin", "call", "arguments", "text")),
+    "program_record": Content(("workspace_id", "space", "namespace", "key"), ("value", "data")),
 }
 
 _INSERT = re.compile(r"\s*INSERT INTO (\w+)\s*\(([^()]*)\)\s*VALUES\s*\(((?:[^()']|'[^']*'|\([^()]*\))*)\)", re.DOTALL)

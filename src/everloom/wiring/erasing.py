@@ -23,6 +23,7 @@ def erasers_of(workspace: Any) -> list[Eraser]:
     from everloom.graph.erasing import GraphEraser  # noqa: PLC0415
     from everloom.kernel.forgetting.documents import DocumentEraser  # noqa: PLC0415
     from everloom.kernel.imported import ImportEraser  # noqa: PLC0415
+    from everloom.kernel.records.erasing import RecordEraser  # noqa: PLC0415
     from everloom.kernel.trust.erasing import HeldEraser  # noqa: PLC0415
     from everloom.mind.erasing import MindEraser  # noqa: PLC0415
     from everloom.semantic.erasing import SemanticEraser  # noqa: PLC0415
@@ -34,6 +35,7 @@ def erasers_of(workspace: Any) -> list[Eraser]:
         MindEraser(workspace.loom.mind_setup(workspace.info)),
         HeldEraser(),
         ImportEraser(),
+        RecordEraser(),
         DocumentEraser(),
     ]
 

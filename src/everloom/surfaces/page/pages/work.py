@@ -33,6 +33,7 @@ _DOES = {
     "words": "indexes texts again after the rules for words have changed",
     "maintain": "keeps the store's own indexes in order",
     "clean": "takes what was forgotten out of the store's files",
+    "expire": "deletes what programs kept only for a time",
     "patrol": "makes scenes of notes, and ages the others",
     "consolidate": "lets a model write understandings",
     "facts": "learns facts from the conversation",
