@@ -2,10 +2,13 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+ADAPTERS ?= .venv-adapters
 WORKERS ?= 2
 PYTEST_ARGS ?=
 CLIENTS ?= $(HOME)/.cache/everloom-clients
 CLIENT_PACKAGES := @anthropic-ai/claude-code @openai/codex @google/gemini-cli opencode-ai @qwen-code/qwen-code @github/copilot
+EXTRA ?= dev
+LISTED ?= constraints.txt
 
 BIN := $(VENV)/bin
 # Unbuffered and not quiet: a first installation takes a minute or two, and shows package by package that it goes on.
@@ -13,11 +16,11 @@ PIP := PYTHONUNBUFFERED=1 $(BIN)/python -m pip --disable-pip-version-check
 INPUTS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long test-clients coverage lint format types contracts check mcpb constraints clean
+.PHONY: help run test test-long test-clients test-adapters coverage lint format types contracts check mcpb constraints constraints-adapters clean
 .DELETE_ON_ERROR:
 
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.ready-all ## Install what is needed and serve
 	$(BIN)/everloom serve
@@ -36,6 +39,10 @@ test-clients: $(VENV)/.ready-dev ## Run the tests with real AI clients, which np
 	npm install --prefix $(CLIENTS) --no-audit --no-fund --loglevel=error node@22
 	PATH="$(CLIENTS)/node_modules/.bin:$$PATH" npm install --prefix $(CLIENTS) --no-audit --no-fund --loglevel=error $(CLIENT_PACKAGES)
 	EVERLOOM_TEST_CLIENTS=$(CLIENTS) $(BIN)/python -m pytest -m clients tests/clients $(PYTEST_ARGS)
+
+# In an environment of their own: some frameworks need older versions than we do of what they share with us.
+test-adapters: $(ADAPTERS)/.ready ## Run the tests of the adapters, with every agent framework
+	$(ADAPTERS)/bin/python -m pytest tests/surfaces/adapters --cov --cov-config tests/surfaces/adapters/coverage.toml
 
 coverage: $(VENV)/.ready-dev ## Run the tests and show what they do not reach
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report term-missing $(PYTEST_ARGS)
@@ -62,16 +69,19 @@ mcpb: $(VENV)/.ready-all ## Make the bundle for clients that install with a clic
 constraints: $(VENV)/bin/python ## Renew constraints.txt with the newest versions that fit
 	@echo "resolving the newest versions"
 	@rm -rf $(VENV)/fresh && $(BIN)/python -m venv $(VENV)/fresh
-	@$(VENV)/fresh/bin/python -m pip --disable-pip-version-check -qq install -e '.[dev]'
-	@{ echo "# Exact versions of everything that the dev extra installs. Renew with: make constraints"; \
+	@$(VENV)/fresh/bin/python -m pip --disable-pip-version-check -qq install -e '.[$(EXTRA)]'
+	@{ echo "# Exact versions of everything that the $(EXTRA) extra installs. Renew with: make $(LISTED:.txt=)"; \
 	   $(VENV)/fresh/bin/python -m pip --disable-pip-version-check freeze --exclude-editable | LC_ALL=C sort -f; \
-	 } > constraints.txt.new
-	@if grep -n ' @ \|://\|^-e' constraints.txt.new; then echo "only exact versions belong there" >&2; rm constraints.txt.new; exit 1; fi
-	@mv constraints.txt.new constraints.txt && rm -rf $(VENV)/fresh
-	@echo "constraints.txt lists $$(grep -c == constraints.txt) packages"
+	 } > $(LISTED).new
+	@if grep -n ' @ \|://\|^-e' $(LISTED).new; then echo "only exact versions belong there" >&2; rm $(LISTED).new; exit 1; fi
+	@mv $(LISTED).new $(LISTED) && rm -rf $(VENV)/fresh
+	@echo "$(LISTED) lists $$(grep -c == $(LISTED)) packages"
+
+constraints-adapters: $(VENV)/bin/python ## Renew constraints-adapters.txt with the newest versions that fit
+	@$(MAKE) --no-print-directory constraints VENV=$(VENV) EXTRA=dev-adapters LISTED=constraints-adapters.txt
 
 clean: ## Remove the environment, caches and reports
-	rm -rf $(VENV) .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist htmlcov
+	rm -rf $(VENV) $(ADAPTERS) .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist htmlcov
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Some systems ship Python without ensurepip; then the system's pip puts a pip into the environment.
@@ -93,3 +103,10 @@ $(VENV)/.ready-dev: $(INPUTS) | $(VENV)/bin/python
 	@echo "installing everloom and its development tools into $(VENV), once; this takes a minute or two"
 	@$(PIP) install -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.ready-all
+
+# Without bytecode: the tests need a small part of what is installed.
+$(ADAPTERS)/.ready: pyproject.toml constraints-adapters.txt
+	@$(MAKE) --no-print-directory VENV=$(ADAPTERS) $(ADAPTERS)/bin/python
+	@echo "installing everloom and the agent frameworks into $(ADAPTERS), once; this takes a minute or two"
+	@PYTHONUNBUFFERED=1 $(ADAPTERS)/bin/python -m pip --disable-pip-version-check install --no-compile -c constraints-adapters.txt -e '.[dev-adapters]'
+	@touch $@

@@ -90,10 +90,10 @@ def test_records_are_read_as_they_were_written(workspace: Workspace, loom: Loom,
 def test_what_is_appended_keeps_its_order_and_is_not_added_twice(workspace: Workspace) -> None:
     records = workspace.records("talks")
     with records.write() as writer:
-        assert writer.append(("s",), [("b", 1), (None, 2), ("a", 3), ("b", 4)]) == 3
+        assert writer.append(("s",), [("b", 1), (None, 2), ("a", 3), ("b", 4)]) == [0, 1, 2]
     with records.write() as writer:
-        assert writer.append(("s",), [("a", 5), (None, 6)]) == 1
-        assert writer.append(("t",), [(None, 7)]) == 1
+        assert writer.append(("s",), [("a", 5), (None, 6)]) == [1]
+        assert writer.append(("t",), [(None, 7)]) == [0]
         assert [each.value for each in writer.last(("s",))] == [1, 2, 3, 6]
     with records.read() as reader:
         assert [each.value for each in reader.last(("s",), 2)] == [3, 6]

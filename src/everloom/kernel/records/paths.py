@@ -14,7 +14,8 @@ from everloom.kernel.texts import storable
 # An index of PostgreSQL takes entries of 2,700 bytes, in which both of them have to fit.
 LONGEST_NAMESPACE = 1_500
 LONGEST_KEY = 800
-_END = "\U0010ffff"
+# After every text that a program would use.
+LAST = "\U0010ffff"
 _CODED = re.compile(r"%(25|2F)")
 
 
@@ -36,7 +37,7 @@ def bounds(parts: Sequence[str]) -> dict[str, str]:
     """Return the texts between which all paths stand that begin with these parts."""
     low = written(parts)
     # A zero follows a slash, so that nothing else stands between.
-    return {"low": low, "high": f"{low[:-1]}0" if low else _END}
+    return {"low": low, "high": f"{low[:-1]}0" if low else LAST}
 
 
 def checked_key(key: object) -> str:

@@ -16,7 +16,7 @@ from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, Rejected
 from everloom.kernel.forgetting.tombstones import refuse_forgotten
 from everloom.kernel.operation import Operation, Transaction
-from everloom.kernel.records.paths import bounds, checked_key, read, written
+from everloom.kernel.records.paths import LAST, bounds, checked_key, read, written
 from everloom.kernel.search import Document, Index
 from everloom.kernel.search.index import Prepared
 from everloom.store import Row, Unit
@@ -40,6 +40,8 @@ class ProgramRecord:
     item_id: int | None
     created_at: datetime
     changed_at: datetime
+    # How long it lives after its last use; None for what stays.
+    lifetime: timedelta | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,18 @@ class RecordReader:
                 return
             place = (rows[-1]["namespace"], rows[-1]["position"])
 
+    def greatest(self, namespace: Sequence[str], limit: int, before: str | None = None) -> list[str]:
+        """List the greatest keys of a namespace, or those below another one, in the order of their characters."""
+        rows = self.unit.all(
+            "records.record_greatest",
+            space=self._space,
+            namespace=written(namespace),
+            before=LAST if before is None else before,
+            now=self._now,
+            limit=limit,
+        )
+        return [row["key"] for row in rows]
+
     def places(self, prefix: Sequence[str]) -> list[RecordPlace]:
         """List all records whose namespace begins so, without what they hold."""
         rows = self.unit.all("records.record_keys", space=self._space, **bounds(prefix), now=self._now)
@@ -199,32 +213,25 @@ class RecordWriter(RecordReader):
         elif head["item_id"] is not None and content["item"] is None:
             discard_items(self.tx, [head["item_id"]])
 
-    def append(self, namespace: Sequence[str], values: Sequence[tuple[str | None, Any]]) -> int:
-        """Add records at the end of a namespace, without those whose key is there; return how many were added.
+    def append(self, namespace: Sequence[str], values: Sequence[tuple[str | None, Any]]) -> list[int]:
+        """Add records at the end of a namespace, without those whose key is there; return which were added.
 
         A record without a key is numbered by its place.
         """
         path = written(namespace)
-        position, added = self._end(path), 0
-        for key, value in values:
-            if key is not None and self.unit.one(
-                "records.record_head", space=self._space, namespace=path, key=checked_key(key)
-            ):
+        position, added = self._end(path), []
+        for place, (key, value) in enumerate(values):
+            known = {
+                "space": self._space,
+                "namespace": path,
+                "key": f"#{position + 1}" if key is None else checked_key(key),
+            }
+            if key is not None and self.unit.one("records.record_head", **known) is not None:
                 continue
-            position, added = position + 1, added + 1
-            self.unit.run(
-                "records.record_add",
-                space=self._space,
-                namespace=path,
-                key=f"#{position}" if key is None else key,
-                position=position,
-                value=dumped(value),
-                data=None,
-                item=None,
-                at=self._now,
-                lifetime=None,
-                expires=None,
-            )
+            position += 1
+            added.append(place)
+            content = {"value": dumped(value), "data": None, "item": None, "lifetime": None, "expires": None}
+            self.unit.run("records.record_add", **known, **content, position=position, at=self._now)
         return added
 
     def drop(self, namespace: Sequence[str], key: str) -> bool:
@@ -311,4 +318,5 @@ def record_from(row: Row) -> ProgramRecord:
         item_id=row["item_id"],
         created_at=from_micros(row["created_at"]),
         changed_at=from_micros(row["changed_at"]),
+        lifetime=None if row["lifetime"] is None else timedelta(microseconds=row["lifetime"]),
     )

@@ -2,8 +2,8 @@
 
 -- name: record_below
 -- Read the records below a path, namespace by namespace in their order, after a place.
-SELECT namespace, key, position, revision, value, data, item_id, created_at, changed_at FROM program_record
-WHERE workspace_id = :workspace AND space = :space
+SELECT namespace, key, position, revision, value, data, item_id, created_at, changed_at, lifetime
+FROM program_record WHERE workspace_id = :workspace AND space = :space
     AND namespace COLLATE "C" >= :low AND namespace COLLATE "C" < :high
     AND (namespace COLLATE "C", position) > (:after, :position) AND (expires_at IS NULL OR expires_at > :now)
 ORDER BY namespace COLLATE "C", position LIMIT :limit;
@@ -15,6 +15,13 @@ WHERE workspace_id = :workspace AND space = :space
     AND namespace COLLATE "C" >= :low AND namespace COLLATE "C" < :high
     AND (expires_at IS NULL OR expires_at > :now)
 ORDER BY namespace COLLATE "C", position;
+
+-- name: record_greatest
+-- List the greatest keys of a namespace below another one, in the order of their characters.
+SELECT key FROM program_record
+WHERE workspace_id = :workspace AND space = :space AND namespace = :namespace AND key COLLATE "C" < :before
+    AND (expires_at IS NULL OR expires_at > :now)
+ORDER BY key COLLATE "C" DESC LIMIT :limit;
 
 -- name: record_namespaces
 -- List the namespaces below a path.

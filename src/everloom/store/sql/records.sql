@@ -3,21 +3,21 @@
 
 -- name: record_get
 -- Read one record.
-SELECT namespace, key, position, revision, value, data, item_id, created_at, changed_at FROM program_record
-WHERE workspace_id = :workspace AND space = :space AND namespace = :namespace AND key = :key
+SELECT namespace, key, position, revision, value, data, item_id, created_at, changed_at, lifetime
+FROM program_record WHERE workspace_id = :workspace AND space = :space AND namespace = :namespace AND key = :key
     AND (expires_at IS NULL OR expires_at > :now);
 
 -- name: record_last
 -- Read the last records of a namespace, newest first.
-SELECT namespace, key, position, revision, value, data, item_id, created_at, changed_at FROM program_record
-WHERE workspace_id = :workspace AND space = :space AND namespace = :namespace
+SELECT namespace, key, position, revision, value, data, item_id, created_at, changed_at, lifetime
+FROM program_record WHERE workspace_id = :workspace AND space = :space AND namespace = :namespace
     AND (expires_at IS NULL OR expires_at > :now)
 ORDER BY position DESC LIMIT :limit;
 
 -- name: record_below
 -- Read the records below a path, namespace by namespace in their order, after a place.
-SELECT namespace, key, position, revision, value, data, item_id, created_at, changed_at FROM program_record
-WHERE workspace_id = :workspace AND space = :space AND namespace >= :low AND namespace < :high
+SELECT namespace, key, position, revision, value, data, item_id, created_at, changed_at, lifetime
+FROM program_record WHERE workspace_id = :workspace AND space = :space AND namespace >= :low AND namespace < :high
     AND (namespace, position) > (:after, :position) AND (expires_at IS NULL OR expires_at > :now)
 ORDER BY namespace, position LIMIT :limit;
 
@@ -27,6 +27,13 @@ SELECT namespace, key, position, changed_at FROM program_record
 WHERE workspace_id = :workspace AND space = :space AND namespace >= :low AND namespace < :high
     AND (expires_at IS NULL OR expires_at > :now)
 ORDER BY namespace, position;
+
+-- name: record_greatest
+-- List the greatest keys of a namespace below another one, in the order of their characters.
+SELECT key FROM program_record
+WHERE workspace_id = :workspace AND space = :space AND namespace = :namespace AND key < :before
+    AND (expires_at IS NULL OR expires_at > :now)
+ORDER BY key DESC LIMIT :limit;
 
 -- name: record_namespaces
 -- List the namespaces below a path.
@@ -44,8 +51,8 @@ LIMIT :limit;
 
 -- name: record_of_items
 -- Read the records of some items, in any space.
-SELECT space, namespace, key, position, revision, value, data, item_id, created_at, changed_at FROM program_record
-WHERE workspace_id = :workspace AND item_id IN (:*ids) AND (expires_at IS NULL OR expires_at > :now);
+SELECT space, namespace, key, position, revision, value, data, item_id, created_at, changed_at, lifetime
+FROM program_record WHERE workspace_id = :workspace AND item_id IN (:*ids) AND (expires_at IS NULL OR expires_at > :now);
 
 -- name: record_head
 -- Read what a change of a record depends on, also of one that has expired.
