@@ -6,21 +6,19 @@ does not matter which process answered. A client that was cut off asks again, an
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-import anyio
 from anyio.to_thread import run_sync
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
-from everloom.errors import EverloomError, Rejected
+from everloom.errors import Rejected
 from everloom.kernel.answer.encode import as_data
-from everloom.surfaces.api.changes import HEADERS, LONGEST_SECONDS, number_in
+from everloom.surfaces.api.changes import HEADERS
 from everloom.surfaces.web.entrance import Entrance
 from everloom.surfaces.web.identity import CallClues
+from everloom.surfaces.web.streaming import Said, event, id_in, stream_of
 
 if TYPE_CHECKING:
     from everloom.loom import Workspace
@@ -30,42 +28,29 @@ if TYPE_CHECKING:
 # Words are looked for in memory, how it ended in the store.
 _LOOK_EVERY = 0.05
 _STORE_EVERY = 0.4
-# A line that means nothing keeps proxies from closing a quiet connection.
-_QUIET_SECONDS = 15.0
 
 
 async def answer_stream(entrance: Entrance, clues: CallClues, request: Request) -> Response:
     """Answer with the stream of one message until it is answered, or until the attempt after those known fails."""
-    message, attempts = number_in(request, "id"), number_in(request, "attempts") or 0
+    message, attempts = (id_in(request.query_params.get(name), name) for name in ("id", "attempts"))
     if message is None:
         raise Rejected("no message is named", hint="give the id of the message as id")
     workspace = await run_sync(lambda: entrance.enter("mind.answer", clues, writes=False))
-    listening = AnswerListener(entrance.answering, workspace, message, attempts)
+    listening = AnswerListener(entrance.answering, workspace, message, attempts or 0)
     # Before the response begins: a message that is not there is an error, and not a stream.
     await run_sync(listening.begin)
-    return StreamingResponse(_stream(entrance, request, listening), media_type="text/event-stream", headers=HEADERS)
+    look_at = 0.0
 
-
-async def _stream(entrance: Entrance, request: Request, listening: AnswerListener) -> AsyncIterator[str]:
-    end = time.monotonic() + LONGEST_SECONDS
-    told_at = look_at = time.monotonic()
-    yield ": listening\n\n"
-    while time.monotonic() < end and not entrance.opening.is_stopping and not await request.is_disconnected():
+    async def tick() -> Said:
+        nonlocal look_at
         said = listening.words()
-        if (now := time.monotonic()) >= look_at:
-            look_at = now + _STORE_EVERY
-            try:
-                ended = await run_sync(listening.end)
-            except EverloomError:
-                # The response has begun, so the error cannot be told; the client comes back, and is told then.
-                return
-            if ended:
-                yield said + ended
-                return
-        if said or now - told_at > _QUIET_SECONDS:
-            told_at = now
-            yield said or ": still here\n\n"
-        await anyio.sleep(_LOOK_EVERY)
+        if (now := time.monotonic()) < look_at:
+            return Said(said)
+        look_at = now + _STORE_EVERY
+        ended = await run_sync(listening.end)
+        return Said(said + ended, is_last=bool(ended))
+
+    return stream_of(entrance, request, tick, _LOOK_EVERY, HEADERS)
 
 
 class AnswerListener:
@@ -98,10 +83,10 @@ class AnswerListener:
         if writing.tools != self._tools:
             self._tools = writing.tools
             steps = sorted(writing.tools, key=lambda each: each.number)
-            said += _event("tools", {"tools": [{"name": each.name, "state": each.state} for each in steps]})
+            said += event("tools", {"tools": [{"name": each.name, "state": each.state} for each in steps]})
         if len(writing.text) > self._told:
             words = {"turn": writing.turn, "at": self._told, "text": writing.text[self._told :]}
-            said += _event("words", words)
+            said += event("words", words)
             self._told = len(writing.text)
         return said
 
@@ -112,20 +97,16 @@ class AnswerListener:
             written = self._answering.written(self._workspace.info.id)
             # Of a turn that was listened to, the last words may have come after the last look.
             rest = self._words_of(written) if written is not None and written.turn == self._turn else ""
-            return rest + _event("reply", {"reply": reply, "exchange": self._exchange(message)})
+            return rest + event("reply", as_data({"reply": reply, "exchange": self._exchange(message)}))
         if message.attempts > self._attempts or message.state not in ("waiting", "answered"):
             why = message.last_error or f"the message is {message.state}"
-            return _event("failed", {"error": why, "hint": "the message is stored", "attempts": message.attempts})
+            return event("failed", {"error": why, "hint": "the message is stored", "attempts": message.attempts})
         if not self._answering.has_model(self._workspace.info):
             hint = "set llm.large where the server runs; the message is stored and will be answered then"
-            return _event("failed", {"error": "no language model is configured", "hint": hint})
+            return event("failed", {"error": "no language model is configured", "hint": hint})
         return ""
 
     def _exchange(self, message: StreamMessage) -> Any:
         wanted = message.exchange_id
         before = None if wanted is None else wanted + 1
         return next((each for each in self._conversation.exchanges(1, before) if each.id == wanted), None)
-
-
-def _event(name: str, data: dict[str, Any]) -> str:
-    return f"event: {name}\ndata: {json.dumps(as_data(data))}\n\n"

@@ -1,39 +1,31 @@
 """What changes in a workspace, as server-sent events: every operation, or how far jobs have come.
 
 The store is the source, so that nothing is missed: a client that was cut off sends the id of the last event that it
-has seen, to whichever process, and goes on after it. Nothing is kept for a connection.
+has seen, to whichever process, and goes on after it. How a stream is written is in `surfaces/web/streaming.py`.
 """
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-import anyio
 from anyio.to_thread import run_sync
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
-from everloom.errors import EverloomError, Rejected
 from everloom.kernel.answer.encode import as_data
 from everloom.surfaces.web.entrance import Entrance
 from everloom.surfaces.web.identity import CallClues
+from everloom.surfaces.web.streaming import Said, event, id_in, resumed_after, stream_of
 
 if TYPE_CHECKING:
     from everloom.kernel.work.jobs import JobStatus
     from everloom.loom import Workspace
 
 _LOOK_EVERY = 0.5
-# A line that means nothing keeps proxies from closing a quiet connection.
-_QUIET_SECONDS = 15.0
 _PAGE = 200
-# Shorter than the gate's limit on a request, so that a stream ends whole and the client comes back by itself.
-LONGEST_SECONDS = 100.0
-_RETRY_MS = 1_000
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
@@ -47,7 +39,7 @@ class StreamEvent:
     is_last: bool = False
 
     def __str__(self) -> str:
-        return f"id: {self.id}\nevent: {self.name}\ndata: {json.dumps(as_data(self.data))}\n\n"
+        return event(self.name, as_data(self.data), self.id)
 
 
 _Look = Callable[[int], Sequence[StreamEvent]]
@@ -55,7 +47,7 @@ _Look = Callable[[int], Sequence[StreamEvent]]
 
 async def changes(entrance: Entrance, clues: CallClues, request: Request) -> Response:
     """Answer with the stream of a workspace's operations after the one that the client names, or from now on."""
-    named = number_in(request, "after", request.headers.get("last-event-id"))
+    named = resumed_after(request)
     workspace = await run_sync(lambda: entrance.enter("changes", clues, writes=False))
     after = named if named is not None else await run_sync(_newest, workspace)
 
@@ -68,8 +60,8 @@ async def changes(entrance: Entrance, clues: CallClues, request: Request) -> Res
 
 async def job_changes(entrance: Entrance, clues: CallClues, request: Request) -> Response:
     """Answer with the stream of one job until it ends, or of all jobs of a workspace; each event is its whole state."""
-    after = number_in(request, "after", request.headers.get("last-event-id")) or 0
-    job = number_in(request, "id")
+    after = resumed_after(request) or 0
+    job = id_in(request.query_params.get("id"), "id")
     workspace = await run_sync(lambda: entrance.enter("jobs.changes", clues, writes=False))
     place, running = workspace.info.id, workspace.loom.running
     if job is None:
@@ -97,43 +89,14 @@ def _job_event(status: JobStatus) -> StreamEvent:
 
 
 def _answer(entrance: Entrance, request: Request, look: _Look, after: int) -> Response:
-    stream = _stream(entrance, request, look, after)
-    return StreamingResponse(stream, media_type="text/event-stream", headers=HEADERS)
+    async def tick() -> Said:
+        nonlocal after
+        found = await run_sync(look, after)
+        after = found[-1].id if found else after
+        is_last = any(each.is_last for each in found)
+        return Said("".join(map(str, found)), is_last=is_last, is_part=len(found) == _PAGE)
 
-
-async def _stream(entrance: Entrance, request: Request, look: _Look, after: int) -> AsyncIterator[str]:
-    yield f"retry: {_RETRY_MS}\n\n"
-    end = time.monotonic() + LONGEST_SECONDS
-    quiet_since = time.monotonic()
-    while time.monotonic() < end and not entrance.opening.is_stopping and not await request.is_disconnected():
-        try:
-            found = await run_sync(look, after)
-        except EverloomError:
-            # The response has begun, so the error cannot be told; the client comes back, and is told then.
-            return
-        for event in found:
-            after = event.id
-            yield str(event)
-            if event.is_last:
-                return
-        if found:
-            quiet_since = time.monotonic()
-        if len(found) == _PAGE:
-            continue
-        if time.monotonic() - quiet_since > _QUIET_SECONDS:
-            quiet_since = time.monotonic()
-            yield ": still here\n\n"
-        await anyio.sleep(_LOOK_EVERY)
-
-
-def number_in(request: Request, name: str, header: str | None = None) -> int | None:
-    """Read a number from a header or from the query; the header, which a browser sends when it comes back, wins."""
-    named = header or request.query_params.get(name)
-    if named is None:
-        return None
-    if not (named.isascii() and named.isdecimal() and len(named) <= 18):
-        raise Rejected(f"{name} is not the id of an event", hint="send the id of the last event, or leave it out")
-    return int(named)
+    return stream_of(entrance, request, tick, _LOOK_EVERY, HEADERS)
 
 
 def _newest(workspace: Workspace) -> int:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from anyio.to_thread import run_sync
 from starlette.responses import Response
 
-from everloom.surfaces.page.events import event, resumed_after, stream_of
 from everloom.surfaces.page.html import clean
 from everloom.surfaces.page.pages.mind.log import LogLine, lines_of
 from everloom.surfaces.page.paths import WORKSPACE, listen
-from everloom.surfaces.page.visit import Visit
+from everloom.surfaces.page.visit import HEADERS, Visit
+from everloom.surfaces.web.streaming import Said, event, resumed_after, stream_of
 
 if TYPE_CHECKING:
     from everloom.loom import Workspace
@@ -33,9 +33,10 @@ _MOST_MISSED = 100
 
 async def live(visit: Visit) -> Response:
     """Answer with the stream of what is said from now on, or after the message that the browser names."""
-    after = resumed_after(visit)
+    after = resumed_after(visit.request)
     workspace = await run_sync(lambda: visit.workspace)
-    return stream_of(visit, Listener(visit, workspace, after).tick, _LOOK_EVERY)
+    tick = Listener(visit, workspace, after).tick
+    return stream_of(visit.entrance, visit.request, tick, _LOOK_EVERY, HEADERS)
 
 
 class Listener:
@@ -50,7 +51,7 @@ class Listener:
         self._turn = self._told = 0
         self._tools: object = ()
 
-    async def tick(self) -> str:
+    async def tick(self) -> Said:
         """Say what is new."""
         writing = self._visit.answering.writing(self._workspace.info.id)
         # A turn that ended is in the store by now: its reply must be shown before its words are taken away.
@@ -62,7 +63,7 @@ class Listener:
         if has_ended:
             self._turn = 0
             said += event("quiet", {})
-        return said + self._words(writing)
+        return Said(said + self._words(writing))
 
     def _words(self, writing: Writing | None) -> str:
         if writing is None:
