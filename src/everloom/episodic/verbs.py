@@ -18,6 +18,8 @@ from everloom.kernel.verbs import (
     PAGE_TOKENS,
     READS,
     AnyMethod,
+    Before,
+    BeyondItem,
     Effect,
     Key,
     MaxTokens,
@@ -161,14 +163,15 @@ class Episodic:
         date_to: Annotated[
             datetime | None, helps("only what was said on or before this date", flag="--until", ends_day=True)
         ] = None,
+        beyond: BeyondItem = None,
         limit: _Limit = 10,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> tuple[SaidMessage, ...]:
-        """Search what was said in conversations."""
+        """Search what was said in conversations; without words, list it, newest first."""
         from everloom.episodic.recall import search_history
         from everloom.kernel.answer.budget import fitted
 
-        return fitted(search_history(self._being, query, date_from, date_to, limit), max_tokens)
+        return fitted(search_history(self._being, query, (date_from, date_to), limit, beyond), max_tokens)
 
     @_tool(
         "Update notes",
@@ -301,13 +304,17 @@ class Episodic:
 
     @_tool("Patrol report", READS, "The latest patrols, step by step: counts, milliseconds, what was skipped and why.")
     def patrol_report(
-        self, *, limit: Annotated[int, helps("how many patrols")] = 1, max_tokens: MaxTokens = ANSWER_TOKENS
+        self,
+        *,
+        before: Before = None,
+        limit: Annotated[int, helps("how many patrols")] = 1,
+        max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> tuple[PatrolReport, ...]:
         """Show the latest patrols step by step."""
         from everloom.episodic.patrol import patrol_report
         from everloom.kernel.answer.budget import fitted
 
-        return fitted(patrol_report(self._being, limit), max_tokens)
+        return fitted(patrol_report(self._being, limit, before), max_tokens)
 
     @verb("Show a node", READS)
     def show(self, node_id: _NodeId, *, max_tokens: MaxTokensOfRecord = None) -> Node:

@@ -51,6 +51,7 @@ from everloom.kernel.verbs import (
     PAGE_TOKENS,
     READS,
     AnyMethod,
+    Beyond,
     Effect,
     Key,
     MaxTokens,
@@ -211,6 +212,7 @@ class Graph:
         tags: WithTags = None,
         min_importance: MinImportance = 0.0,
         limit: Limit = 20,
+        beyond: Beyond = None,
         archived: Archived = False,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.Recalled:
@@ -218,7 +220,7 @@ class Graph:
         from everloom.graph.index.recall import MemoryFilter, search
         from everloom.kernel.answer.budget import fitted
 
-        found = search(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived))
+        found = search(self._graph, query, limit, MemoryFilter(types, tags, min_importance, archived), beyond)
         return fitted(found, max_tokens, way=GET)
 
     @_tool(
@@ -341,13 +343,14 @@ class Graph:
         type: Annotated[RelationType | None, helps("only edges of this type")] = None,
         memory_id: Annotated[str | None, helps("only edges of this memory", flag="--memory", metavar="ID")] = None,
         limit: Limit = 20,
+        beyond: Beyond = None,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> Sequence[results.Edge]:
         """Find edges by words, type or memory."""
         from everloom.graph.operations.edges import search_edges
         from everloom.kernel.answer.budget import fitted
 
-        found = search_edges(self._graph, query, kind=type, memory=memory_id, limit=limit)
+        found = search_edges(self._graph, query, kind=type, memory=memory_id, limit=limit, beyond=beyond)
         return fitted(found, max_tokens, way=EDGE_GET)
 
     @_tool("Update an edge", ADDS_ONCE, "Change an edge; both memories' sides are updated.")
@@ -489,12 +492,14 @@ class Graph:
         return fitted(stats(self._graph), max_tokens, way=None)
 
     @verb("Recent memories", READS)
-    def recent(self, *, limit: Limit = 20, max_tokens: MaxTokens = PAGE_TOKENS) -> Sequence[results.MemoryBrief]:
+    def recent(
+        self, *, limit: Limit = 20, beyond: Beyond = None, max_tokens: MaxTokens = PAGE_TOKENS
+    ) -> Sequence[results.MemoryBrief]:
         """List the most recently changed memories."""
         from everloom.graph.index.recall import list_memories
         from everloom.kernel.answer.budget import fitted
 
-        return fitted(list_memories(self._graph, limit=limit), max_tokens, way=GET)
+        return fitted(list_memories(self._graph, limit=limit, beyond=beyond), max_tokens, way=GET)
 
     @verb("Draw", READS)
     def draw(

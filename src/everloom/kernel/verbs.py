@@ -97,6 +97,13 @@ def helps(text: str, **more: Any) -> Says:
 
 # Every verb that writes takes one.
 Key = Annotated[str | None, Says("makes the call safe to repeat", metavar="KEY", is_plumbing=True)]
+# Where a list goes on. Lists that are ordered by id, from the newest or from the oldest, go on before or after an id;
+# the others after the last entry that was shown. Models are not told: they ask for what they look for.
+Before = Annotated[int | None, helps("only what is older than this one", metavar="ID", is_unlisted=True)]
+After = Annotated[int, helps("only what is newer than this one", metavar="ID", least=0, is_unlisted=True)]
+_LAST = helps("go on after this one, the last that was shown", metavar="ID", is_unlisted=True)
+Beyond = Annotated[str | None, _LAST]
+BeyondItem = Annotated[int | None, _LAST]
 # How many tokens an answer may take; an answer that leaves something off names the argument. Where little is left off,
 # the list of tools does not. A record that is asked for by its id is given whole, except to a model.
 MaxTokens = Annotated[int, helps("tokens that the answer may take", metavar="TOKENS", hides_default=True)]
@@ -298,6 +305,11 @@ def _inside(value: Any) -> Iterable[Any]:
 
 def _too_large(what: str, most: str) -> Rejected:
     return Rejected(f"{what}: at most {most}", hint="divide it among several calls; nothing was written")
+
+
+def no_next_page() -> Rejected:
+    """Make the error for a search that is asked to go on: the best come first, and what follows is not worth more."""
+    return Rejected("a search has no next page", hint="raise the limit, or leave out the query to list everything")
 
 
 def verbs_of(faculty: type) -> tuple[Verb, ...]:

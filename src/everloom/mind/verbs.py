@@ -26,6 +26,7 @@ from everloom.kernel.verbs import (
     Says,
     verb,
 )
+from everloom.kernel.verbs import Before as Older
 from everloom.mind import results
 from everloom.mind.talking import Talking
 
@@ -211,28 +212,39 @@ class Mind(Talking):
         return fitted(results.view_of(self.conversation.turns()), max_tokens, way=None, last={"turns"})
 
     @verb("List compactions", READS)
-    def compactions(self, *, limit: Limit = 20, max_tokens: MaxTokens = PAGE_TOKENS) -> results.CompactionList:
+    def compactions(
+        self, *, before: Older = None, limit: Limit = 20, max_tokens: MaxTokens = PAGE_TOKENS
+    ) -> results.CompactionList:
         """Show when the oldest turns were compacted, and what that cost."""
         from everloom.kernel.answer.budget import fitted
 
-        found = results.CompactionList(tuple(self.conversation.compactions(limit)))
+        found = results.CompactionList(tuple(self.conversation.compactions(limit, before)))
         return fitted(found, max_tokens, way=None)
 
     @verb("List heartbeats", READS)
-    def heartbeats(self, *, limit: Limit = 20, max_tokens: MaxTokens = PAGE_TOKENS) -> results.HeartbeatList:
+    def heartbeats(
+        self, *, before: Older = None, limit: Limit = 20, max_tokens: MaxTokens = PAGE_TOKENS
+    ) -> results.HeartbeatList:
         """Show when the agent considered speaking first, and why it did or did not."""
         from everloom.kernel.answer.budget import fitted
         from everloom.mind.initiative import Heartbeats
 
-        found = results.HeartbeatList(tuple(Heartbeats(self.setup).recent(limit)))
+        found = results.HeartbeatList(tuple(Heartbeats(self.setup).recent(limit, before)))
         return fitted(found, max_tokens, way=None)
 
     @verb("List the versions of a note", READS, cli=False)
-    def note_history(self, name: NoteName, *, max_tokens: MaxTokens = PAGE_TOKENS) -> results.NoteHistory:
+    def note_history(
+        self,
+        name: NoteName,
+        *,
+        before: Older = None,
+        limit: Limit = 100,
+        max_tokens: MaxTokens = PAGE_TOKENS,
+    ) -> results.NoteHistory:
         """List the versions of a note, newest first."""
         from everloom.kernel.answer.budget import fitted
 
-        return fitted(results.NoteHistory(tuple(self.notes.history(name))), max_tokens, way=None)
+        return fitted(results.NoteHistory(tuple(self.notes.history(name, limit, before))), max_tokens, way=None)
 
     @verb("Restore a note", DESTROYS, cli=False)
     def restore_note(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from everloom.kernel.verbs import PAGE_TOKENS, READS, MaxTokens, Says, helps, verb
+from everloom.kernel.verbs import PAGE_TOKENS, READS, Before, MaxTokens, Says, helps, verb
 from everloom.semantic.parameters import Id, Limit, Subjects
 
 if TYPE_CHECKING:
@@ -34,10 +34,13 @@ class BrowsingVerbs:
         max_tokens: MaxTokens = PAGE_TOKENS,
     ) -> views.SubjectList:
         """List the subjects, those observed last first."""
-        from everloom.kernel.answer.budget import fitted
+        from everloom.kernel.answer.budget import fitted_page
         from everloom.semantic.evidence.listing import list_subjects
 
-        return fitted(list_subjects(self._op, name, tag, cursor, limit), max_tokens)
+        def read(most: int) -> views.SubjectList:
+            return list_subjects(self._op, name, tag, cursor, most)
+
+        return fitted_page(read, limit, "subjects", max_tokens)
 
     @verb("Open a region", READS)
     def open_region(
@@ -52,10 +55,13 @@ class BrowsingVerbs:
         max_tokens: MaxTokens = PAGE_TOKENS,
     ) -> views.RegionContents:
         """Show what is about all of these subjects and about none of those outside, newest first."""
-        from everloom.kernel.answer.budget import fitted
+        from everloom.kernel.answer.budget import fitted_page
         from everloom.semantic.recall.regions import open_region
 
-        return fitted(open_region(self._op, subject_names, outside or (), cursor, limit), max_tokens)
+        def read(most: int) -> views.RegionContents:
+            return open_region(self._op, subject_names, outside or (), cursor, most)
+
+        return fitted_page(read, limit, "observations", max_tokens)
 
     @verb("Measure an overlap", READS)
     def measure_overlap(self, subject_names: Subjects) -> views.SubjectOverlap:
@@ -66,10 +72,15 @@ class BrowsingVerbs:
 
     @verb("List versions", READS)
     def list_versions(
-        self, understanding_id: Id, *, limit: Limit = 20, max_tokens: MaxTokens = PAGE_TOKENS
+        self,
+        understanding_id: Id,
+        *,
+        before: Before = None,
+        limit: Limit = 20,
+        max_tokens: MaxTokens = PAGE_TOKENS,
     ) -> tuple[views.UnderstandingVersion, ...]:
         """List an understanding and what it superseded, newest first, without their sources."""
         from everloom.kernel.answer.budget import fitted
         from everloom.semantic.understanding.history import list_versions
 
-        return fitted(list_versions(self._op, understanding_id, limit), max_tokens)
+        return fitted(list_versions(self._op, understanding_id, limit, before), max_tokens)

@@ -15,6 +15,7 @@ from everloom.kernel.verbs import (
     DESTROYS,
     PAGE_TOKENS,
     READS,
+    After,
     Key,
     MaxTokens,
     MaxTokensOfRecord,
@@ -71,6 +72,7 @@ class CurationVerbs:
         self,
         tag: Annotated[str, Says(metavar="TAG")],
         *,
+        after: After = 0,
         limit: Limit = 200,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> tuple[results.Subject, ...]:
@@ -78,7 +80,7 @@ class CurationVerbs:
         from everloom.kernel.answer.budget import fitted
         from everloom.semantic.evidence.subjects import get_subjects_by_tag
 
-        return fitted(get_subjects_by_tag(self._op, tag, limit), max_tokens)
+        return fitted(get_subjects_by_tag(self._op, tag, limit, after), max_tokens)
 
     @verb("Set a subject's summary", ADDS_ONCE, tools=FULL)
     def set_subject_summary(

@@ -144,7 +144,7 @@ def _resting(unit: Unit, plan: ForgetPlan) -> tuple[dict[int, str], tuple[Spared
     support = _sources_of(unit, cited, without=plan.doomed)
     for session in unit.all("semantic.observation_sessions", ids=observations):
         for note in unit.all("semantic.understanding_of_session", ids=[session["session_id"]]):
-            rows = unit.all("semantic.observation_in_session", session=session["session_id"], limit=_EVERY_ONE)
+            rows = unit.all("semantic.observation_in_session", session=session["session_id"], after=0, limit=_EVERY_ONE)
             told = {row["id"] for row in rows}
             cited[note["understanding_id"]] = told & plan.doomed.keys()
             support[note["understanding_id"]] = sorted(told - plan.doomed.keys())

@@ -18,6 +18,7 @@ from everloom.kernel.verbs import (
     ANSWER_TOKENS,
     PAGE_TOKENS,
     READS,
+    After,
     Key,
     MaxTokens,
     MaxTokensUnlisted,
@@ -268,6 +269,7 @@ class Semantic(CurationVerbs, SynthesisVerbs, BrowsingVerbs):
         self,
         session_id: Annotated[str, Says(metavar="SESSION")],
         *,
+        after: After = 0,
         limit: Limit = 1000,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.SessionStory:
@@ -275,7 +277,7 @@ class Semantic(CurationVerbs, SynthesisVerbs, BrowsingVerbs):
         from everloom.kernel.answer.budget import fitted
         from everloom.semantic.recall.sessions import what_happened
 
-        return fitted(what_happened(self._op, session_id, limit), max_tokens)
+        return fitted(what_happened(self._op, session_id, limit, after), max_tokens)
 
     @verb("Get a session's context", READS, tools=CORE)
     def get_session_context(

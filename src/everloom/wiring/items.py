@@ -191,11 +191,15 @@ class Items:
         max_tokens: MaxTokensOrAll = PAGE_TOKENS,
     ) -> PastTimes:
         """List what happened between two times, in order, with the sessions of that time."""
-        from everloom.kernel.answer.budget import fitted  # noqa: PLC0415  as above
+        from everloom.kernel.answer.budget import fitted_page  # noqa: PLC0415  as above
         from everloom.kernel.timeline import look_back  # noqa: PLC0415  as above
 
         with self.op.read() as unit:
-            return fitted(look_back(unit, since, until, kinds, cursor, limit), max_tokens)
+
+            def read(most: int) -> PastTimes:
+                return look_back(unit, since, until, kinds, cursor, most)
+
+            return fitted_page(read, limit, "items", max_tokens)
 
     @verb("List background work", READS, cli=False)
     def jobs(self) -> list[Job]:

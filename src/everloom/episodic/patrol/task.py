@@ -107,7 +107,7 @@ def _why_now(unit: Unit, being: Being) -> Literal["pending", "schedule"] | None:
         return "pending"
     if not policy.patrol_hours:
         return None
-    last = unit.all("episodic.patrol_recent", limit=1)
+    last = unit.all("episodic.patrol_recent", before=FOREVER, limit=1)
     # Before the first patrol, the hours are counted from the first note.
     first = unit.all("episodic.note_waiting", before=FOREVER, limit=1)
     since = last[0]["began_at"] if last else first[0]["created_at"] if first else None
@@ -191,11 +191,11 @@ def patrol_if_many_wait(being: Being, work: Work, kept: NotesUpdated) -> NotesUp
         return replace(kept, patrol=patrolled.status, pending_scenes=pending(unit))
 
 
-def patrol_report(being: Being, limit: int) -> tuple[PatrolReport, ...]:
-    """Read the newest patrols with their steps."""
+def patrol_report(being: Being, limit: int, before: int | None = None) -> tuple[PatrolReport, ...]:
+    """Read the newest patrols with their steps, or the newest before one."""
     checked_limit(limit, 1_000, "patrols")
     with being.op.read() as unit:
-        rows = unit.all("episodic.patrol_recent", limit=limit)
+        rows = unit.all("episodic.patrol_recent", before=FOREVER if before is None else before, limit=limit)
         steps = unit.all("episodic.step_of", ids=[row["id"] for row in rows])
     by_patrol: dict[int, list[StepReport]] = {row["id"]: [] for row in rows}
     for step in steps:

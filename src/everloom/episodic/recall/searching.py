@@ -13,12 +13,12 @@ from everloom.episodic.being import Being
 from everloom.episodic.recall.recalling import FRAME_TOKENS, LINE, SCENES, SHOW_SCENE, reactivate
 from everloom.episodic.scenes.node import Node, nodes_of
 from everloom.episodic.scenes.scene import fold_text
-from everloom.errors import Rejected
+from everloom.errors import NotFound, Rejected
 from everloom.kernel.answer.budget import affordable, checked_tokens, cut_item, more
 from everloom.kernel.answer.encode import BY_ID
 from everloom.kernel.search import ALONE, Findings, Hit, Scope
 from everloom.kernel.texts import checked, checked_limit
-from everloom.kernel.verbs import ANSWER_TOKENS
+from everloom.kernel.verbs import ANSWER_TOKENS, no_next_page
 from everloom.store import Unit
 from everloom.store.contract import FOREVER
 
@@ -159,20 +159,38 @@ def _describe(node: Node, terms: Sequence[str], hit: Hit | None, *, fits: bool) 
     )
 
 
+def _place_of(unit: Unit, item: int) -> tuple[int, int]:
+    """Find where a message stands in the list, by its time and its id."""
+    rows = unit.all("words.document_of", ids=[item])
+    if not rows:
+        raise NotFound(f"no message has the id {item}", hint="begin the list anew")
+    return rows[0]["happened_at"], item
+
+
 def search_history(
-    being: Being, query: str | None, begin: datetime | None, end: datetime | None, limit: int
+    being: Being,
+    query: str | None,
+    period: tuple[datetime | None, datetime | None],
+    limit: int,
+    beyond: int | None = None,
 ) -> tuple[SaidMessage, ...]:
-    """Find messages by their text and time."""
+    """Find messages by their text and time; without a text, list them, newest first or after one of them."""
+    begin, end = period
     checked_limit(limit, _MOST_HISTORY, "messages")
     kinds = being.policy.history_kinds
     if query is not None and query.strip():
+        if beyond is not None:
+            raise no_next_page()
         scope = Scope(kinds=frozenset(kinds), happened_from=begin, happened_until=end)
         hits = being.op.search(query, limit=limit, within=scope).hits
         names = [each.name for each in fields(SaidMessage)]
         return tuple(SaidMessage(**{name: getattr(hit, name) for name in names}) for hit in hits)
     with being.op.read() as unit:
+        last_at, last_id = (FOREVER, FOREVER) if beyond is None else _place_of(unit, beyond)
         rows = unit.all(
             "episodic.history",
+            last_at=last_at,
+            last_id=last_id,
             kinds=list(kinds),
             happened_from=-FOREVER if begin is None else to_micros(begin),
             happened_until=FOREVER if end is None else to_micros(end),

@@ -72,6 +72,13 @@ class OpenGraph:
         return _only(found, f"memory {text!r}")
 
 
+def beyond_row(rows: Sequence[Row], last: Row) -> list[Row]:
+    """Return the rows of a list, most recently changed first, that come after one of them."""
+    # By its place and not by its number: what is added or removed in the meantime neither repeats nor hides a row.
+    place = (last["updated"], last["id"])
+    return [row for row in rows if (row["updated"], row["id"]) < place]
+
+
 def find_edge(graph: OpenGraph, identity: str) -> Row:
     """Find an edge by its uuid or a prefix of it."""
     text = identity.strip()

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 
 from everloom.errors import Rejected
 from everloom.graph.files.parser import checked_tags
-from everloom.graph.index.catalog import OpenGraph, brief_of, describe
+from everloom.graph.index.catalog import OpenGraph, beyond_row, brief_of, describe
 from everloom.graph.index.decay import is_archived
 from everloom.graph.kinds import checked_type
 from everloom.graph.results import MemoryBrief, Recalled
 from everloom.kernel.search import ALONE, Scope
+from everloom.kernel.verbs import no_next_page
 from everloom.store import Row, Unit
 
 _MOST = 200
@@ -62,19 +63,25 @@ def find_near(graph: OpenGraph, query: str, limit: int = 10, within: MemoryFilte
     return Recalled(memories, found.degraded, _NOTHING_FITS if memories and not found.fits else None)
 
 
-def search(graph: OpenGraph, query: str, limit: int, within: MemoryFilter) -> Recalled:
+def search(graph: OpenGraph, query: str, limit: int, within: MemoryFilter, beyond: str | None = None) -> Recalled:
     """List memories that match a filter, most recently changed first; with a query, best match first."""
     if query.strip():
+        if beyond is not None:
+            raise no_next_page()
         return find_near(graph, query, limit, within)
-    return Recalled(tuple(list_memories(graph, within, limit)))
+    return Recalled(tuple(list_memories(graph, within, limit, beyond)))
 
 
-def list_memories(graph: OpenGraph, within: MemoryFilter = _ANY, limit: int = 20) -> list[MemoryBrief]:
-    """List memories that match a filter, most recently changed first."""
+def list_memories(
+    graph: OpenGraph, within: MemoryFilter = _ANY, limit: int = 20, beyond: str | None = None
+) -> list[MemoryBrief]:
+    """List memories that match a filter, most recently changed first, from the first or after one of the list."""
     passes = _sieve(graph, within)
     with graph.op.read() as unit:
-        rows = [row for row in unit.all("graph.memory_all", graph=graph.id) if passes(row)][: max(1, limit)]
-        return describe(graph, unit, rows)
+        found = unit.all("graph.memory_all", graph=graph.id)
+        if beyond is not None:
+            found = beyond_row(found, graph.find(unit, beyond))
+        return describe(graph, unit, [row for row in found if passes(row)][: max(1, limit)])
 
 
 def list_living(graph: OpenGraph) -> list[MemoryBrief]:

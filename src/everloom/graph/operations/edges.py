@@ -15,12 +15,21 @@ from everloom.errors import Conflict, NotFound, Rejected
 from everloom.graph.files.changeset import Changeset, FilePlan
 from everloom.graph.files.disk import edge_stem, free_name
 from everloom.graph.files.frontmatter import UnreadableFile
-from everloom.graph.index.catalog import OpenGraph, attached_to, describe, edge_from, find_edge, relation_from
+from everloom.graph.index.catalog import (
+    OpenGraph,
+    attached_to,
+    beyond_row,
+    describe,
+    edge_from,
+    find_edge,
+    relation_from,
+)
 from everloom.graph.index.executor import Also, execute, nothing_else, sole_writer
 from everloom.graph.kinds import DEFAULT_STRENGTH, EDGES, checked_relation, checked_share
 from everloom.graph.operations.versions import check_version, saw, version_of, with_version
 from everloom.graph.results import DrawnEdge, Edge, Memory, RelatedMemory, Relation
 from everloom.kernel.texts import analyse, checked, indexed
+from everloom.kernel.verbs import no_next_page
 from everloom.store import Row
 
 # Automatic edges connect most of a graph within a few hops; more would return nearly everything.
@@ -105,9 +114,20 @@ def get_edge(graph: OpenGraph, identity: str) -> Edge:
 
 
 def search_edges(
-    graph: OpenGraph, query: str, *, kind: str | None = None, memory: str | None = None, limit: int = 20
+    graph: OpenGraph,
+    query: str,
+    *,
+    kind: str | None = None,
+    memory: str | None = None,
+    limit: int = 20,
+    beyond: str | None = None,
 ) -> list[Edge]:
-    """Find edges by words in their titles and description, by type, or by a memory at one end."""
+    """Find edges by words in their titles and description, by type, or by a memory at one end.
+
+    Without words they are listed, most recently changed first, from the first or after one of the list.
+    """
+    if beyond is not None and query.strip():
+        raise no_next_page()
     relation = None if kind is None else checked_relation(kind)
     with graph.op.read() as unit:
         if memory is None:
@@ -116,6 +136,8 @@ def search_edges(
             # Those of one memory are found by it, however many edges there are.
             found = unit.all("graph.edge_of", graph=graph.id, uuid=graph.find(unit, memory)["uuid"])
             rows = sorted(found, key=lambda row: (row["updated"], row["id"]), reverse=True)
+    if beyond is not None:
+        rows = beyond_row(rows, find_edge(graph, beyond))
     edges = [edge_from(row) for row in rows if relation is None or row["type"] == relation]
     return [with_version(graph, edge) for edge in _ranked(edges, query)[: max(1, limit)]]
 

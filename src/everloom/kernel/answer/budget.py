@@ -6,7 +6,7 @@ off. Pure. Refuses to know what an answer means: a faculty that wants more than 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from string import Formatter
@@ -29,6 +29,7 @@ _CHARACTERS = 12
 _ENTRY, _TEXTS = 0.15, 0.4
 # No text is cut to fewer tokens: what is shorter is a name or a date. A list of a few names stays whole, too.
 _SHORTEST = 24
+_HANDLES = frozenset({"note", "id", "cursor", "version", "commit"})
 _TRIES = 4
 # The note on what was left off, with the names of a few lists.
 _NOTE_TOKENS = 40
@@ -134,6 +135,25 @@ def fitted(
     return cast("AnswerT", bounds.shortened(answer))
 
 
+def _is_handle(name: str) -> bool:
+    """Say whether a field is passed back as it is, and worth nothing if it is cut; or tells what was cut."""
+    return name in _HANDLES or name.endswith("_id")
+
+
+def fitted_page(read: Callable[[int], AnswerT], limit: int, entries: str, max_tokens: int | None) -> AnswerT:
+    """Shorten a page that has a cursor: a page of fewer entries is read, whose cursor goes on where it ends.
+
+    `read` reads a page of at most so many entries, and `entries` names their list in it.
+    """
+    page = read(limit)
+    while len(getattr(shown := fitted(page, max_tokens), entries)) < len(getattr(page, entries)):
+        fewer = max(1, len(getattr(shown, entries)))
+        if fewer == len(getattr(page, entries)):
+            break
+        page = read(fewer)
+    return shown
+
+
 @dataclass(frozen=True, slots=True)
 class _Bare:
     """A list without a result around it."""
@@ -212,7 +232,7 @@ class _Bounds:
         way = self._way_to(answer) or way
         for each in fields(answer):
             value, here = getattr(answer, each.name), (*path, each.name)
-            if isinstance(value, str) and _measured(value, _SHORTEST) > _SHORTEST and each.name != "note":
+            if isinstance(value, str) and _measured(value, _SHORTEST) > _SHORTEST and not _is_handle(each.name):
                 texts.append(_Room(here, value, way))
             elif isinstance(value, list | tuple | Mapping) and exceeds(value, 2 * _SHORTEST):
                 lists.append(_Room(here, value))

@@ -19,7 +19,7 @@ from everloom.kernel.forgetting.results import TombstoneList, TombstoneRecord
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.texts import UNSTORABLE, content_hash
 from everloom.store import Row, Unit
-from everloom.store.contract import Value
+from everloom.store.contract import FOREVER, Value
 
 _SECRET_BYTES = 32
 
@@ -81,10 +81,16 @@ def explain_absence(unit: Unit, item_id: int) -> NotFound:
     return NotFound(f"nothing in this workspace has the id {item_id}", hint="search prints the ids of what it finds")
 
 
-def list_tombstones(op: Operation, limit: int) -> TombstoneList:
-    """List the newest tombstones."""
+def list_tombstones(op: Operation, limit: int, beyond: int | None = None) -> TombstoneList:
+    """List the newest tombstones, or those after one of the list."""
     with op.read() as unit:
-        rows = unit.all("forgetting.tombstone_recent", limit=limit)
+        event, item = FOREVER, FOREVER
+        if beyond is not None:
+            known = unit.all("forgetting.tombstone_of", ids=[beyond])
+            if not known:
+                raise NotFound(f"nothing with the id {beyond} was forgotten", hint="begin the list anew")
+            event, item = known[0]["event_id"], beyond
+        rows = unit.all("forgetting.tombstone_recent", event=event, item=item, limit=limit)
         (counted,) = unit.all("forgetting.tombstone_count")
     return TombstoneList(count=counted["count"], tombstones=tuple(_record(row) for row in rows))
 

@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from everloom.errors import Conflict
 from everloom.kernel.forgetting.results import Corrected, Forgotten, TombstoneList
-from everloom.kernel.verbs import ADDS, ANSWER_TOKENS, DESTROYS, ERASES, READS, Key, MaxTokens, Says, helps, verb
+from everloom.kernel.verbs import (
+    ADDS,
+    ANSWER_TOKENS,
+    DESTROYS,
+    ERASES,
+    READS,
+    BeyondItem,
+    Key,
+    MaxTokens,
+    Says,
+    helps,
+    verb,
+)
 
 if TYPE_CHECKING:
     from everloom.kernel.forgetting.ports import Corrector, Eraser
@@ -111,6 +123,7 @@ class Forgetting:
     def list_forgotten(
         self,
         *,
+        beyond: BeyondItem = None,
         limit: Annotated[int, helps("the maximum number of tombstones", least=1, most=10_000)] = 50,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> TombstoneList:
@@ -118,7 +131,7 @@ class Forgetting:
         from everloom.kernel.answer.budget import fitted
         from everloom.kernel.forgetting.tombstones import list_tombstones
 
-        return fitted(list_tombstones(self._op, limit), max_tokens)
+        return fitted(list_tombstones(self._op, limit, beyond), max_tokens)
 
     @verb("Lift a tombstone", DESTROYS)
     def lift_tombstones(

@@ -77,10 +77,12 @@ class Heartbeats:
         self._setup = setup
         self._op = setup.op
 
-    def recent(self, limit: int = 20) -> list[Heartbeat]:
-        """List heartbeats, newest first."""
+    def recent(self, limit: int = 20, before: int | None = None) -> list[Heartbeat]:
+        """List heartbeats, newest first; with `before`, those that are older than one."""
+        start = FOREVER if before is None else before
         with self._op.read() as unit:
-            return [value_from(Heartbeat, row) for row in unit.all("archive.heartbeat_recent", limit=limit)]
+            rows = unit.all("archive.heartbeat_recent", before=start, limit=limit)
+        return [value_from(Heartbeat, row) for row in rows]
 
     def is_due(self) -> bool:
         """Check whether a slot has passed without a heartbeat; after a pause of several slots, only one is due."""
@@ -90,7 +92,7 @@ class Heartbeats:
         with self._op.read() as unit:
             if unit.one("archive.written_last") is None:
                 return False
-            last = unit.all("archive.heartbeat_recent", limit=1)
+            last = unit.all("archive.heartbeat_recent", before=FOREVER, limit=1)
         return not last or from_micros(last[0]["at"]) < slot
 
     def beat(self, conversation: Conversation, notes: Notes) -> Heartbeat:

@@ -214,12 +214,14 @@ class Notes:
             self._sync.change(old, "agent", lambda _: "")
             return moved
 
-    def history(self, name: str, limit: int = _MOST_VERSIONS) -> list[NoteVersion]:
-        """List the versions of a note, newest first, even if it was removed."""
+    def history(self, name: str, limit: int = _MOST_VERSIONS, before: int | None = None) -> list[NoteVersion]:
+        """List the versions of a note, newest first, even if it was removed; with `before`, those before a version."""
         wanted = self._named(name)
         self._in_agreement(lambda: self._sync.open(wanted).body, str)
         with self._op.read() as unit:
-            return [version_from(wanted, row) for row in unit.all("notes.version_of", name=wanted, limit=limit)]
+            start = LARGEST_NUMBER if before is None else before
+            rows = unit.all("notes.version_of", name=wanted, before=start, limit=limit)
+        return [version_from(wanted, row) for row in rows]
 
     def versions(self, name: str, limit: int = 20, before: int | None = None) -> list[VersionMark]:
         """List who wrote versions of a note and when, newest first, without their texts; nothing is written."""

@@ -109,11 +109,11 @@ def get_subjects(op: Operation, names: Sequence[str]) -> tuple[Subject, ...]:
         return tuple(subjects_of(unit, [region.id for region in need(unit, wanted)]))
 
 
-def get_subjects_by_tag(op: Operation, tag: str, limit: int) -> tuple[Subject, ...]:
-    """Show the subjects that have a tag."""
+def get_subjects_by_tag(op: Operation, tag: str, limit: int, after: int = 0) -> tuple[Subject, ...]:
+    """Show the subjects that have a tag, oldest first, from the first or after one of them."""
     wanted, most = name_key(checked_name(tag, "the tag")), arguments.limit(limit)
     with op.read() as unit:
-        rows = unit.all("semantic.tag_subjects", tag_key=wanted, limit=most)
+        rows = unit.all("semantic.tag_subjects", tag_key=wanted, after=after, limit=most)
         return tuple(subjects_of(unit, [row["subject_id"] for row in rows]))
 
 

@@ -59,12 +59,12 @@ def _summary(session: Session, state: Row | None) -> SessionSummary:
     return reshape(SessionSummary, session, **names, summary=summary, observation_count=count)
 
 
-def what_happened(op: Operation, session_id: str, limit: int) -> SessionStory:
-    """List a session's observations in order."""
+def what_happened(op: Operation, session_id: str, limit: int, after: int = 0) -> SessionStory:
+    """List a session's observations in order, from the first or after one of them."""
     most = arguments.limit(limit, 10_000)
     with op.read() as unit:
         session = session_named(unit, session_id)
-        rows = unit.all("semantic.observation_in_session", session=session.id, limit=most)
+        rows = unit.all("semantic.observation_in_session", session=session.id, after=after, limit=most)
         found = observations_of(unit, [row["id"] for row in rows])
         state = next(iter(unit.all("semantic.session_of", ids=[session.id])), None)
     return SessionStory(

@@ -9,12 +9,16 @@ from everloom.semantic.views import UnderstandingVersion
 from everloom.store import value_from
 
 
-def list_versions(op: Operation, understanding_id: int, limit: int) -> tuple[UnderstandingVersion, ...]:
-    """List an understanding and what it superseded, newest first."""
+def list_versions(
+    op: Operation, understanding_id: int, limit: int, before: int | None = None
+) -> tuple[UnderstandingVersion, ...]:
+    """List an understanding and what it superseded, newest first; with `before`, what is older than one of them."""
     most, start = arguments.limit(limit, 200), arguments.one_id(understanding_id, "understanding_id")
     with op.read() as unit:
         need_items(unit, "understanding", [start])
-        ids = sorted(ancestors_of(unit, start, most), reverse=True)[:most]
+        # History is a tree, and what is older than a version may be anywhere in it.
+        found = ancestors_of(unit, start, most) if before is None else ancestors_of(unit, start)
+        ids = sorted((each for each in found if before is None or each < before), reverse=True)[:most]
         rows = unit.all("semantic.understanding_of", ids=ids)
     return tuple(
         value_from(

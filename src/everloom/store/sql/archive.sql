@@ -55,8 +55,9 @@ INSERT INTO heartbeat (workspace_id, id, at, outcome, reason, exchange_id)
 VALUES (:workspace, :id, :at, :outcome, :reason, :exchange);
 
 -- name: heartbeat_recent
--- List the newest heartbeats.
-SELECT id, at, outcome, reason, exchange_id FROM heartbeat WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit;
+-- List the newest heartbeats before one.
+SELECT id, at, outcome, reason, exchange_id FROM heartbeat WHERE workspace_id = :workspace AND id < :before
+ORDER BY id DESC LIMIT :limit;
 
 -- name: scheduled_add
 -- Store a scheduled message.

@@ -23,8 +23,9 @@ VALUES (:workspace, :id, (SELECT COALESCE(MAX(number), 0) + 1 FROM patrol WHERE 
 SELECT id, number, reason, began_at, ended_at FROM patrol WHERE workspace_id = :workspace AND ended_at IS NULL;
 
 -- name: patrol_recent
--- List the newest patrols.
-SELECT id, number, reason, began_at, ended_at FROM patrol WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit;
+-- List the newest patrols before one.
+SELECT id, number, reason, began_at, ended_at FROM patrol WHERE workspace_id = :workspace AND id < :before
+ORDER BY id DESC LIMIT :limit;
 
 -- name: patrol_end
 -- End a patrol.
@@ -313,10 +314,10 @@ VALUES (:workspace, :label, :content, :at)
 ON CONFLICT (workspace_id, session_label) DO UPDATE SET content = excluded.content, changed_at = excluded.changed_at;
 
 -- name: history
--- List what happened in a period, newest first.
+-- List what happened in a period, newest first, after a place in this order.
 SELECT item_id AS id, kind, text, happened_at FROM document
 WHERE workspace_id = :workspace AND kind IN (:*kinds) AND happened_at BETWEEN :happened_from AND :happened_until
-    AND retired_at IS NULL
+    AND (happened_at, item_id) < (:last_at, :last_id) AND retired_at IS NULL
 ORDER BY happened_at DESC, item_id DESC LIMIT :limit;
 
 -- name: sample

@@ -100,14 +100,15 @@ UPDATE tombstone SET lifted_at = :at WHERE workspace_id = :workspace AND item_id
 
 -- name: tombstone_of
 -- Read the tombstones of items.
-SELECT item_id, kind, at, lifted_at FROM tombstone WHERE workspace_id = :workspace AND item_id IN (:*ids);
+SELECT item_id, kind, at, event_id, lifted_at FROM tombstone WHERE workspace_id = :workspace AND item_id IN (:*ids);
 
 -- name: tombstone_recent
--- List the newest tombstones with the session that forgot.
+-- List the newest tombstones after a place in this order, with the session that forgot.
 SELECT t.item_id, t.kind, t.at, t.event_id, t.scrubbed_at, t.lifted_at, s.label AS session FROM tombstone AS t
 JOIN event AS e ON e.workspace_id = t.workspace_id AND e.id = t.event_id
 LEFT JOIN session AS s ON s.workspace_id = e.workspace_id AND s.id = e.session_id
-WHERE t.workspace_id = :workspace ORDER BY t.event_id DESC, t.item_id DESC LIMIT :limit;
+WHERE t.workspace_id = :workspace AND (t.event_id, t.item_id) < (:event, :item)
+ORDER BY t.event_id DESC, t.item_id DESC LIMIT :limit;
 
 -- name: tombstone_count
 -- Count the tombstones.

@@ -31,10 +31,10 @@ INSERT INTO mind_note_version (workspace_id, note_id, number, body, author, at)
 VALUES (:workspace, :id, :number, :body, :author, :at);
 
 -- name: version_of
--- List the versions of a note, newest first.
+-- List the versions of a note before one, newest first.
 SELECT v.number, v.body, v.author, v.at
 FROM mind_note AS n JOIN mind_note_version AS v ON v.workspace_id = n.workspace_id AND v.note_id = n.id
-WHERE n.workspace_id = :workspace AND n.name = :name ORDER BY v.number DESC LIMIT :limit;
+WHERE n.workspace_id = :workspace AND n.name = :name AND v.number < :before ORDER BY v.number DESC LIMIT :limit;
 
 -- name: version_marks
 -- List the versions of a note before one, newest first, without their texts.

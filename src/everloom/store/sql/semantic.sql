@@ -241,8 +241,9 @@ SELECT subject_id, tag, tag_key FROM subject_tag
 WHERE workspace_id = :workspace AND subject_id IN (:*ids) ORDER BY subject_id, position;
 
 -- name: tag_subjects
--- List the subjects with a tag.
-SELECT subject_id FROM subject_tag WHERE workspace_id = :workspace AND tag_key = :tag_key ORDER BY subject_id LIMIT :limit;
+-- List the subjects with a tag after one, oldest first.
+SELECT subject_id FROM subject_tag WHERE workspace_id = :workspace AND tag_key = :tag_key AND subject_id > :after
+ORDER BY subject_id LIMIT :limit;
 
 -- name: observation_add
 -- Add an observation; its text is a document.
@@ -302,8 +303,8 @@ JOIN observation AS x ON x.workspace_id = o.workspace_id AND x.id = o.observatio
 WHERE o.workspace_id = :workspace AND o.subject_id = :subject ORDER BY o.observation_id DESC LIMIT :limit;
 
 -- name: observation_in_session
--- List the observations of a session, oldest first.
-SELECT id FROM observation WHERE workspace_id = :workspace AND session_id = :session ORDER BY id LIMIT :limit;
+-- List the observations of a session after one, oldest first.
+SELECT id FROM observation WHERE workspace_id = :workspace AND session_id = :session AND id > :after ORDER BY id LIMIT :limit;
 
 -- name: observation_in_session_newest
 -- List the observations of a session, newest first.
