@@ -101,14 +101,16 @@ def test_equal_requests_at_the_same_moment_are_one(loom: Loom) -> None:
     place = loom.workspace("maya")
     item = place.graph.store(type="general", title="Boat", content="Blue.").id
 
-    def each(number: int) -> tuple[Any, Any]:
+    def each(number: int) -> tuple[Any, ...]:
         mine = loom.workspace("maya", session=f"session {number}")
         kept = mine.graph.append(item, content="Fast.", idempotency_key="graph")
-        return kept, mine.mind.append_note("Fast.", "boat.md", idempotency_key="note")
+        patrolled = mine.episodic.trigger_patrol(idempotency_key="patrol")
+        return kept, patrolled, mine.mind.append_note("Fast.", "boat.md", idempotency_key="note")
 
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(each, range(8)))
-    assert len(set(answers)) == 1
+    assert all(each == answers[0] for each in answers)
+    assert len(place.episodic.patrol_report(limit=10)) == 1
     assert place.graph.get(item).content == "Blue.\nFast."
     assert place.mind.read_note("boat.md").body == "Fast.\n"
 

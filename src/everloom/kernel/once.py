@@ -8,10 +8,13 @@ may be done again, once all of it is done. Refuses to know what a request does.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from threading import Lock
 from typing import Any, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from everloom.errors import Conflict
 from everloom.kernel.journal import answered_before, fingerprint, replace_receipt
@@ -91,8 +94,12 @@ class Once:
     def do(self, op: Operation, shape: type[T], act: Callable[[], T]) -> T:
         """Do work whose steps may be done again, unless it was done: then return the first answer."""
         op.must_write()
-        known = self._known(op)
-        return _answer_in(known, shape) if _ANSWER in known else self.settle(op, act())
+        if self.key is None:
+            return act()
+        # A client that lost its connection may ask again while the first attempt is still at work.
+        with _turn(op.workspace.id, self.key):
+            known = self._known(op)
+            return _answer_in(known, shape) if _ANSWER in known else self.settle(op, act())
 
     @property
     def _request(self) -> tuple[str, str]:
@@ -121,6 +128,26 @@ class Once:
 
 # A request that happens as often as it is made.
 UNKEYED = Once("")
+
+_guard = Lock()
+_turns: WeakValueDictionary[tuple[int, str], _Turn] = WeakValueDictionary()
+
+
+class _Turn:
+    """The right to do the work of a key in this process; it goes when nobody has it or waits for it."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+
+
+@contextmanager
+def _turn(workspace: int, key: str) -> Iterator[None]:
+    """Let equal requests of this process take turns."""
+    with _guard:
+        mine = _turns.get((workspace, key)) or _Turn()
+        _turns[workspace, key] = mine
+    with mine.lock:
+        yield
 
 
 def _answer_in(known: Mapping[str, Any], shape: type[T]) -> T:
