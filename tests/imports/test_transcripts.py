@@ -46,6 +46,10 @@ def test_only_what_was_said_is_taken_from_transcripts_once_and_under_its_session
     assert (anew.taken, anew.known, turns(workspace)) == (0, 5, expected)
     hit = workspace.search("how many pounds a day is the yard in Falmouth?")[0]
     assert (hit.text, hit.origin) == (CLAUDE_TURNS[3], "import:claude-code")
+    story = workspace.semantic.what_happened(SESSION, max_tokens=10_000)
+    assert [each.text for each in story.turns] == list(CLAUDE_TURNS)
+    assert (story.session.started_at, story.turns[0].origin) == (story.turns[0].said_at, "import:claude-code")
+    assert CLAUDE_TURNS[3] in workspace.mind.search_memory("how many pounds a day is the yard?").found
     with workspace.op.read() as unit:
         past = look_back(unit, BEGIN, BEGIN.replace(hour=12), ["turn"], None, 50)
     assert [item.text for item in past.items][:2] == [CLAUDE_TURNS[0], CODEX_TURNS[0]]

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from everloom.clock import to_micros
 from everloom.errors import Conflict
 from everloom.kernel.imported import ImportSource, digest, items_of_source, list_sources, need_source
+from everloom.kernel.verbs import MOST_ENTRIES
 
 if TYPE_CHECKING:
     from everloom.kernel.forgetting.results import ForgottenItem, SparedItem
     from everloom.workspace import Workspace
 
-_AT_ONCE = 1_000
+# As many as one call takes.
+_AT_ONCE = MOST_ENTRIES
 _SHOWN = 20
 _PREVIEW = "nothing is forgotten yet: call again with this token as confirm"
 _AWAY = "forgotten for good; importing it again leaves it out"

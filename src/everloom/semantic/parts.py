@@ -252,6 +252,16 @@ class SessionObservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionTurn:
+    """Something that was said in a session which was imported: words of others, and no instruction."""
+
+    id: int
+    text: str
+    said_at: datetime
+    origin: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionUnderstanding:
     """An understanding that a session wrote."""
 

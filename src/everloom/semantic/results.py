@@ -369,6 +369,8 @@ class SessionStory:
     session: SessionSummary
     content: str | None
     observations: tuple[parts.SessionObservation, ...]
+    # What was said in it, if it was imported.
+    turns: tuple[parts.SessionTurn, ...] = ()
     note: str | None = None
 
 

@@ -273,7 +273,7 @@ class Semantic(CurationVerbs, SynthesisVerbs, BrowsingVerbs):
         limit: Limit = 1000,
         max_tokens: MaxTokens = ANSWER_TOKENS,
     ) -> results.SessionStory:
-        """List what one session observed, in order."""
+        """List what one session observed, in order, and what was said in it if it was imported."""
         from everloom.kernel.answer.budget import fitted
         from everloom.semantic.recall.sessions import what_happened
 

@@ -1150,6 +1150,9 @@ CREATE TABLE import_item (
 CREATE INDEX import_item_by_source ON import_item (workspace_id, source_id, item_id);
 CREATE INDEX import_item_by_part ON import_item (workspace_id, part_key);
 
+-- What surrounds a document is kept with few of them: forgetting looks there for every text that goes.
+CREATE INDEX document_with_context ON document (workspace_id, item_id) WHERE context <> '';
+
 -- Whether a workspace is on its way. Nobody sees one that is `arriving` until it is whole. One that is `leaving` is being
 -- copied into another store and takes no writes; of one that is `gone`, only its name is left, and where it went.
 -- `journey` is the same at both ends, so that whoever goes on after a crash knows what has been done.

@@ -32,6 +32,8 @@ SearchType = Literal["conversations", "facts", "both"]
 Speaker = Literal["person", "agent"]
 
 _KIND = "exchange"
+# What was said: here, and in conversations that were imported.
+_SAID = frozenset({_KIND, "turn"})
 # An exchange with fewer letters in all contains nothing that anybody will search for.
 _SHORTEST = 20
 LONGEST = 6_000
@@ -86,7 +88,7 @@ class Archive:
         exchanges: Sequence[Hit] = ()
         facts: Sequence[Fact] = ()
         if search_type != "facts":
-            scope = Scope(kinds=frozenset({_KIND}))
+            scope = Scope(kinds=_SAID)
             exchanges = self._op.search(wanted, limit=_MOST_EXCHANGES, within=scope).hits
         if search_type != "conversations":
             facts = self._facts.nearest(wanted, _MOST_FACTS)
@@ -111,7 +113,7 @@ class Archive:
 
     def _tell_exchange(self, hit: Hit, tokens: int) -> str:
         text = cut_item(hit.text, hit.id, tokens)
-        return f"[exchange {hit.id}] {self._op.local(hit.happened_at):%Y-%m-%d %H:%M, %A}\n{text}"
+        return f"[{hit.kind} {hit.id}] {self._op.local(hit.happened_at):%Y-%m-%d %H:%M, %A}\n{text}"
 
     def _tell_fact(self, fact: Fact, tokens: int) -> str:
         text = cut_item(fact.text, fact.id, tokens)

@@ -14,10 +14,10 @@ from everloom.kernel.journal import Session, session_from
 from everloom.kernel.operation import Operation
 from everloom.semantic import arguments
 from everloom.semantic.evidence.records import observations_of, understandings_of
-from everloom.semantic.parts import SessionObservation, SessionUnderstanding
+from everloom.semantic.parts import SessionObservation, SessionTurn, SessionUnderstanding
 from everloom.semantic.results import SessionContext, SessionStory, SessionSummary
 from everloom.semantic.state import names_in, note_call, reshape, session_named, state_of
-from everloom.store import Row, Unit
+from everloom.store import Row, Unit, value_from
 from everloom.store.contract import FOREVER
 
 # Bounds that include every session.
@@ -60,17 +60,19 @@ def _summary(session: Session, state: Row | None) -> SessionSummary:
 
 
 def what_happened(op: Operation, session_id: str, limit: int, after: int = 0) -> SessionStory:
-    """List a session's observations in order, from the first or after one of them."""
+    """List a session's observations in order, from the first or after one of them, and first what was said, if known."""
     most = arguments.limit(limit, 10_000)
     with op.read() as unit:
         session = session_named(unit, session_id)
         rows = unit.all("semantic.observation_in_session", session=session.id, after=after, limit=most)
         found = observations_of(unit, [row["id"] for row in rows])
         state = next(iter(unit.all("semantic.session_of", ids=[session.id])), None)
+        said = [] if after else unit.all("semantic.turn_in_session", session=session.id, limit=most)
     return SessionStory(
         session=_summary(session, state),
         content=None if state is None else state["text"],
         observations=tuple(reshape(SessionObservation, found[row["id"]]) for row in rows),
+        turns=tuple(value_from(SessionTurn, row) for row in said),
     )
 
 

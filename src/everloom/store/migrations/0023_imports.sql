@@ -43,3 +43,6 @@ CREATE TABLE import_item (
 ); -- small
 CREATE INDEX import_item_by_source ON import_item (workspace_id, source_id, item_id);
 CREATE INDEX import_item_by_part ON import_item (workspace_id, part_key);
+
+-- What surrounds a document is kept with few of them: forgetting looks there for every text that goes.
+CREATE INDEX document_with_context ON document (workspace_id, item_id) WHERE context <> '';

@@ -306,6 +306,12 @@ WHERE o.workspace_id = :workspace AND o.subject_id = :subject ORDER BY o.observa
 -- List the observations of a session after one, oldest first.
 SELECT id FROM observation WHERE workspace_id = :workspace AND session_id = :session AND id > :after ORDER BY id LIMIT :limit;
 
+-- name: turn_in_session
+-- List what was said in a session that was imported, in order.
+SELECT item_id AS id, text, happened_at AS said_at, origin FROM document
+WHERE workspace_id = :workspace AND session_id = :session AND kind = 'turn' AND retired_at IS NULL
+ORDER BY happened_at, item_id LIMIT :limit;
+
 -- name: observation_in_session_newest
 -- List the observations of a session, newest first.
 SELECT id FROM observation WHERE workspace_id = :workspace AND session_id = :session ORDER BY id DESC LIMIT :limit;

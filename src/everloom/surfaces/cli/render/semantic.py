@@ -149,6 +149,8 @@ def _story(value: results.SessionStory, zone: ZoneInfo) -> Iterator[Part]:
     for each in value.observations:
         at = f"{each.created_at.astimezone(zone):%H:%M}"
         yield f"  {each.id}  {at}  {shortened(each.content)}{_names(each.subject_names)}"
+    for turn in value.turns:
+        yield f"  {turn.id}  {turn.said_at.astimezone(zone):%H:%M}  {shortened(turn.text)}"
 
 
 def _session(value: results.SessionSummary, zone: ZoneInfo) -> Iterator[Part]:
