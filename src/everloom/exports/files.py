@@ -19,7 +19,7 @@ from everloom.graph.files.git import Git
 from everloom.kernel.workspaces import WorkspaceInfo
 from everloom.loom import Loom
 from everloom.store.claims import CORNER
-from everloom.store.files import locked
+from everloom.store.files import locked, make_private
 
 _CHUNK = 1 << 20
 _GIT = ".git"
@@ -132,8 +132,12 @@ def _is_portable(name: str) -> bool:
 
 def place_file(source: Path, target: Path) -> None:
     """Copy a file of an export to its place, readable by its owner only."""
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    number = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(number, "wb") as into, source.open("rb") as handle:
-        while chunk := handle.read(_CHUNK):
-            into.write(chunk)
+    make_private(target.parent)
+    try:
+        number = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(number, "wb") as into, source.open("rb") as handle:
+            while chunk := handle.read(_CHUNK):
+                into.write(chunk)
+    except OSError as error:
+        hint = "check the disk and its permissions; nothing was imported"
+        raise StoreError(f"cannot write {target}: {error.strerror}", hint=hint) from error

@@ -201,6 +201,7 @@ class Arrival:
         """Fill a workspace, check it, and show it; if anything fails, nothing is left of it."""
         entry = self._entry
         info, lease = self._travel.arrive(replace(entry.info, name=entry.name), self._journey)
+        self._check_room(info)
         try:
             rows = self._fill(info, lease, told)
             files = self._place_files(info, told)
@@ -212,6 +213,14 @@ class Arrival:
             self._loom.places.remove(info, [])
             raise
         return ImportedWorkspace(entry.name, entry.was_called, rows, files)
+
+    def _check_room(self, info: WorkspaceInfo) -> None:
+        """Refuse a directory that is there already: the number is new, so the files are somebody else's."""
+        place = self._loom.places.of(info)
+        if place.exists():
+            self._travel.clear(info)
+            hint = "it was left by a store that was here before: move it away, and import again"
+            raise Conflict(f"{place} already exists", hint=hint)
 
     def _fill(self, info: WorkspaceInfo, lease: Lease, told: Told) -> int:
         count = 0

@@ -1,0 +1,1 @@
+"""Tests of exports, imports of them, and moves."""
