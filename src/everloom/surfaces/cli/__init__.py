@@ -33,7 +33,8 @@ def _answered_hook(arguments: list[str]) -> bool:
     from everloom.surfaces.hooks.commands import read_command  # noqa: PLC0415  for this command alone
 
     command = read_command(arguments)
-    if command is None or sys.stdin.isatty():
+    # A person at a terminal gets the command line, with its help and its errors.
+    if command is None or (sys.stdin is not None and sys.stdin.isatty()):
         return False
     from everloom.surfaces.hooks.entry import answer_hook  # noqa: PLC0415  as above
 

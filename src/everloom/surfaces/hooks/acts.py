@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from os.path import isabs
 from typing import TYPE_CHECKING
 
 from everloom.surfaces.hooks.commands import HookCommand, HookOutcome
@@ -28,8 +29,8 @@ def begin_session(command: HookCommand, given: HookInput, record: HookRecord, gl
     now, place = datetime.now(UTC), _place(command, given)
     settings = settings_of(place, read_only=True)
     most = min(settings.hooks.orientation_tokens, MOST_TOKENS.get(given.client, settings.hooks.orientation_tokens))
-    # What it is shown from now on happened before it began; a session that goes on keeps its beginning.
-    if given.session and (given.source != "compact" or not record.session(given.session)):
+    # What it is pointed to later happened before it began; a session that goes on keeps its beginning.
+    if given.session and (given.source not in {"compact", "resume"} or not record.session(given.session)):
         record.keep_session(given.session, began=now.timestamp(), shown=[])
     with opened_workspace(place, settings) as workspace:
         told = tell_memory(workspace, now, most)
@@ -81,7 +82,8 @@ def _take(command: HookCommand, given: HookInput, record: HookRecord, glance: Gl
         return HookOutcome(_OFF, "the client named no transcript")
     from everloom.surfaces.hooks.intake import is_waiting, size_of, start_intake, was_just_taken  # noqa: PLC0415
 
-    if not size_of(given.transcript):
+    # Whoever takes it in works in another directory.
+    if not isabs(given.transcript) or not size_of(given.transcript):
         return HookOutcome(_OFF, "the transcript is empty or not there")
     place = _place(command, given)
     record.want(given.transcript, client=given.client, **place._asdict())

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from threading import Lock, Timer
 from time import perf_counter
 
+from everloom.errors import EverloomError
 from everloom.surfaces.hooks.commands import HookCommand, HookOutcome
 from everloom.surfaces.hooks.events import EVENTS, HookInput, read_input, written_answer
 from everloom.surfaces.hooks.glance import Glance, data_directory
@@ -51,7 +52,7 @@ class _Call:
         try:
             if self.command.fault:
                 return HookOutcome("failed", self.command.fault)
-            text = sys.stdin.buffer.read(_LONGEST_INPUT).decode("utf-8", "replace")
+            text = "" if sys.stdin is None else sys.stdin.buffer.read(_LONGEST_INPUT).decode("utf-8", "replace")
             try:
                 self.given = read_input(text, self.command.client)
             except (ValueError, RecursionError):
@@ -59,9 +60,7 @@ class _Call:
             glance = Glance(environ, self.command.config)
             return _acts()[self.command.event](self.command, self.given, self.record, glance)
         except Exception as error:  # noqa: BLE001  the surface boundary: a client never sees our faults
-            hint = getattr(error, "hint", None)
-            message = getattr(error, "message", None) or f"unexpected {type(error).__name__}: {error}"
-            return HookOutcome("failed", f"{message}; {hint}" if hint else message)
+            return HookOutcome("failed", _told(error))
 
     def end(self, done: HookOutcome) -> None:
         """Answer the client, and keep what was done."""
@@ -70,19 +69,40 @@ class _Call:
             return
         client = self.given.client if self.given else self.command.client or "unknown"
         text = written_answer(client, self.command.event, done.context)
-        try:
-            sys.stdout.write(f"{text}\n")
-            sys.stdout.flush()
-        except OSError:
+        if not _said(f"{text}\n"):
             done = HookOutcome("failed", "the client has gone")
         seconds = round(perf_counter() - self._began, 3)
         told = done._asdict() | {"context": None, "seconds": seconds, "source": self.given and self.given.source}
-        self.record.note(client, self.command.event, **{key: each for key, each in told.items() if each is not None})
+        event = self.command.event if self.command.event in EVENTS else "unknown"
+        self.record.note(client, event, **{key: each for key, each in told.items() if each is not None})
 
     def give_up(self) -> None:
         """Answer with nothing and end, whatever the rest of the process is waiting for."""
         self.end(HookOutcome("failed", f"it took longer than {self.limit:g} seconds"))
         os._exit(0)
+
+
+def _told(error: Exception) -> str:
+    """Say what went wrong; the words of an error that is not ours may be those of a prompt, and are left out."""
+    if isinstance(error, EverloomError):
+        return f"{error.message}; {error.hint}" if error.hint else error.message
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    place = f" at {os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}" if frame else ""
+    return f"unexpected {type(error).__name__}{place}; this is a bug in everloom: please report it"
+
+
+def _said(text: str) -> bool:
+    """Write the answer, and return whether somebody could read it."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except (OSError, AttributeError):
+        # The interpreter flushes once more when it ends, and would complain with an exit code of its own.
+        sys.stdout = None
+        return False
+    return True
 
 
 Act = Callable[[HookCommand, HookInput, HookRecord, Glance], HookOutcome]

@@ -34,9 +34,9 @@ def settings_of(place: HookPlace, *, read_only: bool) -> Settings:
     from everloom.store.address import as_url  # noqa: PLC0415  as above
 
     url = as_url(place.store) if place.store else None
-    # Read-only also means that a hook neither creates a store nor migrates one while somebody waits for it.
-    flags = {"store.url": url, "store.read_only": True if read_only else None}
-    return load(Path(place.config) if place.config else None, flags)[0]
+    # Somebody waits for a hook that reads: it neither creates a store nor migrates one, and soon gives up on a server.
+    hasty = {"store.read_only": True, "store.connect_seconds": 2.0, "store.statement_seconds": 3.0}
+    return load(Path(place.config) if place.config else None, {"store.url": url, **(hasty if read_only else {})})[0]
 
 
 def chosen_workspace(place: HookPlace, settings: Settings) -> str:

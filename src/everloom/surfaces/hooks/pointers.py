@@ -12,7 +12,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from everloom.kernel.search import Scope
-from everloom.models.text import RECALL_CLOSING, RECALL_OPENING, estimate, marked, trimmed, without_recall_tags
+from everloom.models.text import (
+    RECALL_CLOSING,
+    RECALL_OPENING,
+    estimate,
+    marked,
+    trimmed,
+    well_formed,
+    without_recall_tags,
+)
 
 if TYPE_CHECKING:
     from everloom.wiring.wire.anywhere import AnyWorkspace
@@ -36,7 +44,9 @@ def point(
     workspace: AnyWorkspace, prompt: str, tokens: int, *, began: datetime | None, leaving_out: Collection[int]
 ) -> Pointers:
     """Find what fits a prompt and happened before its session began."""
-    topic = prompt if len(prompt) <= _LONGEST else f"{prompt[: _LONGEST // 2]}\n{prompt[-_LONGEST // 2 :]}"
+    # Characters that no text can hold are no part of what somebody means.
+    clean = well_formed(prompt).replace("\0", " ")
+    topic = clean if len(clean) <= _LONGEST else f"{clean[: _LONGEST // 2]}\n{clean[-_LONGEST // 2 :]}"
     found = workspace.find(topic, limit=_SEARCHED, within=Scope(happened_until=began))
     room = tokens - estimate(f"{RECALL_OPENING}\n{_HEAD}\n{RECALL_CLOSING}") - 2
     lines: dict[int, str] = {}

@@ -21,6 +21,7 @@ MOST_TRANSCRIPTS = 200
 _ODD = re.compile(r"[^a-z0-9-]+")
 _LONGEST = 300
 _MOST_SHOWN = 500
+_LATEST = 1e11
 
 
 class HookRecord:
@@ -109,7 +110,9 @@ class HookRecord:
             content = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return content if isinstance(content, dict) and isinstance(content.get("at"), int | float) else None
+        at = content.get("at") if isinstance(content, dict) else None
+        # A time that a clock can show: people edit files, and disks flip bits.
+        return content if isinstance(at, int | float) and 0 <= at < _LATEST else None
 
 
 def key_of(path: str) -> str:
