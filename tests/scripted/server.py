@@ -174,6 +174,29 @@ def _openai_chat(step: Step, body: Body) -> Body:
     return {"choices": [{"index": 0, "message": message, "finish_reason": stop}], "usage": usage}
 
 
+def _openai_responses(step: Step, body: Body) -> Body:
+    said = {"type": "output_text", "text": step.text, "annotations": [], "logprobs": []}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [said]}
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1_790_000_000,
+        "status": "completed",
+        "model": body["model"],
+        "output": [message],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": {
+            "input_tokens": 30,
+            "input_tokens_details": {"cached_tokens": 10},
+            "output_tokens": 7,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": 37,
+        },
+    }
+
+
 def _ollama_embed(step: Step, body: Body) -> Body:
     return {"model": body["model"], "embeddings": [vector_for(text, step.dim) for text in body["input"]]}
 
@@ -203,6 +226,7 @@ def _anthropic_messages(step: Step, body: Body) -> Body:
 ROUTES: dict[str, Callable[[Step, Body], Body]] = {
     "/v1/embeddings": _openai_embeddings,
     "/v1/chat/completions": _openai_chat,
+    "/v1/responses": _openai_responses,
     "/v1/messages": _anthropic_messages,
     "/api/embed": _ollama_embed,
     "/api/chat": _ollama_chat,
