@@ -459,8 +459,8 @@ def test_a_document_of_no_faculty_is_forgotten_like_any_other(place: Workspace) 
 REFERRING = frozenset(
     (
         "access cluster compaction cover document edge embedding entry event exchange graph graph_file heartbeat held "
-        "import_source memory message mind_note note observation patrol perspective posting program_record scene scheduled "
-        "seen session signal source subject understanding usage"
+        "import_source memory message mind_note note observation patrol perspective posting program_record scene "
+        "scheduled seen session signal source subject understanding usage"
     ).split()
 )
 # Tables that hold texts, vectors or other bytes: an eraser takes the words out of them, or they never hold any.
@@ -469,8 +469,8 @@ TELLING = frozenset(
         "array_entry being cluster compaction document edge embedding entry event exchange graph graph_file "
         "graph_intent heartbeat held import_item import_part import_source item job lease memory message mind_note "
         "mind_note_version note observation patrol patrol_step perspective posting program_record reading receipt "
-        "relation scene scene_life scheduled session session_snapshot signal subject subject_name subject_tag term tombstone "
-        "tombstone_digest tombstone_secret understanding usage"
+        "relation scene scene_life scheduled session session_snapshot signal subject subject_name subject_tag term "
+        "tombstone tombstone_digest tombstone_secret understanding usage"
     ).split()
 )
 

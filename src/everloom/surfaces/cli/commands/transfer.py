@@ -1,4 +1,4 @@
-"""`everloom export`, `import` and `move`: a memory as a folder, a folder as a memory, a workspace in another store."""
+"""`everloom export` and `move`: a memory as a folder and back again, and a workspace in another store."""
 
 from __future__ import annotations
 
@@ -94,19 +94,13 @@ def _exported(done: ExportReport) -> Answer:
     return Answer(done, lines, failure)
 
 
-@click.command(name="import", cls=Command)
-@click.argument("folder", type=_Folder)
-@click.option("--as", "as_name", metavar="OTHER", help="Another name for the workspace.")
-@click.option("--dry-run", is_flag=True, help="Only check the folder and say what would be imported.")
-def import_(invocation: Invocation, folder: Path, as_name: str | None, dry_run: bool) -> Answer:
-    """Bring the workspaces of an exported folder into this store.
+def bring_back(invocation: Invocation, folder: Path, as_name: str | None, *, dry_run: bool) -> Answer:
+    """Bring the workspaces of an exported folder into this store; -w chooses one of them.
 
-    Every file is compared with the manifest before anything is written. -w chooses one workspace of the folder.
+    Every file is compared with the manifest before anything is written.
     """
     from everloom import exports  # noqa: PLC0415  loads the loom
 
-    if not folder.is_dir():
-        raise NotFound(f"there is no folder {folder}", hint="name a folder that `everloom export` wrote")
     # In the folder, not in the store: there it does not exist yet.
     chosen = None if invocation.workspace is None else [invocation.workspace]
     invocation.workspace = None

@@ -39,7 +39,7 @@ COMMANDS = {
     ),
     "import": (
         "foreign.imports",
-        "Take in what other programs remember: transcripts, exports, notes; nothing is taken in twice.",
+        "Take in what other programs remember, or what `everloom export` wrote; nothing is taken in twice.",
     ),
     "imports": ("foreign.imports", "List earlier imports, or take one back."),
     "review": ("trust.review", "Decide about writes that wait for approval, and find stored secrets."),
@@ -70,7 +70,6 @@ COMMANDS = {
     "backup": ("store", "Copy the store to a new file."),
     "restore": ("store", "Restore the store from a backup."),
     "export": ("transfer", "Write a workspace, or the whole store, to a new folder."),
-    "import": ("transfer", "Bring the workspaces of an exported folder into this store."),
     "move": ("transfer", "Move a workspace to another store."),
     "separate": ("store", "Make a copied database a store of its own."),
     "bench": ("/bench.command", "Measure speed, size and the quality of answers."),

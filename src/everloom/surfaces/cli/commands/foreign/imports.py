@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,22 +28,36 @@ _FORMAT_HEADINGS = ("kind", "what it is")
 @click.option("--kind", metavar="KIND", help="The format, if it is not recognised; --list names them all.")
 @click.option("--since", metavar="DATE", help="Only what was said or written on or after this date.")
 @click.option("--again", is_flag=True, help="Read files from their beginning, also those that have not changed.")
+@click.option("--as", "as_name", metavar="NAME", help="With a folder that `everloom export` wrote: another name here.")
 @click.option("--dry-run", is_flag=True, help="Count what would be taken in, and write nothing.")
 @click.option("--list", "lists", is_flag=True, help="List the formats, and what is found on this machine.")
 def take(
-    invocation: Invocation,
-    paths: tuple[Path, ...],
-    kind: str | None,
-    since: str | None,
-    again: bool,
-    dry_run: bool,
-    lists: bool,
+    invocation: Invocation, paths: tuple[Path, ...], as_name: str | None, dry_run: bool, lists: bool, **how: Any
 ) -> Answer:
-    """Take in what other programs remember: transcripts, exports, notes; nothing is taken in twice."""
+    """Take in what other programs remember, or what `everloom export` wrote; nothing is taken in twice."""
     if lists:
         return _formats()
     if not paths:
         raise Rejected("nothing was named", hint="give the path of a file or a folder; --list shows what is found here")
+    from everloom.exports import is_export  # noqa: PLC0415  loads the store
+
+    if not any(map(is_export, paths)):
+        if as_name is not None:
+            hint = "-w NAME says into which workspace other programs' memories go"
+            raise Rejected("--as is for a folder that `everloom export` wrote", hint=hint)
+        return _take_in(invocation, paths, dry_run=dry_run, **how)
+    if len(paths) > 1 or any(how.values()):
+        hint = "leave out other paths, --kind, --since and --again"
+        raise Rejected("a folder that `everloom export` wrote comes back whole, and alone", hint=hint)
+    from everloom.surfaces.cli.commands.transfer import bring_back  # noqa: PLC0415
+
+    return bring_back(invocation, paths[0], as_name, dry_run=dry_run)
+
+
+def _take_in(
+    invocation: Invocation, paths: Sequence[Path], *, kind: str | None, since: str | None, again: bool, dry_run: bool
+) -> Answer:
+    """Take in what other programs remember."""
     from everloom.imports import take_in  # noqa: PLC0415  loads the store
 
     reports: list[ImportReport] = []
