@@ -4,7 +4,7 @@ from pathlib import Path
 
 from everloom.imports import take_in
 from everloom.loom import Workspace
-from tests.imports.test_transcripts import turns
+from tests.imports.memory import turns
 from tests.imports.transcripts import at, write_lines
 
 HEAD = {"sessionId": "08eba820-0c52", "projectHash": "3c09", "startTime": at(0), "lastUpdated": at(0), "kind": "main"}

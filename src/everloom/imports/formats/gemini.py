@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from everloom.imports.formats.dates import moment
+from everloom.imports.reading.dates import moment
 from everloom.imports.reading.folders import files_in
 from everloom.imports.reading.injected import spoken_part
 from everloom.imports.reading.lines import json_lines

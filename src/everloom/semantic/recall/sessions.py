@@ -60,7 +60,7 @@ def _summary(session: Session, state: Row | None) -> SessionSummary:
 
 
 def what_happened(op: Operation, session_id: str, limit: int, after: int = 0) -> SessionStory:
-    """List a session's observations in order, from the first or after one of them, and first what was said, if known."""
+    """List a session's observations in order, or those after one of them; and what was said, if it was imported."""
     most = arguments.limit(limit, 10_000)
     with op.read() as unit:
         session = session_named(unit, session_id)

@@ -68,9 +68,11 @@ def opened_workspace(place: HookPlace, settings: Settings) -> Iterator[AnyWorksp
         with opened_here(place, settings) as workspace:
             yield workspace
         return
-    from everloom.remote.loom import RemoteLoom, remote_token  # noqa: PLC0415  loads an HTTP client
+    from everloom.remote.loom import RemoteLoom  # noqa: PLC0415  loads an HTTP client
+    from everloom.remote.tokens import remote_token  # noqa: PLC0415
 
-    with RemoteLoom(settings.store.url, settings, remote_token(settings)) as elsewhere:
+    url = settings.store.url
+    with RemoteLoom(url, settings, remote_token(settings, url)) as elsewhere:
         yield elsewhere.workspace(chosen_workspace(place, settings), must_exist=True)
 
 
