@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from everloom.surfaces.mcp.toolsets import DEFAULT, tools_of
+from everloom.surfaces.mcp.tools import tools_of
+from everloom.surfaces.mcp.toolsets import DEFAULT
 
 ROOT = Path(__file__).resolve().parents[1]
 # What `uv run` needs to install and start it.
