@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -94,6 +95,30 @@ def test_an_approval_that_is_repeated_after_a_crash_makes_the_write_once(place: 
     texts = [row["text"] for row in rows_of(store_url, "SELECT * FROM document") if "The web says" in row["text"]]
     assert len(texts) == len(set(texts)) == kills + 1
     assert_agreement(store_url)
+
+
+def test_a_key_that_another_request_took_meanwhile_keeps_no_graph_from_going_on(place: Workspace) -> None:
+    """The files of a killed write are completed all the same; only its receipt has no place any more."""
+    item = place.graph.store(type="general", title="Boat", content="Blue.").id
+    for statements in range(0, 40, 2):
+        key, content = f"key {statements}", f"Fast {statements}."
+        with contextlib.suppress(Killed), killed_after(statements):
+            place.graph.append(item, content=content, idempotency_key=key)
+        try:
+            place.mind.append_note("Mine.", "boat.md", idempotency_key=key)
+        except Conflict:
+            assert content in place.graph.get(item).content
+        place.graph.append(item, content="Sound.")
+        assert place.graph.get(item).content.count(content) <= 1
+
+
+@pytest.mark.promise("api.keys")
+def test_a_held_write_that_is_repeated_after_the_decision_does_not_wait_again(place: Workspace) -> None:
+    told: dict[str, Any] = {"origin": "web:example.org", "idempotency_key": "k"}
+    held = place.semantic.remember(["Web"], "The web says so.", **told).id
+    place.review.approve([held])
+    assert place.semantic.remember(["Web"], "The web says so.", **told).id == held
+    assert not place.review.list_held().held
 
 
 @pytest.mark.promise("api.keys")

@@ -133,12 +133,13 @@ def answered_before(unit: Unit, key: str | None, operation: str, request: Mappin
         )
     # Returning the old answer to another request would report a write that never happened.
     if row["operation"] != operation or row["request_hash"] != fingerprint(request):
-        raise _used_before(key)
+        raise used_before(key)
     answer: dict[str, Any] = json.loads(row["answer"])
     return answer
 
 
-def _used_before(key: str) -> Conflict:
+def used_before(key: str) -> Conflict:
+    """Make the error for a key that belongs to another request."""
     return Conflict(f"the idempotency key {key!r} was already used for a different request", hint="use a new key")
 
 
@@ -150,18 +151,19 @@ def keep_receipt(
         _add_receipt(unit, key, (operation, fingerprint(request)), answer, at)
 
 
-def replace_receipt(unit: Unit, key: str, request: tuple[str, str], answer: Mapping[str, Any], at: datetime) -> None:
+def replace_receipt(unit: Unit, key: str, request: tuple[str, str], answer: Mapping[str, Any], at: datetime) -> bool:
     """Store an answer in place of what an earlier step of the same request has stored.
 
-    The request is the operation and the fingerprint of what was asked; a key that another request has used by now is a
-    conflict, which rolls the step back.
+    The request is the operation and the fingerprint of what was asked. If another request has used the key by now,
+    nothing is stored, and the answer is False.
     """
     row = unit.one("kernel.receipt_get", key=checked_name(key, "the idempotency key"))
     if row is not None:
         if (row["operation"], row["request_hash"]) != request:
-            raise _used_before(key)
+            return False
         unit.run("forgetting.receipt_drop", key=checked_name(key, "the idempotency key"))
     _add_receipt(unit, key, request, answer, at)
+    return True
 
 
 def _add_receipt(unit: Unit, key: str, request: tuple[str, str], answer: Mapping[str, Any], at: datetime) -> None:

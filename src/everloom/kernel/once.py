@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from everloom.errors import Conflict
-from everloom.kernel.journal import answered_before, fingerprint, replace_receipt
+from everloom.kernel.journal import answered_before, fingerprint, replace_receipt, used_before
 from everloom.kernel.operation import Operation
 from everloom.store import Unit
 
@@ -36,7 +36,12 @@ class Receipt:
     kept: Mapping[str, Any]
 
     def keep(self, unit: Unit, at: datetime) -> None:
-        """Store it, in place of what an earlier step of the same request has stored."""
+        """Store it, in place of what an earlier step of the same request has stored; Conflict if the key is taken."""
+        if not replace_receipt(unit, self.key, self.request, self.kept, at):
+            raise used_before(self.key)
+
+    def keep_if_free(self, unit: Unit, at: datetime) -> None:
+        """Store it for a write that can no longer be given up, unless another request has taken its key meanwhile."""
         replace_receipt(unit, self.key, self.request, self.kept, at)
 
     def completed(self, **fields: Any) -> Receipt:

@@ -147,7 +147,7 @@ def update_notes(being: Being, request: NotesRequest, key: str | None) -> NotesU
     text = "\n".join(map(_as_text, (*_as_list(request.scenes), *_as_list(request.notes))))
     # Not `asdict`, which goes into scenes of any depth; what is too deep to be stored is told like any other bad scene.
     given = {each.name: getattr(request, each.name) for each in fields(request)}
-    if (waiting := hold(op, "episodic.update_notes", given, text)) is not None:
+    if (waiting := hold(op, "episodic.update_notes", given, text, key)) is not None:
         with op.read() as unit:
             return replace(_answer(unit, _NOTHING_WRITTEN), message=f"held as {waiting}", held=HELD)
     scenes = [write_down(scene, op.today) for scene in _as_list(request.scenes)]

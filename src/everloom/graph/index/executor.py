@@ -159,7 +159,7 @@ def _keep_receipt(graph: OpenGraph, transaction: Transaction, plan: FilePlan, co
         # The id in the store of a new memory exists only now.
         rows = transaction.unit.all("graph.memory_by_uuid", graph=graph.id, uuids=[plan.detail["id"]])
         receipt = receipt.completed(item=rows[0]["id"] if rows else 0)
-    receipt.keep(transaction.unit, transaction.at)
+    receipt.keep_if_free(transaction.unit, transaction.at)
 
 
 def _prepare_states(graph: OpenGraph, plan: FilePlan, changes: IndexChanges) -> Revivable:

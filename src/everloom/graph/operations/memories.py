@@ -64,7 +64,7 @@ def store(graph: OpenGraph, fields: MemoryFields, connect: bool | None = None) -
     """Store a new memory, and relate it to similar ones; one whose origin is held is kept for review."""
     memory = replace(new_memory(fields, graph.op.now), origin=_origin_in_file(graph.op.origin))
     given = {"graph": graph.name, "connect": connect, **asdict(fields)}
-    waiting = hold(graph.op, "graph.store", given, f"{memory.title}\n{memory.content}")
+    waiting = hold(graph.op, "graph.store", given, f"{memory.title}\n{memory.content}", graph.once.key)
     if waiting is not None:
         return Stored(id="", item=waiting, path="", held=HELD)
     links: list[ChosenLink] = []

@@ -17,7 +17,7 @@ from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, NotFound
 from everloom.kernel.answer.encode import as_data
 from everloom.kernel.journal import register
-from everloom.kernel.operation import Operation
+from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Document
 from everloom.store import Row, Unit
 from everloom.store.contract import Value
@@ -56,17 +56,20 @@ class HeldList:
     note: str | None = None
 
 
-def hold(op: Operation, call: str, arguments: Mapping[str, Any], text: str) -> int | None:
-    """Keep a call for review if its origin is held, and return the id under which it waits; else return None."""
+def hold(op: Operation, call: str, arguments: Mapping[str, Any], text: str, key: str | None = None) -> int | None:
+    """Keep a call for review if its origin is held, and return the id under which it waits; else return None.
+
+    A call that waits already is the same one; under its idempotency key it is, too, when it has been decided about.
+    """
     if not op.is_held:
         return None
     given = {name: value for name, value in arguments.items() if value is not None}
-    # The origin is a column of its own, and a repeated call is one call.
-    for name in ("origin", "idempotency_key"):
-        given.pop(name, None)
+    # The origin is a column of its own.
+    given.pop("origin", None)
     written = json.dumps(as_data(given), ensure_ascii=False, sort_keys=True)
     digest = hashlib.sha256(f"{call} {op.origin} {written}".encode()).hexdigest()
-    with op.write("hold") as tx:
+
+    def act(tx: Transaction) -> int:
         known = tx.unit.one("review.held_same", digest=digest)
         if known is not None:
             return int(known["id"])
@@ -85,6 +88,8 @@ def hold(op: Operation, call: str, arguments: Mapping[str, Any], text: str) -> i
         )
         tx.event(id=fresh, call=call, origin=str(op.origin))
         return fresh
+
+    return op.write_once("hold", key, {"digest": digest}, int, act)
 
 
 def hold_documents(op: Operation, documents: Sequence[Document]) -> list[int] | None:

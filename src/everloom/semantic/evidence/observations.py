@@ -135,7 +135,7 @@ def remember(op: Operation, given: NewObservation, key: str | None) -> Remembere
     """Store one observation, or keep it for review."""
     believed = prepare_observations(op, [given], are_known=True)
     draft = believed.drafts[0]
-    if (waiting := _held(op, draft, given)) is not None:
+    if (waiting := _held(op, draft, given, key)) is not None:
         return reshape(Remembered, waiting)
 
     def act(ready: _ReadyDrafts, tx: Transaction) -> Remembered:
@@ -173,13 +173,13 @@ def add_observations(op: Operation, given: Sequence[NewObservation], key: str | 
     return _write_believing(op, believed, write)
 
 
-def _held(op: Operation, draft: _ObservationDraft, given: NewObservation) -> Added | None:
+def _held(op: Operation, draft: _ObservationDraft, given: NewObservation, key: str | None = None) -> Added | None:
     """Keep an observation for review if its origin is held."""
     told = op.told_by(draft.origin)
     if not told.is_held:
         return None
     arguments_given = {each.name: getattr(given, each.name) for each in fields(given)}
-    waiting = hold(told, "semantic.remember", arguments_given, draft.content)
+    waiting = hold(told, "semantic.remember", arguments_given, draft.content, key)
     if waiting is None:
         return None
     names = tuple(draft.names.values())
