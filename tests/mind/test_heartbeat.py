@@ -125,7 +125,11 @@ def ready(world: World) -> Ready:
 
 
 def outcomes(setup: MindSetup) -> list[tuple[str, str]]:
-    return [(each.outcome, each.reason) for each in Heartbeats(setup).recent(200)]
+    found = Heartbeats(setup).recent(200)
+    # Page by page they are the same.
+    for at, each in enumerate(found):
+        assert Heartbeats(setup).recent(1, each.id) == found[at + 1 : at + 2]
+    return [(each.outcome, each.reason) for each in found]
 
 
 WISH = {"reach_out": True, "message": "The dentist is at three, remember?", "reason": "it is today"}

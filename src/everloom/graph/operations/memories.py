@@ -112,7 +112,7 @@ def store_linked(graph: OpenGraph, memory: Memory, links: Sequence[ChosenLink], 
             id=memory.id,
             item=0,
             path=memory.path,
-            version=version_planned(memory, changes),
+            version=version_planned(graph, memory, changes),
             auto_edges=tuple(edges),
             auto_edge_error=trouble,
         )
@@ -224,7 +224,7 @@ def _revise(
         detail = {"id": new.id, "path": new.path, "changed": sorted(changes)}
         written = files.changes()
         answer = Changed(
-            id=new.id, path=new.path, version=version_planned(new, written), changed=tuple(sorted(changes))
+            id=new.id, path=new.path, version=version_planned(graph, new, written), changed=tuple(sorted(changes))
         )
         plan = FilePlan("update", f"update: {new.title}", written, detail, receipt=graph.once.receipt(answer))
         notices = execute(graph, plan, also)

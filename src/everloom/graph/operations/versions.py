@@ -42,12 +42,17 @@ def with_version(graph: OpenGraph, content: ContentT) -> ContentT:
     return replace(content, version=version_of(content))
 
 
-def version_planned(content: Memory | Edge, changes: Iterable[FileChange]) -> str:
-    """Return the version that a memory or an edge will have once these changes are made."""
+def version_planned(graph: OpenGraph, content: Memory | Edge, changes: Iterable[FileChange]) -> str:
+    """Return the version that a memory or an edge will have once these changes are made; only a receipt needs it."""
+    if graph.once.key is None:
+        return ""
     # Read as `version_after` will read it, because the file may say the same in other words.
     for change in changes:
         if isinstance(change, Put) and change.path == content.path and change.data is not None:
-            return version_of(parse_bytes(change.path, change.data))
+            try:
+                return version_of(parse_bytes(change.path, change.data))
+            except UnreadableFile:
+                return ""
     return version_of(content)
 
 
