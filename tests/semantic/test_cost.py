@@ -88,6 +88,28 @@ def test_a_plan_costs_what_changed_and_not_what_there_is(sqlite_loom: Loom) -> N
 
 
 @pytest.mark.promise("semantic.cost")
+def test_a_subject_with_many_pairs_is_read_once_and_not_once_for_each(sqlite_loom: Loom) -> None:
+    costs = []
+    for size in (100, 400):
+        mind = sqlite_loom.workspace(f"hub {size}", session="s").semantic
+        for round_number in range(2):
+            drafts = [
+                NewObservation(subject_names=("Hub", f"spoke {n}"), content=f"Fact {round_number} about {n}.")
+                for n in range(size)
+            ]
+            mind.add_observations(drafts)
+            if not round_number:
+                settle_everything(mind)
+        with steps_of(sqlite_loom) as counted:
+            report = mind.get_consolidation_report(limit=1_000, max_tokens=100_000)
+        pairs = report.intersections_needing_synthesis
+        assert {(each.new_generation_count, each.intersection_size) for each in pairs} == {(1, 2)}
+        assert report.pending_count == 2 * size + 1
+        costs.append(counted[0])
+    assert costs[1] < 6 * costs[0] + 20
+
+
+@pytest.mark.promise("semantic.cost")
 @pytest.mark.parametrize(
     ("statement", "index"),
     [

@@ -102,8 +102,8 @@ def test_a_plan_takes_sessions_in_time_and_the_rest_by_value() -> None:
     assert [(each.id, each.linked_observation_ids) for each in plan.stale] == [(7, (3,))]
     assert [each.subject_b for each in plan.intersections] == ["c", "b"]
     assert [(each.name, each.generations_waiting) for each in plan.neglected] == [("large", 3)]
-    assert plan.pending_count == len(pending_items(plan)) == 5
-    assert [each.item_type for each in pending_items(plan)][:3] == ["stale_understanding", "intersection", "subject"]
+    assert plan.pending_count == len(pending_items(plan, 10)) == 5
+    assert [each.item_type for each in pending_items(plan, 3)] == ["stale_understanding", "intersection", "subject"]
     assert make_plan([], [], [], 4).pending_count == 0
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 from everloom.semantic.consolidation.results import (
@@ -103,23 +104,27 @@ def make_plan(
     )
 
 
+# Most pairs share one or two observations: a hundred thousand of them have some dozens of values.
+@lru_cache(maxsize=4096)
 def pair_value(size: int, fresh: int) -> float:
     """Estimate the value of synthesising an intersection."""
     # One or two shared observations hardly make a relationship: what is new then counts half.
     return round(fresh * (1.0 if size > 2 else 0.5) + 0.5 * math.log2(1 + size), 3)
 
 
-def pending_items(plan: ConsolidationPlan) -> list[Pending]:
-    """List a plan's items, most valuable first; at equal value, subjects come before pairs."""
-    items = [Pending("subject", (each.name,), None, each.generation, each.value) for each in plan.missing]
+def pending_items(plan: ConsolidationPlan, most: int) -> list[Pending]:
+    """List a plan's items, most valuable first and at most so many; at equal value, subjects come before pairs."""
+    # Each list is in this order already, so that what stands behind the first ones of its list is not among them here.
+    items = [Pending("subject", (each.name,), None, each.generation, each.value) for each in plan.missing[:most]]
     items += (
-        Pending("stale_understanding", text.subject_names, text.id, text.generation, text.value) for text in plan.stale
+        Pending("stale_understanding", text.subject_names, text.id, text.generation, text.value)
+        for text in plan.stale[:most]
     )
     items += (
         Pending("intersection", (pair.subject_a, pair.subject_b), pair.understanding_id, plan.generation, pair.value)
-        for pair in plan.intersections
+        for pair in plan.intersections[:most]
     )
-    return sorted(items, key=lambda each: -each.priority)
+    return sorted(items, key=lambda each: -each.priority)[:most]
 
 
 StepKind = Literal["session", "subject", "intersection", "orientation"]

@@ -101,17 +101,21 @@ def _waiting_pairs(unit: Unit) -> Iterator[IntersectionNeed]:
     """Read the intersections that changed since they were last settled."""
     rows = unit.all("semantic.intersection_waiting")
     counts = {(row["subject_a"], row["subject_b"]): row["fresh"] for row in unit.all("semantic.intersection_fresh")}
-    texts = _texts_of(unit, rows, "understanding_id")
+    texts = {item: brief_understanding(row) for item, row in _texts_of(unit, rows, "understanding_id").items()}
+    # Each name once, and not with every pair that the subject is in.
+    regions = regions_of(unit, {row[side] for row in rows for side in ("subject_a", "subject_b")})
     for row in rows:
+        one, other, shared, text = row["subject_a"], row["subject_b"], row["observation_count"], row["understanding_id"]
         # The understanding of the two counts as one thing that they share.
-        size = row["observation_count"] + (1 if row["understanding_id"] in texts else 0)
-        fresh = counts.get((row["subject_a"], row["subject_b"]), 0)
+        size = shared + (1 if text in texts else 0)
+        # All that is shared is new to a pair that was never settled.
+        fresh = counts.get((one, other), 0) if row["settled_through"] else shared
         yield IntersectionNeed(
-            subject_a=row["name_a"],
-            subject_b=row["name_b"],
+            subject_a=regions[one].name,
+            subject_b=regions[other].name,
             intersection_size=size,
             new_generation_count=fresh,
-            existing_understanding=brief_understanding(texts.get(row["understanding_id"])),
+            existing_understanding=texts.get(text),
             value=pair_value(size, fresh),
         )
 
@@ -166,7 +170,7 @@ def pending(op: Operation, limit: int) -> tuple[Pending, ...]:
     """List the subjects and intersections that are waiting, most valuable first."""
     most = arguments.limit(limit, _LARGEST_REPORT)
     with op.read() as unit:
-        return tuple(pending_items(read_plan(unit))[:most])
+        return tuple(pending_items(read_plan(unit), most))
 
 
 def _dense_intersections(unit: Unit) -> tuple[SubjectPair, ...]:

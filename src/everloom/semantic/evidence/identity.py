@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -312,6 +313,7 @@ def distance(one: str, other: str, most: int) -> int:
     return min(row[-1], most + 1)
 
 
+@lru_cache(maxsize=16 * MOST_COMPARED)
 def spelled_alike(key: str, other: str) -> float:
     """Score from 0 to 1 how alike two names are spelled; 0 unless they differ only by a typo or an inflection."""
     if not _count_alike(key, other):
@@ -341,14 +343,21 @@ def _spelling_blocks(names: Mapping[str, int]) -> Iterator[list[tuple[str, int]]
     """Group names so that names which are spelled alike meet in a group, without comparing all with all."""
     blocks: dict[tuple[object, ...], list[tuple[str, int]]] = defaultdict(list)
     for name in names.items():
-        key, numbers = name[0], tuple(_DIGITS.findall(name[0]))
-        shared = {("words", *sorted(analyse(key))), ("head", key[:2]), ("tail", key[-3:])}
-        # Names at most one letter apart, or with two neighbours swapped, are equal without one letter of each.
-        shared |= {("without", key[:at] + key[at + 1 :]) for at in range(len(key))} | {("without", key)}
-        for clue in shared:
-            blocks[numbers, clue].append(name)
+        for clue in _spelling_clues(name[0]):
+            blocks[clue].append(name)
     # In a large store thousands of names may begin alike; there, only what differs by one letter is found.
     yield from (block for block in blocks.values() if 1 < len(block) <= _LARGEST_BLOCK)
+
+
+# A page that lists similar names is loaded again and again, and few names are new each time.
+@lru_cache(maxsize=2 * MOST_COMPARED)
+def _spelling_clues(key: str) -> tuple[tuple[object, ...], ...]:
+    """List what names that are spelled like this one have in common with it."""
+    numbers = tuple(_DIGITS.findall(key))
+    shared: set[tuple[object, ...]] = {("words", *sorted(analyse(key))), ("head", key[:2]), ("tail", key[-3:])}
+    # Names at most one letter apart, or with two neighbours swapped, are equal without one letter of each.
+    shared |= {("without", key[:at] + key[at + 1 :]) for at in range(len(key))} | {("without", key)}
+    return tuple((numbers, clue) for clue in shared)
 
 
 def nearest_names(key: str, candidates: Iterable[tuple[str, str]], limit: int) -> list[str]:

@@ -6,9 +6,12 @@ Names that are spelled alike make a pair in any case.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
+import numpy.typing as npt
 
 from everloom.errors import Rejected
 from everloom.kernel.operation import Operation
@@ -41,6 +44,10 @@ _SMALL_INTERSECTION = 2
 _MOST_UNDERSTANDINGS = 200
 # Rows that are compared with all others in one multiplication: a bound on memory.
 _SLAB = 512
+# How many of the most similar pairs are looked at together.
+_PAGE = 64
+
+_Scored = tuple[int, int, float]
 
 
 def open_around(op: Operation, subject_name: str, limit: int) -> Neighborhood:
@@ -119,54 +126,102 @@ def find_similar(op: Operation, limit: int, min_score: float) -> tuple[SubjectPa
     with op.read() as unit:
         rows = unit.all("semantic.subject_ids", limit=MOST_COMPARED)
         understood = {row["id"]: row["single_understanding_id"] for row in rows}
-        spelled = {pair: score for pair, score in spelled_pairs(unit, list(understood)).items() if score >= least}
+        names = {item: region.name for item, region in regions_of(unit, understood).items()}
         # As in `remember`: where both scores exist, spelling overrides meaning.
-        scores = {**_similar_pairs(unit, understood, least), **spelled}
-        ids = sorted({item for pair in scores for item in pair})
-        sizes = {
-            (row["subject_a"], row["subject_b"]): row["observation_count"]
-            for row in unit.all("semantic.intersection_sizes", ids=ids)
-        }
-        regions = regions_of(unit, ids)
-    pairs = [
-        SubjectPair(
-            subject_a=regions[a].name,
-            subject_b=regions[b].name,
-            similarity_score=round(score, 4),
-            intersection_size=sizes.get((a, b), 0),
+        spelled = {pair: score for pair, score in spelled_pairs(unit, list(understood)).items() if score >= least}
+        meant = _similar_pairs(unit, understood, least).without(spelled)
+        found: list[SubjectPair] = []
+        for pairs in meant.joined(_ScoredPairs.of(spelled)).in_order(names):
+            found += _sharing_little(unit, pairs, names)
+            if len(found) >= most:
+                break
+    return tuple(found[:most])
+
+
+def _sharing_little(unit: Unit, pairs: Sequence[_Scored], names: Mapping[int, str]) -> Iterator[SubjectPair]:
+    """Leave out the pairs that are known to be related."""
+    ids = sorted({item for a, b, _ in pairs for item in (a, b)})
+    rows = unit.all("semantic.intersection_sizes", ids=ids)
+    sizes = {(row["subject_a"], row["subject_b"]): row["observation_count"] for row in rows}
+    for a, b, score in pairs:
+        shared = sizes.get((a, b), 0)
+        if shared <= _SMALL_INTERSECTION:
+            yield SubjectPair(subject_a=names[a], subject_b=names[b], similarity_score=score, intersection_size=shared)
+
+
+@dataclass(frozen=True, slots=True)
+class _ScoredPairs:
+    """Pairs of items, the smaller id first, and the score of each: three columns, because there may be millions."""
+
+    one: npt.NDArray[np.int64]
+    other: npt.NDArray[np.int64]
+    score: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, scores: Mapping[tuple[int, int], float]) -> _ScoredPairs:
+        ids = np.array(list(scores), np.int64).reshape(-1, 2)
+        return cls(ids[:, 0], ids[:, 1], np.array(list(scores.values()), np.float64))
+
+    def joined(self, more: _ScoredPairs) -> _ScoredPairs:
+        """Return these and others."""
+        return _ScoredPairs(
+            np.concatenate([self.one, more.one]),
+            np.concatenate([self.other, more.other]),
+            np.concatenate([self.score, more.score]),
         )
-        for (a, b), score in scores.items()
-        if sizes.get((a, b), 0) <= _SMALL_INTERSECTION
-    ]
-    return tuple(sorted(pairs, key=lambda pair: (-pair.similarity_score, pair.subject_a, pair.subject_b))[:most])
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> _ScoredPairs:
+        """Return some of them."""
+        return _ScoredPairs(self.one[chosen], self.other[chosen], self.score[chosen])
+
+    def without(self, pairs: Collection[tuple[int, int]]) -> _ScoredPairs:
+        """Return all but these pairs."""
+        if not pairs or not len(self.one):
+            return self
+        known, least = np.array(list(pairs), np.int64), int(self.one.max()) + 1
+        # One number for a pair: both ids are far below the square root of what fits.
+        return self.where(~np.isin(self.other * least + self.one, known[:, 1] * least + known[:, 0]))
+
+    def in_order(self, names: Mapping[int, str]) -> Iterator[list[_Scored]]:
+        """List them most similar first, then by name, some at a time."""
+        ids = np.array(sorted(names), np.int64)
+        ranked = {name: rank for rank, name in enumerate(sorted(set(names.values())))}
+        rank = np.array([ranked[names[int(item)]] for item in ids], np.int64)
+        score = np.round(self.score, 4)
+        first, second = (rank[np.searchsorted(ids, each)] for each in (self.one, self.other))
+        order = np.lexsort((second, first, -score))
+        for start in range(0, len(order), _PAGE):
+            some = order[start : start + _PAGE]
+            yield list(zip(self.one[some].tolist(), self.other[some].tolist(), score[some].tolist(), strict=True))
 
 
-def _similar_pairs(unit: Unit, understood: Mapping[int, int | None], least: float) -> dict[tuple[int, int], float]:
+def _similar_pairs(unit: Unit, understood: Mapping[int, int | None], least: float) -> _ScoredPairs:
     """Compare every subject with every other: understandings with understandings, names with names."""
-    named = _alike(vectors_of(unit, understood), list(understood), least)
+    named = _alike(vectors_of(unit, understood), sorted(understood), least)
     owners = {item: subject for subject, item in understood.items() if item is not None}
     texts = vectors_of(unit, owners)
-    comparable = {subject for item, subject in owners.items() if item in texts}
+    comparable = np.array(sorted(subject for item, subject in owners.items() if item in texts), np.int64)
     # Names decide only where one of the two has no understanding; otherwise their understandings do.
-    found = {pair: score for pair, score in named.items() if not comparable.issuperset(pair)}
-    for (one, other), score in _alike(texts, sorted(owners), least).items():
-        a, b = sorted((owners[one], owners[other]))
-        found[a, b] = score
-    return found
+    both = np.isin(named.one, comparable) & np.isin(named.other, comparable)
+    written = _alike(texts, sorted(owners), least)
+    ids = np.array(sorted(owners), np.int64)
+    subjects = np.array([owners[int(item)] for item in ids], np.int64)
+    one, other = (subjects[np.searchsorted(ids, each)] for each in (written.one, written.other))
+    told = _ScoredPairs(np.minimum(one, other), np.maximum(one, other), written.score)
+    return named.where(~both).joined(told)
 
 
-def _alike(vectors: Mapping[int, Vector], ids: Sequence[int], least: float) -> dict[tuple[int, int], float]:
-    """Find every pair of items with at least this cosine, a slab of rows at a time."""
+def _alike(vectors: Mapping[int, Vector], ids: Sequence[int], least: float) -> _ScoredPairs:
+    """Find every pair of items with at least this cosine, a slab of rows at a time; the ids are in order."""
     known = [item for item in ids if item in vectors]
+    found = _ScoredPairs.of({})
     if len(known) < 2:
-        return {}
-    matrix = np.stack([vectors[item] for item in known])
-    found: dict[tuple[int, int], float] = {}
+        return found
+    matrix, places = np.stack([vectors[item] for item in known]), np.array(known, np.int64)
+    slabs = [found]
     for start in range(0, len(known), _SLAB):
-        scores = matrix[start : start + _SLAB] @ matrix.T
-        for row, column in zip(*np.nonzero(scores >= least), strict=True):
-            one, other = known[start + int(row)], known[int(column)]
-            # The product has every pair twice and each item with itself; one of the two orders is enough.
-            if one < other:
-                found[one, other] = float(scores[row, column])
-    return found
+        # Only with those that come later: the whole product has every pair twice, and each item with itself.
+        scores = matrix[start : start + _SLAB] @ matrix[start:].T
+        rows, columns = np.nonzero(np.triu(scores >= least, k=1))
+        slabs.append(_ScoredPairs(places[start + rows], places[start + columns], scores[rows, columns].astype(float)))
+    return reduce(_ScoredPairs.joined, slabs)

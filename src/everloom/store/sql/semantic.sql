@@ -165,15 +165,13 @@ DELETE FROM subject WHERE workspace_id = :workspace AND id = :id;
 -- name: subject_waiting
 -- List subjects with observations that their understanding has not seen, and how old those are.
 SELECT s.id, s.name, s.single_understanding_id, s.observation_count, s.settled_through,
-    (SELECT COUNT(*) FROM observation_subject AS o
-        WHERE o.workspace_id = :workspace AND o.subject_id = s.id AND o.since_id > s.settled_through) AS fresh,
-    (SELECT MIN(x.generation) FROM observation_subject AS o
-        JOIN observation AS x ON x.workspace_id = o.workspace_id AND x.id = o.observation_id
-        WHERE o.workspace_id = :workspace AND o.subject_id = s.id AND o.since_id > s.settled_through) AS oldest,
-    (SELECT MAX(x.generation) FROM observation_subject AS o
-        JOIN observation AS x ON x.workspace_id = o.workspace_id AND x.id = o.observation_id
-        WHERE o.workspace_id = :workspace AND o.subject_id = s.id AND o.since_id > s.settled_through) AS newest
-FROM subject AS s WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through ORDER BY s.id;
+    COUNT(o.observation_id) AS fresh, MIN(x.generation) AS oldest, MAX(x.generation) AS newest
+FROM subject AS s
+LEFT JOIN observation_subject AS o ON o.workspace_id = s.workspace_id AND o.subject_id = s.id
+    AND o.since_id > s.settled_through
+LEFT JOIN observation AS x ON x.workspace_id = o.workspace_id AND x.id = o.observation_id
+WHERE s.workspace_id = :workspace AND s.observed_through > s.settled_through
+GROUP BY s.id, s.name, s.single_understanding_id, s.observation_count, s.settled_through ORDER BY s.id;
 
 -- name: subject_waiting_count
 -- Count the subjects that wait for consolidation.
@@ -691,11 +689,7 @@ WHERE workspace_id = :workspace AND subject_a = :a AND subject_b = :b;
 
 -- name: intersection_waiting
 -- List pairs that share observations which their understanding has not seen.
-SELECT i.subject_a, i.subject_b, i.observation_count, i.understanding_id, i.settled_through,
-    a.name AS name_a, b.name AS name_b
-FROM intersection AS i
-JOIN subject AS a ON a.workspace_id = i.workspace_id AND a.id = i.subject_a
-JOIN subject AS b ON b.workspace_id = i.workspace_id AND b.id = i.subject_b
+SELECT i.subject_a, i.subject_b, i.observation_count, i.understanding_id, i.settled_through FROM intersection AS i
 WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through ORDER BY i.subject_a, i.subject_b;
 
 -- name: intersection_waiting_count
@@ -729,19 +723,30 @@ SELECT COUNT(*) AS count FROM (SELECT 1 FROM intersection AS i
     WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through LIMIT :most) AS f;
 
 -- name: intersection_fresh
--- Count, for every waiting pair, the observations that are new for it, reading only the newest of each subject.
+-- Count, for every waiting pair that was settled before, the observations that are new for it: for all others, all are.
+-- Starts from subjects and not from pairs, so that what is new about a subject is read once and not once for each pair
+-- that it is in. The second half leaves out what the first has counted.
 SELECT f.subject_a, f.subject_b, COUNT(*) AS fresh FROM (
-    SELECT i.subject_a, i.subject_b, x.observation_id
-    FROM intersection AS i CROSS JOIN observation_subject AS x CROSS JOIN observation_subject AS y
-    WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through
-        AND x.workspace_id = i.workspace_id AND x.subject_id = i.subject_a AND x.since_id > i.settled_through
-        AND y.workspace_id = i.workspace_id AND y.observation_id = x.observation_id AND y.subject_id = i.subject_b
-    UNION
-    SELECT i.subject_a, i.subject_b, x.observation_id
-    FROM intersection AS i CROSS JOIN observation_subject AS x CROSS JOIN observation_subject AS y
-    WHERE i.workspace_id = :workspace AND i.changed_through > i.settled_through
-        AND x.workspace_id = i.workspace_id AND x.subject_id = i.subject_b AND x.since_id > i.settled_through
-        AND y.workspace_id = i.workspace_id AND y.observation_id = x.observation_id AND y.subject_id = i.subject_a
+    SELECT i.subject_a, i.subject_b
+    FROM (SELECT w.subject_a AS subject_id, MIN(w.settled_through) AS through FROM intersection AS w
+        WHERE w.workspace_id = :workspace AND w.changed_through > w.settled_through AND w.settled_through > 0
+        GROUP BY w.subject_a) AS f
+    CROSS JOIN observation_subject AS x CROSS JOIN observation_subject AS y CROSS JOIN intersection AS i
+    WHERE x.workspace_id = :workspace AND x.subject_id = f.subject_id AND x.since_id > f.through
+        AND y.workspace_id = :workspace AND y.observation_id = x.observation_id
+        AND i.workspace_id = :workspace AND i.subject_a = x.subject_id AND i.subject_b = y.subject_id
+        AND i.changed_through > i.settled_through AND i.settled_through > 0 AND x.since_id > i.settled_through
+    UNION ALL
+    SELECT i.subject_a, i.subject_b
+    FROM (SELECT w.subject_b AS subject_id, MIN(w.settled_through) AS through FROM intersection AS w
+        WHERE w.workspace_id = :workspace AND w.changed_through > w.settled_through AND w.settled_through > 0
+        GROUP BY w.subject_b) AS f
+    CROSS JOIN observation_subject AS x CROSS JOIN observation_subject AS y CROSS JOIN intersection AS i
+    WHERE x.workspace_id = :workspace AND x.subject_id = f.subject_id AND x.since_id > f.through
+        AND y.workspace_id = :workspace AND y.observation_id = x.observation_id
+        AND i.workspace_id = :workspace AND i.subject_a = y.subject_id AND i.subject_b = x.subject_id
+        AND i.changed_through > i.settled_through AND i.settled_through > 0 AND x.since_id > i.settled_through
+        AND y.since_id <= i.settled_through
 ) AS f GROUP BY f.subject_a, f.subject_b;
 
 -- name: intersection_unwritten

@@ -62,6 +62,11 @@ class Inquiries:
         with self._lock:
             return self._known.get(entrance, {}).get(name)
 
+    def forget(self, entrance: Entrance, name: str) -> None:
+        """Forget what an inquiry has found; one that is running goes on for nobody."""
+        with self._lock:
+            self._known.get(entrance, {}).pop(name, None)
+
     def begin(self, entrance: Entrance, name: str, act: Callable[[Inquiry], None]) -> Inquiry:
         """Begin one in a thread, or return the one of that name that is running."""
         with self._lock:

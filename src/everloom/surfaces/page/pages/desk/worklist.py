@@ -1,4 +1,4 @@
-"""The work list: what waits for consolidation, the pass that works through it, and subjects that may be one.
+"""The work list: what waits for consolidation, and the pass that works through it.
 
 Reads the first of what waits, however much that is. What an entry says is in `entry`.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from everloom.errors import EverloomError, Rejected
+from everloom.errors import EverloomError
 from everloom.surfaces.page.paths import WORKSPACE, form, look
 from everloom.surfaces.page.visit import Visit
 from everloom.wiring.jobs import Jobs
@@ -15,7 +15,6 @@ from everloom.wiring.jobs import Jobs
 DESK = f"{WORKSPACE}consolidation"
 PAGE_TOKENS = 20_000
 _SHOWN = 40
-_MOST_SIMILAR = 50
 
 
 def worklist(visit: Visit) -> Response:
@@ -74,43 +73,9 @@ def let_model(visit: Visit) -> Response:
     )
 
 
-def similar(visit: Visit) -> Response:
-    """Show subjects that are similar and share little: perhaps they are one."""
-    return _similar(visit)
-
-
-def _similar(visit: Visit, error: EverloomError | None = None) -> Response:
-    pairs = visit.workspace.semantic.find_similar_subjects(limit=_MOST_SIMILAR, max_tokens=PAGE_TOKENS)
-    return visit.answer(
-        "similar.html",
-        error,
-        title="Similar subjects",
-        pairs=pairs,
-    )
-
-
-def merge(visit: Visit) -> Response:
-    """Merge two subjects, the second into the first."""
-    primary, duplicate = visit.form.text("primary"), visit.form.text("duplicate")
-    if not visit.form.is_on("sure"):
-        # The browser asks for the tick; this is for those that do not.
-        names = f"“{duplicate}” into “{primary}”"
-        return _similar(visit, Rejected(f"{names} was not merged", hint="tick the box: it cannot be undone"))
-    try:
-        done = visit.acting("merge_subjects").semantic.merge_subjects(primary, duplicate)
-    except EverloomError as error:
-        return _similar(visit, error)
-    said = (
-        f"“{done.duplicate}” is now another name of “{done.primary}”; {done.observations_moved:,} observations moved."
-    )
-    return visit.go(visit.url("consolidation/similar"), said)
-
-
 PATHS = (
     look(DESK, worklist),
     form(f"{DESK}/begin", begin),
     form(f"{DESK}/finish", finish),
     form(f"{DESK}/model", let_model),
-    look(f"{DESK}/similar", similar),
-    form(f"{DESK}/merge", merge),
 )
