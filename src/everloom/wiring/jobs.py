@@ -41,10 +41,10 @@ _JobId = Annotated[int, Says("the id of a job", metavar="ID", least=1)]
 _Seconds = Annotated[float, Says("stop after this many seconds; what is left stays due", least=0.1, most=_DAY)]
 _Steps = Annotated[
     int | None,
-    Says("with consolidate: at most this many sessions, subjects and pairs", is_plumbing=True, least=1, most=1_000_000),
+    Says("with consolidate: at most this many sessions, subjects and pairs", is_unlisted=True, least=1, most=1_000_000),
 ]
 _Tokens = Annotated[
-    int | None, Says("with consolidate: stop after this many tokens", is_plumbing=True, least=1, most=2**40)
+    int | None, Says("with consolidate: stop after this many tokens", is_unlisted=True, least=1, most=2**40)
 ]
 _Kept = Annotated[bool, Says("false only measures, and stores nothing")]
 _Limit = Annotated[int, Says("maximum number of jobs", least=1, most=1_000)]

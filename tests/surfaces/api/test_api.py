@@ -279,7 +279,13 @@ def test_the_reference_is_a_page_that_runs_nothing(url: str) -> None:
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
     assert "/api/v1/semantic/remember" in page.text
     assert "<script" not in page.text
-    assert "<code>subject_names</code>: list of string (required)" in page.text
+    assert '<code>subject_names</code>: list of string <span class="must">(required)</span>' in page.text
+    assert "style=" not in page.text
+    style = httpx2.get(f"{url}/api/v1/reference.css", timeout=PATIENCE)
+    assert style.headers["content-type"].startswith("text/css")
+    assert "--ground" in style.text
+    dark = httpx2.get(f"{url}/api/v1/reference", timeout=PATIENCE, headers={"cookie": "everloom_theme=dark"})
+    assert 'data-theme="dark"' in dark.text
     assert '<a href="#Remembered">Remembered</a>' in page.text
     assert '<h3 id="Remembered">' in page.text
     assert httpx2.get(f"{url}/api/v1", timeout=PATIENCE).json()["openapi"] == "/api/v1/openapi.json"

@@ -26,10 +26,11 @@ from everloom.surfaces.api.changes import changes, job_changes
 from everloom.surfaces.api.description import describe
 from everloom.surfaces.api.paging import next_page
 from everloom.surfaces.api.problems import plain_problem, problem_of
-from everloom.surfaces.api.reference import reference_page
+from everloom.surfaces.api.reference import REFERENCE, STYLE, reference_page, reference_style
 from everloom.surfaces.web.admission import PASS_KEY
 from everloom.surfaces.web.entrance import Entrance
 from everloom.surfaces.web.identity import CallClues
+from everloom.surfaces.web.look import theme_of
 from everloom.wiring.wire.protocol import ANSWER, CHANGES, JOB_CHANGES, PROGRAM_HEADER, ROOT, WHOLE_HEADER
 
 if TYPE_CHECKING:
@@ -40,20 +41,24 @@ log = logger_of(__name__)
 Endpoint = Callable[[Request], Awaitable[Response]]
 # Nothing of an answer may be run or shown as a page, and no store on the way may keep it.
 _SAFE = {"cache-control": "no-store", "x-content-type-options": "nosniff", PROGRAM_HEADER: __version__}
-_PAGE = {**_SAFE, "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'"}
+_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_PAGE = {**_SAFE, "content-security-policy": _POLICY, "referrer-policy": "same-origin"}
 
 
 def api_routes(entrance: Entrance) -> list[Route]:
     """Make the routes of one server process."""
 
     async def index(_request: Request) -> Response:
-        return JSONResponse({"openapi": f"{ROOT}/openapi.json", "reference": f"{ROOT}/reference"}, headers=_SAFE)
+        return JSONResponse({"openapi": f"{ROOT}/openapi.json", "reference": REFERENCE}, headers=_SAFE)
 
     async def openapi(_request: Request) -> Response:
         return JSONResponse(await run_sync(describe), headers=_SAFE)
 
-    async def reference(_request: Request) -> Response:
-        return HTMLResponse(await run_sync(reference_page), headers=_PAGE)
+    async def reference(request: Request) -> Response:
+        return HTMLResponse(await run_sync(reference_page, theme_of(request.cookies)), headers=_PAGE)
+
+    async def style(_request: Request) -> Response:
+        return Response(reference_style(), media_type="text/css", headers={**_SAFE, "cache-control": "max-age=3600"})
 
     async def stream(request: Request) -> Response:
         return await _guarded(lambda: changes(entrance, clues_of(request), request))
@@ -74,7 +79,8 @@ def api_routes(entrance: Entrance) -> list[Route]:
     return [
         Route(ROOT, index, methods=["GET"]),
         Route(f"{ROOT}/openapi.json", openapi, methods=["GET"]),
-        Route(f"{ROOT}/reference", reference, methods=["GET"]),
+        Route(REFERENCE, reference, methods=["GET"]),
+        Route(STYLE, style, methods=["GET"]),
         Route(CHANGES, stream, methods=["GET"]),
         Route(JOB_CHANGES, job_stream, methods=["GET"]),
         Route(ANSWER, answered, methods=["GET"]),

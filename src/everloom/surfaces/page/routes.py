@@ -24,10 +24,12 @@ from everloom.surfaces.page.paths import PagePath, form, look
 from everloom.surfaces.page.visit import HEADERS, Visit
 from everloom.surfaces.web.entrance import Entrance, discreet
 from everloom.surfaces.web.gate import SIGN_IN
+from everloom.surfaces.web.look import house_style
 
 log = logger_of(__name__)
 
 STATIC = "/static/"
+_STYLE = "page.css"
 # Reached without a token: where one is asked for, and what that page loads.
 OPEN_PATHS = frozenset({SIGN_IN, "/sign-out", "/theme", STATIC})
 _LOST = "/w/{rest:path}"
@@ -95,4 +97,8 @@ async def _static(request: Request) -> Response:
     found = resources.files("everloom.surfaces.page") / "static" / name
     if kind is None or not found.is_file():
         return Response("there is no such file", 404, HEADERS)
-    return Response(found.read_bytes(), media_type=kind, headers={**HEADERS, "cache-control": "max-age=3600"})
+    body = found.read_bytes()
+    if name == _STYLE:
+        # One file for the browser: the styles that all pages of this server share, and those of these pages.
+        body = house_style() + body
+    return Response(body, media_type=kind, headers={**HEADERS, "cache-control": "max-age=3600"})

@@ -8,7 +8,8 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from everloom.kernel.tokens import Tokens
-from everloom.surfaces.page.visit import THEME_COOKIE, THEMES, Visit
+from everloom.surfaces.page.visit import Visit
+from everloom.surfaces.web.look import THEME_COOKIE, THEMES
 
 # A day's work; whoever comes back tomorrow signs in again.
 SIGNED_IN_SECONDS = 12 * 3600

@@ -23,6 +23,7 @@ from everloom.surfaces.web.admission import PASS_KEY
 from everloom.surfaces.web.answering import Answering
 from everloom.surfaces.web.entrance import Entrance, discreet
 from everloom.surfaces.web.gate import TOKEN_COOKIE
+from everloom.surfaces.web.look import THEMES, theme_of
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -42,8 +43,6 @@ HEADERS = {
     "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
 }
-THEME_COOKIE = "everloom_theme"
-THEMES = ("auto", "light", "dark")
 _SAID_COOKIE = "everloom_said"
 # What was done is said on the next page that is loaded, if that is soon.
 _SAID_SECONDS = 60
@@ -179,7 +178,7 @@ class Visit:
         return {
             "visit": self,
             "version": __version__,
-            "theme": theme if (theme := self.kept(THEME_COOKIE)) in THEMES else "auto",
+            "theme": theme_of(self.request.cookies),
             "themes": THEMES,
             "navigation": NAVIGATION,
             "said": said,
