@@ -41,6 +41,12 @@ WHERE d.workspace_id = :workspace AND d.item_id IN (:*ids)
     AND d.happened_at BETWEEN :happened_from AND :happened_until
     AND d.created_at <= :as_of AND (d.retired_at IS NULL OR d.retired_at > :as_of);
 
+-- name: of_kinds
+-- List some documents of some kinds and of a time, present or not; few are few at any size of the workspace.
+SELECT d.item_id AS id FROM document AS d
+WHERE d.workspace_id = :workspace AND d.kind IN (:*kinds) AND d.happened_at BETWEEN :happened_from AND :happened_until
+LIMIT :limit;
+
 -- name: document_add
 -- Add a searchable document.
 INSERT INTO document (workspace_id, item_id, kind, title, text, context, details, labels, standing, confidence, model_tier,

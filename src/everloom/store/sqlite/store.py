@@ -70,6 +70,8 @@ _LISTS = (list, tuple)
 _SIFTED = 4
 # Half as many are read by an average search, which costs it a tenth of a millisecond.
 _UNCOUNTED = 200
+# Reading so many vectors from their rows is cheaper than ranking the whole workspace a second time.
+_FEW = 1_000
 
 
 class SqliteUnit:
@@ -316,7 +318,18 @@ class SqliteUnit:
             # reach is taken for that of the page itself.
             if page * len(inside) >= limit * len(found) or len(found) == before:
                 return inside
+            # Where few documents are of the kinds that are asked for, comparing all of these is cheaper and exact.
+            if before < 0 and (few := self._few(reach)) is not None:
+                return few
             page, before = page * 8, len(found)
+
+    def _few(self, reach: Reach) -> list[int] | None:
+        """List all documents inside the reach, if only few are of its kinds; None if there may be many."""
+        if reach.kinds is None:
+            return None
+        bounds = {"happened_from": reach.happened_from, "happened_until": reach.happened_until, "limit": _FEW + 1}
+        found = [row["id"] for row in self.all("words.of_kinds", kinds=reach.kinds, **bounds)]
+        return None if len(found) > _FEW else self._sift(found, reach)
 
     def similarities(self, probe: Probe, item_ids: Sequence[int]) -> dict[int, VectorHit]:
         """Compare the probe with these documents' stored vectors; the best perspective wins."""
