@@ -93,6 +93,7 @@ def pages_of(client: httpx2.Client, workspace: int) -> list[str]:
         *(base + each.path for each in NAVIGATION),
         *item,
         f"{base}subject?name=James",
+        f"{base}consolidation/similar",
         *typed,
         "/workspaces",
         "/doctor",
