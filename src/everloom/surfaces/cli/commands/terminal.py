@@ -176,18 +176,18 @@ class TerminalChat:
             self._line(footer)
 
     def _retry(self, _: str) -> None:
-        if not self._mind.talk_status().waiting:
+        if not self._mind.talk_status(max_tokens=None).waiting:
             self._line("every message has been answered")
             return
         self._mind.retry_messages()
         # Read again: the retry has changed their state, and `hear` tells a new failure by the number of attempts.
-        waiting = self._mind.talk_status().waiting
+        waiting = self._mind.talk_status(max_tokens=None).waiting
         if waiting:
             self._hear(waiting[-1])
 
     def _status(self, _: str) -> None:
         self._line(json.dumps(self._mind.read_status(), ensure_ascii=False, indent=2))
-        talk = self._mind.talk_status()
+        talk = self._mind.talk_status(max_tokens=None)
         if talk.last is not None and talk.last.context_window:
             self._line(f"context {talk.last.context_tokens:,} of {talk.last.context_window:,} tokens")
         if talk.waiting:
