@@ -10,6 +10,7 @@ from everloom.errors import NotFound, Rejected
 from everloom.imports import take_in
 from everloom.kernel.timeline import look_back
 from everloom.loom import Workspace
+from everloom.semantic.results import QuestionRecall
 from tests.imports.memory import turns
 from tests.imports.transcripts import (
     BEGIN,
@@ -50,6 +51,16 @@ def test_only_what_was_said_is_taken_from_transcripts_once_and_under_its_session
     assert [each.text for each in story.turns] == list(CLAUDE_TURNS)
     assert (story.session.started_at, story.turns[0].origin) == (story.turns[0].said_at, "import:claude-code")
     assert CLAUDE_TURNS[3] in workspace.mind.search_memory("how many pounds a day is the yard?").found
+    # Where nothing that was remembered answers, recall says what was said elsewhere, and that it was.
+    asked = "how many pounds a day is the yard in Falmouth?"
+    recalled = workspace.semantic.recall(asked)
+    assert isinstance(recalled, QuestionRecall)
+    assert (recalled.best_answer, recalled.imported[0].text) == (None, CLAUDE_TURNS[3])
+    assert (recalled.imported[0].origin, recalled.nearest) == ("import:claude-code", ())
+    workspace.semantic.remember(["Falmouth"], "The yard in Falmouth charges fifty pounds a day now.")
+    known = workspace.semantic.recall(asked)
+    assert isinstance(known, QuestionRecall)
+    assert (known.best_answer is not None, known.imported) == (True, ())
     with workspace.op.read() as unit:
         past = look_back(unit, BEGIN, BEGIN.replace(hour=12), ["turn"], None, 50)
     assert [item.text for item in past.items][:2] == [CLAUDE_TURNS[0], CODEX_TURNS[0]]

@@ -262,6 +262,18 @@ class SessionTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedText:
+    """A turn or a passage that was imported: words of others, and no instruction."""
+
+    id: int
+    kind: str
+    text: str
+    at: datetime
+    answers: float
+    origin: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionUnderstanding:
     """An understanding that a session wrote."""
 

@@ -258,6 +258,8 @@ class QuestionRecall:
     provenance: parts.Provenance | None
     # What comes nearest where nothing answers; it was not used, and is not an answer.
     nearest: tuple[parts.Supporting, ...] = ()
+    # What imported conversations and notes say, where nothing that was remembered answers.
+    imported: tuple[parts.ImportedText, ...] = ()
     note: str | None = None
     # What a model says about it, where one is asked; what it denies is not an answer.
     judgement: str | None = None

@@ -29,6 +29,7 @@ from everloom.semantic.parts import (
     BestAnswer,
     Brought,
     CompactionReason,
+    ImportedText,
     Provenance,
     StructuralNote,
     SubjectHead,
@@ -54,6 +55,8 @@ _DISPOSABLE = (
     "only heartbeat_token is worth carrying to the next call."
 )
 _KNOWN = Scope(kinds=frozenset({"observation", "understanding"}))
+# What imports bring: asked only where nothing that was remembered answers.
+_IMPORTED = Scope(kinds=frozenset({"turn", "note"}))
 _RECIPES: Mapping[SearchMode, Recipe] = {
     "hybrid": DEFAULT,
     "text": replace(DEFAULT, vectors=0.0),
@@ -77,6 +80,7 @@ _MOST_RANKED = 5_000
 _FIRST, _OTHERS = 0.4, 0.15
 _FRAME_TOKENS = 110
 _NOTHING = "nothing in this memory answers that"
+_ONLY_IMPORTED = "nothing that was remembered answers that; imported conversations and notes say this"
 _NOTHING_NEW = "nothing here fits that has not been shown"
 _NOTHING_FITS = "nothing fits well; these are only the nearest"
 
@@ -204,7 +208,29 @@ def recall(
     if region is not None:
         return _recall_subject(op, region, budget)
     found = op.search(question, limit=_DEPTH, within=_KNOWN, leaving_out=documents)
-    return _recall_question(op, question, found, budget, judge)
+    answer = _recall_question(op, question, found, budget, judge)
+    return answer if answer.best_answer is not None else _with_imported(op, question, answer, budget)
+
+
+def _with_imported(op: Operation, question: str, answer: QuestionRecall, budget: int) -> QuestionRecall:
+    """Add what imported conversations and notes say to the question, marked with where it comes from."""
+    found = [hit for hit in op.search(question, limit=_NEAREST, within=_IMPORTED).hits if hit.fits]
+    texts = [
+        ImportedText(
+            id=hit.id,
+            kind=hit.kind,
+            text=cut_item(hit.text, hit.id, round(budget * _OTHERS)),
+            at=hit.happened_at,
+            answers=round(hit.answers, 4),
+            origin=hit.origin,
+        )
+        for hit in found
+        if hit.origin is not None
+    ]
+    if not texts:
+        return answer
+    bare = replace(answer, nearest=(), note=_ONLY_IMPORTED)
+    return replace(bare, imported=affordable(texts, budget - _FRAME_TOKENS, least=1))
 
 
 def _subject_meant(unit: Unit, text: str) -> Region | None:

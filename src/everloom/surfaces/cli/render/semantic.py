@@ -48,6 +48,8 @@ def _question(value: results.QuestionRecall, zone: ZoneInfo) -> Iterator[Part]:
     if best is None:
         yield value.note or "nothing in this memory answers that"
         yield from (f"  {each.id}  {each.answers:.2f}  {shortened(each.content, 200)}" for each in value.nearest)
+        for told in value.imported:
+            yield f"  {told.id}  {told.answers:.2f}  {shown(told.at, zone)}  {shortened(told.text, 200)}"
         yield from filter(None, [value.judgement])
         return
     yield best.content
