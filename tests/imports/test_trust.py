@@ -81,6 +81,8 @@ def test_memory_that_was_injected_is_never_taken_in_again(workspace: Workspace, 
         block.removesuffix(">"): "",
         "<memory>\nAda likes plums.\n</memory>Go on.": "Go on.",
         "<system-reminder>SessionStart: soul</system-reminder>": "",
+        "<memory-recall>\nWhat your long-term memory holds\n</memory-recall>\nGood morning.": "Good morning.",
+        "What does <memory> mean in this file?": "What does <memory> mean in this file?",
         "I wrote <memory-1> myself, and a < b.": "I wrote <memory-1> myself, and a < b.",
     }
     assert {text: spoken_part(text) for text in cases} == cases
@@ -189,3 +191,28 @@ def test_only_what_is_new_enough_is_taken_in_and_the_rest_later(workspace: Works
         2,
     )
     assert (take_in(workspace, file).taken, len(turns(workspace))) == (2, 5)
+
+
+def test_records_that_cannot_be_stored_keep_no_others_away(workspace: Workspace, tmp_path: Path) -> None:
+    lines = [
+        claude_line(1, "user", "Long before anybody spoke.", timestamp="0001-01-01T00:00:00Z"),
+        claude_line(2, "user", "In no time.", timestamp=float("nan")),
+        claude_line(3, "user", "In a nameless session.", sessionId="\u200b"),
+        claude_line(4, "user", "With a null: \x00"),
+        claude_line(5, "user", ["odd", {"type": "text", "text": None}, {"type": "text", "text": "In pieces."}]),
+        claude_line(6, "user", "Twice."),
+        claude_line(6, "user", "Twice."),
+        {"type": "user", "sessionId": SESSION, "message": "text", "uuid": {}, "timestamp": []},
+        claude_line(7, "user", "word " * 60_000),
+    ]
+    report = take_in(workspace, write_lines(tmp_path / "t.jsonl", lines), kind="claude-code")
+    found = [text for text, _ in turns(workspace)]
+    assert found[:2] == ["User: In pieces.", "User: Twice."]
+    assert max(map(len, found)) < 6_100
+    assert sum(map(len, found)) == pytest.approx(200_000, rel=0.02)
+    reasons = {each.reason: each.count for each in report.skipped}
+    assert reasons["a time that cannot be true"] == 1
+    assert reasons["a message without a time or an id"] == 1
+    assert reasons["a name that cannot be stored"] == 1
+    assert reasons["text in a broken encoding"] == 1
+    assert take_in(workspace, tmp_path / "t.jsonl", again=True).taken == 0

@@ -46,6 +46,8 @@ _LONGEST_PART = 6_000
 # Of a text that is longer than what any verb takes, only so much is kept.
 LONGEST_TEXT = 200_000
 REST = f"the rest of a text of more than {LONGEST_TEXT:,} characters"
+# Years in which nobody can have said anything: their days are not the same everywhere, or nowhere at all.
+_EARLIEST, _LATEST = 1900, 2999
 # The kind of a session whose documents are the passages of a file; nobody held it, so it is not among the sessions.
 FILE_KIND = "file"
 
@@ -154,6 +156,8 @@ def _problem(record: Record) -> str | None:
     """Say why a record cannot be stored: one must not keep others of its batch away."""
     if not record.text.strip():
         return "an empty text"
+    if not _EARLIEST <= record.at.year <= _LATEST:
+        return "a time that cannot be true"
     texts, names = _told(record)
     if any(UNSTORABLE.search(text) for text in (record.text, *texts)):
         return ENCODING

@@ -29,6 +29,10 @@ _INSTRUCTIONS = (
     "<user_instructions>",
     "<environment_context>",
     "<permissions instructions>",
+    "<skill>",
+    "<skills_instructions>",
+    "<turn_aborted>",
+    "<subagent_notification>",
 )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 
 from everloom.imports.reading.dates import moment
 from everloom.imports.reading.folders import files_in
-from everloom.imports.reading.injected import spoken_part
+from everloom.imports.reading.injected import without_memory
 from everloom.imports.reading.lines import ENCODING
 from everloom.imports.reading.markdown import MarkdownNote, passages, read_note, without_links
 from everloom.imports.records import ForeignFact, ForeignNote, Part, Record, Step
@@ -78,7 +78,7 @@ def _records(note: MarkdownNote, part: Part, *, has_facts: bool) -> Iterator[Rec
         yield from _facts(note, at)
         body = _HEADS.sub("", _RELATED.sub("", _OBSERVED.sub("", body)))
     labels = tuple(dict.fromkeys([*note.labels, *note.links]))
-    for text in passages(spoken_part(without_links(body))):
+    for text in passages(without_memory(without_links(body))):
         # A passage that is only the note's title says nothing.
         if text.lstrip("# ").strip() != note.title:
             key = f"{PurePath(part.name).name}:{_hash(f'{note.title}:{text}')}"

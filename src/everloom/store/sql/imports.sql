@@ -65,11 +65,12 @@ FROM import_item AS i LEFT JOIN item AS x ON x.workspace_id = i.workspace_id AND
 WHERE i.workspace_id = :workspace AND i.record_key IN (:*keys);
 
 -- name: item_put
--- Record what a record became.
+-- Record what a record became; whoever comes second with the same item leaves it to the first.
 INSERT INTO import_item (workspace_id, record_key, item_id, source_id, part_key, is_own)
 VALUES (:workspace, :record, :item, :source, :part, :is_own)
 ON CONFLICT (workspace_id, record_key) DO UPDATE
-SET item_id = :item, source_id = :source, part_key = :part, is_own = :is_own;
+SET item_id = :item, source_id = :source, part_key = :part, is_own = :is_own
+WHERE import_item.item_id <> :item;
 
 -- name: item_of_source
 -- List the items that there are because of a source, oldest first.
