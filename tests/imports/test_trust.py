@@ -54,6 +54,9 @@ def test_an_import_is_taken_back_by_forgetting_and_stays_away_unless_it_is_allow
 def test_a_session_and_an_import_are_forgotten_like_anything_else(workspace: Workspace, tmp_path: Path) -> None:
     file = write_lines(tmp_path / "kingfisher" / f"{SESSION}.jsonl", claude_transcript())
     report = take_in(workspace, file)
+    shown, reason = workspace.show(report.id or 0), workspace.why(workspace.search("Falmouth")[0].id)
+    assert (shown.detail["label"], shown.detail["items"]) == (str(file), 5)
+    assert [(each.kind, each.text) for each in reason.because] == [("import", str(file))]
     preview = workspace.forget(from_session=SESSION)
     assert {each.kind for each in preview.items} == {"turn"}
     # The same by the id of the import.

@@ -15,6 +15,7 @@ from everloom.imports.reading.lines import ENCODING
 from everloom.imports.records import ForeignFact, ForeignNote, ForeignTurn, Record
 from everloom.kernel.forgetting.tombstones import recognised, text_key
 from everloom.kernel.imported import (
+    FILE_KIND,
     BecameItem,
     Fate,
     PartState,
@@ -48,8 +49,6 @@ LONGEST_TEXT = 200_000
 REST = f"the rest of a text of more than {LONGEST_TEXT:,} characters"
 # Years in which nobody can have said anything: their days are not the same everywhere, or nowhere at all.
 _EARLIEST, _LATEST = 1900, 2999
-# The kind of a session whose documents are the passages of a file; nobody held it, so it is not among the sessions.
-FILE_KIND = "file"
 
 
 @dataclass(frozen=True, slots=True)

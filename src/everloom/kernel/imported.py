@@ -21,7 +21,9 @@ from everloom.kernel.operation import Transaction
 from everloom.kernel.texts import checked_name
 from everloom.store import Row, Unit
 
-KIND = "import"
+IMPORT_KIND = "import"
+# The kind of a session whose documents are the passages of a file; nobody held it, so it is not among the sessions.
+FILE_KIND = "file"
 # Whether the item of a record is here, was forgotten, or was lifted out of oblivion.
 Fate = Literal["here", "forgotten", "gone"]
 
@@ -71,7 +73,7 @@ def open_source(unit: Unit, format_name: str, place: str, at: datetime) -> int:
     if row is not None:
         unit.run("imports.source_touch", id=row["id"], place=place, at=to_micros(at))
         return int(row["id"])
-    (fresh,) = register(unit, KIND, at)
+    (fresh,) = register(unit, IMPORT_KIND, at)
     unit.run("imports.source_add", id=fresh, format=format_name, place=place, place_key=key, at=to_micros(at))
     return fresh
 
@@ -120,8 +122,9 @@ def fates_of(unit: Unit, records: Sequence[str]) -> Mapping[str, Fate]:
     return {row["record_key"]: _fate(row) for row in unit.all("imports.item_known", keys=list(records))}
 
 
-def note_items(unit: Unit, source_id: int, part: str, became: Iterable[BecameItem]) -> None:
-    """Record which items records became."""
+def note_items(unit: Unit, source_id: int, part: str, became: Sequence[BecameItem]) -> None:
+    """Record which items records became; the chain that `why` follows from one that is new ends at its source."""
+    unit.many("kernel.source_add", ({"item": each.item, "source": source_id} for each in became if each.is_own))
     unit.many(
         "imports.item_put",
         (

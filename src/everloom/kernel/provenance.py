@@ -13,6 +13,7 @@ from typing import Any
 
 from everloom.clock import from_micros
 from everloom.kernel.forgetting.tombstones import explain_absence
+from everloom.kernel.imported import FILE_KIND, IMPORT_KIND, need_source
 from everloom.kernel.journal import Signal, access_from, signal_from
 from everloom.kernel.lifecycle import Access
 from everloom.kernel.trust.origin import trust_named
@@ -135,9 +136,12 @@ def _document_fields(unit: Unit, row: Row) -> dict[str, Any]:
 
 def _own_detail(unit: Unit, kind: str, item_id: int) -> dict[str, Any]:
     """Describe the kernel's own kinds, which have no document."""
-    if kind in ("session", "sitting"):
+    if kind in ("session", "sitting", FILE_KIND):
         (row,) = unit.all("kernel.session_get", id=item_id)
         return {"label": row["label"], "started_at": from_micros(row["started_at"]), "model_tier": row["model_tier"]}
+    if kind == IMPORT_KIND:
+        source = need_source(unit, item_id)
+        return {"label": source.place, "format": source.format, "items": source.items, "changed_at": source.changed_at}
     if kind == "held":
         return describe_held(unit, item_id)
     if kind == "event":

@@ -10,6 +10,7 @@ from everloom.clock import to_micros
 from everloom.errors import NotFound, Rejected
 from everloom.kernel.forgetting.ports import Eraser
 from everloom.kernel.forgetting.tombstones import explain_absence
+from everloom.kernel.imported import FILE_KIND, IMPORT_KIND, items_of_source
 from everloom.kernel.operation import Operation
 from everloom.kernel.texts import checked, checked_list, checked_name
 from everloom.store import Unit
@@ -19,8 +20,7 @@ from everloom.store.contract import FOREVER
 MOST = 5_000
 _MOST_FOUND = 20
 _LONGEST_CUE = 2_000
-_PLACES = ("session", "sitting", "file")
-_IMPORT = "import"
+_PLACES = ("session", "sitting", FILE_KIND)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +93,8 @@ def _named(unit: Unit, ids: Sequence[int], erasers: Sequence[Eraser]) -> set[int
             raise explain_absence(unit, item)
         if row["kind"] in _PLACES:
             found |= _of_session(unit, item, erasers)
-        elif row["kind"] == _IMPORT:
-            rows = unit.all("imports.item_of_source", source=item, after=0, limit=MOST + 1)
-            found |= {each["id"] for each in rows}
+        elif row["kind"] == IMPORT_KIND:
+            found |= set(items_of_source(unit, item, 0, MOST + 1))
         else:
             found.add(item)
     return found

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from everloom.kernel.provenance import Reason, Shown
     from everloom.kernel.search import Findings, Hit, Scope
 
+# What is worth less than what the agent says itself.
+_UNTRUSTED = frozenset({"tool", "import", "web"})
 _NOTHING_FITS = "nothing fits well; these are only the nearest"
 
 
@@ -120,6 +122,7 @@ def _facts(item: Shown, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
         "confidence": item.confidence,
         "model": item.model_tier,
         "session": item.session,
+        "origin": item.origin if item.trust in _UNTRUSTED else None,
         "based on": item.sources,
         "accessed": f"{item.access.count} times" if item.access.count else None,
         "pinned": item.access.pinned or None,
