@@ -39,6 +39,8 @@ def take(
         return _formats()
     if not paths:
         raise Rejected("nothing was named", hint="give the path of a file or a folder; --list shows what is found here")
+    if paths[0] == Path("undo") and not paths[0].exists():
+        raise Rejected("there is no file or folder undo", hint="`everloom imports undo ID` takes an import back")
     from everloom.exports import is_export  # noqa: PLC0415  loads the store
 
     if not any(map(is_export, paths)):
