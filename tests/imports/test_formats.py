@@ -130,6 +130,7 @@ def test_a_folder_of_texts_is_read_as_notes(workspace: Workspace, tmp_path: Path
     (folder / "picture.png").write_bytes(b"\x89PNG")
     (folder / "out.md").symlink_to(tmp_path / "secret.md")
     (tmp_path / "secret.md").write_text("Nobody named this file.")
+    (folder / "soft\u00adhyphen.md").write_text("A file with a name that deceives.")
     (folder / "broken.md").write_text("---\ntitle: [\n---\nStill a text.\n")
     assert format_of(folder, None).name == "notes"
     report = take_in(workspace, folder)
@@ -138,6 +139,11 @@ def test_a_folder_of_texts_is_read_as_notes(workspace: Workspace, tmp_path: Path
     assert skipped["a link to another place"] == 1
     texts = [row["text"] for row in documents(workspace, "note")]
     assert max(map(len, texts)) <= 6_000
-    assert {"A heron stood in the ford.", "Ein Käuzchen rief.", "# Two\n\nThe end."} <= set(texts)
+    assert {
+        "A heron stood in the ford.",
+        "Ein Käuzchen rief.",
+        "A file with a name that deceives.",
+        "# Two\n\nThe end.",
+    } <= set(texts)
     assert not any("Nobody" in text for text in texts)
     assert any("Still a text." in text for text in texts)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict
+from everloom.imports.here import operation_here
 from everloom.kernel.imported import ImportSource, digest, items_of_source, list_sources, need_source
 from everloom.kernel.verbs import MOST_ENTRIES
 
@@ -55,7 +56,7 @@ class _Undoing:
 
 def list_imports(workspace: Workspace, limit: int = 50) -> list[ImportSource]:
     """List the places that something was taken in from, the latest first."""
-    with workspace.op.read() as unit:
+    with operation_here(workspace).read() as unit:
         return list_sources(unit, limit)
 
 
@@ -71,7 +72,7 @@ def undo_import(
 
     With `allow_again` it may be imported again; else its tombstones keep it away.
     """
-    with workspace.op.read() as unit:
+    with operation_here(workspace).read() as unit:
         source = need_source(unit, source_id)
         first = items_of_source(unit, source_id, 0, _AT_ONCE)
     token = digest("undo", str(source.id), str(source.items), str(source.changed_at))[:18]

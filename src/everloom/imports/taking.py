@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from everloom.errors import Rejected
 from everloom.imports import directories
 from everloom.imports.detect import format_of
+from everloom.imports.here import operation_here
 from everloom.imports.records import ForeignFormat, Part, Record, Step
 from everloom.imports.report import ImportProgress, ImportReport, SkippedRecords
 from everloom.imports.storing import Place, StoredBatch, preview_batch, retire_missing, store_batch
@@ -55,7 +56,7 @@ def take_in(
     files from their beginning, also those that have not changed.
     """
     place = Path(path).expanduser().absolute()
-    op = workspace.op
+    op = operation_here(workspace)
     if not dry_run:
         op.must_write()
     if kind == directories.NAME or (kind is None and directories.is_directory_of_graph(place)):

@@ -14,12 +14,14 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path, PurePath
 
+from everloom.errors import Rejected
 from everloom.imports.reading.dates import moment
 from everloom.imports.reading.folders import files_in
 from everloom.imports.reading.injected import without_memory
 from everloom.imports.reading.lines import ENCODING
 from everloom.imports.reading.markdown import MarkdownNote, passages, read_note, without_links
 from everloom.imports.records import ForeignFact, ForeignNote, Part, Record, Step
+from everloom.kernel.texts import checked_name
 
 _NOTES = (".md", ".markdown", ".mdown", ".txt", ".text", ".org", ".rst")
 _LARGEST = 10 * 1024 * 1024
@@ -100,7 +102,12 @@ def _facts(note: MarkdownNote, at: datetime) -> Iterator[ForeignFact]:
 
 def _label(part: Part) -> str:
     """Name the session of a file: as a person knows it, and unlike any other file's."""
-    return f"{' '.join(part.name.split())[-_LONGEST_LABEL:]} [{_hash(part.key)[:8]}]"
+    known = f"[{_hash(part.key)[:8]}]"
+    try:
+        return checked_name(f"{' '.join(part.name.split())[-_LONGEST_LABEL:]} {known}", "the file's name")
+    except Rejected:
+        # A disk takes names that nobody can tell apart by looking.
+        return f"file {known}"
 
 
 def _hash(text: str) -> str:
