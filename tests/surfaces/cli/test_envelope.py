@@ -31,6 +31,7 @@ EXAMPLES = {
     "doctor": "",
     "embed": "",
     "events": "",
+    "export": "{folder}/taken-along",
     "hook install": "--client gemini",
     "hook status": "",
     "hook take-in": "",
@@ -41,6 +42,7 @@ EXAMPLES = {
     "jobs": "",
     "jobs retry": "embed",
     "migrate": "",
+    "move": "default --to sqlite://{folder}/moved.db",
     "restore": "{folder}/kept.db --store sqlite://{folder}/other.db",
     "review": "",
     "review approve": "{held}",
@@ -125,6 +127,8 @@ def example(path: str, call: Call, url: str, tmp_path: Path) -> list[str]:
     call("token", "create", "old")
     if path == "workspace disallow":
         call("workspace", "allow", "default")
+    if path == "import":
+        call("export", f"{tmp_path}/exported")
     if path == "separate":
         call("notes", "write", "plans.md", input="A boat.")
     (tmp_path / "talk.json").write_text(json.dumps([TALK]))

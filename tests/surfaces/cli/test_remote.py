@@ -26,7 +26,7 @@ HERE = {
     *("token create laptop", "token list", "token revoke old", "workspace list", "workspace create fresh"),
     *("workspace change default --description x", "workspace remove default --yes", "workspace allow default"),
     *("workspace disallow default", "workspace grants", "sleep --all", "sleep --dollars 1", "jobs --all"),
-    *("import notes.md", "imports", "imports undo 1"),
+    *("import notes.md", "imports", "imports undo 1", "export", "move default --to other.db"),
     *("graph config", "graph embed", "forget --clean", "gateway --no-http", "serve --port 0", "mcp"),
 }
 # Need no memory at all, or measure one of their own; `init` makes a server the memory of the other commands.
@@ -38,6 +38,7 @@ FIRST_WORDS = {each.partition(" --")[0] for each in HERE} | {
     "graph import",
     "import",
     "imports undo",
+    "move",
 }
 FIRST_WORDS |= {f"workspace {each}" for each in ("create", "change", "remove", "allow", "disallow")}
 FIRST_WORDS -= {"sleep", "jobs", "forget", "embed"}
@@ -98,7 +99,7 @@ def test_a_command_works_on_a_server(path: str, call: Call, far: Call, url: str,
 def test_a_command_for_the_store_itself_says_where_to_run_it(
     command: str, calling: Callable[[str], Call], tmp_path: Path
 ) -> None:
-    more = [str(tmp_path / "x.db")] if command in {"backup", "restore"} else []
+    more = [str(tmp_path / "x.db")] if command in {"backup", "restore", "export", "import"} else []
     ended = calling("http://127.0.0.1:1")(*command.split(), *more, "--json", "--store", "http://127.0.0.1:1")
     assert ended.code == 2, ended.out + ended.err
     assert ended.error["code"] == "rejected"

@@ -118,14 +118,12 @@ def bring_back(invocation: Invocation, folder: Path, as_name: str | None, *, dry
 
 
 @click.command(cls=Command)
-@click.argument("workspace")
+@click.argument("name", metavar="WORKSPACE")
 @click.option("--to", "target", metavar="STORE", required=True, help="Where it goes: a path or an address of a store.")
 @click.option("--as", "as_name", metavar="NAME", help="Another name there.")
 @click.option("--tell", metavar="TEXT", help="Where clients are told that it went; otherwise the address of the store.")
 @click.option("--stay", is_flag=True, help="Give up a move that was interrupted.")
-def move(
-    invocation: Invocation, workspace: str, target: str, as_name: str | None, tell: str | None, stay: bool
-) -> Answer:
+def move(invocation: Invocation, name: str, target: str, as_name: str | None, tell: str | None, stay: bool) -> Answer:
     """Move a workspace to another store.
 
     Meanwhile it can be read but not written; other workspaces go on. It is compared at both ends before it is removed
@@ -144,9 +142,9 @@ def move(
         there = loom.settings.model_copy(update={"store": store})
         with open_loom(settings=there) as other, _telling("moving") as told:
             if stay:
-                info = exports.stay(loom, workspace, other)
+                info = exports.stay(loom, name, other)
                 return Answer({"workspace": info.name, "stays": True}, [f"{info.name} stays, and can be written again"])
-            done = exports.move(loom, workspace, other, as_name=as_name, tell=tell, told=told)
+            done = exports.move(loom, name, other, as_name=as_name, tell=tell, told=told)
     lines = [f"{done.workspace} → {done.destination} as {done.name}: {done.rows:,} rows, {done.files:,} files"]
     lines += [f"kept {each}, which was chosen by hand" for each in done.kept]
     return Answer({**fields_of(done)}, lines)

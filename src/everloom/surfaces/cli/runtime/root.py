@@ -55,7 +55,10 @@ COMMANDS = {
     "mind": ("mind", "Inspect the conversation: log, array, compactions, heartbeats, scheduled messages."),
     "notes": ("mind", "Read and write the notes that you share with the agent."),
     "usage": ("usage", "Show what language models used: tokens, cache, dollars, context."),
-    "schedule": ("schedule", "Print the configuration that makes a system scheduler maintain the memory every day."),
+    "schedule": (
+        "setup.schedule",
+        "Print the configuration that makes a system scheduler maintain the memory every day.",
+    ),
     "jobs": ("work", "Show background work: what is due, what is running, what failed."),
     "sleep": ("work", "Run all background work that is due, once."),
     "worker": ("work", "Run the background work of every workspace until stopped."),
