@@ -101,10 +101,10 @@ def bring_back(invocation: Invocation, folder: Path, as_name: str | None, *, dry
     """
     from everloom import exports  # noqa: PLC0415  loads the loom
 
+    settings = invocation.settings_here()
     # In the folder, not in the store: there it does not exist yet.
     chosen = None if invocation.workspace is None else [invocation.workspace]
-    invocation.workspace = None
-    with invocation.open() as loom, _telling("importing") as told:
+    with invocation.open(settings) as loom, _telling("importing") as told:
         done = exports.read(loom, folder, as_name=as_name, workspaces=chosen, dry_run=dry_run, told=told)
     lines = []
     for each in done.workspaces:
