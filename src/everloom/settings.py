@@ -216,7 +216,8 @@ class HooksSettings(Section):
 
     workspace: str | None = Field(default=None, description="workspace of the hooks; workspace.name if empty")
     projects: _Parted = Field(
-        default=(), description="workspaces of single projects: /path/of/project=NAME; the longest path wins"
+        default=(),
+        description="workspaces of projects: /path/of/project=NAME, or =- to leave one alone; the longest path wins",
     )
     orientation_tokens: int = Field(
         default=1_500, ge=0, le=20_000, description="the most tokens that a session is told at its start; 0 for nothing"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sqlite3
 import stat
 import subprocess
@@ -140,9 +141,18 @@ def test_whatever_is_wrong_the_client_goes_on_and_status_says_why(tmp_path: Path
         assert why in machine.record.last()[0]["note"], (event, given[:40], arguments)
     assert not (tmp_path / "missing.db").exists()
     shown = machine.command("hook", "status")["last"]
-    assert {each["event"] for each in shown} == {"stop", "frobnicate", "session-start", "session-end"}
+    assert {each["event"] for each in shown} == {"stop", "unknown", "session-start", "session-end"}
     for path in (machine.record.directory, *machine.record.directory.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_a_client_that_has_gone_is_no_fault_either(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, "")
+    for shut, told in (("<&-", "no input"), (">&- </dev/null", "the client has gone")):
+        line = f"exec {shlex.join([sys.executable, '-m', 'everloom', 'hook', 'stop'])} {shut}"
+        ended = run(["sh", "-c", line], env=machine.environment)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert machine.record.last()[0]["note"] == told
 
 
 @pytest.mark.promise("hooks.in-time")
@@ -190,6 +200,9 @@ def test_a_project_has_the_workspace_that_the_person_gave_it(tmp_path: Path, mad
     told = machine.hook("session-start", starting(cwd=str(project / "keel"))).context
     assert "This is the workspace called hulls." in told
     assert told.count("This is the workspace called") == 1
+    left_out = {"EVERLOOM_HOOKS_PROJECTS": f"{tmp_path}/boats=-"}
+    assert machine.hook("session-start", starting(cwd=str(project)), **left_out).answer == {}
+    assert machine.last("claude-code", "session-start")["note"] == "hooks.projects leaves this directory out"
     given = [f"{tmp_path}/boats=boats", f"{project}=hulls", "~/x=y=z"]
     assert workspace_of(str(tmp_path / "boats" / "hullsX"), given) == "boats"
     assert workspace_of(str(tmp_path), given) is None

@@ -127,3 +127,6 @@ def test_transcripts_are_left_alone_if_somebody_says_so(tmp_path: Path) -> None:
         machine.hook(event, ending(path), "--config", str(config))
         assert machine.last("claude-code", event)["note"] == "hooks.transcripts is off"
     assert machine.record.wanted() == []
+    config.write_text(f"[hooks]\nprojects = ['{tmp_path}=-']\n")
+    machine.hook("session-end", {**ending(path), "cwd": str(tmp_path)}, "--config", str(config))
+    assert taken(machine, path, path.stat().st_size)["outcome"] == "left out"

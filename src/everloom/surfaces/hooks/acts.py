@@ -24,10 +24,12 @@ def begin_session(command: HookCommand, given: HookInput, record: HookRecord, gl
     if glance.is_zero("orientation_tokens"):
         return HookOutcome(_OFF, "hooks.orientation_tokens is 0")
     from everloom.surfaces.hooks.orientation import tell_memory  # noqa: PLC0415  loads numpy
-    from everloom.surfaces.hooks.places import opened_workspace, settings_of  # noqa: PLC0415  loads pydantic
+    from everloom.surfaces.hooks.places import LEFT_OUT, is_left_out, opened_workspace, settings_of  # noqa: PLC0415
 
     now, place = datetime.now(UTC), _place(command, given)
     settings = settings_of(place, read_only=True)
+    if is_left_out(place, settings):
+        return HookOutcome(_OFF, LEFT_OUT)
     most = min(settings.hooks.orientation_tokens, MOST_TOKENS.get(given.client, settings.hooks.orientation_tokens))
     # What it is pointed to later happened before it began; a session that goes on keeps its beginning.
     if given.session and (given.source not in {"compact", "resume"} or not record.session(given.session)):
@@ -48,11 +50,13 @@ def point_prompt(command: HookCommand, given: HookInput, record: HookRecord, gla
     prompt = given.prompt.strip()
     if not prompt or prompt.startswith("/"):
         return HookOutcome(_OFF, "the prompt is a command" if prompt else "there is no prompt")
-    from everloom.surfaces.hooks.places import opened_workspace, settings_of  # noqa: PLC0415  loads pydantic
+    from everloom.surfaces.hooks.places import LEFT_OUT, is_left_out, opened_workspace, settings_of  # noqa: PLC0415
     from everloom.surfaces.hooks.pointers import point  # noqa: PLC0415  loads numpy
 
     place = _place(command, given)
     settings = settings_of(place, read_only=True)
+    if is_left_out(place, settings):
+        return HookOutcome(_OFF, LEFT_OUT)
     known = record.session(given.session) if given.session else {}
     began = datetime.fromtimestamp(float(known["began"]), UTC) if known else None
     shown = [each for each in known.get("shown", []) if isinstance(each, int)]

@@ -107,12 +107,14 @@ def _place_of(record: HookRecord, path: str) -> HookPlace | None:
 def _taken_in(place: HookPlace, path: str) -> dict[str, str | bool]:
     """Take in a transcript, and say how that went; what cannot be read now may be readable after it has grown."""
     from everloom.errors import EverloomError, ProviderError, StoreError  # noqa: PLC0415
-    from everloom.surfaces.hooks.places import opened_here, settings_of  # noqa: PLC0415  loads pydantic
+    from everloom.surfaces.hooks.places import LEFT_OUT, is_left_out, opened_here, settings_of  # noqa: PLC0415  loads pydantic
     from everloom.wiring.wire.protocol import is_remote  # noqa: PLC0415  as above
 
     is_open = False
     try:
         settings = settings_of(place, read_only=False)
+        if is_left_out(place, settings):
+            return {"outcome": "left out", "note": LEFT_OUT, "retry": False}
         if is_remote(settings.store.url):
             return {"outcome": "failed", "note": _ELSEWHERE, "retry": False}
         with opened_here(place, settings) as workspace:

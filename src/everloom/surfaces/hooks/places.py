@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from everloom.workspace import Workspace
 
 
+# In place of a workspace: nothing is told there, and nothing is taken in.
+_NOWHERE = "-"
+LEFT_OUT = "hooks.projects leaves this directory out"
+
+
 class HookPlace(NamedTuple):
     """What decides about the memory of a hook: the options of its command, and the directory of the client."""
 
@@ -43,6 +48,11 @@ def chosen_workspace(place: HookPlace, settings: Settings) -> str:
     """Choose the workspace: that of the command, of the project, of the hooks, or the usual one."""
     mapped = workspace_of(place.directory, settings.hooks.projects)
     return place.workspace or mapped or settings.hooks.workspace or settings.workspace.name
+
+
+def is_left_out(place: HookPlace, settings: Settings) -> bool:
+    """Return whether the settings keep hooks away from a directory."""
+    return chosen_workspace(place, settings) == _NOWHERE
 
 
 def workspace_of(directory: str, projects: Sequence[str]) -> str | None:
