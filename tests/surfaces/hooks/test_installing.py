@@ -123,5 +123,15 @@ def test_the_command_connects_a_home_or_a_project_and_says_what_comes_next(tmp_p
     project.mkdir()
     done = machine.command("hook", "install", "--client", "cursor", "--project", cwd=project)
     assert done["path"] == str(project / ".cursor" / "hooks.json")
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "hooks.json").write_text("{broken")
+    shown = machine.command("hook", "status", cwd=project)["connected"]
+    assert [(each["client"], each["state"]) for each in shown] == [
+        ("claude-code", "connected"),
+        ("codex", "cannot be read"),
+        ("gemini", "not connected"),
+        ("cursor", "not connected"),
+        ("cursor", "connected"),
+    ]
     done = machine.command("hook", "install", "--client", "gemini", "--plugin", str(tmp_path / "new" / "plugin"))
     assert (Path(done["path"]) / "gemini-extension.json").is_file()

@@ -91,6 +91,9 @@ def test_what_a_session_left_is_taken_in_when_the_next_one_begins(machine_with_a
     # As if that had been longer ago than a minute.
     (file,) = (machine.record.directory / "taken").iterdir()
     file.write_text(file.read_text().replace(str(failed["at"]), "1.0"))
+    # Where a variable names another memory, it is left alone.
+    machine.hook("session-start", starting("elsewhere"), EVERLOOM_STORE_URL=f"sqlite:///{machine.home}/other.db")
+    assert machine.record.taken(str(path))["at"] == 1.0
     machine.hook("session-start", starting("another"))
     wait_until(lambda: machine.record.taken(str(path)).get("outcome") == "taken in", "what was left over")
     assert texts(machine) == sorted(CLAUDE_TURNS)

@@ -105,10 +105,10 @@ def _said(text: str) -> bool:
     return True
 
 
-Act = Callable[[HookCommand, HookInput, HookRecord, Glance], HookOutcome]
+_Act = Callable[[HookCommand, HookInput, HookRecord, Glance], HookOutcome]
 
 
-def _acts() -> Mapping[str, Act]:
+def _acts() -> Mapping[str, _Act]:
     from everloom.surfaces.hooks import acts  # noqa: PLC0415  after the guard of the time has been set
 
     return {

@@ -30,6 +30,14 @@ class Glance:
         """Return whether a number is 0."""
         return str(self._value(name)).strip() == "0"
 
+    @property
+    def surroundings(self) -> str:
+        """Tell the variables that lead to a memory from others, without keeping what is in them."""
+        from hashlib import sha256  # noqa: PLC0415  most hooks need none
+
+        ours = sorted((name, value) for name, value in self._environ.items() if name.startswith(_PREFIX))
+        return sha256(repr(ours).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
     def _value(self, name: str) -> object:
         told = self._environ.get(f"{_PREFIX}{_SECTION}_{name}".upper())
         if told:

@@ -58,6 +58,17 @@ def remove_hooks(client: str, path: Path) -> InstalledHooks:
     return _changed(client, path, {})
 
 
+def entered_in(path: Path) -> bool | None:
+    """Return whether a client's file holds hooks of ours; None if it cannot be read."""
+    try:
+        hooks = _parsed(_read(path), path).get("hooks")
+    except Rejected:
+        return None
+    lists = hooks.values() if isinstance(hooks, dict) else []
+    groups = [each for listed in lists if isinstance(listed, list) for each in listed]
+    return any(_without_ours(each) != each for each in groups)
+
+
 def _changed(client: str, path: Path, groups: Mapping[str, list[dict[str, Any]]]) -> InstalledHooks:
     old = _read(path)
     tree = _parsed(old, path)

@@ -41,10 +41,14 @@ def was_just_taken(record: HookRecord, path: str) -> bool:
     return isinstance(at, int | float) and 0 <= time() - at < _PAUSE_SECONDS
 
 
-def left_over(record: HookRecord, but: str) -> list[str]:
-    """List the transcripts of earlier sessions that still wait: their client died, or the store was busy."""
+def left_over(record: HookRecord, surroundings: str, but: str = "") -> list[str]:
+    """List the transcripts of earlier sessions that still wait: their client died, or the store was busy.
+
+    Only those of the same surroundings: a variable may name another store, and a transcript belongs into its own.
+    """
     latest = time() - _LATEST_SECONDS
-    paths = [str(each.get("path", "")) for each in record.wanted() if float(each["at"]) > latest]
+    same = [each for each in record.wanted() if each.get("surroundings") == surroundings]
+    paths = [str(each.get("path", "")) for each in same if float(each["at"]) > latest]
     waiting = [each for each in paths if each and each != but and is_waiting(record, each)]
     return [each for each in waiting if not was_just_taken(record, each)]
 
@@ -76,7 +80,7 @@ def start_intake(record: HookRecord, paths: Sequence[str]) -> None:
     )
 
 
-def take_in_wanted(record: HookRecord, path: str, usual: HookPlace) -> dict[str, Any]:
+def take_in_wanted(record: HookRecord, path: str, usual: HookPlace, surroundings: str) -> dict[str, Any]:
     """Take in one transcript, into the memory that its hook belonged to; returns what is known about it afterwards."""
     from everloom.errors import StoreBusy  # noqa: PLC0415
     from everloom.store.files import locked  # noqa: PLC0415  loads the store
@@ -84,7 +88,7 @@ def take_in_wanted(record: HookRecord, path: str, usual: HookPlace) -> dict[str,
     place = _place_of(record, path)
     if place is None:
         place = usual
-        record.want(path, **place._asdict())
+        record.want(path, surroundings=surroundings, **place._asdict())
     while True:
         try:
             with locked(record.lock_of(path), patience=0):

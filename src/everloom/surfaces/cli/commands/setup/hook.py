@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Timer
@@ -72,17 +72,33 @@ def status(invocation: Invocation) -> Answer:  # noqa: ARG001  every command rec
         (each["client"], each["event"], each["at"], each.get("outcome"), each.get("note") or _detail(each))
         for each in last
     ]
+    connected = list(_connections())
     taken = [(each["client"], each["path"], each["state"], each.get("note")) for each in transcripts[:20]]
     lines: list[str | Table] = [Table(rows, ("client", "event", "when", "what", "why"))] if rows else [_NEVER]
+    lines += ["\nHooks in the clients' own files (plugins are listed by the clients):"]
+    lines += [Table([(each["client"], each["state"], each["path"]) for each in connected])]
     if taken:
         lines += ["\nTranscripts:", Table(taken, ("client", "transcript", "state", "note"))]
-    return Answer({"last": last, "transcripts": transcripts}, lines)
+    return Answer({"last": last, "connected": connected, "transcripts": transcripts}, lines)
 
 
 _NEVER = (
     "No hook has been called on this machine yet. `everloom hook install --client CLIENT` connects a client; some ask "
     "before they run hooks, and all read them when they start."
 )
+
+
+def _connections() -> Iterator[dict[str, str]]:
+    """Say for each client whether its file, of this home or of this project, holds our hooks."""
+    from everloom.surfaces.hooks.installing import entered_in, hooks_file  # noqa: PLC0415
+
+    for client in CLIENTS:
+        home, project = (hooks_file(client, Path.home(), each) for each in (None, Path.cwd()))
+        for path in dict.fromkeys((home, project)):
+            found = entered_in(path)
+            if path == home or found:
+                state = "connected" if found else "not connected" if found is False else "cannot be read"
+                yield {"client": client, "path": str(path), "state": state}
 
 
 def _moment(at: float) -> str:
@@ -105,7 +121,7 @@ def _transcript(wanted: Mapping[str, Any], taken: Mapping[str, Any], *, waits: b
 @click.argument("transcripts", nargs=-1, metavar="[TRANSCRIPT]...", type=click.Path(dir_okay=False))
 def take_in(invocation: Invocation, transcripts: tuple[str, ...]) -> Answer:
     """Take in transcripts that hooks have seen, or all that wait; this is what runs in the background."""
-    from everloom.surfaces.hooks.glance import data_directory  # noqa: PLC0415
+    from everloom.surfaces.hooks.glance import Glance, data_directory  # noqa: PLC0415
     from everloom.surfaces.hooks.intake import MOST_SECONDS, left_over, take_in_wanted  # noqa: PLC0415
     from everloom.surfaces.hooks.places import HookPlace  # noqa: PLC0415
     from everloom.surfaces.hooks.record import HookRecord  # noqa: PLC0415
@@ -120,8 +136,9 @@ def take_in(invocation: Invocation, transcripts: tuple[str, ...]) -> Answer:
     record = HookRecord(data_directory())
     config = str(invocation.config) if invocation.config else None
     place = HookPlace(config, invocation.store, invocation.workspace, os.getcwd())
-    chosen = [os.path.abspath(each) for each in transcripts] or left_over(record, but="")
-    done = [take_in_wanted(record, each, place) for each in chosen]
+    around = Glance(os.environ, config).surroundings
+    chosen = [os.path.abspath(each) for each in transcripts] or left_over(record, around)
+    done = [take_in_wanted(record, each, place, around) for each in chosen]
     record.prune()
     guard.cancel()
     rows = [(each.get("path"), each.get("outcome"), each.get("note")) for each in done]
