@@ -78,7 +78,7 @@ def claude_code(home: Path) -> Iterator[Desk]:
             lambda: server.heard,
             ("claude", "--model", "claude-sonnet-4-5", "-p"),
             (
-                ("claude", "plugin", "validate", "{plugin}"),
+                ("claude", "plugin", "validate", "--strict", "{plugin}"),
                 ("claude", "plugin", "marketplace", "add", "{plugin}"),
                 ("claude", "plugin", "install", "everloom@everloom"),
             ),

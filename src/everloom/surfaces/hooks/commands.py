@@ -1,10 +1,15 @@
-"""The command line of a hook, read without the library that the other commands use, and what a hook did. Pure."""
+"""The command line of a hook, read without the library that the other commands use, and what a hook did or failed in.
+
+Pure, and light: every hook loads it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os.path import basename
 from typing import NamedTuple
 
+from everloom.errors import EverloomError
 from everloom.surfaces.hooks.events import CLIENTS, EVENTS
 
 _OPTIONS = {
@@ -60,3 +65,14 @@ def read_command(arguments: Sequence[str]) -> HookCommand | None:
     if found.get("client", CLIENTS[0]) not in CLIENTS:
         found.setdefault("fault", f"there is no client {found['client'][:40]!r}")
     return HookCommand(event, **found)
+
+
+def told_fault(error: Exception) -> str:
+    """Say what went wrong; the words of an error that is not ours may be those of a prompt, and are left out."""
+    if isinstance(error, EverloomError):
+        return f"{error.message}; {error.hint}" if error.hint else error.message
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    place = f" at {basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}" if frame else ""
+    return f"unexpected {type(error).__name__}{place}; this is a bug in everloom: please report it"

@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 from threading import Lock, Timer
 from time import perf_counter
 
-from everloom.errors import EverloomError
-from everloom.surfaces.hooks.commands import HookCommand, HookOutcome
+from everloom.surfaces.hooks.commands import HookCommand, HookOutcome, told_fault
 from everloom.surfaces.hooks.events import EVENTS, HookInput, read_input, written_answer
 from everloom.surfaces.hooks.glance import Glance, data_directory
 from everloom.surfaces.hooks.record import HookRecord
@@ -28,7 +27,7 @@ _LONGEST_INPUT = 32 * 1024 * 1024
 
 def answer_hook(command: HookCommand, environ: Mapping[str, str]) -> None:
     """Read what the client says, do what the event asks for, and answer within the limit."""
-    call = _Call(command, HookRecord(data_directory()))
+    call = _Call(command)
     guard = Timer(call.limit, call.give_up)
     guard.daemon = True
     guard.start()
@@ -39,9 +38,9 @@ def answer_hook(command: HookCommand, environ: Mapping[str, str]) -> None:
 class _Call:
     """One call: answered once, by itself or by the guard of its time."""
 
-    def __init__(self, command: HookCommand, record: HookRecord) -> None:
+    def __init__(self, command: HookCommand) -> None:
         self.command = command
-        self.record = record
+        self.record = HookRecord(data_directory())
         self.given: HookInput | None = None
         self.limit = LIMITS.get(command.event, _LEAST_LIMIT)
         self._began = perf_counter()
@@ -60,7 +59,7 @@ class _Call:
             glance = Glance(environ, self.command.config)
             return _acts()[self.command.event](self.command, self.given, self.record, glance)
         except Exception as error:  # noqa: BLE001  the surface boundary: a client never sees our faults
-            return HookOutcome("failed", _told(error))
+            return HookOutcome("failed", told_fault(error))
 
     def end(self, done: HookOutcome) -> None:
         """Answer the client, and keep what was done."""
@@ -80,17 +79,6 @@ class _Call:
         """Answer with nothing and end, whatever the rest of the process is waiting for."""
         self.end(HookOutcome("failed", f"it took longer than {self.limit:g} seconds"))
         os._exit(0)
-
-
-def _told(error: Exception) -> str:
-    """Say what went wrong; the words of an error that is not ours may be those of a prompt, and are left out."""
-    if isinstance(error, EverloomError):
-        return f"{error.message}; {error.hint}" if error.hint else error.message
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    place = f" at {os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}" if frame else ""
-    return f"unexpected {type(error).__name__}{place}; this is a bug in everloom: please report it"
 
 
 def _said(text: str) -> bool:

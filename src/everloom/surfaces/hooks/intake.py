@@ -13,11 +13,11 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
 
+from everloom.surfaces.hooks.commands import told_fault
 from everloom.surfaces.hooks.places import HookPlace
 from everloom.surfaces.hooks.record import HookRecord
 
 if TYPE_CHECKING:
-    from everloom.errors import EverloomError
     from everloom.imports import ImportReport
 
 # A session that goes on is taken in piece by piece, and not after each of its turns.
@@ -111,7 +111,7 @@ def _place_of(record: HookRecord, path: str) -> HookPlace | None:
 def _taken_in(place: HookPlace, path: str) -> dict[str, str | bool]:
     """Take in a transcript, and say how that went; what cannot be read now may be readable after it has grown."""
     from everloom.errors import EverloomError, ProviderError, StoreError  # noqa: PLC0415
-    from everloom.surfaces.hooks.places import LEFT_OUT, is_left_out, opened_here, settings_of  # noqa: PLC0415  loads pydantic
+    from everloom.surfaces.hooks.places import LEFT_OUT, is_left_out, opened_here, settings_of  # noqa: PLC0415
     from everloom.wiring.wire.protocol import is_remote  # noqa: PLC0415  as above
 
     is_open = False
@@ -130,14 +130,10 @@ def _taken_in(place: HookPlace, path: str) -> dict[str, str | bool]:
         # A store that is locked, or missing, or named wrongly, will be there another time; a file that is no transcript
         # stays what it is.
         retry = not is_open or isinstance(error, StoreError | ProviderError)
-        return {"outcome": "failed", "note": _told_error(error), "retry": retry}
+        return {"outcome": "failed", "note": told_fault(error), "retry": retry}
     except Exception as error:  # noqa: BLE001  the surface boundary: nobody sees the traceback of a detached process
-        return {"outcome": "failed", "note": f"unexpected {type(error).__name__}: {error}", "retry": False}
+        return {"outcome": "failed", "note": told_fault(error), "retry": False}
     return {"outcome": "taken in", "note": _told_of(report), "workspace": workspace.name, "retry": False}
-
-
-def _told_error(error: EverloomError) -> str:
-    return f"{error.message}; {error.hint}" if error.hint else error.message
 
 
 def _told_of(report: ImportReport) -> str:

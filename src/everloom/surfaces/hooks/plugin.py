@@ -100,6 +100,7 @@ def _claude_folder(server: Sequence[str]) -> dict[str, Any]:
         # The folder is also a marketplace of one plugin, which is how a folder is installed.
         ".claude-plugin/marketplace.json": {
             "name": _NAME,
+            "description": _ABOUT,
             "owner": {"name": _NAME},
             "plugins": [{"name": _NAME, "source": "./", "description": _ABOUT}],
         },
