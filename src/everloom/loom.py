@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from everloom.models.talk import Talker
     from everloom.remote import RemoteLoom
     from everloom.semantic.consolidation import ConsolidationTask, PassBounds
+    from everloom.telemetry import Telemetry
 
 __all__ = ["Loom", "Workspace", "open_loom"]
 
@@ -116,6 +117,17 @@ class Loom:
         self._seen = SeenTexts()
         for task in self._tasks():
             self.work.add(task)
+        self._telemetry = self._measured() if settings.telemetry.enabled else None
+
+    def _measured(self) -> Telemetry:
+        """Have the calls of this loom measured from now on."""
+        from everloom.telemetry import begin  # noqa: PLC0415  only who wants to be measured pays for it
+
+        try:
+            return begin(self.store, with_content=self.settings.telemetry.content)
+        except EverloomError:
+            self.store.close()
+            raise
 
     def _tasks(self) -> Iterator[Task]:
         """List all background tasks, in the order in which they run."""
@@ -328,6 +340,8 @@ class Loom:
             self._watchers.close()
         self.footprints.flush()
         self.store.close()
+        if self._telemetry is not None:
+            self._telemetry.end(self.store)
 
     def __enter__(self) -> Loom:
         return self

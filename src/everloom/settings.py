@@ -231,6 +231,17 @@ class HooksSettings(Section):
     transcripts: bool = Field(default=True, description="take in what was said, in the background")
 
 
+class TelemetrySettings(Section):
+    """What is measured for OpenTelemetry; its own variables, OTEL_EXPORTER_OTLP_ENDPOINT and kin, say where it goes."""
+
+    enabled: bool = Field(
+        default=False, description="measure calls as OpenTelemetry spans and metrics; needs the extra otel"
+    )
+    content: bool = Field(
+        default=False, description="also report what was asked and what was found, which are texts of the memory"
+    )
+
+
 class ProviderSettings(Section):
     """The addresses of model providers."""
 
@@ -270,6 +281,7 @@ class Settings(Section):
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)
     hooks: HooksSettings = Field(default_factory=HooksSettings)
     provider: ProviderSettings = Field(default_factory=ProviderSettings)
+    telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
     secrets: Secrets = Field(default_factory=Secrets)
 
 

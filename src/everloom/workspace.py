@@ -20,6 +20,7 @@ from everloom.kernel.provenance import Reason, Shown, show, why
 from everloom.kernel.search import DEFAULT, EVERYTHING, Document, Findings, Hit, Recipe, Scope
 from everloom.kernel.trust.origin import IMPORT, PERSON, Origin, read_origin
 from everloom.kernel.trust.review import hold_documents
+from everloom.kernel.verbs import ADDS, READS, measured
 from everloom.kernel.work.tasks import Job, Outcome
 from everloom.kernel.workspaces import Grant, WorkspaceInfo
 from everloom.models import estimate
@@ -193,10 +194,12 @@ class Workspace:
         """Search all memories for `cue`, best match first."""
         return self.find(cue, limit=limit, within=within, recipe=recipe).hits
 
+    @measured(READS)
     def find(self, cue: str, *, limit: int = 10, within: Scope = EVERYTHING, recipe: Recipe = DEFAULT) -> Findings:
         """Search like `search`, and also report what could not be searched."""
         return self.loom.finder.search(self.info.id, cue, limit=limit, within=within, recipe=recipe)
 
+    @measured(READS)
     def show(self, item_id: int) -> Shown:
         """Show everything that is known about an item, and count the access."""
         op = self.op
@@ -206,6 +209,7 @@ class Workspace:
         replace(op, session=None).leave("show", lambda tx: count_access(tx.unit, [item_id], tx.at))
         return found
 
+    @measured(READS)
     def why(self, item_id: int, *, after: int = 0) -> Reason:
         """Explain why an item is remembered: the chain from it down to its evidence.
 
@@ -214,6 +218,7 @@ class Workspace:
         with self.loom.store.read(self.info.id) as unit:
             return why(unit, item_id, after)
 
+    @measured(ADDS)
     def mark(
         self, item_id: int, verdict: Verdict, reason: str | None = None, *, idempotency_key: str | None = None
     ) -> int:
@@ -230,6 +235,7 @@ class Workspace:
         request = {"id": item_id, "reason": reason}
         return self.op.write_once(f"mark_{verdict}", idempotency_key, request, int, judged)
 
+    @measured(ADDS)
     def pin(self, item_id: int, pinned: bool = True, *, idempotency_key: str | None = None) -> None:
         """Pin an item so that it does not fade, or unpin it."""
 
@@ -240,6 +246,7 @@ class Workspace:
 
         self.op.write_once("pin" if pinned else "unpin", idempotency_key, {"id": item_id}, int, act)
 
+    @measured(ADDS)
     def add(
         self,
         documents: Sequence[Document],

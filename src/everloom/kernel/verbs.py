@@ -15,7 +15,7 @@ from functools import cached_property, wraps
 from importlib import import_module
 from threading import RLock
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from everloom.errors import Rejected
 
@@ -222,6 +222,47 @@ def verb(
     return declare
 
 
+class Measurer(Protocol):
+    """Whoever measures calls, while there is one."""
+
+    def takes(self, owner: Any) -> bool:
+        """Return whether a call on this object is to be measured; what a call does inside is part of it."""
+        ...
+
+    def measure(
+        self, verb: Verb, owner: Any, args: tuple[Any, ...], named: Mapping[str, Any], act: Callable[..., Any]
+    ) -> Any:
+        """Carry out a call, and measure it."""
+        ...
+
+
+# One for the process, as the tools are that it reports to. Without one, a call costs one comparison more.
+_measurer: Measurer | None = None
+
+
+def measure_calls(measurer: Measurer | None) -> None:
+    """Let somebody measure every call from now on, or nobody."""
+    global _measurer  # noqa: PLW0603  asking an object for it would cost every call more than it does
+    _measurer = measurer
+
+
+def measured(effect: Effect) -> Callable[[AnyMethod], AnyMethod]:
+    """Let calls of a method be measured as those of verbs are, where the method is none."""
+
+    def declare(method: AnyMethod) -> AnyMethod:
+        known = Verb(method, method.__name__, effect, (), method.__name__, None, False, False)
+
+        @wraps(method)
+        def call(self: Any, *args: Any, **named: Any) -> Any:
+            if (measurer := _measurer) is not None and measurer.takes(self):
+                return measurer.measure(known, self, args, named, call)
+            return method(self, *args, **named)
+
+        return cast("AnyMethod", call)
+
+    return declare
+
+
 def _checked(method: AnyMethod, verb: Verb) -> AnyMethod:
     """Check the arguments of a method against their bounds, and screen those that are stored, before it is called."""
     loaded = False
@@ -229,6 +270,9 @@ def _checked(method: AnyMethod, verb: Verb) -> AnyMethod:
     @wraps(method)
     def call(self: Any, *args: Any, **named: Any) -> Any:
         nonlocal loaded
+        # Read once: another thread may end the measuring at any moment.
+        if (measurer := _measurer) is not None and measurer.takes(self):
+            return measurer.measure(verb, self, args, named, call)
         if not loaded:
             _load_rooms(verb.method)
             loaded = True

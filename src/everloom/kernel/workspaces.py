@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from everloom.clock import Clock, from_micros, to_micros, zone_named
 from everloom.errors import Conflict, Forbidden, NotFound, WorkspaceGone
 from everloom.kernel.texts import checked_name, name_key
+from everloom.kernel.verbs import ADDS, ERASES, measured
 from everloom.store import Row, Store
 from everloom.store.transfer import erase
 
@@ -54,6 +55,11 @@ class Workspaces:
         self._store = store
         self._clock = clock
         self._time_zone = time_zone
+
+    @property
+    def store(self) -> Store:
+        """The store that they are in."""
+        return self._store
 
     @cached_property
     def store_identity(self) -> str:
@@ -98,6 +104,7 @@ class Workspaces:
         with self._store.read(NOWHERE) as unit:
             return [_info_from(row) for row in unit.all("kernel.workspace_all")]
 
+    @measured(ADDS)
     def create(
         self, name: str, *, description: str = "", time_zone: str | None = None, if_missing: bool = False
     ) -> WorkspaceInfo:
@@ -147,12 +154,14 @@ class Workspaces:
         with self._store.write(NOWHERE) as unit:
             return bool(unit.run("kernel.workspace_give_up", name_key=name_key(checked_name(name, "the name"))))
 
-    def remove(self, name: str) -> None:
-        """Delete a workspace and everything in it, in one transaction."""
+    @measured(ERASES)
+    def remove(self, name: str) -> WorkspaceInfo:
+        """Delete a workspace and everything in it, in one transaction; answers with what it was."""
         known = self.get(name)
         with self._store.write(known.id) as unit:
             erase(unit)
             unit.run("kernel.workspace_drop")
+        return known
 
     def allow(self, receiver: WorkspaceInfo, sender: str) -> Grant:
         """Let another workspace send messages to this one; a grant that exists already stays as it is."""

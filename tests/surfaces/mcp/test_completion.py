@@ -68,7 +68,7 @@ async def test_at_most_a_hundred_are_offered_and_whether_there_are_more_is_told(
 async def test_what_has_no_arguments_of_that_name_is_the_clients_mistake(store: Path, mode: str) -> None:
     with serving(store, "semantic-full") as server:
         async with Client(server, mode=mode) as client:
-            mistakes = [
+            mistakes: list[tuple[PromptReference | ResourceTemplateReference, str]] = [
                 (PromptReference(type="ref/prompt", name="nothing"), "focus"),
                 (PROMPT, "colour"),
                 (ResourceTemplateReference(type="ref/resource", uri="file:///{name}"), "name"),

@@ -45,7 +45,7 @@ class ClientLog:
 
     def taken(self) -> list[tuple[str, str]]:
         """Return what has arrived since the last time: level and text of each."""
-        found = [(each.level, str(each.data)) for each in self.entries]
+        found: list[tuple[str, str]] = [(each.level, str(each.data)) for each in self.entries]
         self.entries.clear()
         return found
 
