@@ -13,6 +13,7 @@ from everloom.clock import ManualClock
 from everloom.errors import Conflict, Forbidden, Rejected
 from everloom.kernel.records import ProgramRecord, Records
 from everloom.kernel.records import finding as finding_module
+from everloom.kernel.records import records as records_module
 from everloom.kernel.records.finding import find_records
 from everloom.kernel.records.paths import LONGEST_KEY, bounds, read, written
 from everloom.kernel.search import Document
@@ -48,7 +49,9 @@ def test_a_path_begins_exactly_those_below_it() -> None:
 
 
 @pytest.mark.promise("records.kept")
-def test_records_are_read_as_they_were_written(workspace: Workspace, loom: Loom, clock: ManualClock) -> None:
+def test_records_are_read_as_they_were_written(
+    workspace: Workspace, loom: Loom, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     records, others = workspace.records("one"), workspace.records("two")
     values = [{"a": [1, 2.5, None, True]}, "half a pair \ud83d", "zero \0 inside", [], {"": {"ü": "日本"}}, 10**30]
     for place, value in enumerate(values):
@@ -85,6 +88,11 @@ def test_records_are_read_as_they_were_written(workspace: Workspace, loom: Loom,
     for namespace, key, value in refusals:
         with pytest.raises(Rejected):
             put(records, namespace, key, value)
+    monkeypatch.setattr(records_module, "LARGEST", 10)
+    sizes: list[dict[str, Any]] = [{"value": "x" * 11}, {"value": 1, "data": b"x" * 11}]
+    for size in sizes:
+        with pytest.raises(Rejected, match="at most 10 bytes"):
+            put(records, ("n",), "k", **size)
 
 
 def test_what_is_appended_keeps_its_order_and_is_not_added_twice(workspace: Workspace) -> None:
@@ -98,6 +106,11 @@ def test_what_is_appended_keeps_its_order_and_is_not_added_twice(workspace: Work
     with records.read() as reader:
         assert [each.value for each in reader.last(("s",), 2)] == [3, 6]
         assert reader.last(("s",), 0) == []
+    with records.write() as writer:
+        # A given key is never taken for the number of a place.
+        assert writer.append(("n",), [("#2", 1), (None, 2), ("##2", 3), ("#2", 4), (None, 5)]) == [0, 1, 2, 4]
+        assert [each.value for each in writer.last(("n",))] == [1, 2, 3, 5]
+    with records.read() as reader:
         assert [each.value for each in reader.last(("t",))] == [7]
 
 
@@ -186,6 +199,7 @@ def test_the_one_search_finds_records_in_their_namespace_alone(
         assert found(("ann",), "meat", allowed=lambda each: each.value.get("n") == 2)[0] == ("ann", "food", "same")
         assert found(("an",), "meat") == []
         assert len(found((), "meat", limit=2)) == 2
+    assert [event.detail for event in workspace.events() if event.operation == "records"] == [{"count": 1}] * 4
     # It is found by the search over everything, too, follows its record, and goes with it.
     assert "Ann has a cat called Tom." in {hit.text for hit in workspace.search("cat")}
     put(records, ("ann", "pets"), "k", {"text": "Ann has a dog."}, document=about("Ann has a dog."))

@@ -23,7 +23,8 @@ from everloom.kernel.records.paths import bounds, read
 from everloom.kernel.records.records import discard_items, dumped
 from everloom.store import Row, Unit
 
-_PAGE = 200
+# Few, because a record may be large.
+_PAGE = 20
 _ALWAYS = -(2**62)
 # Under these keys stands what programs tell each other, not what somebody said, unless it has more than one word.
 _SHAPE = frozenset("format kind model name object reason role source stage state status subtype type version".split())
@@ -118,7 +119,7 @@ class _Blanking:
         return value
 
     def _tells(self, text: str, key: str) -> bool:
-        is_shape = " " not in text and (key in _SHAPE or key.endswith(_SHAPE_ENDS))
+        is_shape = len(text.split()) == 1 and (key in _SHAPE or key.endswith(_SHAPE_ENDS))
         return not is_shape and text not in self.said and self.traces.in_text(text)
 
     def _key(self, name: str) -> str:

@@ -12,7 +12,7 @@ from everloom.kernel.search import ALONE, Hit, Recipe
 from everloom.store import Unit
 
 # Up to so many are ranked one by one. A search of everything would look for them among what others keep.
-FEW = 2_000
+FEW = 500
 _MOST_HITS = 1_000
 _LONGEST_CUE = 20_000
 Allowed = Callable[[ProgramRecord], bool]

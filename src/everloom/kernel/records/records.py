@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from everloom.clock import from_micros, to_micros
 from everloom.errors import Conflict, Rejected
@@ -24,6 +24,7 @@ from everloom.store import Row, Unit
 # What a record may hold, so that no program fills a transaction with a film.
 LARGEST = 100_000_000
 _PAGE = 200
+Content = TypeVar("Content", str, bytes)
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -74,7 +75,11 @@ class Records:
         wanted = [] if self.op.is_held else list(documents)
         prepared = self.op.index.prepare(wanted) if wanted else None
         with self.op.write("records") as tx:
-            yield RecordWriter(tx, self.space, wanted, prepared)
+            writer = RecordWriter(tx, self.space, wanted, prepared)
+            yield writer
+            # State would bury what people read in the audit trail; what search finds from now on belongs there.
+            if writer.published:
+                tx.event(count=writer.published)
 
     def use(self, places: Sequence[tuple[Sequence[str], str]]) -> None:
         """Let records that were read live on, if that can be written now or soon."""
@@ -170,6 +175,8 @@ class RecordWriter(RecordReader):
         # By identity: two records may have equal documents.
         self._prepared = {id(each): at for at, each in enumerate(documents)}
         self._documents = prepared
+        # How many records can be found anew.
+        self.published = 0
 
     def put(
         self,
@@ -188,10 +195,7 @@ class RecordWriter(RecordReader):
         """
         path = {"space": self._space, "namespace": written(namespace), "key": checked_key(key)}
         text = dumped(value)
-        if len(text) + len(data or b"") > LARGEST:
-            raise Rejected(
-                f"the record {key!r} is larger than {LARGEST:,} bytes", hint="keep it in a file, and its name here"
-            )
+        _check_size(data or b"")
         head = self.unit.one("records.record_head", **path)
         if head is not None and head["expires_at"] is not None and head["expires_at"] <= self._now:
             self.drop(namespace, key)
@@ -224,7 +228,7 @@ class RecordWriter(RecordReader):
             known = {
                 "space": self._space,
                 "namespace": path,
-                "key": f"#{position + 1}" if key is None else checked_key(key),
+                "key": _numbered(position + 1) if key is None else _named(checked_key(key)),
             }
             if key is not None and self.unit.one("records.record_head", **known) is not None:
                 continue
@@ -268,12 +272,22 @@ class RecordWriter(RecordReader):
             (item,) = self._index.add(self.unit, ready, self.at)
         else:
             self._index.revise(self.unit, item, ready, self.at)
+        self.published += 1
         return item
 
     def _conflict(self, key: str) -> Conflict:
         return Conflict(
             f"the record {key!r} has changed since it was read", hint="read it again, and repeat the change"
         )
+
+
+def _numbered(position: int) -> str:
+    return f"#{position}"
+
+
+def _named(key: str) -> str:
+    """Write a given key so that it is never the number of another record."""
+    return f"#{key}" if key.startswith("#") else key
 
 
 def _in_session(document: Document, session_id: int | None) -> Document:
@@ -303,7 +317,13 @@ def dumped(value: Any) -> str:
         return json.dumps(value, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise Rejected(f"a record holds JSON: {error}", hint="use texts, numbers, lists and objects") from error
-    return text
+    return _check_size(text)
+
+
+def _check_size(content: Content) -> Content:
+    if len(content) > LARGEST:
+        raise Rejected(f"a record holds at most {LARGEST:,} bytes", hint="keep it in a file, and its name here")
+    return content
 
 
 def record_from(row: Row) -> ProgramRecord:

@@ -12,21 +12,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Any
 from uuid import uuid4
-
-from google.adk.events.event import Event
-from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
-from google.adk.memory.memory_entry import MemoryEntry
-from google.adk.sessions.session import Session
 
 from everloom.kernel.forgetting.tombstones import recognised, text_key
 from everloom.kernel.records import ProgramRecord, Records
 from everloom.kernel.records.finding import find_records
 from everloom.kernel.search import DEFAULT, Document
-from everloom.kernel.texts import LONGEST_TEXT
-from everloom.surfaces.adapters.local import in_thread, opened
+from everloom.kernel.texts import LONGEST_NAME, LONGEST_TEXT
+from everloom.kernel.trust.screen import label_of
+from everloom.surfaces.adapters.local import in_thread, missing, opened
 from everloom.workspace import Workspace
+
+try:
+    from google.adk.events.event import Event
+    from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+    from google.adk.memory.memory_entry import MemoryEntry
+    from google.adk.sessions.session import Session
+except ModuleNotFoundError as error:
+    raise missing("google-adk", error) from error
 
 # What a memory service returns goes into a prompt.
 HITS = 10
@@ -71,7 +76,7 @@ class EverloomMemory(BaseMemoryService):
         """Remember some events of a session that are not remembered yet."""
         entries = [entry for event in events if (entry := _of_event(event)) is not None]
         told = self._new((app_name, user_id, session_id or ""), _TURN, entries, custom_metadata)
-        session = f"{app_name}/{user_id}/{session_id}" if session_id else None
+        session = _label(f"{app_name}/{user_id}/{session_id}") if session_id else None
         await in_thread(lambda: self._add(told, session))
 
     async def add_memory(
@@ -142,6 +147,14 @@ class EverloomMemory(BaseMemoryService):
             for place in writer.places(prefix):
                 if place.key == memory_id:
                     writer.put(place.namespace, place.key, _DELETED)
+
+
+def _label(text: str) -> str | None:
+    """Make the label of a session from the names of app, user and session, whatever they are."""
+    plain = "".join(char if char.isprintable() else "?" for char in text)
+    if plain != text or len(plain) > LONGEST_NAME:
+        plain = f"{plain[: LONGEST_NAME - 20]} {blake2b(text.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
+    return label_of(plain)
 
 
 def _of_event(event: Event) -> MemoryEntry | None:

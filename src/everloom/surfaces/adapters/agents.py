@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.items import TResponseInputItem
-from agents.memory import SessionABC, SessionSettings
-
 from everloom.kernel.records import Records
-from everloom.surfaces.adapters.local import in_thread, opened
+from everloom.surfaces.adapters.local import in_thread, missing, opened
 from everloom.workspace import Workspace
+
+try:
+    from agents.items import TResponseInputItem
+    from agents.memory import SessionABC, SessionSettings
+except ModuleNotFoundError as error:
+    raise missing("openai-agents", error) from error
 
 
 class EverloomSession(SessionABC):

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from anthropic.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
-
 from everloom.errors import EverloomError
 from everloom.mind.notes.memory_tool import MemoryTool
-from everloom.surfaces.adapters.local import in_thread, opened
+from everloom.surfaces.adapters.local import in_thread, missing, opened
 from everloom.workspace import Workspace
+
+try:
+    from anthropic.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
+except ModuleNotFoundError as error:
+    raise missing("anthropic", error) from error
 
 
 class EverloomMemoryTool(BetaAbstractMemoryTool):

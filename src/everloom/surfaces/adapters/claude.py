@@ -7,20 +7,23 @@ An entry that comes twice is kept once, by its uuid. Needs the extra `claude-age
 
 from __future__ import annotations
 
-from claude_agent_sdk import (
-    SessionKey,
-    SessionListSubkeysKey,
-    SessionStore,
-    SessionStoreEntry,
-    SessionStoreListEntry,
-    SessionSummaryEntry,
-    fold_session_summary,
-)
-
 from everloom.clock import to_micros
 from everloom.kernel.records import ProgramRecord, Records, RecordWriter
-from everloom.surfaces.adapters.local import in_thread, opened
+from everloom.surfaces.adapters.local import in_thread, missing, opened
 from everloom.workspace import Workspace
+
+try:
+    from claude_agent_sdk import (
+        SessionKey,
+        SessionListSubkeysKey,
+        SessionStore,
+        SessionStoreEntry,
+        SessionStoreListEntry,
+        SessionSummaryEntry,
+        fold_session_summary,
+    )
+except ModuleNotFoundError as error:
+    raise missing("claude-agent", error) from error
 
 # A session's own transcript has no subpath.
 _MAIN = ""

@@ -26,6 +26,11 @@ def opened(workspace: object) -> Workspace:
     )
 
 
+def missing(extra: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """Say which extra brings a framework that is not there."""
+    return ModuleNotFoundError(f"{error}; pip install 'everloom[{extra}]'", name=error.name)
+
+
 async def in_thread(work: Callable[[], T]) -> T:
     """Do something in a thread, and wait for it even when cancelled: the caller may close the store right after."""
     return await run_sync(work)

@@ -14,17 +14,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
-from pydantic_ai.conversation_store import (
-    ConversationConflict,
-    ConversationEntry,
-    ConversationRecord,
-    ConversationStore,
-)
-from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from everloom.kernel.records import ProgramRecord, RecordReader, Records, RecordWriter
-from everloom.surfaces.adapters.local import in_thread, opened
+from everloom.surfaces.adapters.local import in_thread, missing, opened
 from everloom.workspace import Workspace
+
+try:
+    from pydantic_ai.conversation_store import (
+        ConversationConflict,
+        ConversationEntry,
+        ConversationRecord,
+        ConversationStore,
+    )
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+except ModuleNotFoundError as error:
+    raise missing("pydantic-ai", error) from error
 
 _TALKS, _ENTRIES = ("conversations",), ("entries",)
 

@@ -11,21 +11,24 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    WRITES_IDX_MAP,
-    BaseCheckpointSaver,
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-    get_checkpoint_id,
-    get_checkpoint_metadata,
-)
-
 from everloom.kernel.records import ProgramRecord, RecordReader, Records, RecordWriter
-from everloom.surfaces.adapters.local import in_thread, opened
+from everloom.surfaces.adapters.local import in_thread, missing, opened
 from everloom.workspace import Workspace
+
+try:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import (
+        WRITES_IDX_MAP,
+        BaseCheckpointSaver,
+        ChannelVersions,
+        Checkpoint,
+        CheckpointMetadata,
+        CheckpointTuple,
+        get_checkpoint_id,
+        get_checkpoint_metadata,
+    )
+except ModuleNotFoundError as error:
+    raise missing("langgraph", error) from error
 
 _CHECKPOINTS, _BLOBS, _WRITES = "checkpoints", "blobs", "writes"
 _EMPTY = "empty"

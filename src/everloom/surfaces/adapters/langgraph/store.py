@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from datetime import timedelta
 from itertools import islice
 from operator import ge, gt, le, lt
 from typing import Any
-
-from langgraph.store.base import (
-    BaseStore,
-    GetOp,
-    Item,
-    ListNamespacesOp,
-    MatchCondition,
-    Op,
-    PutOp,
-    Result,
-    SearchItem,
-    SearchOp,
-    TTLConfig,
-    get_text_at_path,
-    validate_op_namespace,
-)
 
 from everloom.kernel.records import ProgramRecord, Records
 from everloom.kernel.records.erasing import texts_in
 from everloom.kernel.records.finding import find_records
 from everloom.kernel.search import Document
 from everloom.kernel.texts import LONGEST_TEXT
-from everloom.surfaces.adapters.local import in_thread, opened
+from everloom.surfaces.adapters.local import in_thread, missing, opened
 from everloom.workspace import Workspace
+
+try:
+    from langgraph.store.base import (
+        BaseStore,
+        GetOp,
+        Item,
+        ListNamespacesOp,
+        MatchCondition,
+        Op,
+        PutOp,
+        Result,
+        SearchItem,
+        SearchOp,
+        TTLConfig,
+        get_text_at_path,
+        validate_op_namespace,
+    )
+except ModuleNotFoundError as error:
+    raise missing("langgraph", error) from error
 
 EVERYTHING = "$"
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
@@ -117,11 +121,13 @@ class _Reading:
                 return _listed(reader.namespaces(), op)
         if isinstance(op, SearchOp):
             until = op.offset + op.limit
-            found = islice(self._found(op, until), op.offset, until)
-            return [SearchItem(**self._fields(each, is_used=op.refresh_ttl), score=score) for each, score in found]
+            # Closed, because it may hold a snapshot when enough is found.
+            with closing(self._found(op, until)) as found:
+                page = list(islice(found, op.offset, until))
+            return [SearchItem(**self._fields(each, is_used=op.refresh_ttl), score=score) for each, score in page]
         return None
 
-    def _found(self, op: SearchOp, until: int) -> Iterator[tuple[ProgramRecord, float | None]]:
+    def _found(self, op: SearchOp, until: int) -> Generator[tuple[ProgramRecord, float | None]]:
         """Find by meaning, if that is asked; what search does not read follows without a score."""
         known: set[tuple[tuple[str, ...], str]] = set()
         cue = (op.query or "").strip()
