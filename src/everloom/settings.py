@@ -9,6 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import available_timezones
@@ -381,7 +382,9 @@ def validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings
     for name, value in values.items():
         section, _, key = name.partition(".")
         if name not in known_names():
-            hint = f"`everloom config` lists them; this one is set in {sources[name]}"
+            near = get_close_matches(name, known_names(), 1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            hint = f"{meant}`everloom config` lists them; this one is set in {sources[name]}"
             raise Rejected(f"there is no setting {name!r}", hint=hint)
         tree.setdefault(section, {})[key] = value
     try:

@@ -248,7 +248,9 @@ class Semantic(CurationVerbs, SynthesisVerbs, BrowsingVerbs):
     def sessions(
         self,
         limit: Limit = 10,
-        active_within_hours: Annotated[float, helps("hours to look back", flag="--active-within-hours")] = 24.0,
+        active_within_hours: Annotated[
+            float | None, helps("only sessions that were active in these last hours", flag="--active-within-hours")
+        ] = None,
         *,
         after: Annotated[
             datetime | None, Says("only sessions that began then or later; replaces the hours", metavar="DATE")

@@ -202,7 +202,8 @@ def test_shared_options_stand_before_or_after_the_command(arguments: tuple[str, 
 def test_a_mistake_on_the_command_line_exits_with_2(arguments: tuple[str, ...], call: Call) -> None:
     ended = call(*arguments)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("Error: ")
+    # The store that a command opens, before it looks at the rest, is a new one.
+    assert ended.err.splitlines()[ended.err.startswith("created ")].startswith("Error: ")
     assert "Traceback" not in ended.err
     as_json = call(*arguments, "--json")
     assert as_json.code == 2

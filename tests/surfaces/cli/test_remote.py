@@ -129,7 +129,7 @@ def test_what_is_shown_here_is_shown_there(call: Call, far: Call, url: str) -> N
 
 
 def test_a_mistyped_workspace_is_not_made_by_looking_for_it(call: Call, far: Call) -> None:
-    for command in (("search", "x"), ("remember", "x", "--about", "y"), ("workspace", "show")):
+    for command in (("search", "x"), ("recall", "x"), ("workspace", "show")):
         ended = far(*command, "-w", "tpyo", "--json")
         assert (ended.code, ended.error["code"]) == (3, "not_found")
     assert call("workspace", "list", "--json").result["workspaces"] == []

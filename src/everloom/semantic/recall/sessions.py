@@ -25,14 +25,14 @@ ANYTIME = {"seen_from": -FOREVER, "started_from": -FOREVER, "started_until": FOR
 
 
 def list_sessions(
-    op: Operation, limit: int, active_within_hours: float, after: datetime | None, before: datetime | None
+    op: Operation, limit: int, active_within_hours: float | None, after: datetime | None, before: datetime | None
 ) -> tuple[SessionSummary, ...]:
     """List sessions, most recently active first."""
     most = arguments.limit(limit)
-    span = timedelta(hours=arguments.hours(active_within_hours))
-    # A caller who bounds the start asks for old sessions, which the default of 24 hours would all exclude.
+    span = None if active_within_hours is None else timedelta(hours=arguments.hours(active_within_hours))
+    # A caller who bounds the start asks for sessions of that time, whenever they were last active.
     by_start = after is not None or before is not None
-    bounds = {} if by_start else {"seen_from": to_micros(op.now - span)}
+    bounds = {} if by_start or span is None else {"seen_from": to_micros(op.now - span)}
     if after is not None:
         bounds["started_from"] = to_micros(arguments.instant(after, "after"))
     if before is not None:

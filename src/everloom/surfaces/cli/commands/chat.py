@@ -51,7 +51,7 @@ def chat(invocation: Invocation, text: str | None) -> Answer:
     settings = invocation.settings_here()
     _require_model(settings)
     with invocation.open(settings) as loom:
-        place = invocation.take(loom)
+        place = invocation.take(loom, may_create=True)
         mind = place.mind
         if heard is not None:
             from everloom.surfaces.channels.terminal import Terminal  # noqa: PLC0415  loads the mind
@@ -67,7 +67,7 @@ def _chat_elsewhere(invocation: Invocation, heard: str | None) -> Answer:
     """Talk with the agent of a server, which answers there."""
     from everloom.surfaces.channels.elsewhere import TerminalElsewhere  # noqa: PLC0415  loads the mind
 
-    with invocation.enter_elsewhere() as place:
+    with invocation.enter_elsewhere(may_create=True) as place:
         mind = place.mind
         if mind.talk_status().model is None:
             raise EverloomError(f"{_NO_MODEL} on the server", hint=f"where the server runs, {_HOW}")

@@ -91,7 +91,7 @@ def read(invocation: Invocation, name: str) -> Answer:
 def write(invocation: Invocation, name: str, words: tuple[str, ...], **how: Any) -> Answer:
     """Write a note from the words after its name or from standard input; to replace a text, name its version."""
     body = " ".join(words) if words else sys.stdin.read()
-    with invocation.enter() as workspace:
+    with invocation.enter(may_create=True) as workspace:
         mind = workspace.mind
         if how["append"]:
             return _written(mind.append_note(body, name))

@@ -15,6 +15,7 @@ from uuid import uuid4
 import click
 
 from everloom.surfaces.cli.runtime.command import Command, Group
+from everloom.surfaces.cli.runtime.completing import complete_tools
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, fields_of, json_text
 
@@ -33,6 +34,7 @@ _tools_option = click.option(
     default="semantic",
     show_default=True,
     metavar="TOOLS",
+    shell_complete=complete_tools,
     help="Toolsets (semantic, semantic-full, episodic, graph, mind, all) or single tools, with commas between them.",
 )
 

@@ -14,8 +14,10 @@ from typing import Any
 import click
 
 from everloom.kernel.trust.noticed import noticing
+from everloom.surfaces.cli.runtime.completing import complete_workspaces
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, deliver
+from everloom.surfaces.cli.runtime.suggesting import nearest
 
 _Id = click.IntRange(1, 2**63 - 1)
 
@@ -56,7 +58,13 @@ def shared_options() -> list[click.Option]:
     return [
         click.Option(["--config"], metavar="FILE", type=path, help="Read settings from this file.", **common),
         click.Option(["--store"], metavar="URL", help="Use this store: a URL, or the path of a file.", **common),
-        click.Option(["--workspace", "-w"], metavar="NAME", help="Use this workspace.", **common),
+        click.Option(
+            ["--workspace", "-w"],
+            metavar="NAME",
+            shell_complete=complete_workspaces,
+            help="Use this workspace.",
+            **common,
+        ),
         click.Option(
             ["--session"], metavar="LABEL", help="Record this session label with everything that is written.", **common
         ),
@@ -144,6 +152,23 @@ class Group(Shared, click.Group):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"no_args_is_help": False, **kwargs})
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is called; for one that does not exist, name the nearest."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if args[0].startswith("-"):
+                raise
+            near = self.meant(ctx, args[0])
+            meant = f" Did you mean '{near}'?" if near else ""
+            raise click.UsageError(f"No such command '{args[0]}'.{meant}", ctx) from error
+
+    def meant(self, ctx: click.Context, name: str) -> str | None:
+        """Find the command that somebody may have meant."""
+        return nearest(name, self.list_commands(ctx))
 
 
 def set_up_log(*, verbose: bool) -> None:

@@ -9,13 +9,18 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from everloom.errors import Rejected
+import click
+
+from everloom.errors import NotFound, Rejected
+from everloom.surfaces.cli.runtime.suggesting import nearest
 
 if TYPE_CHECKING:
     from everloom.loom import Loom, Workspace
+    from everloom.remote.loom import RemoteLoom
     from everloom.remote.workspace import RemoteWorkspace
     from everloom.settings import SettingOrigin, Settings
     from everloom.wiring.wire.anywhere import AnyWorkspace
@@ -30,6 +35,32 @@ def own_command() -> list[str]:
         if path.stem == "everloom" and path.is_file():
             return [str(path.absolute())]
     return [sys.executable, "-m", "everloom"]
+
+
+# Commands that tell by themselves what they make, and servers, whose output belongs to their clients.
+_SILENT = frozenset({"init", "mcp", "serve"})
+
+
+def _announce(text: str) -> None:
+    """Tell a person what a command made along the way; standard output is for its answer."""
+    click.echo(text, err=True)
+
+
+def _missing_file(url: str) -> Path | None:
+    """Return the file of a store that does not exist yet."""
+    from everloom.store.address import sqlite_path  # noqa: PLC0415  a help page needs no store
+
+    if not url.startswith("sqlite:"):
+        return None
+    path = sqlite_path(url)
+    return None if path.exists() else path
+
+
+def _how_to_create(name: str, known: list[str]) -> str:
+    """Say what to do about a workspace that does not exist."""
+    near = nearest(name, known)
+    meant = f"did you mean {near}? " if near else ""
+    return f"{meant}`everloom workspace list` shows the existing ones; the first command that writes creates it"
 
 
 class Invocation:
@@ -93,32 +124,46 @@ class Invocation:
         """Open the memory of this machine that settings and flags name."""
         from everloom.loom import open_loom  # noqa: PLC0415  loads numpy
 
-        return open_loom(settings=self.settings_here(settings))
+        known = self.settings_here(settings)
+        made = _missing_file(known.store.url)
+        loom = open_loom(settings=known)
+        if made is not None and self.command not in _SILENT:
+            _announce(f"created {made}, a new and empty memory")
+        return loom
 
-    def take(self, loom: Loom) -> Workspace:
-        """Open the chosen workspace; one that a flag names must exist, so that a typing mistake does not create one."""
+    def take(self, loom: Loom, *, may_create: bool = False) -> Workspace:
+        """Open the chosen workspace; one that a flag names must exist, unless the command is one that may create it.
+
+        A typing mistake creates nothing where something is read, and is told where something is written.
+        """
         if self.workspace is not None:
-            loom.workspaces.get(self.workspace)
+            try:
+                loom.workspaces.get(self.workspace)
+            except NotFound as error:
+                if not may_create or loom.store.is_read_only:
+                    known = [each.name for each in loom.workspaces.list()]
+                    raise NotFound(error.message, hint=_how_to_create(self.workspace, known)) from error
+                _announce(f"created the workspace {loom.workspaces.open(self.workspace).name}")
         return loom.workspace(session=self.session, model_tier=self.model_tier, origin="person")
 
     @contextmanager
-    def enter_here(self) -> Iterator[Workspace]:
+    def enter_here(self, *, may_create: bool = False) -> Iterator[Workspace]:
         """Open the memory of this machine for as long as a command uses the chosen workspace."""
         with self.open() as loom:
-            yield self.take(loom)
+            yield self.take(loom, may_create=may_create)
 
     @contextmanager
-    def enter(self) -> Iterator[AnyWorkspace]:
+    def enter(self, *, may_create: bool = False) -> Iterator[AnyWorkspace]:
         """Open the memory, here or elsewhere, for as long as a command uses the chosen workspace."""
         if not self.is_remote:
-            with self.enter_here() as workspace:
+            with self.enter_here(may_create=may_create) as workspace:
                 yield workspace
             return
-        with self.enter_elsewhere() as elsewhere:
+        with self.enter_elsewhere(may_create=may_create) as elsewhere:
             yield elsewhere
 
     @contextmanager
-    def enter_elsewhere(self) -> Iterator[RemoteWorkspace]:
+    def enter_elsewhere(self, *, may_create: bool = False) -> Iterator[RemoteWorkspace]:
         """Reach the memory of a server for as long as a command uses the chosen workspace."""
         from everloom.remote.loom import RemoteLoom  # noqa: PLC0415  loads an HTTP client
         from everloom.remote.tokens import remote_token  # noqa: PLC0415
@@ -126,13 +171,19 @@ class Invocation:
         settings, _ = self.settings()
         url = settings.store.url
         with RemoteLoom(url, settings, remote_token(settings, url)) as loom:
-            yield loom.workspace(
-                session=self.session,
-                model_tier=self.model_tier,
-                origin="person",
-                # As in `take`: a typing mistake creates nothing.
-                must_exist=self.workspace is not None,
-            )
+            yield self._take_elsewhere(loom, may_create=may_create)
+
+    def _take_elsewhere(self, loom: RemoteLoom, *, may_create: bool) -> RemoteWorkspace:
+        """Open the chosen workspace of a server, as `take` does it here."""
+        opened = partial(loom.workspace, session=self.session, model_tier=self.model_tier, origin="person")
+        try:
+            return opened(must_exist=self.workspace is not None)
+        except NotFound:
+            if not may_create or self.read_only:
+                raise
+            workspace = opened()
+            _announce(f"created the workspace {workspace.name}")
+            return workspace
 
     @property
     def is_remote(self) -> bool:

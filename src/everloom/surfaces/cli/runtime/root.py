@@ -79,6 +79,8 @@ COMMANDS = {
     "completion": ("setup.completion", "Print the completion script for a shell."),
 }
 
+# Groups whose commands people may look for at the top.
+_GROUPS = ("semantic", "episodic", "graph", "mind", "workspace", "notes")
 # Packages that a plain install does not include, and the extra that installs each.
 _EXTRAS = {"mcp": "mcp", "starlette": "mcp", "uvicorn": "mcp", "anthropic": "anthropic", "watchfiles": "watch"}
 
@@ -100,6 +102,14 @@ class _Root(Group):
         attribute = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         found: click.Command = getattr(import_module(module), attribute)
         return found
+
+    def meant(self, ctx: click.Context, name: str) -> str | None:
+        """Find the command that somebody may have meant: one of a group by its own name, or the nearest."""
+        for group in _GROUPS:
+            found = self.get_command(ctx, group)
+            if isinstance(found, click.Group) and name in found.commands:
+                return f"{group} {name}"
+        return super().meant(ctx, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List every command from the table."""

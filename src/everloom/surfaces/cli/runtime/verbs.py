@@ -19,6 +19,7 @@ from everloom.errors import Rejected
 from everloom.kernel.answer.encode import note_of
 from everloom.kernel.verbs import Parameter, Verb
 from everloom.surfaces.cli.runtime.command import Command, Group, ItemId
+from everloom.surfaces.cli.runtime.completing import Completion, complete_subjects
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, refusal_in
 from everloom.wiring.faculties import Faculty
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 # Prose: the words of the last argument need no quotes, and a dash stands for standard input.
 _PROSE = frozenset({"TEXT", "CONTENT", "MESSAGE", "QUERY", "WORDS", "QUESTION_OR_SUBJECT", "DESCRIPTION"})
+_SUBJECTS = frozenset({"SUBJECT", "OTHER", "QUESTION_OR_SUBJECT"})
+# What must be there before a verb can be about it.
+_NAMED = frozenset({"ID", "SUBJECT", "OTHER", "SESSION"})
 _TYPES: dict[Any, click.ParamType[Any]] = {int: click.INT, float: click.FLOAT}
 
 
@@ -95,11 +99,17 @@ def call(invocation: Invocation, faculty: Faculty, verb: Verb, given: Mapping[st
         for name, value in given.items()
         if value is not None and (value != () or known[name].is_required)
     }
-    with invocation.enter() as workspace:
+    with invocation.enter(may_create=_may_begin(verb)) as workspace:
         read = Arguments(verb.name, tuple(known.values())).read(written, workspace.info.zone)
         chosen = {each.name: read.pop(each.name, None) for each in faculty.selectors}
         value = getattr(faculty.reach(workspace, chosen), verb.name)(**read)
         return Answer(value, rendered(faculty, value, workspace.info.zone), refusal_in(value))
+
+
+def _may_begin(verb: Verb) -> bool:
+    """Return whether a verb makes sense in a workspace that does not exist yet: it adds to nothing in particular."""
+    needs = any(each.is_required and _is_argument(each) and each.says.metavar in _NAMED for each in verb.parameters)
+    return verb.effect.writes and not verb.effect.destroys and not needs
 
 
 def rendered(faculty: Faculty, value: object, zone: ZoneInfo) -> Sequence[str | Table]:
@@ -131,6 +141,7 @@ def _arguments(verb: Verb) -> Iterator[click.Argument]:
             [each.name],
             metavar=metavar,
             type=click.File("rb") if _is_file(each) else _click_type(each),
+            shell_complete=_completion(each),
             nargs=-1 if is_many or has_words else 1,
             required=is_needed,
         )
@@ -151,7 +162,12 @@ def _option(each: Parameter) -> click.Option:
         extra |= {"multiple": True, "nargs": len(get_args(of)) if get_origin(of) is tuple else 1}
     elif each.default not in (None, "", ()) and not each.is_required:
         extra |= {"default": each.default, "show_default": True}
-    return click.Option([flag, each.name], type=_click_type(each), **extra)
+    return click.Option([flag, each.name], type=_click_type(each), shell_complete=_completion(each), **extra)
+
+
+def _completion(each: Parameter) -> Completion | None:
+    """Offer the names of subjects where one is wanted."""
+    return complete_subjects if (each.says.metavar or "").strip("[]") in _SUBJECTS else None
 
 
 def _switch(flag: str, each: Parameter) -> click.Option:

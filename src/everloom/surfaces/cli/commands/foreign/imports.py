@@ -63,7 +63,7 @@ def _take_in(
     from everloom.imports import take_in  # noqa: PLC0415  loads the store
 
     reports: list[ImportReport] = []
-    with invocation.enter_here() as workspace:
+    with invocation.enter_here(may_create=not dry_run) as workspace:
         begin = read_instant(since, workspace.info.zone) if since else None
         for path in paths:
             try:

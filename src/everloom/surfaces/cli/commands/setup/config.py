@@ -9,6 +9,7 @@ import click
 
 from everloom.errors import Rejected
 from everloom.surfaces.cli.runtime.command import Group
+from everloom.surfaces.cli.runtime.completing import complete_settings
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table
 
@@ -45,7 +46,7 @@ def path(invocation: Invocation) -> Answer:
 
 
 @config.command(name="set")
-@click.argument("name", metavar="SECTION.KEY")
+@click.argument("name", metavar="SECTION.KEY", shell_complete=complete_settings)
 @click.argument("value")
 def set_value(invocation: Invocation, name: str, value: str) -> Answer:
     """Set one value in the settings file, keeping its comments."""

@@ -9,6 +9,7 @@ import click
 from everloom.clock import shown
 from everloom.errors import Rejected
 from everloom.surfaces.cli.runtime.command import Group
+from everloom.surfaces.cli.runtime.completing import complete_workspaces
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, Table, fields_of
 
@@ -39,7 +40,7 @@ def create(invocation: Invocation, name: str, description: str, time_zone: str |
 
 
 @workspace.command
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_workspaces)
 def show(invocation: Invocation, name: str | None) -> Answer:
     """Show a workspace and how much it contains."""
     invocation.workspace = name or invocation.workspace
@@ -60,7 +61,7 @@ def show(invocation: Invocation, name: str | None) -> Answer:
 
 
 @workspace.command
-@click.argument("name")
+@click.argument("name", shell_complete=complete_workspaces)
 @click.option("--name", "new_name", help="The new name.")
 @click.option("--description", help="What it is for.")
 @click.option("--time-zone", help="IANA name, such as Europe/Paris.")
@@ -76,7 +77,7 @@ def change(
 
 
 @workspace.command
-@click.argument("name")
+@click.argument("name", shell_complete=complete_workspaces)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def remove(invocation: Invocation, name: str, yes: bool) -> Answer:
     """Remove a workspace and everything in it, permanently."""
