@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from everloom.surfaces.mcp import tools
+from everloom.surfaces.mcp import tools, toolsets
 from release.bundle import contents, make_bundle, manifest
 from tests.nodes import installed
 from tests.surfaces.mcp.ground import PROGRAM, ROOT, environment
@@ -29,8 +29,8 @@ def test_the_entry_of_the_registry_agrees_with_the_package() -> None:
     assert package["identifier"] == PROJECT["name"]
     assert package["runtimeArguments"][0]["value"] == f"{PROJECT['name']}[mcp]=={PROJECT['version']}"
     command, chosen = package["packageArguments"]
-    assert (command["value"], chosen["name"], chosen["default"]) == ("mcp", "--tools", tools.DEFAULT)
-    assert chosen["choices"] == list(vars(tools)["_TOOLSETS"])
+    assert (command["value"], chosen["name"], chosen["default"]) == ("mcp", "--tools", toolsets.DEFAULT)
+    assert chosen["choices"] == list(vars(toolsets)["_TOOLSETS"])
     # The registry's bound for the line that it shows.
     assert len(ENTRY["description"]) <= 100
     # Who may publish the entry shows it by this line in the package's own page.
@@ -42,7 +42,7 @@ def test_the_entry_of_the_registry_agrees_with_the_package() -> None:
 def test_the_bundle_agrees_with_the_package_and_is_whole(tmp_path: Path) -> None:
     known = manifest()
     assert (known["name"], known["version"]) == (PROJECT["name"], PROJECT["version"])
-    assert [tool["name"] for tool in known["tools"]] == [tool.name for tool in tools.tools_of(tools.DEFAULT)]
+    assert [tool["name"] for tool in known["tools"]] == [tool.name for tool in tools.tools_of(toolsets.DEFAULT)]
     assert known["server"]["mcp_config"]["args"][-2:] == [PROJECT["name"], "mcp"]
     assert set(PROJECT["optional-dependencies"]) >= {"mcp"}
     names = [name for name, _ in contents()]
