@@ -133,21 +133,22 @@ def write_json(path: Path, value: Any) -> Path:
     return path
 
 
+def server_memory() -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "entity",
+            "name": "Ada_Byron",
+            "entityType": "person",
+            "observations": ["Speaks fluent Cornish", "Ada Byron keeps bees"],
+        },
+        {"type": "entity", "name": "Marigold", "entityType": "boat", "observations": []},
+        {"type": "relation", "from": "Ada_Byron", "to": "Marigold", "relationType": "sails_on"},
+        {"type": "relation", "from": "", "to": "Marigold", "relationType": "sails_on"},
+    ]
+
+
 def write_server_memory(path: Path) -> Path:
-    return write_lines(
-        path,
-        [
-            {
-                "type": "entity",
-                "name": "Ada_Byron",
-                "entityType": "person",
-                "observations": ["Speaks fluent Cornish", "Ada Byron keeps bees"],
-            },
-            {"type": "entity", "name": "Marigold", "entityType": "boat", "observations": []},
-            {"type": "relation", "from": "Ada_Byron", "to": "Marigold", "relationType": "sails_on"},
-            {"type": "relation", "from": "", "to": "Marigold", "relationType": "sails_on"},
-        ],
-    )
+    return write_lines(path, server_memory())
 
 
 SERVER_FACTS = {

@@ -266,7 +266,7 @@ class Semantic(CurationVerbs, SynthesisVerbs, BrowsingVerbs):
 
         return fitted(list_sessions(self._op, limit, active_within_hours, after, before), max_tokens)
 
-    @verb("What happened", READS, tools=CORE)
+    @verb("What happened", READS, tools=CORE, models="List what one session observed, in order.")
     def what_happened(
         self,
         session_id: Annotated[str, Says(metavar="SESSION")],

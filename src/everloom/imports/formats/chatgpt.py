@@ -115,7 +115,7 @@ def _said(message: Mapping[str, Any]) -> str:
     is_speech = (
         _role(message) in _SPEAKERS
         and isinstance(content, dict)
-        and content.get("content_type") in _SAID
+        and str(content.get("content_type")) in _SAID
         and message.get("recipient") in (None, "all")
         and message.get("channel") in (None, "final")
         and not metadata.get("is_visually_hidden_from_conversation")

@@ -84,7 +84,7 @@ def _conversation(talk: Mapping[str, Any]) -> Reading:
 def _branch(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the messages of the latest branch; older exports have no branches, and say nothing of parents."""
     known = {str(message.get("uuid")): message for message in messages}
-    if not any(message.get("parent_message_uuid") in known for message in messages):
+    if not any(str(message.get("parent_message_uuid")) in known for message in messages):
         return list(messages)
     leaf = str(max(messages, key=lambda message: str(message.get("created_at") or "")).get("uuid"))
     found: dict[str, None] = {}

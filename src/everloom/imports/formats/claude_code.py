@@ -106,6 +106,6 @@ def _first(path: Path) -> Iterator[Part | str]:
 def _is_transcript(part: Part) -> bool:
     with part.open() as file:
         for line, _ in zip(json_lines(file, 0), range(_LOOKED_AT), strict=False):
-            if line.value is not None and "sessionId" in line.value and line.value.get("type") in _TELLING:
+            if line.value is not None and "sessionId" in line.value and str(line.value.get("type")) in _TELLING:
                 return True
     return False
