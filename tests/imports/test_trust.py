@@ -126,6 +126,11 @@ def test_imports_wait_for_review_where_the_settings_say_so(tmp_path: Path, clock
         place.review.approve([each.id for each in held.held])
         assert sorted(turns(place)) == sorted((text, SESSION) for text in CLAUDE_TURNS)
         assert len(facts(place)) == 5
+        # What was approved is known as the import's own, and goes with it.
+        assert take_in(place, file, again=True).known == 5
+        for each in list_imports(place):
+            undo_import(place, each.id, confirm=undo_import(place, each.id).confirm)
+        assert (turns(place), facts(place)) == ([], {})
 
 
 @pytest.mark.promise("import.hostile-files")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,8 +45,8 @@ def formats() -> Iterator[tuple[str, str]]:
     yield directories.NAME, directories.ABOUT
 
 
-def found_here(home: Path) -> Iterator[tuple[str, Path]]:
-    """List what other programs keep where they usually do, below a home directory."""
+def found_here(home: Path, elsewhere: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
+    """List what other programs keep where they usually do, below a home directory, or where they were told to."""
     usual = {
         "claude-code": (".claude/projects",),
         "codex": (".codex/sessions",),
@@ -54,9 +54,9 @@ def found_here(home: Path) -> Iterator[tuple[str, Path]]:
         directories.NAME: (".local/share/cognitive-memory", ".claude/memory"),
     }
     for name, places in usual.items():
-        for place in places:
-            if (home / place).is_dir():
-                yield name, home / place
+        for place in [elsewhere[name]] if name in elsewhere else [home / place for place in places]:
+            if place.is_dir():
+                yield name, place
     yield from (("obsidian", vault) for vault in _vaults(home))
 
 

@@ -134,6 +134,11 @@ def note_items(unit: Unit, source_id: int, part: str, became: Sequence[BecameIte
     )
 
 
+def note_approval(unit: Unit, held_id: int, item_id: int, *, is_own: bool) -> None:
+    """Record which item became of a record that waited for review, if it came from an import."""
+    unit.run("imports.item_approved", held=held_id, item=item_id, is_own=int(is_own))
+
+
 def records_of_part(unit: Unit, part: str) -> dict[str, int]:
     """Read which current documents came from a file, by record."""
     return {row["record_key"]: row["item_id"] for row in unit.all("imports.item_of_part", part=part)}

@@ -18,10 +18,13 @@ from everloom.kernel.verbs import ADDS, ANSWER_TOKENS, DESTROYS, PAGE_TOKENS, RE
 if TYPE_CHECKING:
     from everloom.kernel.operation import Operation, Transaction
     from everloom.kernel.trust.review import HeldList, HeldWrite
+    from everloom.store import Unit
 
 _FULL = ("semantic-full",)
 _Ids = Annotated[Sequence[int], helps("ids that list_held printed", metavar="ID")]
 _MOST = 500
+# How the origin of what an import brought begins.
+_IMPORTED = "import:"
 # What these write, they write in one transaction, which also records the decision: none is made twice, or approved and
 # not made. The others are decided once they are made, under a key, so that none of them is made twice either.
 _ONE_TRANSACTION = frozenset({"add", "semantic.remember", "episodic.update_notes"})
@@ -180,6 +183,8 @@ class Review:
             return Reviewed(id=held.id, decision="waiting", problem=str(error))
         with op.write("approve") as tx:
             decision.record(tx.unit)
+            if held.origin.startswith(_IMPORTED):
+                _note_approval(tx.unit, held, result)
             tx.event(id=held.id, by=str(op.origin), call=held.call)
         return Reviewed(id=held.id, decision="approved", result=result)
 
@@ -192,6 +197,16 @@ def _check_count(ids: Sequence[int]) -> None:
 def _key_of(held: HeldWrite) -> str:
     """Return the key under which an approved write is made."""
     return f"held write {held.id}"
+
+
+def _note_approval(unit: Unit, held: HeldWrite, result: object) -> None:
+    """Let the import know what became of its record, so that taking it back takes this, too."""
+    from everloom.kernel.imported import note_approval  # noqa: PLC0415
+
+    if held.call == "add" and isinstance(result, Sequence) and len(result) == 1:
+        note_approval(unit, held.id, result[0], is_own=True)
+    elif isinstance(known := getattr(result, "id", None), int):
+        note_approval(unit, held.id, known, is_own=not getattr(result, "duplicate", False))
 
 
 def _make(workspace: Any, held: HeldWrite) -> object:

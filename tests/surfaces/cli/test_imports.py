@@ -13,8 +13,12 @@ from tests.surfaces.cli.conftest import Call
 
 
 @pytest.mark.promise("import.command-line")
-def test_a_history_is_looked_at_taken_in_found_and_taken_back(call: Call, tmp_path: Path) -> None:
+def test_a_history_is_looked_at_taken_in_found_and_taken_back(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.setenv("CODEX_HOME", str(home / ".codex"))
     claude = write_lines(home / ".claude" / "projects" / "boat" / f"{SESSION}.jsonl", claude_transcript())
     codex = write_lines(home / ".codex" / "sessions" / "rollout-1.jsonl", codex_rollout())
     vault = write_vault(tmp_path / "vault")

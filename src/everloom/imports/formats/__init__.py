@@ -10,11 +10,12 @@ from everloom.imports.formats.codex import Codex
 from everloom.imports.formats.gemini import GeminiChats
 from everloom.imports.formats.locomo import Locomo
 from everloom.imports.formats.mem0 import Mem0
-from everloom.imports.formats.notes import NOTE_FOLDERS
+from everloom.imports.formats.notes import BASIC_MEMORY, NOTES, OBSIDIAN
 from everloom.imports.formats.server_memory import ServerMemory
 from everloom.imports.records import ForeignFormat
 
 _EVERY: tuple[ForeignFormat, ...] = (
+    OBSIDIAN,
     ClaudeCode(),
     Codex(),
     GeminiChats(),
@@ -23,7 +24,8 @@ _EVERY: tuple[ForeignFormat, ...] = (
     ServerMemory(),
     Mem0(),
     Locomo(),
-    *NOTE_FOLDERS,
+    BASIC_MEMORY,
+    NOTES,
 )
 # In the order in which they are tried: those that are recognised surely come first.
 FORMATS: dict[str, ForeignFormat] = {each.name: each for each in _EVERY}

@@ -151,10 +151,10 @@ def _has_notes(path: Path) -> bool:
     return any(isinstance(each, Part) for each in files_in(path, _is_note))
 
 
-NOTE_FOLDERS = (
-    NoteFolder(
-        "obsidian", "an Obsidian vault: the folder that holds .obsidian", lambda path: (path / ".obsidian").is_dir()
-    ),
-    NoteFolder("basic-memory", "a basic-memory project: its folder of markdown notes", _is_basic, has_facts=True),
-    NoteFolder("notes", "a folder of markdown or text files, or one of them", _has_notes),
+OBSIDIAN = NoteFolder(
+    "obsidian", "an Obsidian vault: the folder that holds .obsidian", lambda path: (path / ".obsidian").is_dir()
 )
+BASIC_MEMORY = NoteFolder(
+    "basic-memory", "a basic-memory project: its folder of markdown notes", _is_basic, has_facts=True
+)
+NOTES = NoteFolder("notes", "a folder of markdown or text files, or one of them", _has_notes)

@@ -72,6 +72,10 @@ ON CONFLICT (workspace_id, record_key) DO UPDATE
 SET item_id = :item, source_id = :source, part_key = :part, is_own = :is_own
 WHERE import_item.item_id <> :item;
 
+-- name: item_approved
+-- Record that what waited for review has become an item of its own.
+UPDATE import_item SET item_id = :item, is_own = :is_own WHERE workspace_id = :workspace AND item_id = :held;
+
 -- name: item_of_source
 -- List the items that there are because of a source, oldest first.
 SELECT i.item_id AS id FROM import_item AS i JOIN item AS x ON x.workspace_id = i.workspace_id AND x.id = i.item_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ _FORMAT_HEADINGS = ("kind", "what it is")
 @click.option("--as", "as_name", metavar="NAME", help="With a folder that `everloom export` wrote: another name here.")
 @click.option("--dry-run", is_flag=True, help="Count what would be taken in, and write nothing.")
 @click.option("--list", "lists", is_flag=True, help="List the formats, and what is found on this machine.")
-def take(
+def import_(
     invocation: Invocation, paths: tuple[Path, ...], as_name: str | None, dry_run: bool, lists: bool, **how: Any
 ) -> Answer:
     """Take in what other programs remember, or what `everloom export` wrote; nothing is taken in twice."""
@@ -79,10 +80,6 @@ def _take_in(
     return _answer(reports, None)
 
 
-# The command's name is a word of the language.
-globals()["import"] = take
-
-
 def _answer(reports: Sequence[ImportReport], failure: EverloomError | None) -> Answer:
     broken = [each for each in reports if not each.is_whole]
     if failure is None and broken:
@@ -117,13 +114,21 @@ def _report_parts(report: ImportReport) -> Iterator[str | Table]:
 def _formats() -> Answer:
     from everloom.imports.detect import formats, found_here  # noqa: PLC0415
 
-    every, found = list(formats()), list(found_here(Path.home()))
+    every, found = list(formats()), list(found_here(Path.home(), _elsewhere()))
     result = {
         "formats": [{"kind": name, "about": about} for name, about in every],
         "found": [{"kind": name, "path": str(path)} for name, path in found],
     }
     here: list[str | Table] = ["found on this machine:", Table([(name, str(path)) for name, path in found])]
     return Answer(result, [Table(every, _FORMAT_HEADINGS), "", *(here if found else ["nothing was found here"])])
+
+
+def _elsewhere() -> dict[str, Path]:
+    """Read where clients were told to keep their files."""
+    told = {"claude-code": ("CLAUDE_CONFIG_DIR", "projects"), "codex": ("CODEX_HOME", "sessions")}
+    return {
+        name: Path(place) / folder for name, (variable, folder) in told.items() if (place := os.environ.get(variable))
+    }
 
 
 @contextmanager
