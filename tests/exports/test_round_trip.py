@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from hashlib import sha256
 from pathlib import Path
@@ -138,6 +139,12 @@ def test_a_folder_that_was_changed_is_refused_and_leaves_nothing(
         data = (folder / path).read_bytes()
         listed(lambda manifest: manifest["files"].update({path: _sum(sha256(data).hexdigest(), len(data))}))
 
+    def added(name: str) -> None:
+        path = f"{inside}/files/graphs/1/{name}"
+        (folder / path).parent.mkdir(parents=True)
+        (folder / path).write_bytes(b"#!/bin/sh\n")
+        listed(lambda manifest: manifest["files"].update({path: _sum(sha256(b"#!/bin/sh\n").hexdigest(), 10)}))
+
     rows = f"{inside}/rows"
     cases: dict[str, Any] = {
         "observation.jsonl": lambda: changed(f"{rows}/observation.jsonl", lambda data: data[:-2] + b" \n"),
@@ -154,6 +161,12 @@ def test_a_folder_that_was_changed_is_refused_and_leaves_nothing(
         "subject_name.jsonl, line 1": lambda: resealed(f"{rows}/subject_name.jsonl", lambda data: b"[1]\n" + data),
         "knows no column": lambda: resealed(f"{rows}/event.jsonl", _with(b'"x) VALUES (1)":1,')),
         "does not fit": lambda: resealed(f"{rows}/item.jsonl", _replaced(b'"created_at":1', b'"created_at":1.')),
+        "it has no 'kind'": lambda: resealed(f"{rows}/item.jsonl", _replaced(b'"kind":"session",', b"")),
+        "no number": lambda: resealed(
+            f"{rows}/scene.jsonl", lambda data: re.sub(rb'"valence":[^,]*', b'"valence":NaN', data)
+        ),
+        "hooks/post-checkout": lambda: added(".git/hooks/post-checkout"),
+        ".Everloom/owner": lambda: added("x/.Everloom/owner-graph.json"),
         "has the id": lambda: resealed(f"{rows}/item.jsonl", _replaced(b'"id":', b'"id":-')),
         "item": lambda: resealed(f"{rows}/item.jsonl", lambda data: data.split(b"\n", 1)[1]),
     }

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from everloom.errors import NotFound, StoreError
+from everloom.errors import NotFound, Rejected, StoreError
 from everloom.exports.folder import Sink
 from everloom.graph.files.git import Git
 from everloom.kernel.workspaces import WorkspaceInfo
@@ -22,7 +22,8 @@ from everloom.store.claims import CORNER
 from everloom.store.files import locked, make_private
 
 _CHUNK = 1 << 20
-_GIT = ".git"
+# Our own corner, and repositories: whoever imports a folder must not get anything with it that a program would run.
+_OURS = frozenset({CORNER.casefold(), ".git"})
 GRAPHS, NOTES = "files/graphs", "files/notes"
 BUNDLE = ".bundle"
 
@@ -109,7 +110,7 @@ def _walk(root: Path, folder: str, skipped: list[str]) -> Iterator[str]:
         entries = sorted(found, key=lambda each: each.name)
     for entry in entries:
         path = f"{folder}/{entry.name}" if folder else entry.name
-        if not folder and entry.name in {CORNER, _GIT}:
+        if entry.name.casefold() in _OURS:
             continue
         if not _is_portable(entry.name):
             skipped.append(f"{root}/{path}".encode(errors="backslashreplace").decode())
@@ -128,6 +129,14 @@ def _is_portable(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return "\\" not in name and "\x00" not in name
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse files that no export has: parts of a repository, and what is ours to write."""
+    for name in names:
+        if any(part.casefold().rstrip(". ") in _OURS for part in name.split("/")):
+            hint = "the folder was changed; nothing was imported"
+            raise Rejected(f"{name} is no file of a graph or of notes", hint=hint)
 
 
 def place_file(source: Path, target: Path) -> None:

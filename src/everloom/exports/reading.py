@@ -19,7 +19,7 @@ import numpy as np
 
 from everloom.clock import from_micros, zone_named
 from everloom.errors import Conflict, NotFound, ProviderError, Rejected
-from everloom.exports.files import BUNDLE, GRAPHS, NOTES, place_file
+from everloom.exports.files import BUNDLE, GRAPHS, NOTES, check_names, place_file
 from everloom.exports.folder import ExportFolder, is_export_folder
 from everloom.exports.results import ImportedWorkspace, ImportReport, Told, say_nothing
 from everloom.exports.rows import RowReader
@@ -40,6 +40,8 @@ from everloom.store.migrations import latest_version, refers_to_itself
 # Rows per transaction: others wait for one of these at most.
 _BATCH = 500
 _HIGHEST_ID = 1 << 40
+# The year 9999, as far as Python can tell the time.
+_LATEST = 253_370_764_800_000_000
 
 
 def is_export(folder: str | Path) -> bool:
@@ -67,6 +69,8 @@ def read(
         if travel.taken(entry.name):
             hint = "give it another name: --as OTHER" if len(chosen) == 1 else "import one: -w NAME --as OTHER"
             raise Conflict(f"there is already a workspace called {entry.name!r}", hint=f"{hint}; nothing was imported")
+    for entry in chosen:
+        check_names(export.below(f"{entry.folder}/files/"))
     for count in export.verify():
         told("checking", count)
     if dry_run:
@@ -93,11 +97,12 @@ class PackedWorkspace:
 
 def packed(export: ExportFolder, name: str | None = None) -> list[PackedWorkspace]:
     """List the workspaces of an export; `name` is what its only one shall be called."""
-    if export.manifest.get("schema_version", 0) > latest_version("sqlite"):
+    if _schema_of(export) > latest_version("sqlite"):
         version = export.manifest.get("everloom_version")
         raise Rejected(f"everloom {version} wrote this export, which is newer", hint="upgrade everloom, then import it")
     found = []
-    for said in export.manifest.get("workspaces") or []:
+    listed = export.manifest.get("workspaces")
+    for said in listed if isinstance(listed, list) else []:
         folder = said.get("folder") if isinstance(said, dict) else None
         if not isinstance(folder, str):
             raise Rejected("the manifest does not say where a workspace is", hint="export it again")
@@ -111,10 +116,17 @@ def packed(export: ExportFolder, name: str | None = None) -> list[PackedWorkspac
     return found
 
 
+def _schema_of(export: ExportFolder) -> int:
+    version = export.manifest.get("schema_version")
+    if type(version) is not int:
+        raise Rejected("the manifest does not say which schema it has", hint="export it again; nothing was imported")
+    return version
+
+
 def _info_of(about: Mapping[str, Any], where: str) -> WorkspaceInfo:
     texts = [about.get(key) for key in ("name", "description", "time_zone")]
     at = about.get("created_at")
-    if not all(isinstance(each, str) for each in texts) or type(at) is not int:
+    if not all(isinstance(each, str) for each in texts) or type(at) is not int or not 0 <= at < _LATEST:
         raise Rejected(f"{where} does not describe a workspace", hint="export it again; nothing was imported")
     name, description, zone = map(str, texts)
     return WorkspaceInfo(
@@ -151,7 +163,9 @@ def clear_strays(loom: Loom) -> list[str]:
 
 def _tried(export: ExportFolder, entry: PackedWorkspace) -> ImportedWorkspace:
     """Read all rows of a workspace without storing them."""
-    reader = RowReader(0, lambda _name, _dim: 1, lambda _row: "")
+    reader = RowReader(
+        0, lambda _name, _dim: 1, lambda _row: "", is_older=_schema_of(export) < latest_version("sqlite")
+    )
     count = 0
     for table in exported_tables(vectors=True):
         path = f"{entry.folder}/rows/{table}.jsonl"
@@ -243,7 +257,9 @@ class Arrival:
     def _pages(self, table: str, info: WorkspaceInfo) -> Iterator[list[dict[str, Any]]]:
         """Read the rows of a table, a page at a time, ready to be stored."""
         path = f"{self._entry.folder}/rows/{table}.jsonl"
-        reader = RowReader(info.id, self._number_of, lambda row: str(self._directory_of(info, row)))
+        is_older = _schema_of(self._export) < latest_version("sqlite")
+        places = lambda row: str(self._directory_of(info, row))  # noqa: E731  bound to this workspace
+        reader = RowReader(info.id, self._number_of, places, is_older=is_older)
         rows = (reader.row(table, said, f"{path}, line {number}") for number, said in self._export.lines(path))
         while page := list(islice(rows, _BATCH)):
             for name in IDS.get(table, ()):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any
 
 from everloom.errors import Rejected
@@ -98,8 +99,16 @@ def _mask_within(value: Any) -> Any:
 class RowReader:
     """Reads lines as rows of one workspace; refuses what is no row of its table."""
 
-    def __init__(self, workspace: int, number_of: Callable[[str, int], int], directory_of: Callable[..., str]) -> None:
+    def __init__(
+        self,
+        workspace: int,
+        number_of: Callable[[str, int], int],
+        directory_of: Callable[[Mapping[str, Any]], str],
+        *,
+        is_older: bool = False,
+    ) -> None:
         self._workspace = workspace
+        self._is_older = is_older
         self._number_of = number_of
         self._directory_of = directory_of
 
@@ -113,6 +122,8 @@ class RowReader:
         columns = exported_columns(table)
         if odd := next((name for name in told if name not in columns), None):
             raise _no_row(where, f"this version knows no column {odd!r} of {table}")
+        if not self._is_older and (missing := next((name for name in columns if name not in {*told, *more}), None)):
+            raise _no_row(where, f"it has no {missing!r}")
         for name, value in told.items():
             _check(value, columns[name], f"{where}, {name}")
         row = {"workspace_id": self._workspace, **told, **STAND_INS.get(table, {}), **more}
@@ -159,6 +170,8 @@ def _check(value: Any, kind: str, where: str) -> None:
         return
     if type(value) not in _TYPES[kind] or (type(value) is int and abs(value) >= _LARGEST):
         raise _no_row(where, f"{str(value)[:40]!r} does not fit")
+    if isinstance(value, float) and not isfinite(value):
+        raise _no_row(where, "it is no number")
     if isinstance(value, str) and ("\x00" in value or not _is_text(value)):
         raise _no_row(where, "it contains a character that not every engine can store")
 

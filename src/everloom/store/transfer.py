@@ -153,7 +153,8 @@ def _copy_all(source: Store, target: Store) -> int:
             writing.put_rows(table, missing)
             count += len(missing)
     for row in _workspaces(source):
-        with source.read(row["id"]) as reading, target.write(row["id"]) as writing:
+        # A workspace that is leaving takes no other writes; a copy of it is one that is leaving, too.
+        with source.read(row["id"]) as reading, target.write(row["id"], is_moving=True) as writing:
             count += _copy_workspace(reading, writing, source)
     _advance_counters(source, target)
     return count
