@@ -36,6 +36,10 @@ SERVER_FIXTURES = {"made_database", "postgres_server", "postgres_url", "private_
 MADE = "everloom_made"
 Lend = Callable[[], AbstractContextManager[str]]
 
+# AI clients keep their files where these say. A test must neither find nor change those of whoever runs it.
+for _name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "QWEN_HOME"):
+    os.environ.pop(_name, None)
+
 # Times vary on shared machines, so no deadline.
 _common: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", **_common)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from everloom.errors import Rejected
 from everloom.surfaces.cli.commands.setup.clients import CLIENTS, ClientRequest, Machine, connect, file_of
+from everloom.surfaces.cli.commands.setup.clients.files import change_file
 from everloom.surfaces.cli.commands.setup.clients.guidance import GUIDANCE, with_guidance, without_guidance
 from everloom.surfaces.cli.commands.setup.clients.jsonc import Unreadable, parsed, with_value, without_value
 from everloom.surfaces.cli.commands.setup.clients.tables import with_table, without_table
@@ -382,6 +383,29 @@ def test_an_older_text_for_the_agent_is_replaced_and_torn_marks_are_refused() ->
         with_guidance("<!-- everloom: begin -->\nmine")
     with pytest.raises(Rejected, match="marks"):
         without_guidance(f"{new}{new}")
+
+
+def test_torn_marks_keep_the_entry_from_being_written(tmp_path: Path) -> None:
+    put(tmp_path / "project/CLAUDE.md", "<!-- everloom: begin -->\nmine")
+    with pytest.raises(Rejected, match="marks"):
+        ask("claude-code", tmp_path, instructions=True)
+    assert not (tmp_path / ".claude.json").exists()
+
+
+def test_what_a_running_client_writes_meanwhile_is_not_lost(tmp_path: Path) -> None:
+    path = put(tmp_path / "x.json", "{}")
+    seen: list[str] = []
+
+    def decide(old: str) -> str:
+        seen.append(old)
+        if len(seen) == 1:
+            path.write_text('{"theirs": 1}')
+        return with_value(old, PATH, {"command": "x"})
+
+    assert change_file(path, decide, is_shared=False).state == "written"
+    assert (seen, json.loads(path.read_text())["theirs"]) == (["{}", '{"theirs": 1}'], 1)
+    with pytest.raises(Rejected, match="somebody else"):
+        change_file(path, lambda old: str(path.write_text(f"{old} ")), is_shared=False)
 
 
 def run(home: Path, *flags: str) -> dict[str, Any]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from everloom.errors import Rejected
 from everloom.surfaces.cli.commands.setup.clients.catalog import CLIENTS, NAME, Client, Machine
-from everloom.surfaces.cli.commands.setup.clients.files import ChangedFile, ClientFile, change_file
+from everloom.surfaces.cli.commands.setup.clients.files import ChangedFile, ClientFile, change_file, read_text
 from everloom.surfaces.cli.commands.setup.clients.guidance import GUIDANCE, with_guidance, without_guidance
 from everloom.surfaces.cli.runtime.invocation import own_command
 from everloom.surfaces.cli.runtime.output import Answer
@@ -57,10 +57,15 @@ def connect(asked: ClientRequest, *, machine: Machine | None = None, directory: 
     here = directory or Path.cwd()
     file = file_of(asked.client, machine or this_machine(), here if asked.project else None)
     _check(asked, file.kind)
+    guide = None if file.kind.guide is None or not asked.instructions else here / file.kind.guide
+    decide = without_guidance if asked.remove else with_guidance
+    if guide is not None:
+        # For its errors only, before the entry is written: both are done, or none.
+        decide(read_text(guide) or "")
     # By name in a project: its file goes to other machines, where this program is somewhere else.
     words = [*([NAME] if asked.project else own_command()), "mcp", *asked.arguments]
     done = file.leave() if asked.remove else file.enter(words) if asked.write else ChangedFile(file.path, "printed")
-    guide = _guided(asked, file.kind, here)
+    guided = None if guide is None else _guided(guide, decide, is_removed=asked.remove)
     text = "" if asked.remove else file.fresh(words)
     result = {
         "client": asked.client,
@@ -69,13 +74,13 @@ def connect(asked: ClientRequest, *, machine: Machine | None = None, directory: 
         "state": done.state,
         "backup": done.backup and str(done.backup),
         "guidance": {
-            "path": guide and str(guide.path),
+            "path": guided and str(guided.path),
             "text": GUIDANCE,
-            "state": guide.state if guide else "printed",
-            "backup": guide and guide.backup and str(guide.backup),
+            "state": guided.state if guided else "printed",
+            "backup": guided and guided.backup and str(guided.backup),
         },
     }
-    lines = [*_told(file, done, text), *_told_guide(asked, file.kind, guide)]
+    lines = [*_told(file, done, text), *_told_guide(asked, file.kind, guided)]
     return Answer(result, lines)
 
 
@@ -93,13 +98,10 @@ def _check(asked: ClientRequest, kind: Client) -> None:
         raise Rejected(message, hint="pip install 'everloom[mcp]'; nothing was written")
 
 
-def _guided(asked: ClientRequest, kind: Client, here: Path) -> ChangedFile | None:
-    """Write the text for the agent into the project's file, or take it out, if that was asked for."""
-    if not asked.instructions or kind.guide is None:
-        return None
-    path = here / kind.guide
-    done = change_file(path, without_guidance if asked.remove else with_guidance, is_shared=True)
-    if asked.remove:
+def _guided(path: Path, decide: Callable[[str], str], *, is_removed: bool) -> ChangedFile:
+    """Write the text for the agent into the project's file, or take it out."""
+    done = change_file(path, decide, is_shared=True)
+    if is_removed:
         return ChangedFile(done.path, "removed" if done.state == "written" else "absent", done.backup)
     return done
 

@@ -22,6 +22,9 @@ from everloom.surfaces.cli.commands.setup.clients.jsonc import parsed, with_valu
 from everloom.surfaces.cli.commands.setup.clients.tables import known_table, with_table, without_table, written_table
 from everloom.surfaces.cli.commands.setup.toml import write_whole
 
+# How often a file may change under our hands.
+_ATTEMPTS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
@@ -104,8 +107,7 @@ def change_file(path: Path, decide: Callable[[str], str], *, is_shared: bool) ->
     """
     # Resolved: people keep such files under version control, and replacing a link would cut it off from there.
     target = path.resolve()
-    old = read_text(target)
-    new = decide(old or "")
+    old, new = _decided(target, decide)
     if new == (old or ""):
         return ChangedFile(target, "unchanged")
     backup = None
@@ -119,6 +121,18 @@ def change_file(path: Path, decide: Callable[[str], str], *, is_shared: bool) ->
     else:
         target.unlink()
     return ChangedFile(target, "written", backup)
+
+
+def _decided(target: Path, decide: Callable[[str], str]) -> tuple[str | None, str]:
+    """Read a file and decide about it, once more if somebody wrote to it meanwhile: a client that runs may do that."""
+    old = read_text(target)
+    for _ in range(_ATTEMPTS):
+        new = decide(old or "")
+        now = read_text(target)
+        if now == old:
+            return old, new
+        old = now
+    raise Rejected(f"{target} is being written by somebody else", hint="close the client, and try again")
 
 
 def read_text(path: Path) -> str | None:
