@@ -89,7 +89,9 @@ def _checked(client: str, file: ClientFile, seconds: float) -> Iterator[Check]:
     try:
         found = start(words, given if isinstance(given, dict) else {}, seconds)
     except NotStarted as error:
-        yield Check(name, "fail", f"{shlex.join(words)}: {error}", mend)
+        is_lost = os.sep not in words[0] and shutil.which(words[0]) is None
+        path = f"put the folder of `{words[0]}` on the PATH that the client has"
+        yield Check(name, "fail", f"{shlex.join(words)}: {error}", path if is_lost else mend)
         return
     if entry.get("enabled") is False or entry.get("disabled") is True:
         yield Check(name, "warn", f"the entry in {file.path} is switched off", f"switch it on in {file.path}")
