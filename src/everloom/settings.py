@@ -230,6 +230,9 @@ class HooksSettings(Section):
         default=400, ge=200, le=5_000, description="the most tokens of the pointers that a prompt is given"
     )
     transcripts: bool = Field(default=True, description="take in what was said, in the background")
+    seconds: float = Field(
+        default=5.0, ge=0.5, le=50, description="how long a hook may take; a sixth of that at the end of a session"
+    )
 
 
 class TelemetrySettings(Section):

@@ -51,7 +51,9 @@ class Machine:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("EVERLOOM_", "CLAUDE"))}
         places = {"HOME": "", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data"}
         own = {name: str(self.home / place) for name, place in places.items()}
-        return {**kept, **own, "TZ": "UTC", "EVERLOOM_STORE_URL": self.url, **self.variables}
+        # Hooks give up where people would; on a busy machine a test has more patience.
+        usual = {"TZ": "UTC", "EVERLOOM_STORE_URL": self.url, "EVERLOOM_HOOKS_SECONDS": "50"}
+        return {**kept, **own, **usual, **self.variables}
 
     @property
     def record(self) -> HookRecord:

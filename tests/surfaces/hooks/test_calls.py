@@ -20,7 +20,8 @@ from everloom import Document, open_loom
 from everloom.errors import Rejected
 from everloom.models.text import estimate
 from everloom.settings import Settings
-from everloom.surfaces.hooks.entry import LIMITS
+from everloom.surfaces.hooks.entry import limit_of
+from everloom.surfaces.hooks.glance import Glance
 from everloom.surfaces.hooks.places import HookPlace, chosen_workspace, workspace_of
 from tests.conftest import copy_store
 from tests.patience import finish, run
@@ -157,7 +158,10 @@ def test_a_client_that_has_gone_is_no_fault_either(tmp_path: Path) -> None:
 
 @pytest.mark.promise("hooks.in-time")
 def test_a_hook_that_is_kept_waiting_ends_by_itself_in_time(tmp_path: Path) -> None:
-    machine = Machine(tmp_path, "")
+    assert limit_of("stop", Glance({}, None)) == 5.0
+    assert limit_of("session-end", Glance({}, None)) == 0.8
+    assert limit_of("stop", Glance({"EVERLOOM_HOOKS_SECONDS": "1e9"}, None)) == 50.0
+    machine = Machine(tmp_path, "", {"EVERLOOM_HOOKS_SECONDS": "5"})
     began = time.monotonic()
     # A client that never closes its pipe.
     process = machine.start(
@@ -172,7 +176,7 @@ def test_a_hook_that_is_kept_waiting_ends_by_itself_in_time(tmp_path: Path) -> N
     assert process.stdout is not None
     assert process.stdout.readline() == "{}\n"
     assert process.wait(60) == 0
-    assert time.monotonic() - began >= LIMITS["session-end"]
+    assert time.monotonic() - began >= 0.8
     finish(process)
     assert machine.last("codex", "session-end")["note"] == "it took longer than 0.8 seconds"
 

@@ -21,7 +21,7 @@ def begin_session(command: HookCommand, given: HookInput, record: HookRecord, gl
     """Tell a session what matters, and take in what earlier ones left."""
     if glance.is_on("transcripts", default=True):
         _take_left_over(record, glance, given.transcript)
-    if glance.is_zero("orientation_tokens"):
+    if glance.number("orientation_tokens", 1) == 0:
         return HookOutcome(_NOTHING, "hooks.orientation_tokens is 0")
     from everloom.surfaces.hooks.orientation import tell_memory  # noqa: PLC0415  loads numpy
     from everloom.surfaces.hooks.places import LEFT_OUT, is_left_out, opened_workspace, settings_of  # noqa: PLC0415

@@ -18,35 +18,42 @@ from everloom.surfaces.hooks.events import EVENTS, HookInput, read_input, writte
 from everloom.surfaces.hooks.glance import Glance, data_directory
 from everloom.surfaces.hooks.record import HookRecord
 
-# Far below what any client allows: 60 seconds and more, but 30 for a prompt and 1 for the end of a session.
-LIMITS = {**dict.fromkeys(EVENTS, 5.0), "session-end": 0.8}
-_LEAST_LIMIT = 0.8
+# Far below what any client allows: 60 seconds and more, 30 for a prompt, but 1 for the end of a session.
+_SECONDS, _LEAST, _MOST = 5.0, 0.5, 50.0
+_AT_THE_END = 0.16
 # A prompt may hold a file; a client that writes more than this is not talking to us.
 _LONGEST_INPUT = 32 * 1024 * 1024
 
 
 def answer_hook(command: HookCommand, environ: Mapping[str, str]) -> None:
     """Read what the client says, do what the event asks for, and answer within the limit."""
-    call = _Call(command)
+    call = _Call(command, Glance(environ, command.config))
     guard = Timer(call.limit, call.give_up)
     guard.daemon = True
     guard.start()
-    call.end(call.attempt(environ))
+    call.end(call.attempt())
     guard.cancel()
+
+
+def limit_of(event: str, glance: Glance) -> float:
+    """Return how many seconds a hook may take."""
+    seconds = min(_MOST, max(_LEAST, glance.number("seconds", _SECONDS)))
+    return round(seconds * _AT_THE_END, 3) if event == "session-end" else seconds
 
 
 class _Call:
     """One call: answered once, by itself or by the guard of its time."""
 
-    def __init__(self, command: HookCommand) -> None:
+    def __init__(self, command: HookCommand, glance: Glance) -> None:
         self.command = command
+        self.glance = glance
         self.record = HookRecord(data_directory())
         self.given: HookInput | None = None
-        self.limit = LIMITS.get(command.event, _LEAST_LIMIT)
+        self.limit = limit_of(command.event, glance)
         self._began = perf_counter()
         self._once = Lock()
 
-    def attempt(self, environ: Mapping[str, str]) -> HookOutcome:
+    def attempt(self) -> HookOutcome:
         """Do what the event asks for; a fault is an outcome, too."""
         try:
             if self.command.fault:
@@ -56,8 +63,7 @@ class _Call:
                 self.given = read_input(text, self.command.client)
             except (ValueError, RecursionError):
                 return HookOutcome("failed", "the client wrote no JSON object" if text.strip() else "no input")
-            glance = Glance(environ, self.command.config)
-            return _acts()[self.command.event](self.command, self.given, self.record, glance)
+            return _acts()[self.command.event](self.command, self.given, self.record, self.glance)
         except Exception as error:  # noqa: BLE001  the surface boundary: a client never sees our faults
             return HookOutcome("failed", told_fault(error))
 

@@ -26,9 +26,12 @@ class Glance:
         value = self._value(name)
         return default if value is None else str(value).strip().lower() in {"1", "true", "yes", "on", "t", "y"}
 
-    def is_zero(self, name: str) -> bool:
-        """Return whether a number is 0."""
-        return str(self._value(name)).strip() == "0"
+    def number(self, name: str, default: float) -> float:
+        """Return a number; the default if it is none."""
+        try:
+            return float(str(self._value(name)))
+        except ValueError:
+            return default
 
     @property
     def surroundings(self) -> str:
