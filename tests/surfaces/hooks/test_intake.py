@@ -116,7 +116,7 @@ def test_a_file_that_is_no_transcript_is_named_and_not_tried_again(machine_with_
     path.write_text("plums")
     (done,) = machine.command("hook", "take-in", str(path))["transcripts"]
     assert (done["outcome"], done["retry"]) == ("failed", False)
-    assert "in no format that can be imported" in done["note"]
+    assert "is no transcript that can be read; those of claude-code, codex, gemini can" in done["note"]
     machine.hook("session-end", ending(path))
     assert machine.last("claude-code", "session-end")["note"] == "nothing new in the transcript"
 

@@ -19,6 +19,7 @@ from everloom.surfaces.hooks.record import HookRecord
 
 if TYPE_CHECKING:
     from everloom.imports import ImportReport
+    from everloom.workspace import Workspace
 
 # A session that goes on is taken in piece by piece, and not after each of its turns.
 _PAUSE_SECONDS = 60.0
@@ -26,6 +27,7 @@ _PAUSE_SECONDS = 60.0
 _LATEST_SECONDS = 30 * 86_400.0
 # Far more than any transcript takes; whatever holds it up by then will not end by itself.
 MOST_SECONDS = 900.0
+_TRANSCRIPTS = ("claude-code", "codex", "gemini")
 _ELSEWHERE = "the store is a server, and transcripts are taken in where it runs"
 
 
@@ -123,9 +125,7 @@ def _taken_in(place: HookPlace, path: str) -> dict[str, str | bool]:
             return {"outcome": "failed", "note": _ELSEWHERE, "retry": False}
         with opened_here(place, settings) as workspace:
             is_open = True
-            from everloom.imports import take_in  # noqa: PLC0415  loads numpy
-
-            report = take_in(workspace, Path(path))
+            report = _imported(workspace, Path(path))
     except EverloomError as error:
         # A store that is locked, or missing, or named wrongly, will be there another time; a file that is no transcript
         # stays what it is.
@@ -134,6 +134,18 @@ def _taken_in(place: HookPlace, path: str) -> dict[str, str | bool]:
     except Exception as error:  # noqa: BLE001  the surface boundary: nobody sees the traceback of a detached process
         return {"outcome": "failed", "note": told_fault(error), "retry": False}
     return {"outcome": "taken in", "note": _told_of(report), "workspace": workspace.name, "retry": False}
+
+
+def _imported(workspace: Workspace, path: Path) -> ImportReport:
+    """Import a transcript; whatever else a client names, such as a text or a note, is none."""
+    from everloom.errors import Rejected  # noqa: PLC0415
+    from everloom.imports import take_in  # noqa: PLC0415  loads numpy
+    from everloom.imports.formats import FORMATS  # noqa: PLC0415  as above
+
+    kind = next((each for each in _TRANSCRIPTS if FORMATS[each].fits(path)), None)
+    if kind is None:
+        raise Rejected(f"{path} is no transcript that can be read", hint=f"those of {', '.join(_TRANSCRIPTS)} can")
+    return take_in(workspace, path, kind=kind)
 
 
 def _told_of(report: ImportReport) -> str:
