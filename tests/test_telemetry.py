@@ -25,11 +25,12 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcess
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
+from everloom import __version__
 from everloom.errors import NotFound, Rejected
 from everloom.kernel.verbs import measure_calls
 from everloom.loom import Loom, Workspace
 from everloom.semantic import Semantic
-from everloom.telemetry import Telemetry, operation_of
+from everloom.telemetry import Telemetry, named_resource, operation_of
 from everloom.wiring.faculties import FACULTIES
 from everloom.wiring.items import Items
 from tests.surfaces.mcp.ground import PROGRAM, ROOT, environment
@@ -290,6 +291,24 @@ def test_a_command_reports_to_the_collector_of_the_standard_variables(tmp_path: 
     assert collector.service == {"mine"}
     assert "gen_ai.client.operation.duration" in collector.metrics
     assert "search_memory semantic.orient" in collector.spans, collector.spans
+
+
+@pytest.mark.promise("telemetry.collector")
+@pytest.mark.parametrize(
+    ("variable", "value", "service"),
+    [
+        ("OTEL_SERVICE_NAME", "mine", "mine"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "service.name=theirs,team=a", "theirs"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "team=a", "everloom"),
+    ],
+)
+def test_the_program_has_its_own_name_unless_it_is_given_another(
+    variable: str, value: str, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    told = named_resource().attributes
+    assert (told["service.name"], told["service.version"]) == (service, __version__)
+    assert told.get("team") == ("a" if "team" in value else None)
 
 
 @pytest.mark.promise("telemetry.collector")

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
+from functools import cache
 from inspect import signature
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,6 +27,7 @@ from everloom.secrets import masked
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
+    from opentelemetry.sdk.resources import Resource
     from opentelemetry.trace import Span, TracerProvider
 
     from everloom.store import Store
@@ -174,13 +176,11 @@ def _providers() -> tuple[TracerProvider, MeterProvider, Sequence[_Flushed]]:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
         from opentelemetry.sdk import metrics as metering  # noqa: PLC0415
         from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader  # noqa: PLC0415
-        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
     except ImportError as error:
         raise _missing(error) from error
-    # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are read there, and win.
-    resource = Resource({"service.name": _PROVIDER, "service.version": __version__}).merge(Resource.create())
+    resource = named_resource()
     # Who closes a loom sends what it measured; waiting once more when the process ends would take longer still.
     traces = TracerProvider(resource=resource, shutdown_on_exit=False)
     traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
@@ -192,6 +192,15 @@ def _providers() -> tuple[TracerProvider, MeterProvider, Sequence[_Flushed]]:
     trace.set_tracer_provider(traces)
     metrics.set_meter_provider(measures)
     return traces, measures, (traces, measures)
+
+
+def named_resource() -> Resource:
+    """Describe this program to a collector: by OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, else by its own name."""
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415  an extra
+
+    own, found = Resource({"service.name": _PROVIDER, "service.version": __version__}), Resource.create()
+    is_named = not str(found.attributes["service.name"]).startswith("unknown_service")
+    return own.merge(found) if is_named else found.merge(own)
 
 
 def _missing(error: ImportError) -> Rejected:
@@ -220,8 +229,12 @@ def _faculty_of(verb: Verb) -> str:
 
 
 def _given(verb: Verb, args: tuple[Any, ...], named: Mapping[str, Any]) -> Mapping[str, Any]:
-    names = list(signature(verb.method).parameters)[1:]
-    return {**dict(zip(names, args, strict=False)), **named}
+    return {**dict(zip(_names_of(verb.method), args, strict=False)), **named}
+
+
+@cache
+def _names_of(method: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(signature(method).parameters)[1:]
 
 
 def _asked(owner: Any, operation: str, given: Mapping[str, Any], *, is_telling: bool) -> dict[str, Any]:
