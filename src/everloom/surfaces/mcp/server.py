@@ -116,13 +116,13 @@ class LoomServer(MCPServer[dict[str, Any]]):
             workspace = self._entrance.enter(tool.name, clues, writes=tool.verb.effect.writes)
             with noticing() as secrets:
                 value = tool.run(workspace, given, clues.meta)
-            notices.collect(workspace, secrets)
         except EverloomError as error:
             return failed(explained(discreet(error) if _is_remote(context) else error))
         except Exception:
             log.exception("the tool %s failed", tool.name)
             return failed(INTERNAL)
         try:
+            notices.collect(workspace, secrets)
             return answered(value, secrets)
         except Exception:
             # The verb has done its work; a caller that takes this for a failure might write the same thing twice.
