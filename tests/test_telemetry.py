@@ -326,6 +326,33 @@ def test_a_collector_that_is_not_there_delays_the_end_by_two_seconds_at_most(loo
 
 
 @pytest.mark.promise("telemetry.collector")
+def test_a_program_with_providers_of_its_own_keeps_them_and_needs_no_exporter(tmp_path: Path) -> None:
+    code = """
+import sys
+sys.modules["opentelemetry.exporter"] = None
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+own = TracerProvider()
+own.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(formatter=lambda span: span.name + "\\n")))
+trace.set_tracer_provider(own)
+from everloom import open_loom
+from everloom.settings import Settings
+settings = Settings.model_validate({"telemetry": {"enabled": True}})
+with open_loom(sys.argv[1], settings=settings) as loom, open_loom(sys.argv[1], settings=settings) as second:
+    semantic = loom.workspace("default").semantic
+    semantic.orient()
+    second.close()
+    semantic.recall("Who?")
+assert trace.get_tracer_provider() is own
+"""
+    command = [sys.executable, "-c", code, f"sqlite:///{tmp_path}/loom.db"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(tmp_path))
+    assert done.stderr == ""
+    assert done.stdout.split("\n")[1:3] == ["search_memory semantic.orient", "search_memory semantic.recall"]
+
+
+@pytest.mark.promise("telemetry.collector")
 def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path) -> None:
     code = """
 import sys
