@@ -42,7 +42,7 @@ test-clients: $(VENV)/.ready-dev ## Run the tests with real AI clients, which np
 
 # In an environment of their own: some frameworks need older versions than we do of what they share with us.
 test-adapters: $(ADAPTERS)/.ready ## Run the tests of the adapters, with every agent framework
-	$(ADAPTERS)/bin/python -m pytest tests/surfaces/adapters --cov --cov-config tests/surfaces/adapters/coverage.toml
+	$(ADAPTERS)/bin/python -m pytest -n $(WORKERS) tests/surfaces/adapters --cov --cov-config tests/surfaces/adapters/coverage.toml
 
 coverage: $(VENV)/.ready-dev ## Run the tests and show what they do not reach
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report term-missing $(PYTEST_ARGS)

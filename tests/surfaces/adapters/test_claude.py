@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -13,7 +15,7 @@ from tests.store.ground import open_at, rows_of
 
 pytest.importorskip("claude_agent_sdk", reason="the Claude Agent SDK is not installed here; make test-adapters has it")
 
-from claude_agent_sdk import list_sessions_from_store
+import claude_agent_sdk as sdk
 from claude_agent_sdk.testing import run_session_store_conformance
 
 from everloom.surfaces.adapters.claude import EverloomSessions
@@ -50,22 +52,30 @@ def test_an_entry_that_comes_again_is_kept_once_and_sums_up_once(workspace: Work
     assert rows_of(store_url, "SELECT key FROM program_record") == []
 
 
-def test_the_sdk_lists_the_sessions_that_it_kept(workspace: Workspace) -> None:
-    store = EverloomSessions(workspace)
+def test_the_sdk_lists_reads_forks_and_deletes_the_sessions_that_it_kept(workspace: Workspace, tmp_path: Path) -> None:
+    store, name, folder = EverloomSessions(workspace), str(UUID(int=7)), str(tmp_path)
     line: Any = {
         "type": "user",
-        "uuid": "u1",
-        "timestamp": "2026-11-15T09:00:00Z",
-        "sessionId": "6f1ed002-ab5c-4a5f-8a59-0123456789ab",
+        "uuid": str(UUID(int=1)),
+        "parentUuid": None,
+        "timestamp": "2026-11-15T09:00:00.000Z",
+        "sessionId": name,
         "message": {"role": "user", "content": "What is a loom?"},
     }
 
-    async def listed() -> list[Any]:
-        from claude_agent_sdk import project_key_for_directory
+    async def used() -> None:
+        await store.append({"project_key": sdk.project_key_for_directory(folder), "session_id": name}, [line])
+        (found,) = await sdk.list_sessions_from_store(store, directory=folder)
+        assert found.first_prompt == "What is a loom?"
+        (message,) = await sdk.get_session_messages_from_store(store, name, directory=folder)
+        assert message.message == line["message"]
+        await sdk.rename_session_via_store(store, name, "Looms", directory=folder)
+        fork = await sdk.fork_session_via_store(store, name, directory=folder)
+        listed = {each.session_id: each for each in await sdk.list_sessions_from_store(store, directory=folder)}
+        assert listed[name].custom_title == "Looms"
+        await sdk.delete_session_via_store(store, name, directory=folder)
+        assert [each.session_id for each in await sdk.list_sessions_from_store(store, directory=folder)] == [
+            fork.session_id
+        ]
 
-        key = project_key_for_directory("/tmp")
-        await store.append({"project_key": key, "session_id": line["sessionId"]}, [line])
-        return await list_sessions_from_store(store, directory="/tmp")
-
-    (found,) = asyncio.run(listed())
-    assert found.first_prompt == "What is a loom?"
+    asyncio.run(used())
