@@ -240,7 +240,7 @@ def test_what_has_expired_is_not_there_and_is_deleted(
 def test_forgotten_words_leave_records_and_the_rest_stays_usable(workspace: Workspace, store_url: str) -> None:
     items, talk, threads = workspace.records("items"), workspace.records("talk"), workspace.records("threads")
     told = "James was treated for melanoma in Zweibruecken."
-    put(items, ("james",), "ill", {"text": told, "aside": "hidden clinic"}, document=about(told))
+    put(items, ("james",), "ill", {"text": told, "aside": "hidden clinic", "role": "modeller"}, document=about(told))
     put(items, ("james",), "boat", {"text": "James sails a red boat."}, document=about("James sails a red boat."))
     message = {
         "role": "user",
@@ -249,7 +249,7 @@ def test_forgotten_words_leave_records_and_the_rest_stays_usable(workspace: Work
         "content": [{"type": "text", "text": f"Hm, {told}"}],
     }
     with talk.write() as writer:
-        writer.append(("s",), [(None, message), (None, {"role": "user", "content": "Hello there."})])
+        writer.append(("s",), [(None, message), (None, {"role": "user", "content": "Hello there, modeller."})])
     for thread, text in (("one", f"He said: {told}"), ("two", "He said nothing about it at all.")):
         packed = b"\x81\xa7content\xd9" + bytes([len(text)]) + text.encode() + b"\xff\x00\xa4role\xa4user"
         with threads.write() as writer:
@@ -265,12 +265,23 @@ def test_forgotten_words_leave_records_and_the_rest_stays_usable(workspace: Work
     with talk.read() as reader:
         first, second = (each.value for each in reader.last(("s",)))
     assert first == {**message, "content": [{"type": "text", "text": "forgotten"}]}
-    assert second == {"role": "user", "content": "Hello there."}
+    assert second == {"role": "user", "content": "Hello there, modeller."}
     with threads.read() as reader:
         assert {each.namespace for each in reader.below(())} == {("two", "checkpoints"), ("two", "writes")}
     with pytest.raises(Conflict, match="forgotten"):
         put(items, ("james",), "ill", {"text": told}, document=about(told))
     assert_agreement(store_url)
+
+
+def test_what_waits_for_review_is_kept_and_not_found(store_url: str) -> None:
+    settings = SETTINGS.model_copy(update={"review": SETTINGS.review.model_copy(update={"hold": ("web",)})})
+    with open_loom(store_url, settings=settings, clock=ManualClock(NOW)) as loom:
+        records = loom.workspace("james", origin="web:example.org").records("p")
+        put(records, ("n",), "k", {"text": "The kettle is red."}, document=about("The kettle is red."))
+        found = got(records, ("n",), "k")
+        assert found is not None
+        assert found.item_id is None
+        assert list(loom.workspace("james").search("kettle")) == []
 
 
 @pytest.mark.promise("records.kept")

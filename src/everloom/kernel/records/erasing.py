@@ -27,7 +27,9 @@ from everloom.store import Row, Unit
 _PAGE = 20
 _ALWAYS = -(2**62)
 # Under these keys stands what programs tell each other, not what somebody said, unless it has more than one word.
-_SHAPE = frozenset("format kind model name object reason role source stage state status subtype type version".split())
+_SHAPE = frozenset(
+    "author format kind model name object reason role source stage state status subtype type version".split()
+)
 _SHAPE_ENDS = ("id", "Id", "ID", "_kind", "_reason", "_type", "_at", "timestamp")
 # Where bytes are no text, and what a sentence in between looks like.
 _BREAKS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]+")
@@ -45,7 +47,7 @@ class RecordEraser(Eraser):
             item: Doomed(
                 id=item,
                 kind=document["kind"],
-                text="\n".join([document["text"], *texts_in(json.loads(rows[item]["value"]))]),
+                text="\n".join([document["text"], *_said_in(json.loads(rows[item]["value"]))]),
                 state=str(rows[item]["revision"]),
                 keys=(text_key(document["text"]),),
             )
@@ -119,21 +121,25 @@ class _Blanking:
         return value
 
     def _tells(self, text: str, key: str) -> bool:
-        is_shape = len(text.split()) == 1 and (key in _SHAPE or key.endswith(_SHAPE_ENDS))
-        return not is_shape and text not in self.said and self.traces.in_text(text)
+        return not _is_shape(text, key) and text not in self.said and self.traces.in_text(text)
 
     def _key(self, name: str) -> str:
         return FORGOTTEN if " " in name and self.traces.in_text(name) else name
 
 
-def texts_in(value: Any) -> Iterator[str]:
-    """Read every text in a JSON value, in order."""
+def _is_shape(text: str, key: str) -> bool:
+    return len(text.split()) <= 1 and (key in _SHAPE or key.endswith(_SHAPE_ENDS))
+
+
+def _said_in(value: Any, key: str = "") -> Iterator[str]:
+    """Read what a JSON value says, without the names of its shape: their words may stand anywhere."""
     match value:
         case str():
-            yield value
+            if not _is_shape(value, key):
+                yield value
         case Mapping():
-            for each in value.values():
-                yield from texts_in(each)
+            for name, each in value.items():
+                yield from _said_in(each, name)
         case list():
             for each in value:
-                yield from texts_in(each)
+                yield from _said_in(each, key)

@@ -6,7 +6,7 @@ A record that has a document is an item; the document is rewritten in place with
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -340,3 +340,16 @@ def record_from(row: Row) -> ProgramRecord:
         changed_at=from_micros(row["changed_at"]),
         lifetime=None if row["lifetime"] is None else timedelta(microseconds=row["lifetime"]),
     )
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Read every text in a JSON value, in order."""
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for each in value.values():
+                yield from texts_in(each)
+        case list():
+            for each in value:
+                yield from texts_in(each)

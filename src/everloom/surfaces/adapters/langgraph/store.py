@@ -10,8 +10,8 @@ from operator import ge, gt, le, lt
 from typing import Any
 
 from everloom.kernel.records import ProgramRecord, Records
-from everloom.kernel.records.erasing import texts_in
 from everloom.kernel.records.finding import find_records
+from everloom.kernel.records.records import texts_in
 from everloom.kernel.search import Document
 from everloom.kernel.texts import LONGEST_TEXT
 from everloom.surfaces.adapters.local import in_thread, missing, opened
