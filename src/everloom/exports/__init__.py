@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from everloom.exports.cogx import write_cogx
     from everloom.exports.moving import move, stay
     from everloom.exports.reading import is_export, read
-    from everloom.exports.results import ExportReport, ImportedWorkspace, ImportReport, MoveReport
+    from everloom.exports.results import ArrivalReport, ExportReport, ImportedWorkspace, MoveReport
     from everloom.exports.server_memory import write_server_memory
     from everloom.exports.writing import write
 
 __all__ = [
+    "ArrivalReport",
     "ExportReport",
-    "ImportReport",
     "ImportedWorkspace",
     "MoveReport",
     "is_export",

@@ -15,7 +15,7 @@ from everloom.exports.files import finish_graphs, write_files
 from everloom.exports.folder import ExportFolder, HashSink, new_folder, write_manifest
 from everloom.exports.reading import Arrival, clear_strays, packed, travel_of
 from everloom.exports.results import MoveReport, Told, say_nothing
-from everloom.exports.writing import Wishes, summary, write_workspace, writer_versions
+from everloom.exports.writing import ExportOptions, summary, write_workspace, writer_versions
 from everloom.kernel.texts import checked_name, name_key
 from everloom.kernel.travel import Traveller
 from everloom.kernel.workspaces import WorkspaceInfo
@@ -24,7 +24,7 @@ from everloom.store.files import make_private
 
 _FOLDER = "workspace"
 # Everything, as it is: nothing leaves the hands of whoever owns both stores.
-_WHOLE = Wishes(vectors=True, with_secrets=True, pages=False)
+_WHOLE = ExportOptions(vectors=True, with_secrets=True, pages=False)
 
 
 def move(

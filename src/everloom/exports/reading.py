@@ -21,7 +21,7 @@ from everloom.clock import from_micros, zone_named
 from everloom.errors import Conflict, NotFound, ProviderError, Rejected
 from everloom.exports.files import BUNDLE, GRAPHS, NOTES, check_names, place_file
 from everloom.exports.folder import ExportFolder, is_export_folder
-from everloom.exports.results import ImportedWorkspace, ImportReport, Told, say_nothing
+from everloom.exports.results import ArrivalReport, ImportedWorkspace, Told, say_nothing
 from everloom.exports.rows import RowReader
 from everloom.exports.shape import CALIBRATION, IDS, VECTORS, exported_columns, exported_tables
 from everloom.graph.files.disk import slug
@@ -57,7 +57,7 @@ def read(
     workspaces: Sequence[str] | None = None,
     dry_run: bool = False,
     told: Told = say_nothing,
-) -> ImportReport:
+) -> ArrivalReport:
     """Bring the workspaces of an export into a store, by default all of them, each under its name or `as_name`.
 
     A name that exists is refused. Nothing is written before every file has been compared with the manifest.
@@ -74,14 +74,14 @@ def read(
     for count in export.verify():
         told("checking", count)
     if dry_run:
-        return ImportReport(Path(folder), tuple(_tried(export, entry) for entry in chosen), dry_run=True)
+        return ArrivalReport(Path(folder), tuple(_tried(export, entry) for entry in chosen), dry_run=True)
     cleared = clear_strays(loom)
     _read_shared(loom, export)
     done = []
     for entry in chosen:
         arrived = Arrival(loom, export, entry).complete(told)
         done.append(replace(arrived, waiting=_embed(loom, arrived.name, told)))
-    return ImportReport(Path(folder), tuple(done), cleared=tuple(cleared))
+    return ArrivalReport(Path(folder), tuple(done), cleared=tuple(cleared))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class ImportedWorkspace:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportReport:
+class ArrivalReport:
     """What an import brought in, or would bring in after a dry run."""
 
     folder: Path

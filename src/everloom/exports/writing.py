@@ -32,7 +32,7 @@ _ROUND = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class ExportOptions:
     """What an export shall hold beside the rows."""
 
     vectors: bool = False
@@ -68,7 +68,7 @@ def write(
     Secrets that are recognised in rows are masked unless `with_secrets` keeps them; files are copied as they are.
     """
     infos = loom.workspaces.list() if workspaces is None else [loom.workspaces.get(name) for name in workspaces]
-    wishes = Wishes(vectors=vectors, files=files, with_secrets=with_secrets)
+    wishes = ExportOptions(vectors=vectors, files=files, with_secrets=with_secrets)
     with new_folder(Path(folder)) as sink:
         if workspaces is None:
             _write_shared(loom, sink)
@@ -97,7 +97,7 @@ def write(
 
 
 def write_workspace(
-    loom: Loom, info: WorkspaceInfo, sink: Sink, folder: str, wishes: Wishes, told: Told = say_nothing
+    loom: Loom, info: WorkspaceInfo, sink: Sink, folder: str, wishes: ExportOptions, told: Told = say_nothing
 ) -> WrittenWorkspace:
     """Write one workspace below a folder of the export."""
     done = WrittenWorkspace(info, folder)

@@ -125,7 +125,8 @@ class Invocation:
         from everloom.loom import open_loom  # noqa: PLC0415  loads numpy
 
         known = self.settings_here(settings)
-        made = _missing_file(known.store.url)
+        # The usual place is no mistake: whoever begins without a word finds the memory there.
+        made = _missing_file(known.store.url) if known.store.url != type(known.store)().url else None
         loom = open_loom(settings=known)
         if made is not None and self.command not in _SILENT:
             _announce(f"created {made}, a new and empty memory")
