@@ -30,7 +30,7 @@ def test_the_entry_of_the_registry_agrees_with_the_package() -> None:
     assert package["runtimeArguments"][0]["value"] == f"{PROJECT['name']}[mcp]=={PROJECT['version']}"
     command, chosen = package["packageArguments"]
     assert (command["value"], chosen["name"], chosen["default"]) == ("mcp", "--tools", toolsets.DEFAULT)
-    assert chosen["choices"] == list(vars(toolsets)["_TOOLSETS"])
+    assert chosen["choices"] == list(toolsets.TOOLSETS)
     # The registry's bound for the line that it shows.
     assert len(ENTRY["description"]) <= 100
     # Who may publish the entry shows it by this line in the package's own page.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from everloom.kernel.verbs import ADDS_ONCE, DESTROYS, PAGE_TOKENS, READS, Effect, MaxTokensOrAll, Says, verb
+from everloom.kernel.verbs import ADDS_ONCE, DESTROYS, PAGE_TOKENS, READS, Effect, Key, MaxTokensOrAll, Says, verb
 
 if TYPE_CHECKING:
     from everloom.mind.conversation import Conversation, Exchange, StreamMessage
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 Words = Annotated[str, Says("what the person says")]
 Channel = Annotated[str, Says("where the reply is to go, such as terminal; whoever serves it takes it from there")]
-Key = Annotated[str | None, Says("makes the call safe to repeat", is_plumbing=True)]
 MessageIds = Annotated[Sequence[int], Says("the ids of messages")]
 
 # What is said is never refused; the conversation itself looks for secrets in it.
@@ -67,16 +66,16 @@ class Talking:
         return fitted(found, max_tokens, way=None, last={"waiting"})
 
     @verb("Try again to answer", ADDS_ONCE, cli=False)
-    def retry_messages(self) -> int:
+    def retry_messages(self, *, idempotency_key: Key = None) -> int:
         """Let messages that wait after a failure be answered now; answers with their number."""
-        return self.conversation.retry()
+        return self.conversation.retry(idempotency_key)
 
     @verb("Undo the last exchange", DESTROYS, cli=False)
-    def undo_exchange(self) -> Exchange | None:
+    def undo_exchange(self, *, idempotency_key: Key = None) -> Exchange | None:
         """Withdraw the last exchange: the model no longer sees it, and the log shows it as withdrawn."""
         # Before the lease of the turn is taken, which is a write, too.
         self.setup.op.must_write()
-        return self.conversation.undo_last()
+        return self.conversation.undo_last(idempotency_key)
 
     @verb("List messages to deliver", READS, cli=False)
     def outbox(self, channel: Channel, *, max_tokens: MaxTokensOrAll = PAGE_TOKENS) -> Sequence[StreamMessage]:
@@ -86,7 +85,11 @@ class Talking:
         return fitted(self.conversation.outbox(channel), max_tokens, way=None)
 
     @verb("Mark messages as delivered", ADDS_ONCE, cli=False)
-    def mark_delivered(self, ids: MessageIds) -> None:
+    def mark_delivered(self, ids: MessageIds, *, idempotency_key: Key = None) -> None:
         """Record that messages have arrived; those that are not waiting to be sent stay as they are."""
-        self.setup.op.must_write()
-        self.conversation.fetched([self.conversation.get(each) for each in ids])
+        from everloom.kernel.once import Once  # noqa: PLC0415  as above
+
+        def act() -> None:
+            self.conversation.fetched([self.conversation.get(each) for each in ids])
+
+        Once("mark_delivered", idempotency_key, {"ids": list(ids)}).do(self.setup.op, type(None), act)

@@ -14,7 +14,7 @@ from typing import Any
 
 from everloom.clock import to_micros
 from everloom.errors import Conflict, Rejected
-from everloom.kernel.operation import Operation
+from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.search import Prepared
 from everloom.kernel.texts import checked, checked_name, storable
 from everloom.mind.conversation import array, stream
@@ -159,30 +159,35 @@ class Conversation(Stream):
         with self._op.read() as unit:
             return compactions_in(unit, max(1, limit), FOREVER if before is None else before)
 
-    def undo_last(self) -> Exchange | None:
-        """Withdraw the last exchange in one transaction; None if there is none.
+    def undo_last(self, key: str | None = None) -> Exchange | None:
+        """Withdraw the last exchange in one transaction, under a key only once; None if there is none.
 
         The model no longer sees it, search no longer finds it, and the log shows it as withdrawn. The effects of tools
         and the facts learnt from it stay: they have a history of their own.
         """
-        with self._turn_soon() as op, op.write("undo") as writing:
-            unit, at = writing.unit, to_micros(writing.at)
-            last = unit.one("mind.exchange_last")
-            if last is None:
-                return None
-            number = int(last["id"])
-            # One exchange cannot be removed from a summary, so only one that is still in the array can be withdrawn.
-            if number not in {entry.exchange_id for entry in array.entries_of(unit)}:
-                hint = "write what should be different instead"
-                raise Conflict(
-                    "the last exchange is already part of a summary and cannot be removed from it", hint=hint
-                )
-            unit.run("mind.exchange_withdrawn", id=number, at=at)
-            unit.run("mind.entry_withdrawn", exchange=number, at=at)
-            unit.run("mind.message_withdrawn", exchange=number)
-            if op.index.documents(unit, [number]):
-                op.index.retire(unit, [number], None, writing.at)
-            return array.exchanges_of(unit, [number])[0]
+        with self._turn_soon() as op:
+
+            def act(writing: Transaction) -> tuple[Exchange, ...]:
+                unit, at = writing.unit, to_micros(writing.at)
+                last = unit.one("mind.exchange_last")
+                if last is None:
+                    return ()
+                number = int(last["id"])
+                # One exchange cannot be removed from a summary, so only one that is still in the array can be withdrawn.
+                if number not in {entry.exchange_id for entry in array.entries_of(unit)}:
+                    hint = "write what should be different instead"
+                    raise Conflict(
+                        "the last exchange is already part of a summary and cannot be removed from it", hint=hint
+                    )
+                unit.run("mind.exchange_withdrawn", id=number, at=at)
+                unit.run("mind.entry_withdrawn", exchange=number, at=at)
+                unit.run("mind.message_withdrawn", exchange=number)
+                if op.index.documents(unit, [number]):
+                    op.index.retire(unit, [number], None, writing.at)
+                return tuple(array.exchanges_of(unit, [number]))
+
+            withdrawn = op.write_once("undo", key, {}, tuple[Exchange, ...], act)
+        return withdrawn[0] if withdrawn else None
 
     @contextmanager
     def _turn(self, wait: float = 0.0) -> Iterator[Operation | None]:

@@ -148,10 +148,9 @@ class Stream:
             rows = [] if asked.exchange_id is None else unit.all("mind.message_of_exchange", ids=[asked.exchange_id])
         return next((_message_from(row) for row in rows if row["direction"] == "out"), None)
 
-    def retry(self) -> int:
+    def retry(self, key: str | None = None) -> int:
         """Make all waiting messages ripe now, however often they failed; returns how many."""
-        with self._op.write("retry") as writing:
-            return writing.unit.run("mind.message_ripen")
+        return self._op.write_once("retry", key, {}, int, lambda writing: writing.unit.run("mind.message_ripen"))
 
     def recover(self, *channels: str) -> int:
         """Mark as uncertain the messages that were being sent when a process ended; returns how many.
