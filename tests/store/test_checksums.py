@@ -37,6 +37,7 @@ LATER = [
         for name in re.findall(r"CREATE INDEX (\w+)", step.sql)
     ),
     "DROP TABLE program_record",
+    *(f"DROP TABLE {table}" for table in ("import_item", "import_part", "import_source")),
     "DROP TABLE job",
     "DROP TABLE held",
     *(f"ALTER TABLE workspace DROP COLUMN {name}" for name in TRAVEL),

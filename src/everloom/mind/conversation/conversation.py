@@ -173,7 +173,7 @@ class Conversation(Stream):
                 if last is None:
                     return ()
                 number = int(last["id"])
-                # One exchange cannot be removed from a summary, so only one that is still in the array can be withdrawn.
+                # One exchange cannot be taken out of a summary: only one that is still in the array can be withdrawn.
                 if number not in {entry.exchange_id for entry in array.entries_of(unit)}:
                     hint = "write what should be different instead"
                     raise Conflict(
