@@ -162,9 +162,7 @@ def test_a_folder_that_was_changed_is_refused_and_leaves_nothing(
         "knows no column": lambda: resealed(f"{rows}/event.jsonl", _with(b'"x) VALUES (1)":1,')),
         "does not fit": lambda: resealed(f"{rows}/item.jsonl", _replaced(b'"created_at":1', b'"created_at":1.')),
         "it has no 'kind'": lambda: resealed(f"{rows}/item.jsonl", _replaced(b'"kind":"session",', b"")),
-        "no number": lambda: resealed(
-            f"{rows}/scene.jsonl", lambda data: re.sub(rb'"valence":[^,]*', b'"valence":NaN', data)
-        ),
+        "no number": lambda: resealed(f"{rows}/scene.jsonl", _not_a_number),
         "hooks/post-checkout": lambda: added(".git/hooks/post-checkout"),
         ".Everloom/owner": lambda: added("x/.Everloom/owner-graph.json"),
         "has the id": lambda: resealed(f"{rows}/item.jsonl", _replaced(b'"id":', b'"id":-')),
@@ -195,6 +193,10 @@ def test_a_folder_that_was_changed_is_refused_and_leaves_nothing(
 
 def _sum(sha256: str, size: int) -> dict[str, Any]:
     return {"sha256": sha256, "bytes": size}
+
+
+def _not_a_number(data: bytes) -> bytes:
+    return re.sub(rb'"valence":[^,]*', b'"valence":NaN', data)
 
 
 def _linked(file: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from everloom.checks import examine
 from everloom.errors import Conflict, NotFound, Rejected, WorkspaceGone, WorkspaceLeaving
 from everloom.exports import move, read, stay, write
 from everloom.kernel.tokens import Tokens
@@ -74,14 +76,16 @@ def test_a_move_that_is_killed_at_any_step_is_whole_at_one_end_and_goes_on(
         grown(loom)
         write(loom, tmp_path / "before", workspaces=["james"])
     before = content_of(tmp_path / "before")
-    said = {"do": "move", "from": here, "to": there, "workspace": "james"}
-    for number, way in enumerate([{"step": "leave"}, {"after": 4}, {"after": 25}, {"step": "show before"}]):
+    ways: list[dict[str, Any]] = [{"step": "leave"}, {"after": 4}, {"after": 25}, {"step": "show before"}]
+    said: dict[str, Any] = {"do": "move", "from": here, "to": there, "workspace": "james"}
+    for number, way in enumerate(ways):
         assert doomed.go(**said, **way) == "killed"
         with open_there(here) as loom, open_there(there) as target:
             assert target.workspaces.list() == []
             assert loom.workspace("james").search("who has sailed boat 7?")
             with pytest.raises(WorkspaceLeaving, match="is moving to"):
                 loom.workspace("james").semantic.remember(["James"], "James writes.")
+            assert [each.name for each in examine(loom) if each.name == "moves"] == ["moves"]
             write(loom, tmp_path / f"during-{number}", workspaces=["james"])
         assert content_of(tmp_path / f"during-{number}") == before
     # It is shown there and still here: there it can be written, and what is written there stays.
@@ -99,7 +103,7 @@ def test_a_move_that_is_killed_at_any_step_is_whole_at_one_end_and_goes_on(
         assert [each.name for each in target.workspaces.list()] == ["james"]
         assert target.workspace("james").search("who has arrived?")[0].text == "James has arrived."
         assert target.workspace("james").graphs.open("charts").search().memories[0].title == "Harbour"
-        assert target.workspace("james").mind.read_note("projects/boat.md").body.strip() == "Paint it."
+        assert target.workspace("james").mind.read_note("projects/boat.md").body == "Paint it.\n"
         assert loom.workspaces.list() == []
         assert loom.places.leftovers() == []
         assert rows_of(here, "SELECT id FROM item") == []

@@ -59,6 +59,7 @@ def examine(loom: Loom, *, settings: Path | None = None, ask_llm: bool = False, 
         _check_words,
         _check_jobs,
         _check_files,
+        _check_travel,
         _check_llm,
     ):
         yield from _guarded(part, loom)
@@ -240,6 +241,21 @@ def _check_files(loom: Loom) -> Iterator[Check]:
         return
     for left in loom.places.leftovers():
         yield Check("files", "warn", f"{left} belongs to a workspace that was removed", f"delete {left}")
+
+
+def _check_travel(loom: Loom) -> Iterator[Check]:
+    """Check whether a workspace is on its way; nobody can write to one whose move was interrupted."""
+    from everloom.kernel.travel import Travel  # noqa: PLC0415  few stores need it
+
+    for each in Travel(loom.store, loom.clock, loom.holder).travellers():
+        if each.state == "leaving":
+            message = f"{each.info.name} is moving to {each.destination}, and can only be read"
+            mend = f"if nothing moves it any more: `everloom move {shlex.quote(each.info.name)} --to …` goes on"
+            yield Check("moves", "warn", message, f"{mend}, with --stay it gives up")
+        elif each.state == "arriving":
+            message = f"{each.info.name} is being imported"
+            mend = "if nothing imports it any more, the next import removes what is there"
+            yield Check("imports", "warn", message, mend)
 
 
 def _check_llm(loom: Loom) -> Iterator[Check]:

@@ -123,6 +123,11 @@ def _schema_of(export: ExportFolder) -> int:
     return version
 
 
+def _is_older(export: ExportFolder) -> bool:
+    """Say whether an export may lack columns that later versions added."""
+    return _schema_of(export) < latest_version("sqlite")
+
+
 def _info_of(about: Mapping[str, Any], where: str) -> WorkspaceInfo:
     texts = [about.get(key) for key in ("name", "description", "time_zone")]
     at = about.get("created_at")
@@ -163,9 +168,7 @@ def clear_strays(loom: Loom) -> list[str]:
 
 def _tried(export: ExportFolder, entry: PackedWorkspace) -> ImportedWorkspace:
     """Read all rows of a workspace without storing them."""
-    reader = RowReader(
-        0, lambda _name, _dim: 1, lambda _row: "", is_older=_schema_of(export) < latest_version("sqlite")
-    )
+    reader = RowReader(0, lambda _name, _dim: 1, lambda _row: "", is_older=_is_older(export))
     count = 0
     for table in exported_tables(vectors=True):
         path = f"{entry.folder}/rows/{table}.jsonl"
@@ -257,9 +260,12 @@ class Arrival:
     def _pages(self, table: str, info: WorkspaceInfo) -> Iterator[list[dict[str, Any]]]:
         """Read the rows of a table, a page at a time, ready to be stored."""
         path = f"{self._entry.folder}/rows/{table}.jsonl"
-        is_older = _schema_of(self._export) < latest_version("sqlite")
-        places = lambda row: str(self._directory_of(info, row))  # noqa: E731  bound to this workspace
-        reader = RowReader(info.id, self._number_of, places, is_older=is_older)
+        reader = RowReader(
+            info.id,
+            self._number_of,
+            lambda row: str(self._directory_of(info, row)),
+            is_older=_is_older(self._export),
+        )
         rows = (reader.row(table, said, f"{path}, line {number}") for number, said in self._export.lines(path))
         while page := list(islice(rows, _BATCH)):
             for name in IDS.get(table, ()):

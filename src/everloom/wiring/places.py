@@ -204,6 +204,9 @@ class Places:
     def leftovers(self) -> list[Path]:
         """List directories of workspaces that were removed while something kept their files from being deleted."""
         known = {str(each.id) for each in self._workspaces.list()}
+        with self._store.read(NOWHERE) as unit:
+            # One that is just being filled has files before anybody sees it.
+            known |= {str(row["id"]) for row in unit.all("kernel.workspace_journeys") if row["state"] == "arriving"}
         if not self.of_store.is_dir():
             return []
         return sorted(each for each in self.of_store.iterdir() if each.is_dir() and each.name not in known)
