@@ -165,6 +165,7 @@ def test_a_folder_that_was_changed_is_refused_and_leaves_nothing(
         "no number": lambda: resealed(f"{rows}/scene.jsonl", _not_a_number),
         "hooks/post-checkout": lambda: added(".git/hooks/post-checkout"),
         ".Everloom/owner": lambda: added("x/.Everloom/owner-graph.json"),
+        "graph_file.jsonl is not": lambda: changed(f"{rows}/graph_file.jsonl", _replaced(b'"path":"', b'"path":"../')),
         "has the id": lambda: resealed(f"{rows}/item.jsonl", _replaced(b'"id":', b'"id":-')),
         "item": lambda: resealed(f"{rows}/item.jsonl", lambda data: data.split(b"\n", 1)[1]),
     }

@@ -60,6 +60,8 @@ def write_files(loom: Loom, info: WorkspaceInfo, sink: Sink, prefix: str) -> Kep
         with _undisturbed(directory):
             count += _copy(directory, sink, f"{prefix}/{GRAPHS}/{number}", skipped)
             branch = _write_history(directory, sink, f"{prefix}/{GRAPHS}/{number}{BUNDLE}")
+        if Git(directory).is_unreadable:
+            skipped.append(f"the history of {directory}: git is not installed")
         if branch is not None:
             branches[str(number)] = branch
     notes = loom.places.notes(info)
@@ -106,8 +108,11 @@ def _copy(root: Path, sink: Sink, into: str, skipped: list[str]) -> int:
 
 def _walk(root: Path, folder: str, skipped: list[str]) -> Iterator[str]:
     """List the plain files below a directory by their relative paths, in the order of their names."""
-    with os.scandir(root / folder) as found:
-        entries = sorted(found, key=lambda each: each.name)
+    try:
+        with os.scandir(root / folder) as found:
+            entries = sorted(found, key=lambda each: each.name)
+    except OSError as error:
+        raise StoreError(f"cannot list {root / folder}: {error.strerror}", hint="check its permissions") from error
     for entry in entries:
         path = f"{folder}/{entry.name}" if folder else entry.name
         if entry.name.casefold() in _OURS:

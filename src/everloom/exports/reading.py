@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from everloom.clock import from_micros, zone_named
-from everloom.errors import Conflict, NotFound, ProviderError, Rejected
+from everloom.errors import Conflict, NotFound, ProviderError, Rejected, StoreError
 from everloom.exports.files import BUNDLE, GRAPHS, NOTES, check_names, place_file
 from everloom.exports.folder import ExportFolder, is_export_folder
 from everloom.exports.results import ArrivalReport, ImportedWorkspace, Told, say_nothing
@@ -28,7 +28,7 @@ from everloom.graph.files.disk import slug
 from everloom.graph.files.git import Git
 from everloom.kernel.embedding import model_id
 from everloom.kernel.search.index import words_of
-from everloom.kernel.texts import checked_name
+from everloom.kernel.texts import checked_name, name_key
 from everloom.kernel.travel import Travel
 from everloom.kernel.work.lease import Lease
 from everloom.kernel.workspaces import NOWHERE, WorkspaceInfo
@@ -141,8 +141,10 @@ def _info_of(about: Mapping[str, Any], where: str) -> WorkspaceInfo:
 
 def _chosen(export: ExportFolder, workspaces: Sequence[str] | None, as_name: str | None) -> list[PackedWorkspace]:
     every = packed(export)
-    chosen = every if workspaces is None else [each for each in every if each.was_called in workspaces]
-    missing = [name for name in workspaces or () if name not in {each.was_called for each in every}]
+    wanted = None if workspaces is None else {name_key(name): name for name in workspaces}
+    chosen = every if wanted is None else [each for each in every if name_key(each.was_called) in wanted]
+    there = {name_key(each.was_called) for each in every}
+    missing = [name for key, name in (wanted or {}).items() if key not in there]
     if missing or not chosen:
         known = ", ".join(each.was_called for each in every) or "none"
         raise NotFound(f"the export has no workspace {', '.join(missing)}".rstrip(), hint=f"it has: {known}")
@@ -211,6 +213,7 @@ class Arrival:
         self._last_id = 0
         self._directories: dict[int, Path] = {}
         self._models: dict[tuple[str, int], int] = {}
+        self._noted: list[Path] = []
 
     def complete(
         self, told: Told = say_nothing, check: Callable[[WorkspaceInfo], None] = lambda _: None
@@ -225,11 +228,18 @@ class Arrival:
             check(info)
             self._travel.show(info, lease, self._last_id)
         except BaseException:
-            # Also when somebody interrupts it.
-            self._travel.clear(info)
-            self._loom.places.remove(info, [])
+            # Also when somebody interrupts it. If the store does not answer, the next import clears what is left.
+            with suppress(StoreError):
+                self._clear(info)
             raise
         return ImportedWorkspace(entry.name, entry.was_called, rows, files)
+
+    def _clear(self, info: WorkspaceInfo) -> None:
+        """Remove what has come in so far; notes may be in a directory that somebody chose, which stays."""
+        for each in self._noted:
+            each.unlink(missing_ok=True)
+        self._travel.clear(info)
+        self._loom.places.remove(info, [])
 
     def _check_room(self, info: WorkspaceInfo) -> None:
         """Refuse a directory that is there already: the number is new, so the files are somebody else's."""
@@ -307,7 +317,7 @@ class Arrival:
             self._loom.places.graphs(info).prepare_home()
             for name, path in files.items():
                 place_file(export.place(path), place / name)
-            self._restore_times(info, number, place)
+            self._restore_times(info, number, place, files)
             self._restore_history(number, place)
             count += len(files)
         count += self._place_notes(info)
@@ -326,17 +336,20 @@ class Arrival:
             raise Conflict(f"{place} already holds notes", hint=hint)
         self._loom.places.graphs(info).prepare_home()
         for name, path in files.items():
+            self._noted.append(place / name)
             place_file(self._export.place(path), place / name)
         return len(files)
 
-    def _restore_times(self, info: WorkspaceInfo, graph: int, place: Path) -> None:
+    def _restore_times(self, info: WorkspaceInfo, graph: int, place: Path, files: Container[str]) -> None:
         """Give files the times by which the index knows them, so that none of them is read again."""
         with self._loom.store.read(info.id) as unit:
             rows = unit.all("graph.file_all", graph=graph)
         for row in rows:
-            file = place / row["path"]
-            if file.is_file() and file.stat().st_size == row["size"]:
-                os.utime(file, ns=(row["mtime_ns"], row["mtime_ns"]))
+            # Only files that came along: a row may say anything.
+            if row["path"] in files and (place / row["path"]).stat().st_size == row["size"]:
+                # A time that the system does not know only means that the file is read again.
+                with suppress(OSError, OverflowError):
+                    os.utime(place / row["path"], ns=(row["mtime_ns"], row["mtime_ns"]))
 
     def _restore_history(self, graph: int, place: Path) -> None:
         path = f"{self._entry.folder}/{GRAPHS}/{graph}{BUNDLE}"

@@ -100,6 +100,11 @@ class Git:
         """Check whether the directory has a history, and git is there to read it."""
         return self.is_repository and _has_git() and bool(self._run("for-each-ref", "--count=1", fails=True))
 
+    @property
+    def is_unreadable(self) -> bool:
+        """Check whether the directory is a repository, and there is no git to read it."""
+        return self.is_repository and not _has_git()
+
     def begin(self) -> str | None:
         """Make the directory a repository, unless it is one; returns what went wrong, or None."""
         if self.is_repository:
@@ -122,8 +127,20 @@ class Git:
         """
         if not self.has_commits:
             return None
+        try:
+            return self._bundle(put)
+        except (subprocess.SubprocessError, OSError, _GitRefused) as error:
+            hint = "`git fsck` there tells more"
+            raise StoreError(
+                f"cannot read the history of {self._root}: {str(error).strip()[:300]}", hint=hint
+            ) from error
+
+    def _bundle(self, put: Callable[[bytes], None]) -> str:
         branch = self._run("symbolic-ref", "-q", "HEAD", fails=True).strip() or "refs/heads/main"
         refs = sorted(self._run("for-each-ref", "--format=%(objectname) %(refname)").splitlines(), key=_ref_name)
+        # So that whoever clones the bundle gets the files, too.
+        if head := self._run("rev-parse", "-q", "--verify", "HEAD", fails=True).strip():
+            refs.append(f"{head} HEAD")
         # Longer hashes need the newer form of a bundle.
         is_long = len(refs[0].split(" ", 1)[0]) > 40
         put(b"# v3 git bundle\n@object-format=sha256\n" if is_long else b"# v2 git bundle\n")
