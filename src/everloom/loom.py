@@ -95,7 +95,7 @@ def open_loom(
 
 def _refuse_lost_folder(url: str) -> None:
     """Refuse a file in a folder that does not exist, unless it is our own: a typing mistake must not make a memory."""
-    if not url.startswith("sqlite:"):
+    if not url.lower().startswith("sqlite:"):
         return
     folder = sqlite_path(url).parent
     if not folder.exists() and folder != data_directory():

@@ -281,6 +281,8 @@ def test_line_ends_of_a_toml_file_stay() -> None:
         ("cursor", '{"mcpServers": []}'),
         ("cursor", '{"mcpServers": {}, "mcpServers": {}}'),
         ("cursor", '{"mcpServers": {"everloom": {"command": "x" /* mine */}}}'),
+        ("cursor", '{"mcpServers": {"everloom": {"url": "https://memory.example.org/mcp"}}}'),
+        ("codex", "[mcp_servers.everloom]\nurl = 'https://memory.example.org/mcp'"),
         ("gemini", '{"a": '),
         ("codex", "model = "),
         ("codex", "mcp_servers = 7"),

@@ -50,7 +50,7 @@ def _missing_file(url: str) -> Path | None:
     """Return the file of a store that does not exist yet."""
     from everloom.store.address import sqlite_path  # noqa: PLC0415  a help page needs no store
 
-    if not url.startswith("sqlite:"):
+    if not url.lower().startswith("sqlite:"):
         return None
     path = sqlite_path(url)
     return None if path.exists() else path

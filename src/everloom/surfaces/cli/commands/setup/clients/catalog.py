@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 NAME = "everloom"
+# What an entry has that reaches a server over HTTP instead of starting one.
+ADDRESSES = ("url", "httpUrl", "serverUrl")
 # Long enough for a first start on a busy machine; a client that waits for us gives up after this.
 _START_SECONDS = 60
 

@@ -10,14 +10,14 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from everloom.errors import EverloomError, Rejected
-from everloom.surfaces.cli.commands.setup.clients.catalog import NAME, Client
+from everloom.surfaces.cli.commands.setup.clients.catalog import ADDRESSES, NAME, Client
 from everloom.surfaces.cli.commands.setup.clients.jsonc import parsed, with_value, without_value
 from everloom.surfaces.cli.commands.setup.clients.tables import known_table, with_table, without_table, written_table
 from everloom.surfaces.cli.commands.setup.toml import write_whole
@@ -67,10 +67,15 @@ class ClientFile:
         def decide(old: str) -> str:
             if not old.strip():
                 return self.fresh(words)
-            path = (self.kind.key, NAME)
+            path, known = (self.kind.key, NAME), _known(self.kind, old) or {}
+            if any(key in known for key in ADDRESSES):
+                raise ValueError(
+                    f"{NAME} is there already, and is a server over HTTP; take it out first, with --remove"
+                )
             if self.kind.is_toml:
                 return with_table(old, path, entry)
-            return with_value(old, path, _merged(_known(self.kind, old), entry))
+            # What a person, or another client that reads the same file, added to the entry stays.
+            return with_value(old, path, {**known, **entry})
 
         return self._change(decide, f"add this by hand:\n{self.fresh(words)}")
 
@@ -153,11 +158,6 @@ def _known(kind: Client, text: str) -> dict[str, Any] | None:
     section = tree.get(kind.key) if isinstance(tree, dict) else None
     found = section.get(NAME) if isinstance(section, dict) else None
     return found if isinstance(found, dict) else None
-
-
-def _merged(known: Mapping[str, Any] | None, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Put what an entry must say beside what a person, or another client that reads the same file, added to it."""
-    return {**(known or {}), **entry}
 
 
 def _copied(target: Path, backup: Path) -> None:

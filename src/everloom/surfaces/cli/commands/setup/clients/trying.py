@@ -24,7 +24,7 @@ from typing import IO, Any
 from everloom import __version__
 from everloom.checks import Check
 from everloom.errors import EverloomError
-from everloom.surfaces.cli.commands.setup.clients.catalog import CLIENTS, NAME, Machine
+from everloom.surfaces.cli.commands.setup.clients.catalog import ADDRESSES, CLIENTS, NAME, Machine
 from everloom.surfaces.cli.commands.setup.clients.connecting import file_of
 from everloom.surfaces.cli.commands.setup.clients.files import ClientFile
 
@@ -74,7 +74,7 @@ def _checked(client: str, file: ClientFile, seconds: float) -> Iterator[Check]:
         return
     if entry is None:
         return
-    if any(isinstance(entry.get(key), str) for key in ("url", "httpUrl", "serverUrl")):
+    if any(isinstance(entry.get(key), str) for key in ADDRESSES):
         yield Check(name, "ok", f"the entry in {file.path} is for a server over HTTP, which is not tried from here")
         return
     words = file.kind.words(entry)
