@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everloom.errors import Rejected
-from everloom.surfaces.cli.commands.setup.clients import CLIENTS, ClientRequest, Machine, connect, file_of
+from everloom.surfaces.cli.commands.setup.clients import CLIENTS, ClientRequest, Machine, clients_here, connect, file_of
 from everloom.surfaces.cli.commands.setup.clients.files import change_file
 from everloom.surfaces.cli.commands.setup.clients.guidance import GUIDANCE, with_guidance, without_guidance
 from everloom.surfaces.cli.commands.setup.clients.jsonc import Unreadable, parsed, with_value, without_value
@@ -385,6 +385,17 @@ def test_an_older_text_for_the_agent_is_replaced_and_torn_marks_are_refused() ->
         with_guidance("<!-- everloom: begin -->\nmine")
     with pytest.raises(Rejected, match="marks"):
         without_guidance(f"{new}{new}")
+
+
+def test_clients_on_this_machine_that_are_not_connected_are_found(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, "linux")
+    assert clients_here(machine) == []
+    put(tmp_path / ".claude.json", "{}")
+    put(tmp_path / ".gemini/trustedFolders.json", "{}")
+    put(tmp_path / ".cursor/mcp.json", "{")
+    ask("codex", tmp_path)
+    found = [("claude-code", "Claude Code"), ("cursor", "Cursor"), ("gemini", "Gemini CLI")]
+    assert clients_here(machine) == found
 
 
 def test_torn_marks_keep_the_entry_from_being_written(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from everloom.surfaces.cli.runtime.output import Answer, Table
 from everloom.wiring.wire.protocol import is_remote
 
 _NEXT = [
-    ("everloom init --client NAME --write", "connect an AI client: claude-code, codex, cursor, gemini, …"),
     ("everloom doctor", "check that everything works"),
     ("everloom config", "see every setting and where it came from"),
     ("everloom search WORDS", "search the memory"),
@@ -136,11 +135,12 @@ def _made(
         from everloom.sample import make_sample  # noqa: PLC0415  loads numpy
 
         made = make_sample(settings)
+    steps = [*_connections(), *_NEXT]
     result = {
         "settings": {"file": str(path), "written": is_new},
         "store": {"address": address, "engine": health.engine, "schema_version": health.schema_version},
         "workspace": workspace.info,
-        "next": [line for line, _ in _NEXT],
+        "next": [line for line, _ in steps],
         **({"sample": made} if made else {}),
     }
     rows = [
@@ -154,7 +154,18 @@ def _made(
         held += f"{made.memories} graph memories, {made.exchanges} exchanges"
         rows.append(("sample", f"{held} ({state})"))
     remark = [_PASSWORD_REMARK] if url and is_new and chosen["store.url"] != url else []
-    return Answer(result, [Table(rows), *remark, "\nNext:", Table([*(_TRY if made else ()), *_NEXT])])
+    return Answer(result, [Table(rows), *remark, "\nNext:", Table([*(_TRY if made else ()), *steps])])
+
+
+def _connections() -> list[tuple[str, str]]:
+    """Say how to connect the AI clients that are on this machine and not connected yet, or any other."""
+    from everloom.surfaces.cli.commands.setup.clients import clients_here, this_machine  # noqa: PLC0415  as above
+
+    found = [
+        (f"everloom init --client {name} --write", f"connect {title}, which is on this machine")
+        for name, title in clients_here(this_machine())
+    ]
+    return found or [("everloom init --client NAME --write", f"connect an AI client: {', '.join(CLIENT_NAMES)}")]
 
 
 def _checked_models(embedder: str, is_new: bool) -> list[str]:

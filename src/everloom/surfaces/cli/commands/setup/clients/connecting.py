@@ -52,6 +52,22 @@ def file_of(client: str, machine: Machine, project: Path | None) -> ClientFile:
     return ClientFile(kind, (other if client == "opencode" and other.exists() else path).resolve(), is_project=True)
 
 
+def clients_here(machine: Machine) -> list[tuple[str, str]]:
+    """List the clients that have files on this machine and no entry for this server: their names and titles."""
+    found = []
+    for name, kind in CLIENTS.items():
+        file = file_of(name, machine, None)
+        # The folder of a client is made by the client; the home directory, in which one keeps its file, is not.
+        is_here = file.path.exists() or (file.path.parent != machine.home.resolve() and file.path.parent.is_dir())
+        try:
+            if is_here and file.known() is None:
+                found.append((name, kind.title))
+        except Rejected:
+            # A broken file is no reason to fail here: whoever connects the client is told.
+            found.append((name, kind.title))
+    return found
+
+
 def connect(asked: ClientRequest, *, machine: Machine | None = None, directory: Path | None = None) -> Answer:
     """Show what to add to which file of a client, or add it, or take it out."""
     here = directory or Path.cwd()
