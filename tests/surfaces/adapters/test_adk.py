@@ -62,6 +62,11 @@ def test_a_session_is_remembered_once_and_found_by_its_user_alone(workspace: Wor
         assert len(cats) == len(set(cats))
         assert not any("Paul" in each for each in cats)
         assert texts(await memory.search_memory(**ANN, query=" ")) == []
+        # Whatever a session is called, and also without words.
+        silent = Event(id="e0", author="helper", timestamp=NOW.timestamp())
+        odd = session(silent, event(5, "user", "Tom is well again."), name="line\n" * 100)
+        await memory.add_session_to_memory(odd)
+        assert texts(await memory.search_memory(**ANN, query="Is Tom well again?"))[0] == "Tom is well again."
         assert texts(await memory.search_memory(app_name="other", user_id="ann", query="cat")) == []
 
     asyncio.run(told())
