@@ -95,7 +95,8 @@ def test_every_verb_returns_elsewhere_what_it_returns_here(
             received.append(run(faculty, verb, keyed))
             done = newest(loom, place.name)
             received.append(run(faculty, verb, keyed))
-            assert newest(loom, place.name) == done, f"{verb.name} wrote something again"
+            # A job that was started writes on its own.
+            assert faculty.name == "jobs" or newest(loom, place.name) == done, f"{verb.name} wrote something again"
             same(without_notices(received[-2]), received[-1])
             return received[-2]
 
