@@ -36,7 +36,6 @@ def test_a_loom_opens_where_the_settings_say(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.promise("loom.default-path")
 def test_a_loom_opens_at_a_path_with_odd_letters(tmp_path: Path) -> None:
     path = tmp_path / "my looms" / "lööm #1?.db"
-    path.parent.mkdir()
     with open_loom(path, settings=SETTINGS) as loom:
         loom.workspace("james").add([note("It is here.")])
     assert path.is_file()

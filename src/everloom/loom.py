@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, overload
 from uuid import uuid4
 
 from everloom.clock import Clock, SystemClock
-from everloom.errors import EverloomError, Rejected, StoreError
+from everloom.errors import EverloomError, Rejected
 from everloom.graph.tasks import daily_tasks
 from everloom.kernel.embedding import (
     Embedding,
@@ -37,7 +37,6 @@ from everloom.models.providers import ModelThinker, Roles, make_embedder
 from everloom.models.usage import DayBudget
 from everloom.settings import Settings, data_directory, load
 from everloom.store import Store, open_store, sqlite_url
-from everloom.store.address import sqlite_path
 from everloom.store.contract import Waits
 from everloom.store.engine import refuse_write
 from everloom.wiring.places import Places, RemovedWorkspace
@@ -88,18 +87,7 @@ def open_loom(
         return RemoteLoom(address, known, remote_token(known, address) if token is ... else token)
     if token is not ...:
         raise Rejected("a token is for a server at https://…", hint="leave it out for a store of your own")
-    if not known.store.read_only:
-        _refuse_lost_folder(address)
     return Loom(address, known, clock or SystemClock())
-
-
-def _refuse_lost_folder(url: str) -> None:
-    """Refuse a file in a folder that does not exist, unless it is our own: a typing mistake must not make a memory."""
-    if not url.lower().startswith("sqlite:"):
-        return
-    folder = sqlite_path(url).parent
-    if not folder.exists() and folder != data_directory():
-        raise StoreError(f"there is no folder {folder} for the store", hint="check the path, or make the folder first")
 
 
 class Loom:

@@ -38,7 +38,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     def call(*words: str, code: int = 0, plain: bool = False) -> Any:
         result: Result = CliRunner().invoke(root, [*words, *([] if plain else ["--json"])])
         assert result.exit_code == code, result.output
-        return result.output if plain else json.loads(result.output).get("result")
+        return result.output if plain else json.loads(result.stdout).get("result")
 
     return call
 

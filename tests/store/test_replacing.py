@@ -36,7 +36,6 @@ with open_at(sys.argv[1]) as loom:
 @pytest.fixture
 def backup(tmp_path: Path) -> Path:
     """A backup with one workspace, anna, and two notes in it."""
-    (tmp_path / "origin").mkdir()
     with open_at(sqlite_url(tmp_path / "origin" / "other.db")) as loom:
         loom.workspace("anna").add([note("Anna rows."), note("Anna sings.")])
         loom.store.backup(tmp_path / "backup.db")
@@ -381,7 +380,6 @@ def test_files_of_a_store_are_their_owners_alone(
     before = os.umask(0)
     try:
         url = sqlite_url(tmp_path / "data" / "deep" / "loom.db")
-        open_store(url, clock).close()
         with open_at(url) as loom:
             loom.workspace("james").add([note("James sails.")])
             loom.store.backup(tmp_path / "data" / "copy.db")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from everloom.errors import NotFound, Rejected
+from everloom.errors import NotFound, Rejected, StoreError
 from everloom.surfaces.cli.runtime.suggesting import nearest
 
 if TYPE_CHECKING:
@@ -46,14 +46,23 @@ def _announce(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _missing_file(url: str) -> Path | None:
-    """Return the file of a store that does not exist yet."""
+def _new_file(url: str) -> Path | None:
+    """Return the file that a store would be made in; one in a folder that does not exist is refused.
+
+    A typing mistake must not make a memory. Our own place is none, and is made without a word.
+    """
+    from everloom.settings import data_directory  # noqa: PLC0415  loads pydantic
     from everloom.store.address import sqlite_path  # noqa: PLC0415  a help page needs no store
 
     if not url.lower().startswith("sqlite:"):
         return None
     path = sqlite_path(url)
-    return None if path.exists() else path
+    if path.exists() or path.parent == data_directory():
+        return None
+    if not path.parent.exists():
+        message = f"there is no folder {path.parent} for the store"
+        raise StoreError(message, hint="check the path, or make the folder first")
+    return path
 
 
 def _how_to_create(name: str, known: list[str]) -> str:
@@ -125,8 +134,7 @@ class Invocation:
         from everloom.loom import open_loom  # noqa: PLC0415  loads numpy
 
         known = self.settings_here(settings)
-        # The usual place is no mistake: whoever begins without a word finds the memory there.
-        made = _missing_file(known.store.url) if known.store.url != type(known.store)().url else None
+        made = None if known.store.read_only else _new_file(known.store.url)
         loom = open_loom(settings=known)
         if made is not None and self.command not in _SILENT:
             _announce(f"created {made}, a new and empty memory")
