@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from everloom.kernel.trust.noticed import noticing
+from everloom.surfaces.cli.runtime.colours import PaintedHelp
 from everloom.surfaces.cli.runtime.completing import complete_workspaces
 from everloom.surfaces.cli.runtime.invocation import Invocation
 from everloom.surfaces.cli.runtime.output import Answer, deliver
@@ -90,8 +91,14 @@ def shared_options() -> list[click.Option]:
     ]
 
 
+class _Context(click.Context):
+    formatter_class = PaintedHelp
+
+
 class Shared(click.Command):
     """A command or group that accepts the shared options and delivers the answer that it returns."""
+
+    context_class = _Context
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -21,6 +21,7 @@ import click
 
 from everloom.errors import EverloomError, meaning_of
 from everloom.kernel.answer.encode import as_data, note_of
+from everloom.surfaces.cli.runtime.colours import meaning_of_cell, painted, rich_style
 
 if TYPE_CHECKING:
     from everloom.secrets import Recognised
@@ -69,11 +70,11 @@ def deliver(answer: Answer, command: str, *, as_json: bool) -> int:
             else:
                 click.echo(printable(part))
         for each in answer.secrets:
-            click.echo(printable(f"Recognised: {each}"), err=True)
+            click.echo(f"{painted('Recognised:', 'waiting')} {printable(str(each))}", err=True)
         if answer.failure:
-            click.echo(printable(f"Error: {answer.failure.message}"), err=True)
+            click.echo(f"{painted('Error:', 'bad')} {printable(answer.failure.message)}", err=True)
             if answer.failure.hint:
-                click.echo(printable(f"Hint: {answer.failure.hint}"), err=True)
+                click.echo(f"{painted('Hint:', 'name')} {printable(answer.failure.hint)}", err=True)
     return meaning_of(answer.failure).exit_code if answer.failure else 0
 
 
@@ -159,13 +160,14 @@ def _write_rich(rows: Sequence[Sequence[str]], headings: Sequence[str]) -> None:
     from rich.table import Table as Grid  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    grid = Grid(box=None, pad_edge=False, show_header=bool(headings), header_style="bold")
-    for heading in headings or [""] * max(map(len, rows), default=0):
-        grid.add_column(heading, overflow="fold")
+    grid = Grid(box=None, pad_edge=False, show_header=bool(headings), header_style=rich_style("heading"))
+    for place, heading in enumerate(headings or [""] * max(map(len, rows), default=0)):
+        # What a row is called, or its id, comes first.
+        grid.add_column(heading, overflow="fold", style=None if place else rich_style("name"))
     # As `Text`: rich would read square brackets in a memory as markup.
     for row in rows:
-        grid.add_row(*map(Text, row))
-    Console().print(grid)
+        grid.add_row(*(Text(each, style=rich_style(known) if (known := meaning_of_cell(each)) else "") for each in row))
+    Console(highlight=False).print(grid)
 
 
 def _cell(value: object) -> str:
@@ -197,5 +199,15 @@ def progress(total: int, label: str) -> Iterator[Callable[[int], None]]:
     if not (total and sys.stderr.isatty()):
         yield lambda _: None
         return
-    with click.progressbar(length=total, label=label, file=sys.stderr) as bar:
-        yield bar.update
+    if not find_spec("rich"):
+        with click.progressbar(length=total, label=label, file=sys.stderr) as bar:
+            yield bar.update
+        return
+    from rich.console import Console  # noqa: PLC0415  takes a tenth of a second to load
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    # It leaves nothing behind: what was done is told by the answer.
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(label, total=total)
+        yield lambda count: shown.advance(task, count)

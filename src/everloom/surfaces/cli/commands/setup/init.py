@@ -20,6 +20,8 @@ _NEXT = [
     ("everloom search WORDS", "search the memory"),
     ("everloom completion bash", "complete commands in your shell"),
 ]
+# More than a few places would hide the other steps; `everloom import --list` names all.
+_MOST_FOUND = 4
 _TRY = [
     ("everloom -w sample recall Petrel", "ask the sample workspace what it knows"),
     ("everloom -w sample consolidate --dry-run", "see what is waiting to be consolidated"),
@@ -158,14 +160,20 @@ def _made(
 
 
 def _connections() -> list[tuple[str, str]]:
-    """Say how to connect the AI clients that are on this machine and not connected yet, or any other."""
+    """Say how to connect the AI clients of this machine, to keep what is said there, and to take in what was."""
+    from everloom.imports.detect import found_here  # noqa: PLC0415
     from everloom.surfaces.cli.commands.setup.clients import clients_here, this_machine  # noqa: PLC0415  as above
 
     found = [
         (f"everloom init --client {name} --write", f"connect {title}, which is on this machine")
         for name, title in clients_here(this_machine())
     ]
-    return found or [("everloom init --client NAME --write", f"connect an AI client: {', '.join(CLIENT_NAMES)}")]
+    found = found or [("everloom init --client NAME --write", f"connect an AI client: {', '.join(CLIENT_NAMES)}")]
+    found.append(
+        ("everloom hook install --client NAME", "let it begin each session with what matters, and forget none")
+    )
+    taken = [(f"everloom import {path}", f"take in what is there ({kind})") for kind, path in found_here(Path.home())]
+    return [*found, *taken[:_MOST_FOUND]]
 
 
 def _checked_models(embedder: str, is_new: bool) -> list[str]:
