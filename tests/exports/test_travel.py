@@ -87,6 +87,7 @@ def test_a_move_that_is_killed_at_any_step_is_whole_at_one_end_and_goes_on(
                 loom.workspace("james").semantic.remember(["James"], "James writes.")
             assert [each.name for each in examine(loom) if each.name == "moves"] == ["moves"]
             write(loom, tmp_path / f"during-{number}", workspaces=["james"])
+            loom.store.backup(tmp_path / f"backup-{number}.db")
         assert content_of(tmp_path / f"during-{number}") == before
     # It is shown there and still here: there it can be written, and what is written there stays.
     assert doomed.go(**said, step="show") == "killed"

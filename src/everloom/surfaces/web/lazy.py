@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from threading import Event, Lock, Thread, Timer
 from typing import TYPE_CHECKING
 
-from everloom.errors import EverloomError, ProviderBusy, StoreBusy
+from everloom.errors import EverloomError, ProviderBusy, StoreBusy, WorkspaceGone
 from everloom.secrets import logger_of
 
 if TYPE_CHECKING:
@@ -87,6 +87,9 @@ class LazyLoom:
             for workspace in tuple(self._followed.values()):
                 try:
                     self.take().embed_waiting(workspace, _EMBED_SECONDS)
+                except WorkspaceGone:
+                    # It has moved to another store, and is somebody else's to embed.
+                    self._followed.pop(workspace.id, None)
                 except EverloomError as error:
                     log.warning("nothing was embedded in %s: %s", workspace.name, error)
 
