@@ -112,15 +112,22 @@ def _report_parts(report: ImportReport) -> Iterator[str | Table]:
 
 
 def _formats() -> Answer:
-    from everloom.imports.detect import formats, found_here  # noqa: PLC0415
+    from everloom.imports.detect import formats  # noqa: PLC0415
 
-    every, found = list(formats()), list(found_here(Path.home(), _elsewhere()))
+    every, found = list(formats()), importable()
     result = {
         "formats": [{"kind": name, "about": about} for name, about in every],
         "found": [{"kind": name, "path": str(path)} for name, path in found],
     }
     here: list[str | Table] = ["found on this machine:", Table([(name, str(path)) for name, path in found])]
     return Answer(result, [Table(every, _FORMAT_HEADINGS), "", *(here if found else ["nothing was found here"])])
+
+
+def importable() -> list[tuple[str, Path]]:
+    """List what other programs keep on this machine, each with its kind."""
+    from everloom.imports.detect import found_here  # noqa: PLC0415
+
+    return list(found_here(Path.home(), _elsewhere()))
 
 
 def _elsewhere() -> dict[str, Path]:

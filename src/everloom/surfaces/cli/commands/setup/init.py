@@ -161,7 +161,7 @@ def _made(
 
 def _connections() -> list[tuple[str, str]]:
     """Say how to connect the AI clients of this machine, to keep what is said there, and to take in what was."""
-    from everloom.imports.detect import found_here  # noqa: PLC0415
+    from everloom.surfaces.cli.commands.foreign.imports import importable  # noqa: PLC0415
     from everloom.surfaces.cli.commands.setup.clients import clients_here, this_machine  # noqa: PLC0415  as above
 
     found = [
@@ -172,7 +172,7 @@ def _connections() -> list[tuple[str, str]]:
     found.append(
         ("everloom hook install --client NAME", "let it begin each session with what matters, and forget none")
     )
-    taken = [(f"everloom import {path}", f"take in what is there ({kind})") for kind, path in found_here(Path.home())]
+    taken = [(f"everloom import {path}", f"take in what is there ({kind})") for kind, path in importable()]
     return [*found, *taken[:_MOST_FOUND]]
 
 
