@@ -71,11 +71,15 @@ def test_an_export_is_the_same_after_every_import(full: FullMemory, tmp_path: Pa
             loom.workspace("before").semantic.remember(["A"], f"A was here {number} times.")
         read(loom, tmp_path / "first-whole")
         assert loom.store.health(deep=True).problems == ()
+        # A backup is one SQLite file, in which the word index of all workspaces is one.
+        loom.store.backup(tmp_path / "backup.db")
         loom.remove_workspace("before")
         assert exported(loom, tmp_path / "third", vectors=True, with_secrets=True) == whole
         assert content_of(tmp_path / "third") == before_whole
         assert loom.store.health(deep=True).problems == ()
         write(loom, tmp_path / "fourth")
+    with open_there(f"sqlite:///{tmp_path}/backup.db") as loom:
+        assert loom.store.health(deep=True).problems == ()
     with open_there(f"sqlite:///{tmp_path}/back.db") as loom:
         read(loom, tmp_path / "fourth")
         assert exported(loom, tmp_path / "fifth") == first

@@ -95,11 +95,15 @@ def test_a_move_that_is_killed_at_any_step_is_whole_at_one_end_and_goes_on(
         write(target, tmp_path / "after", workspaces=["james"])
         target.workspace("james").semantic.remember(["James"], "James has arrived.")
     assert content_of(tmp_path / "after") == before
-    with open_there(here) as loom, open_there(there) as target, pytest.raises(Conflict, match="already arrived"):
-        stay(loom, "james", target)
+    with open_there(here) as loom, open_there(there) as target:
+        with pytest.raises(Conflict, match="already arrived"):
+            stay(loom, "james", target)
+        with pytest.raises(Conflict, match="already on its way"):
+            move(loom, "james", target, as_name="elsewhere")
     # The rows are gone here, the files are not.
     assert doomed.go(**said, step="depart") == "killed"
     assert doomed.go(**said) == "done"
+    assert list(tmp_path.rglob(".moving-*")) == []
     with open_there(here) as loom, open_there(there) as target:
         assert [each.name for each in target.workspaces.list()] == ["james"]
         assert target.workspace("james").search("who has arrived?")[0].text == "James has arrived."
@@ -208,3 +212,17 @@ def test_a_move_that_fails_leaves_the_workspace_open_here(ends: Ends) -> None:
         assert rows_of(ends.there, "SELECT id FROM workspace") == []
         loom.workspace("james").semantic.remember(["James"], "James stays for now.")
         assert move(loom, "james", target).workspace == "james"
+
+
+def test_a_move_can_be_given_up(ends: Ends, doomed: Doomed, tmp_path: Path) -> None:
+    with open_there(ends.here) as loom:
+        grown(loom)
+    said = {"do": "move", "from": ends.here, "to": ends.there, "workspace": "james"}
+    assert doomed.go(**said, after=12) == "killed"
+    with open_there(ends.here) as loom, open_there(ends.there) as target:
+        with pytest.raises(Conflict, match="already on its way"):
+            move(loom, "james", target, as_name="elsewhere")
+        assert stay(loom, "james", target).name == "james"
+        loom.workspace("james").semantic.remember(["James"], "James stays.")
+        assert rows_of(ends.there, "SELECT id FROM workspace") == []
+    assert list(tmp_path.rglob(".moving-*")) == []

@@ -57,7 +57,7 @@ def write_files(loom: Loom, info: WorkspaceInfo, sink: Sink, prefix: str) -> Kep
         if not directory.is_dir():
             hint = "mount the disk, or leave all files out: --no-files"
             raise NotFound(f"the graph's directory {directory} does not exist", hint=hint)
-        with _undisturbed(directory):
+        with _undisturbed(directory, loom):
             count += _copy(directory, sink, f"{prefix}/{GRAPHS}/{number}", skipped)
             branch = _write_history(directory, sink, f"{prefix}/{GRAPHS}/{number}{BUNDLE}")
         if Git(directory).is_unreadable:
@@ -66,16 +66,16 @@ def write_files(loom: Loom, info: WorkspaceInfo, sink: Sink, prefix: str) -> Kep
             branches[str(number)] = branch
     notes = loom.places.notes(info)
     if notes.is_dir():
-        with _undisturbed(notes):
+        with _undisturbed(notes, loom):
             count += _copy(notes, sink, f"{prefix}/{NOTES}", skipped)
     return KeptFiles(branches, count, tuple(skipped))
 
 
 @contextmanager
-def _undisturbed(directory: Path) -> Iterator[None]:
+def _undisturbed(directory: Path, loom: Loom) -> Iterator[None]:
     """Keep our own writers out of a directory, where it has been written to and can be."""
     corner = directory / CORNER
-    is_open = corner.is_dir() and os.access(corner, os.W_OK)
+    is_open = corner.is_dir() and os.access(corner, os.W_OK) and not loom.store.is_read_only
     with locked(corner / "lock") if is_open else nullcontext():
         yield
 

@@ -58,7 +58,18 @@ def stay(loom: Loom, workspace: str, target: Loom) -> WorkspaceInfo:
         raise Conflict(f"{workspace!r} has already arrived in {target.store.address}", hint=hint)
     clear_strays(target)
     travel_of(loom).stay(leaving.info)
+    _remove_copy(loom, leaving.journey)
     return leaving.info
+
+
+def _copy_of(loom: Loom, journey: str) -> Path:
+    """Return where the copy is that a journey carries from one store to the other."""
+    return loom.places.home / f".moving-{journey}"
+
+
+def _remove_copy(loom: Loom, journey: str | None) -> None:
+    if journey is not None:
+        shutil.rmtree(_copy_of(loom, journey), ignore_errors=True)
 
 
 def _traveller(loom: Loom, workspace: str) -> Traveller | None:
@@ -92,8 +103,11 @@ class _Move:
         before = _traveller(self._loom, workspace)
         if before is not None and before.state == "gone" and before.destination == self._destination:
             # Killed between the rows and the files.
+            _remove_copy(self._loom, before.journey)
             self._loom.places.remove(before.info, [])
             return self._report(before.info, (), resumed=True)
+        if before is not None:
+            before.must_go_to(self._destination)
         info = self._loom.workspaces.get(workspace)
         was_under_way = before is not None and before.state == "leaving"
         journey = before.journey if before is not None and was_under_way else None
@@ -103,6 +117,7 @@ class _Move:
             arrived = _arrived(self._target, journey)
         if arrived is None:
             raise NotFound(f"{self._name!r} was removed from {self._target.store.address} meanwhile", hint="try again")
+        _remove_copy(self._loom, journey)
         kept = self._empty(info)
         with suppress(StoreError, NotFound):
             # Only a note for a next try, which there will not be.
@@ -117,10 +132,9 @@ class _Move:
         clear_strays(self._target)
         finish_graphs(self._loom, info)
         journey = self._travel.leave(info, self._destination)
-        folder = self._loom.places.home / f".moving-{journey}"
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove_copy(self._loom, journey)
         try:
-            export = self._export(info, folder)
+            export = self._export(info, _copy_of(self._loom, journey))
             (entry,) = packed(export, self._name)
             arrival = Arrival(self._target, export, entry, journey)
             done = arrival.complete(self._told, lambda there: self._compare(info, there, export))
@@ -129,7 +143,7 @@ class _Move:
             self._give_up(info, journey)
             raise
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove_copy(self._loom, journey)
         return journey
 
     def _give_up(self, info: WorkspaceInfo, journey: str) -> None:

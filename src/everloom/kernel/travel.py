@@ -38,6 +38,14 @@ class Traveller:
     departed_at: datetime | None
     word_base: int
 
+    def must_go_to(self, destination: str) -> None:
+        """Refuse to go on with a journey to another place than the one where it began to go."""
+        if self.state == "leaving" and self.destination != destination:
+            raise Conflict(
+                f"{self.info.name!r} is already on its way to {self.destination}",
+                hint="end that move with the same words, or give it up with --stay",
+            )
+
 
 class Travel:
     """The comings and goings of one store's workspaces."""
@@ -111,11 +119,7 @@ class Travel:
         """Close a workspace for writing, because it goes elsewhere; returns the journey, or that of an earlier try."""
         for each in self.travellers():
             if each.info.id == info.id and each.state == "leaving" and each.journey is not None:
-                if each.destination != destination:
-                    raise Conflict(
-                        f"{info.name!r} is already on its way to {each.destination}",
-                        hint="end that move with the same words, or give it up: `everloom move NAME --stay`",
-                    )
+                each.must_go_to(destination)
                 return each.journey
         journey = uuid4().hex
         with self._store.write(info.id) as unit:
