@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
@@ -14,6 +15,7 @@ import psycopg
 from everloom.clock import ManualClock
 from everloom.exports import write
 from everloom.exports.shape import exported_tables
+from everloom.imports import take_in
 from everloom.kernel.journal import register
 from everloom.loom import Loom, open_loom
 from everloom.sample import SAMPLE_NAME, make_sample
@@ -63,6 +65,11 @@ def _live_on(loom: Loom) -> None:
     assert other.keep_history() is None
     other.store(type="general", title="Lofoten", content="Islands, *cod*, and light.")
     (Path(other.opened.disk.root) / "photo.bin").write_bytes(bytes(range(256)))
+    with place.records("program").write() as writer:
+        writer.put(("threads", "one"), "state", {"step": 3}, data=bytes(range(256)))
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "log.md").write_text("# Log\n\nThe keel was laid in March.\n", encoding="utf-8")
+        assert take_in(place, folder, kind="notes").taken
 
 
 def _write_by_hand(loom: Loom) -> None:

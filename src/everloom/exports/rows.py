@@ -47,6 +47,7 @@ class RowWriter:
         told: dict[str, Any] = {name: row[name] for name in exported_columns(table)}
         if not self._with_secrets:
             told = {name: self.mask(value) if isinstance(value, str) else value for name, value in told.items()}
+        told = {name: b64encode(value).decode() if isinstance(value, bytes) else value for name, value in told.items()}
         if self._vectors:
             self._add_vectors(table, row, told)
         if table in CONTENT and not is_intact(table, row):
@@ -126,7 +127,12 @@ class RowReader:
             raise _no_row(where, f"it has no {missing!r}")
         for name, value in told.items():
             _check(value, columns[name], f"{where}, {name}")
-        row = {"workspace_id": self._workspace, **told, **STAND_INS.get(table, {}), **more}
+        raw = {
+            name: _bytes_of(value, where)
+            for name, value in told.items()
+            if columns[name] == "BYTEA" and value is not None
+        }
+        row = {"workspace_id": self._workspace, **told, **raw, **STAND_INS.get(table, {}), **more}
         if table == "graph":
             row["directory"] = self._directory_of(row)
         if table in CONTENT:
@@ -188,7 +194,7 @@ def _bytes_of(value: Any, where: str) -> bytes:
     try:
         return b64decode(value, validate=True)
     except (TypeError, ValueError):
-        raise _no_row(where, "its vector is not in base64") from None
+        raise _no_row(where, "its bytes are not in base64") from None
 
 
 def _no_row(where: str, why: str) -> Rejected:
