@@ -43,6 +43,7 @@ from everloom.graph.parameters import (
     Version,
     WithTags,
 )
+from everloom.graph.upkeep import UpkeepVerbs
 from everloom.kernel.verbs import (
     ADDS,
     ADDS_ONCE,
@@ -77,7 +78,7 @@ def _tool(
     return declare
 
 
-class Graph:
+class Graph(UpkeepVerbs):
     """One graph of one workspace: a directory of markdown memories."""
 
     def __init__(self, opened: OpenGraph) -> None:
@@ -490,118 +491,3 @@ class Graph:
         from everloom.kernel.answer.budget import fitted
 
         return fitted(stats(self._graph), max_tokens, way=None)
-
-    @verb("Recent memories", READS)
-    def recent(
-        self, *, limit: Limit = 20, beyond: Beyond = None, max_tokens: MaxTokens = PAGE_TOKENS
-    ) -> Sequence[results.MemoryBrief]:
-        """List the most recently changed memories."""
-        from everloom.graph.index.recall import list_memories
-        from everloom.kernel.answer.budget import fitted
-
-        return fitted(list_memories(self._graph, limit=limit, beyond=beyond), max_tokens, way=GET)
-
-    @verb("Draw", READS)
-    def draw(
-        self,
-        id: Annotated[str | None, helps("only what is around this memory", metavar="ID")] = None,
-        *,
-        hops: Annotated[int, helps("how many steps around it, 1 to 4", least=1, most=4)] = 1,
-        types: Types = None,
-        tags: WithTags = None,
-        statuses: Annotated[
-            Sequence[Literal["active", "fading", "dormant", "archived"]] | None, helps("only memories in these states")
-        ] = None,
-        limit: Annotated[int, helps("maximum number of memories", least=1, most=200)] = 100,
-        max_tokens: MaxTokens = PAGE_TOKENS,
-    ) -> results.Drawing:
-        """Show the strongest of the newest memories, or those around one, and the relations between them."""
-        from everloom.graph.operations.overview import DrawingRequest, draw
-        from everloom.kernel.answer.budget import fitted
-
-        asked = DrawingRequest(id, hops, types, tags, statuses, limit)
-        return fitted(draw(self._graph, asked), max_tokens, way=GET)
-
-    @verb("File history", READS)
-    def history(
-        self, id: Id, *, limit: Limit = 20, max_tokens: MaxTokens = ANSWER_TOKENS
-    ) -> tuple[results.FileVersion, ...]:
-        """List the commits that changed a memory's file, if its directory is a git repository."""
-        from everloom.graph.operations.overview import history
-        from everloom.kernel.answer.budget import fitted
-
-        return fitted(history(self._graph, id, limit), max_tokens, way=None)
-
-    @verb("File version", READS, cli=False)
-    def version(
-        self,
-        id: Id,
-        commit: Annotated[str, helps("the commit, or the beginning of it", metavar="COMMIT")],
-        *,
-        limit: Limit = 100,
-        max_tokens: MaxTokensOfRecord = None,
-    ) -> results.CommittedFile:
-        """Show a memory's file as it was in a commit; `limit` is how many of its commits are looked at."""
-        from everloom.graph.operations.overview import version
-        from everloom.kernel.answer.budget import fitted
-
-        return fitted(version(self._graph, id, commit, limit), max_tokens, way=None)
-
-    @verb("Generated pages", READS)
-    def pages(self, *, max_tokens: MaxTokens = PAGE_TOKENS) -> tuple[results.Page, ...]:
-        """Show CORE.md and REFLECTION.md as they were last written."""
-        from everloom.graph.kinds import CORE, REFLECTION
-        from everloom.graph.pages.core import read_page
-        from everloom.kernel.answer.budget import fitted
-
-        found = (read_page(self._graph, name) for name in (CORE, REFLECTION))
-        return fitted(tuple(each for each in found if each is not None), max_tokens, way=FILE)
-
-    @verb("Merge two memories", DESTROYS)
-    def merge(
-        self,
-        keep: Annotated[str, Says("the memory that stays")],
-        duplicate: Annotated[str, Says("the memory that is merged into it")],
-        *,
-        idempotency_key: Key = None,
-    ) -> results.MergedMemory:
-        """Merge one memory into another."""
-        from everloom.graph.operations.memories import merge
-
-        graph = self._graph.under("merge", idempotency_key, keep=keep, duplicate=duplicate)
-        return merge(graph, keep, duplicate)
-
-    @verb("Pin a memory", ADDS_ONCE)
-    def pin(self, id: Id, *, idempotency_key: Key = None) -> results.Changed:
-        """Move a memory to the vault, where it does not decay."""
-        from everloom.graph.operations.memories import pin
-
-        return pin(self._graph.under("pin", idempotency_key, id=id), id, pinned=True)
-
-    @verb("Unpin a memory", ADDS_ONCE)
-    def unpin(self, id: Id, *, idempotency_key: Key = None) -> results.Changed:
-        """Move a memory out of the vault."""
-        from everloom.graph.operations.memories import pin
-
-        return pin(self._graph.under("unpin", idempotency_key, id=id), id, pinned=False)
-
-    @verb("Decay", ADDS_ONCE)
-    def decay(self, *, idempotency_key: Key = None) -> results.Decayed:
-        """Compute the strength of every memory, archive those that have decayed, and restore those in use again."""
-        from everloom.graph.index.decay import decay
-
-        graph = self._graph.under("decay", idempotency_key)
-        return graph.once.do(graph.op, results.Decayed, lambda: decay(graph))
-
-    @verb("Reindex", ADDS_ONCE)
-    def reindex(
-        self,
-        *,
-        write_json: Annotated[bool, Says("also write _index.json and _state.json for other tools")] = False,
-        idempotency_key: Key = None,
-    ) -> results.Reindexed:
-        """Read every file again, and complete relations that only one memory lists."""
-        from everloom.graph.operations.importing import reindex
-
-        graph = self._graph.under("reindex", idempotency_key, write_json=write_json)
-        return graph.once.do(graph.op, results.Reindexed, lambda: reindex(graph, as_json=write_json))
