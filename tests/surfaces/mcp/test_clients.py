@@ -444,7 +444,7 @@ def test_the_command_prints_enters_and_repeats_nothing(tmp_path: Path) -> None:
     assert run(tmp_path, *flags)["result"]["state"] == "unchanged"
     words = words_in("cursor", Path(written["path"]))
     assert words == [
-        *(sys.executable, "-m", "everloom", "mcp", "--store", "postgresql://loom@db/loom"),
+        *(sys.executable, "-P", "-m", "everloom", "mcp", "--store", "postgresql://loom@db/loom"),
         *("--workspace", "james", "--tools", "graph,recall"),
     ]
     assert [path.name for path in tmp_path.iterdir()] == [".cursor"]

@@ -34,7 +34,8 @@ def own_command() -> list[str]:
     for path in (running, running.with_suffix(".exe")):
         if path.stem == "everloom" and path.is_file():
             return [str(path.absolute())]
-    return [sys.executable, "-m", "everloom"]
+    # Not with modules of the directory in which a client happens to start it.
+    return [sys.executable, "-P", "-m", "everloom"]
 
 
 # Commands that tell by themselves what they make, and servers, whose output belongs to their clients.

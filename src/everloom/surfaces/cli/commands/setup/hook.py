@@ -165,10 +165,10 @@ def install(invocation: Invocation, client: str, project: bool, plugin: Path | N
         raise Rejected("--plugin writes a folder, and nothing else", hint="leave out --project and --remove")
     arguments = arguments_of(invocation)
     if plugin is not None:
-        done = write_plugin(client, plugin.absolute(), program(), arguments)
+        done = write_plugin(client, plugin.absolute(), own_command(), arguments)
         return Answer(fields_of(done), [f"{done.state}: {done.path}", _PLUGIN_NEXT[client].format(path=done.path)])
     path = hooks_file(client, Path.home(), Path.cwd() if project else None)
-    done = remove_hooks(client, path) if remove else enter_hooks(client, path, program(), arguments)
+    done = remove_hooks(client, path) if remove else enter_hooks(client, path, own_command(), arguments)
     kept = f"; the old file was kept as {done.backup}" if done.backup else ""
     lines = [f"{done.state}: {done.path}{kept}"]
     if done.state == "written":
@@ -188,9 +188,3 @@ _PLUGIN_NEXT = {
     "gemini": "Install it: gemini extensions install {path}",
     "cursor": "Install it: put the folder into ~/.cursor/plugins/local, and restart Cursor.",
 }
-
-
-def program() -> list[str]:
-    """Return the command that a client starts; a project's own files must not be able to take its place."""
-    words = own_command()
-    return words if len(words) == 1 else [words[0], "-P", *words[1:]]
