@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tests.surfaces.cli.conftest import Call, calling, environment, filled
 from tests.surfaces.cli.knowing import known
 from tests.surfaces.cli.living import lived, woven
 from tests.surfaces.cli.talking import talked
-from tests.surfaces.cli.test_envelope import EXAMPLES, LEAVES
+from tests.surfaces.cli.test_envelope import EXAMPLES, LEAVES, TALK
 from tests.surfaces.mcp.ground import refusal, serving, text_of
 
 __all__ = ["calling", "environment"]  # fixtures
@@ -60,6 +61,8 @@ def test_every_command_that_only_reads_leaves_nothing_behind(calling: Callable[[
     ids: dict[str, object] = {**known(url, tmp_path), **lived(call, tmp_path), **woven(call, tmp_path)}
     ids |= talked(url, tmp_path)
     ids |= {"held": call("remember", "Web.", "--about", "x", "--origin", "web", "--json").result["id"]}
+    (tmp_path / "talk.json").write_text(json.dumps([TALK]))
+    ids |= {"imported": call("import", f"{tmp_path}/talk.json", "--json").result["imports"][0]["id"]}
     folder = tmp_path / "data"
     rows, files = whole(url), tree(folder)
     refused, failed = [], {}

@@ -132,12 +132,16 @@ def move(invocation: Invocation, name: str, target: str, as_name: str | None, te
     from everloom import exports  # noqa: PLC0415  loads the loom
     from everloom.loom import open_loom  # noqa: PLC0415
     from everloom.store.address import as_url  # noqa: PLC0415
+    from everloom.store.engine import refuse_write  # noqa: PLC0415
     from everloom.wiring.wire.protocol import is_remote  # noqa: PLC0415
 
     url = as_url(target)
     if is_remote(url):
         raise Rejected(f"{target} is a server", hint="give the address of its store, on the machine where it runs")
     with _existing(invocation) as loom:
+        # Before the other store is opened, which would only be read, too.
+        if loom.store.is_read_only:
+            raise refuse_write(loom.store.address)
         store = loom.settings.store.model_copy(update={"url": url})
         there = loom.settings.model_copy(update={"store": store})
         with open_loom(settings=there) as other, _telling("moving") as told:
