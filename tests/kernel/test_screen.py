@@ -198,8 +198,8 @@ def test_every_verb_that_writes_is_screened() -> None:
         owner = _class_of(faculty.declaration)
         for verb in faculty.verbs:
             is_screened = verb.effect.writes and verb.effect.stores
-            # What is said is never refused: the conversation itself looks for secrets in it. Texts that measure an embedder
-            # are not kept.
+            # What is said is never refused: the conversation itself looks for secrets in it. Texts that only measure an
+            # embedder are not kept.
             assert verb.effect.stores or verb.name in ("forget", "say", "calibrate")
             # Every verb is wrapped for its bounds; the screen stands between them and the method.
             assert getattr(owner, verb.name).__wrapped__ is verb.method, verb.name

@@ -20,10 +20,11 @@ from tests.store.ground import is_sqlite, open_at
 
 # What the verbs take today. A change that needs fewer lowers them; one that needs more should say why.
 MOST = {
-    "remember": {"sqlite": 35, "postgresql": 27},
-    "remember with a new name": {"sqlite": 79, "postgresql": 62},
-    "recall": {"sqlite": 57, "postgresql": 44},
-    "search": {"sqlite": 25, "postgresql": 24},
+    "remember": {"sqlite": 29, "postgresql": 27},
+    "remember with a new name": {"sqlite": 63, "postgresql": 62},
+    # On SQLite one of them reads the words of the newest documents, which writes leave uncounted.
+    "recall": {"sqlite": 58, "postgresql": 44},
+    "search": {"sqlite": 26, "postgresql": 24},
 }
 
 
