@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from everloom.errors import NotFound, Rejected, StoreError
+from everloom.errors import NotFound, Rejected, StoreError, WorkspaceGone
 from everloom.surfaces.cli.runtime.suggesting import nearest
 
 if TYPE_CHECKING:
@@ -149,6 +149,9 @@ class Invocation:
         if self.workspace is not None:
             try:
                 loom.workspaces.get(self.workspace)
+            except WorkspaceGone:
+                # It says itself where it went.
+                raise
             except NotFound as error:
                 if not may_create or loom.store.is_read_only:
                     known = [each.name for each in loom.workspaces.list()]
