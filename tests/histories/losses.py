@@ -28,7 +28,7 @@ from tests.store.ground import as_superuser, is_sqlite, rows_of
 from tests.surfaces.mcp.ground import PROGRAM, environment
 
 _TEXTS = "SELECT item_id, text FROM document WHERE kind = 'observation' AND retired_at IS NULL ORDER BY item_id"
-# Doctor names a hundred rows one by one.
+# Doctor names a thousand rows one by one, and a bit may also fall on the copies in events and receipts.
 _MOST = 60
 
 

@@ -18,7 +18,7 @@ from everloom.store.migrations import workspace_tables
 
 _NOWHERE = 0
 # Named one by one; of more, only the number is told.
-_NAMED = 100
+_NAMED = 1_000
 
 
 def content_problems(store: Store) -> list[str]:
@@ -35,7 +35,7 @@ def complain(problems: Sequence[str], copy: Path) -> None:
         more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
         raise StoreError(
             f"{copy} was written, but what it holds is damaged: {named_first}{more}",
-            hint="keep it and all older backups; `everloom doctor --deep` names everything that is damaged",
+            hint="keep it and all older backups; `everloom doctor --deep` names what is damaged",
         )
 
 

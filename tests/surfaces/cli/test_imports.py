@@ -26,7 +26,7 @@ def test_a_history_is_looked_at_taken_in_found_and_taken_back(
     (home / ".config" / "obsidian" / "obsidian.json").write_text(json.dumps({"vaults": {"x": {"path": str(vault)}}}))
     listed = call("import", "--list", "--json").result
     assert [each["kind"] for each in listed["found"]] == ["claude-code", "codex", "obsidian"]
-    assert len(listed["formats"]) == 11
+    assert len(listed["formats"]) == 12
     would = call("import", str(claude.parents[1]), "--dry-run")
     assert "5 would be taken in, 0 already there" in would.out
     taken = call("import", str(claude.parents[1]), str(codex.parent), str(vault), "--json").result["imports"]

@@ -30,6 +30,7 @@ correct = command_of(_FACULTY, _FACULTY.verb("correct"))
 @click.option("--from-session", metavar="LABEL", help="What was written in this session.")
 @click.option("--confirm", metavar="TOKEN", help="The token of a preview: forget exactly that.")
 @click.option("--yes", is_flag=True, help="Forget without a preview.")
+@click.option("--idempotency-key", metavar="KEY", help="Makes the call safe to repeat.")
 @click.option("--list", "shows", is_flag=True, help="List what was forgotten: when and what kind of thing, never what.")
 @click.option("--lift", is_flag=True, help="Let what had these ids be stored again if it comes back.")
 @click.option("--clean", is_flag=True, help="Clean the files of what was forgotten now, however large they are.")
@@ -41,15 +42,18 @@ def forget(invocation: Invocation, /, yes: bool, shows: bool, lift: bool, clean:
         return call(invocation, _FACULTY, _FACULTY.verb("lift_tombstones"), {"ids": chosen["ids"]})
     if clean:
         return _clean(invocation)
-    verb = _FACULTY.verb("forget")
+    verb, key = _FACULTY.verb("forget"), chosen.pop("idempotency_key")
     try:
-        answer = call(invocation, _FACULTY, verb, chosen)
+        # A preview writes nothing: the key is that of the call that does.
+        answer = call(invocation, _FACULTY, verb, {**chosen, "idempotency_key": key if chosen["confirm"] else None})
     except Conflict as error:
         # Without the token, the same command shows what has become of it.
         fresh = call(invocation, _FACULTY, verb, {**chosen, "confirm": None})
         return Answer(fresh.result, fresh.text, failure=error)
     preview = cast("Forgotten", answer.result)
-    return call(invocation, _FACULTY, verb, {**chosen, "confirm": preview.confirm}) if yes else answer
+    if not yes:
+        return answer
+    return call(invocation, _FACULTY, verb, {**chosen, "confirm": preview.confirm, "idempotency_key": key})
 
 
 def _clean(invocation: Invocation) -> Answer:

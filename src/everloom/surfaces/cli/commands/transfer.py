@@ -89,7 +89,7 @@ def _exported(done: ExportReport) -> Answer:
     failure = None
     if done.damaged:
         lines += [f"damaged: {each}" for each in done.damaged[:20]]
-        hint = "keep older backups; `everloom doctor --deep` names everything that is damaged"
+        hint = "keep older backups; `everloom doctor --deep` names what is damaged"
         failure = EverloomError(f"the export was written, but {len(done.damaged)} rows in it are damaged", hint=hint)
     return Answer(done, lines, failure)
 

@@ -204,10 +204,10 @@ def progress(total: int, label: str) -> Iterator[Callable[[int], None]]:
             yield bar.update
         return
     from rich.console import Console  # noqa: PLC0415  takes a tenth of a second to load
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     # It leaves nothing behind: what was done is told by the answer.
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(label, total=total)
         yield lambda count: shown.advance(task, count)
