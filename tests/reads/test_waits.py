@@ -14,6 +14,7 @@ import pytest
 from everloom.errors import StoreBusy
 from everloom.loom import Loom, open_loom
 from everloom.settings import Settings
+from everloom.store.postgresql import store
 from everloom.surfaces.web.lazy import LazyLoom
 from tests.engines import PostgresServer
 from tests.patience import FACTOR, wait_until
@@ -75,7 +76,11 @@ def test_a_read_behind_a_locked_table_gives_up(postgres_url: str) -> None:
 @pytest.mark.promise("trust.every-wait-ends")
 @pytest.mark.parametrize("writes", [False, True])
 @pytest.mark.parametrize("statement", ["SELECT pg_sleep(60)", "LOCK TABLE receipt IN ACCESS SHARE MODE"])
-def test_the_server_ends_by_itself_what_took_too_long(postgres_url: str, writes: bool, statement: str) -> None:
+def test_the_server_ends_by_itself_what_took_too_long(
+    postgres_url: str, writes: bool, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A statement that writes may take a minute, for which nobody waits here.
+    monkeypatch.setattr(store, "_WRITE_SECONDS", 1.0)
     with open_loom(postgres_url, settings=IMPATIENT) as loom, psycopg.connect(as_superuser(postgres_url)) as other:
         here = loom.workspace().info.id
         other.execute("LOCK TABLE receipt IN ACCESS EXCLUSIVE MODE")
