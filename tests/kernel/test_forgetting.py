@@ -32,6 +32,7 @@ from tests.engines import PostgresServer
 from tests.patience import PATIENCE, wait_until
 from tests.store.bytes import words_in_files
 from tests.store.ground import NOW, as_superuser, assert_agreement, is_sqlite, note, open_at, rows_of
+from tests.store.test_checksums import change
 from tests.store.test_schema import structure
 
 WORDS = ("melanoma", "zweibruecken", "hidden clinic")
@@ -85,6 +86,22 @@ def test_no_file_of_the_store_holds_the_words_of_what_was_forgotten(store_url: s
     assert [hit.id for hit in place.search("who sails on Sunday?")][:1] == [sails]
     assert [row["term"] for row in rows_of(store_url, "SELECT term FROM term WHERE documents <= 0")] == []
     assert_agreement(store_url)
+
+
+@pytest.mark.promise("forget.words-gone")
+def test_a_damaged_record_keeps_nothing_from_being_forgotten(store_url: str, loom: Loom) -> None:
+    place = loom.workspace("james", session="monday")
+    sick, sails = ill(place), place.semantic.remember(["James"], "James sails every Sunday.", idempotency_key="s").id
+    for table, column in (("event", "detail"), ("receipt", "answer")):
+        # As a bit does that turns a space into a quotation mark.
+        change(store_url, f"UPDATE {table} SET {column} = replace({column}, '{{', '{{\" ')")
+    assert place.events()[0].detail == {"damaged": True}
+    assert place.show(place.events()[0].id).detail["damaged"] is True
+    with pytest.raises(Conflict, match="is damaged"):
+        place.semantic.remember(["James"], "James sails every Sunday.", idempotency_key="s")
+    agreed(place, sick)
+    assert words_in_files(store_url, ["melanoma", "zweibruecken"]) == set()
+    assert [hit.id for hit in place.search("who sails on Sunday?")][:1] == [sails]
 
 
 @pytest.mark.promise("forget.preview")

@@ -116,7 +116,16 @@ def append_event(unit: Unit, operation: str, detail: Mapping[str, Any], at: date
 
 def event_from(row: Row) -> Event:
     """Read an event from its row."""
-    return Event(row["id"], from_micros(row["at"]), row["operation"], row["session_id"], json.loads(row["detail"]))
+    return Event(row["id"], from_micros(row["at"]), row["operation"], row["session_id"], read_detail(row["detail"]))
+
+
+def read_detail(text: str) -> dict[str, Any]:
+    """Read what an event tells; one whose bytes have changed hides no others, and says only that."""
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return {"damaged": True}
+    return found
 
 
 def answered_before(unit: Unit, key: str | None, operation: str, request: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -134,7 +143,12 @@ def answered_before(unit: Unit, key: str | None, operation: str, request: Mappin
     # Returning the old answer to another request would report a write that never happened.
     if row["operation"] != operation or row["request_hash"] != fingerprint(request):
         raise used_before(key)
-    answer: dict[str, Any] = json.loads(row["answer"])
+    try:
+        answer: dict[str, Any] = json.loads(row["answer"])
+    except ValueError as error:
+        # That the request was answered is certain: to do it again would be worse.
+        hint = "it was done; look for it in the memory, and see `everloom doctor --deep`"
+        raise Conflict(f"the answer kept with the idempotency key {key!r} is damaged", hint=hint) from error
     return answer
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from everloom.clock import from_micros
 from everloom.kernel.forgetting.tombstones import explain_absence
 from everloom.kernel.imported import FILE_KIND, IMPORT_KIND, need_source
-from everloom.kernel.journal import Signal, access_from, signal_from
+from everloom.kernel.journal import Signal, access_from, read_detail, signal_from
 from everloom.kernel.lifecycle import Access
 from everloom.kernel.trust.origin import trust_named
 from everloom.kernel.trust.review import describe_held
@@ -146,7 +146,7 @@ def _own_detail(unit: Unit, kind: str, item_id: int) -> dict[str, Any]:
         return describe_held(unit, item_id)
     if kind == "event":
         (row,) = unit.all("kernel.event_get", id=item_id)
-        return {"operation": row["operation"], "session_id": row["session_id"], **json.loads(row["detail"])}
+        return {"operation": row["operation"], "session_id": row["session_id"], **read_detail(row["detail"])}
     return {}
 
 

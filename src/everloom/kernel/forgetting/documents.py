@@ -6,6 +6,7 @@ An imported document has nothing but its text; others may repeat that in their c
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from everloom.kernel.journal import FORGOTTEN
 from everloom.kernel.operation import Transaction
 from everloom.store import Unit
 
+_NUMBER = re.compile(r"\d{1,18}")
 _PAGE = 2_000
 # Shorter than this, a text may stand in another's context by chance.
 _LEAST_REPEATED = 12
@@ -72,7 +74,7 @@ def scrub_records(unit: Unit, plan: ForgetPlan, traces: Traces) -> None:
     ids = set(plan.ids)
     _scrub_events(unit, ids, traces)
     for row in unit.all("forgetting.receipt_all"):
-        answer = json.loads(row["answer"])
+        answer = _read(row["answer"])
         if traces.in_text(row["idempotency_key"]):
             # The key itself tells it. Whoever repeats the call is stopped by the tombstone.
             unit.run("forgetting.receipt_drop", key=row["idempotency_key"])
@@ -93,7 +95,7 @@ def scrub_records(unit: Unit, plan: ForgetPlan, traces: Traces) -> None:
 
 def _told(report: str | None, error: str | None, traces: Traces) -> tuple[str | None] | None:
     """Return a report without its words if it, or its error, tells what is forgotten; None if neither does."""
-    known = None if report is None else json.loads(report)
+    known = None if report is None else _read(report)
     if not (traces.in_data(known) or traces.in_text(error or "")):
         return None
     return (None if known is None else json.dumps(blanked(known)),)
@@ -107,10 +109,20 @@ def _scrub_events(unit: Unit, ids: set[int], traces: Traces) -> None:
         after = rows[-1]["id"]
         blank = []
         for row in rows:
-            detail = json.loads(row["detail"])
+            detail = _read(row["detail"])
             if _has_text(detail) and (ids & numbers_in(detail) or traces.in_data(detail)):
                 blank.append({"id": row["id"], "detail": json.dumps(blanked(detail), sort_keys=True)})
         unit.many("forgetting.event_blank", blank)
+
+
+# A bit that changed must not keep anything from being forgotten: what is no longer JSON is looked through as the text
+# that it is, and blanked if it may be about what goes.
+def _read(text: str) -> object:
+    """Read JSON; of what is damaged, keep the text and its numbers."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {"damaged": text, "ids": [int(number) for number in _NUMBER.findall(text)]}
 
 
 def _has_text(detail: object) -> bool:
