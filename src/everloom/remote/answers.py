@@ -7,24 +7,20 @@ Refuses to know where words are shown.
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from everloom.errors import EverloomError, StoreBusy
+from everloom.errors import EverloomError
 from everloom.mind import Exchange, StreamMessage
 from everloom.remote.calls import Peer, RemoteCaller
-from everloom.remote.changes import check_stream, stream_options, trouble
+from everloom.remote.changes import Reconnecting, check_stream, stream_options, trouble
 from everloom.remote.decode import reader_of
 from everloom.remote.sending import Failed, Sender
 from everloom.wiring.wire.protocol import ANSWER
 
 _NAME = "mind.answer"
-# How long a server may be gone before whoever listens is told.
-_PATIENCE = 60.0
-_LONGEST_WAIT = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +61,7 @@ def hear_answer(
     """Wait until a message is answered, and say its words as they come."""
     spoken, ends = SpokenWords(say), time.monotonic() + seconds
     query = {"id": str(message.id), "attempts": str(message.attempts)}
-    waiting = _Reconnecting()
+    waiting = Reconnecting()
     while time.monotonic() < ends:
         error: EverloomError | None = None
         try:
@@ -85,29 +81,6 @@ def hear_answer(
         time.sleep(waiting.pause(error))
     hint = "the message is stored and will be answered"
     return AnswerElsewhere(error=EverloomError("no reply has come yet", hint=hint))
-
-
-class _Reconnecting:
-    """When to connect again, and when to give up."""
-
-    def __init__(self) -> None:
-        self._gone_since: float | None = None
-        self._tried = 0
-
-    def reached(self) -> None:
-        self._gone_since, self._tried = None, 0
-
-    def pause(self, error: EverloomError | None) -> float:
-        if error is None:
-            return random.uniform(0.1, 0.3)
-        if not isinstance(error, StoreBusy):
-            raise error
-        now = time.monotonic()
-        self._gone_since = now if self._gone_since is None else self._gone_since
-        if now - self._gone_since > _PATIENCE:
-            raise error
-        self._tried += 1
-        return min(0.1 * 2.0**self._tried, _LONGEST_WAIT) * random.uniform(0.5, 1.0)
 
 
 def _events_in(peer: Peer, lines: Iterator[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -31,19 +31,44 @@ _LONGEST_WAIT = 3.0
 _NAME = "changes"
 
 
+class Reconnecting:
+    """When whoever reads a stream connects again, and when to give up."""
+
+    def __init__(self) -> None:
+        self._gone_since: float | None = None
+        self._tried = 0
+
+    def reached(self) -> None:
+        """Note that the server has said something."""
+        self._gone_since, self._tried = None, 0
+
+    def pause(self, error: EverloomError | None) -> float:
+        """Say how long to wait before the next connection; raises if that has no sense any more."""
+        if error is None:
+            # A stream has an end, after which the next one begins; one that ends at once must not keep both sides busy.
+            return random.uniform(0.1, 0.3)
+        if not isinstance(error, StoreBusy):
+            raise error
+        now = time.monotonic()
+        self._gone_since = now if self._gone_since is None else self._gone_since
+        if now - self._gone_since > _PATIENCE:
+            raise error
+        self._tried += 1
+        return min(0.1 * 2.0**self._tried, _LONGEST_WAIT) * random.uniform(0.5, 1.0)
+
+
 class Position:
     """Where a follower is: the last event, and since when no connection has worked."""
 
     def __init__(self, peer: Peer, after: int) -> None:
         self._peer = peer
         self.after = after
-        self._gone_since: float | None = None
-        self._tried = 0
+        self._reconnecting = Reconnecting()
         self._data: list[str] = []
 
     def line(self, line: str) -> Event | None:
         """Read one line of the stream; returns an event once it is whole."""
-        self._gone_since, self._tried = None, 0
+        self._reconnecting.reached()
         if line.startswith("data:"):
             self._data.append(line[5:].removeprefix(" "))
         if line or not self._data:
@@ -64,19 +89,9 @@ class Position:
         return event
 
     def broke(self, error: EverloomError | None) -> float:
-        """Say how long to wait before the next connection; raises if that has no sense any more."""
+        """Say how long to wait before the next connection."""
         self._data = []
-        if error is None:
-            # A stream has an end, after which the next one begins; one that ends at once must not keep both sides busy.
-            return random.uniform(0.1, 0.3)
-        if not isinstance(error, StoreBusy):
-            raise error
-        now = time.monotonic()
-        self._gone_since = now if self._gone_since is None else self._gone_since
-        if now - self._gone_since > _PATIENCE:
-            raise error
-        self._tried += 1
-        return min(0.1 * 2.0**self._tried, _LONGEST_WAIT) * random.uniform(0.5, 1.0)
+        return self._reconnecting.pause(error)
 
 
 def follow(peer: Peer, sender: Sender, caller: RemoteCaller, position: Position) -> Generator[Event]:
