@@ -30,11 +30,13 @@ from tests.surfaces.hooks.ground import Machine, starting
 HEAVY = ("click", "pydantic", "numpy", "sqlite3", "httpx2", "subprocess", "everloom.settings", "everloom.loom")
 LIGHT = f"""
 import sys
+# Whoever measures coverage has loaded something already.
+before = set(sys.modules)
 from everloom.surfaces.cli import main
 try:
     main()
 except SystemExit as ended:
-    print(ended.code, [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
+    print(ended.code, [name for name in {HEAVY!r} if name in sys.modules and name not in before], file=sys.stderr)
 """
 TOLD = "James sails the Petrel out of Falmouth."
 PROMPT = "out of which harbour does James sail the Petrel?"

@@ -174,4 +174,4 @@ def server_process(home: Path, store: Path | str, *flags: str, **environ: str) -
         yield server.wait_for_address()
     finally:
         code, errors = server.stop()
-        assert (code, errors) == (0, "")
+        assert (code, errors) == (0, ""), f"{code}: {errors}"
