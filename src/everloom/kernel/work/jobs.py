@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from logging import INFO, WARNING
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
 from everloom.clock import Clock, from_micros, to_micros
-from everloom.errors import Conflict, EverloomError, NotFound, StoreBusy
+from everloom.errors import Conflict, EverloomError, Forbidden, NotFound, Rejected, StoreBusy
 from everloom.kernel.journal import append_event
 from everloom.kernel.operation import Operation, Transaction
 from everloom.kernel.work.lease import LEASE, is_gone
@@ -39,6 +40,7 @@ _HOLD_SECONDS = LEASE.total_seconds() / 4
 # How long closing waits for jobs to stop; a step that takes longer is done again by whoever comes next.
 _CLOSE_SECONDS = 8.0
 _TRIES = 5
+_THEIRS = (Conflict, Forbidden, NotFound, Rejected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +225,9 @@ class RunningJobs:
             if run.is_cut:
                 state, error = "stopped", "it was stopped; what is left stays due: start it again"
         except Exception as failure:
-            log.warning("the job %d failed", run.id, exc_info=not isinstance(failure, EverloomError))
+            # What the caller got wrong is told to the caller, who asks for the state of the job.
+            level = INFO if isinstance(failure, _THEIRS) else WARNING
+            log.log(level, "the job %d failed", run.id, exc_info=not isinstance(failure, EverloomError))
             # An error that is not ours may quote anything, and this one is stored and shown.
             state, error = "failed", masked(str(failure) or type(failure).__name__)[:2000]
         try:
