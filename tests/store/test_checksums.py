@@ -189,6 +189,16 @@ def test_rows_from_before_there_were_checksums_get_them_when_the_store_is_migrat
 
 
 @pytest.mark.promise("store.content-is-checked")
+def test_every_one_of_many_damaged_rows_is_named(store_url: str) -> None:
+    with open_at(store_url) as loom:
+        ids = [*loom.workspace("james").add([note(f"The bell rang {number} times.") for number in range(150)])]
+    change(store_url, "UPDATE document SET text = text || '!'")
+    with open_at(store_url) as loom:
+        problems = loom.store.health(deep=True).problems
+    assert [f"document {item} of workspace james does not match its checksum" for item in ids] == list(problems)
+
+
+@pytest.mark.promise("store.content-is-checked")
 @pytest.mark.parametrize(
     "statement",
     ["UPDATE term SET documents = documents + 1 WHERE term = 'boat'", "UPDATE tally SET words = words + 1"],
