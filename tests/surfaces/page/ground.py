@@ -35,7 +35,7 @@ from tests.patience import PATIENCE, wait_until
 from tests.store.ground import open_at
 
 if TYPE_CHECKING:
-    from playwright.sync_api import ConsoleMessage, Page
+    from playwright.sync_api import ConsoleMessage, Locator, Page
 
 FORM = "application/x-www-form-urlencoded"
 # What must never get out of its box on any page, wherever a text can be stored. Each is harmless where it is shown, and
@@ -260,6 +260,15 @@ class Watched:
         """Fail if anything went wrong that the test did not expect."""
         left = [each for each in self.complaints if not any(words in each for words in self._allowed)]
         assert not left, "\n".join(left)
+
+
+def follow(page: Page, link: Locator) -> None:
+    """Press a link or a button that leads to another page, and wait until that page is there.
+
+    A click returns before the browser has left: what is read right after it is the old page, or no page at all.
+    """
+    with page.expect_navigation():
+        link.click()
 
 
 def assert_fits(page: Page) -> None:

@@ -21,6 +21,7 @@ from tests.surfaces.page.ground import (
     assert_fits,
     assert_harmless,
     assert_readable,
+    follow,
     forms_in,
     said_in,
 )
@@ -277,7 +278,7 @@ def test_the_desk_is_used_in_a_browser(open_page: Open, file_site: Site, look: L
     page = watched.page
     assert_readable(page)
     assert_fits(page)
-    page.get_by_role("link", name="Mara", exact=True).first.click()
+    follow(page, page.get_by_role("link", name="Mara", exact=True).first)
     assert_readable(page)
     assert_fits(page)
     page.get_by_label("cite").first.check()

@@ -16,6 +16,7 @@ from tests.surfaces.page.ground import (
     assert_fits,
     assert_harmless,
     assert_readable,
+    follow,
     said_in,
 )
 
@@ -201,8 +202,8 @@ def test_the_graph_in_a_browser(file_site: Site, open_page: Open, look: Look) ->
     assert_readable(page)
     page.get_by_text("Add to it").click()
     page.get_by_label("What to add at its end").fill("Dry.")
-    page.get_by_role("button", name="Add", exact=True).click()
+    follow(page, page.get_by_role("button", name="Add", exact=True))
     assert page.locator(".said").inner_text() == "Added."
-    page.locator("#history a").first.or_(page.locator("section[aria-labelledby=history] a").first).click()
+    follow(page, page.locator("#history a").first.or_(page.locator("section[aria-labelledby=history] a").first))
     assert page.locator("ins").first.inner_text() == "Dry."
     assert_fits(page)

@@ -21,7 +21,7 @@ from tests.scripted.claude import ClaudeServer
 from tests.scripted.speech import says, uses
 from tests.surfaces.mcp.ground import PROGRAM, environment
 from tests.surfaces.page.conftest import Look, Open
-from tests.surfaces.page.ground import ALL_HOSTILE, Site, Watched, assert_fits, assert_readable, lend_site
+from tests.surfaces.page.ground import ALL_HOSTILE, Site, Watched, assert_fits, assert_readable, follow, lend_site
 from tests.surfaces.page.talking import talking
 
 if TYPE_CHECKING:
@@ -174,15 +174,15 @@ def test_a_page_says_how_much_has_changed_and_stays_where_it_is(open_page: Open,
     see(page, "2 changes since this page was loaded")
     assert page.evaluate("window.scrollY") == before
     assert page.locator("#changes").get_attribute("aria-live") == "polite"
-    page.get_by_text("show them").click()
-    page.wait_for_function("!document.getElementById('changes').textContent")
+    follow(page, page.get_by_text("show them"))
+    page.wait_for_function("!document.getElementById('changes')?.textContent")
 
 
 @pytest.mark.promise("page.without-scripts")
 def test_talking_works_without_scripts(open_page: Open, file_site: Site) -> None:
     page = open_page("mind", scripts=False).page
     page.get_by_label("Your message").fill("Hello there")
-    page.get_by_role("button", name="Send").click()
+    follow(page, page.get_by_role("button", name="Send"))
     assert "Hello there" in page.locator("#log").inner_text()
     conversation = file_site.workspace.mind.conversation
     wait_until(lambda: len(conversation.log()) == 2, "the answer")

@@ -19,6 +19,7 @@ from tests.surfaces.page.ground import (
     assert_fits,
     assert_harmless,
     assert_readable,
+    follow,
     forms_in,
     lend_site,
     said_in,
@@ -225,7 +226,7 @@ def test_the_pages_of_the_server_are_readable_in_a_browser(open_page: Open, file
     file_site.workspace.semantic.remember(["Mara"], "Mara sails.")
     watched = open_page("work", look)
     page = watched.page
-    page.get_by_role("button", name="Run everything that is due").click()
+    follow(page, page.get_by_role("button", name="Run everything that is due"))
     page.get_by_text("Started as job").wait_for()
     for path in ("/workspaces", "/tokens", "/settings", "/doctor", f"/workspaces/{file_site.workspace.info.id}"):
         page.goto(file_site.url + path)
@@ -233,7 +234,7 @@ def test_the_pages_of_the_server_are_readable_in_a_browser(open_page: Open, file
         assert_fits(page)
     page.goto(f"{file_site.url}/tokens")
     page.get_by_label("Whose it is").fill("laptop")
-    page.get_by_role("button", name="Make it").click()
+    follow(page, page.get_by_role("button", name="Make it"))
     secret = page.locator("pre.secret").inner_text()
     assert secret.startswith("everloom_")
     assert secret not in page.url

@@ -20,6 +20,7 @@ from tests.surfaces.page.ground import (
     assert_fits,
     assert_harmless,
     assert_readable,
+    follow,
     lend_site,
     said_in,
 )
@@ -182,7 +183,7 @@ def test_scenes_in_a_browser(file_site: Site, open_page: Open, look: Look, clock
     page.go_back()
     page.get_by_text("Note a scene").click()
     page.get_by_label("What happened").fill("James finds a coin.")
-    page.get_by_role("button", name="Note it").first.click()
+    follow(page, page.get_by_role("button", name="Note it").first)
     assert page.locator(".said").inner_text().startswith("Noted.")
     for path in (f"scenes/{scene}", "patrols"):
         page.goto(file_site.at(path))

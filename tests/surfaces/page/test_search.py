@@ -16,6 +16,7 @@ from tests.surfaces.page.ground import (
     assert_fits,
     assert_harmless,
     assert_readable,
+    follow,
     said_in,
 )
 
@@ -175,11 +176,11 @@ def test_a_person_searches_judges_and_comes_back(file_site: Site, open_page: Ope
     seen.wait_for_url(f"**/item/{made.id}")
     assert_readable(seen)
     assert_fits(seen)
-    seen.get_by_role("button", name="Useful").click()
+    follow(seen, seen.get_by_role("button", name="Useful"))
     seen.get_by_text("Marked as useful.").wait_for()
     seen.go_back()
     seen.wait_for_url(f"**/item/{made.id}")
-    seen.get_by_role("link", name="Home").click()
+    follow(seen, seen.get_by_role("link", name="Home"))
     assert_fits(seen)
 
 
@@ -198,7 +199,7 @@ def test_everything_here_works_without_scripts(file_site: Site, open_page: Open)
     made = file_site.workspace.semantic.remember(["James"], "James sails on Sundays.")
     seen = open_page("", scripts=False).page
     seen.locator("#find").fill("when does James sail")
-    seen.get_by_role("button", name="Search").click()
-    seen.locator(".hit a.item", has_text=str(made.id)).first.click()
-    seen.get_by_role("button", name="Pin").click()
+    follow(seen, seen.get_by_role("button", name="Search"))
+    follow(seen, seen.locator(".hit a.item", has_text=str(made.id)).first)
+    follow(seen, seen.get_by_role("button", name="Pin"))
     assert file_site.workspace.show(made.id).access.pinned

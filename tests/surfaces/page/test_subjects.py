@@ -20,6 +20,7 @@ from tests.surfaces.page.ground import (
     assert_fits,
     assert_harmless,
     assert_readable,
+    follow,
     forms_in,
     lend_site,
     said_in,
@@ -314,7 +315,8 @@ def test_subjects_in_a_browser(file_site: Site, open_page: Open, look: Look, tmp
     assert_readable(page)
     page.get_by_label("Name").fill("jam")
     page.keyboard.press("Enter")
-    page.locator(".subject-name").first.click()
+    page.wait_for_url(re.compile("jam"))
+    follow(page, page.locator(".subject-name").first)
     assert page.locator("h1").inner_text() == "James"
     assert_fits(page)
     assert_readable(page)
@@ -329,9 +331,9 @@ def test_subjects_in_a_browser(file_site: Site, open_page: Open, look: Look, tmp
     assert_fits(page)
     assert_readable(page)
     page.get_by_label("Third subject").fill("sailing")
-    page.get_by_role("button", name="Draw").click()
+    follow(page, page.get_by_role("button", name="Draw"))
     # The region that is drawn opens what it holds.
-    page.get_by_role("link", name="James and Audrey and sailing: 1").click()
+    follow(page, page.get_by_role("link", name="James and Audrey and sailing: 1"))
     assert "James and Audrey sail on Sundays." in page.locator("section", has=page.locator("#region")).inner_text()
     circle = page.get_by_role("link", name=re.compile("^James only")).locator("circle")
     circle.scroll_into_view_if_needed()
@@ -350,11 +352,11 @@ def test_subjects_are_changed_in_a_browser_without_scripts(file_site: Site, open
     page = watched.page
     page.get_by_text("Describe, tag and name it").click()
     page.get_by_label("In one sentence").fill("Sails well.")
-    page.get_by_role("button", name="Change the summary").click()
+    follow(page, page.get_by_role("button", name="Change the summary"))
     assert page.locator("#said").inner_text() == "The summary is changed."
     assert page.locator(".lead").first.inner_text() == "Sails well."
     page.get_by_text("Merge it into another subject").click()
     page.get_by_label("It is the same as").fill("sailing")
-    page.get_by_role("button", name="Show what would be merged").click()
-    page.get_by_role("link", name="Leave both as they are").click()
+    follow(page, page.get_by_role("button", name="Show what would be merged"))
+    follow(page, page.get_by_role("link", name="Leave both as they are"))
     assert page.locator("h1").inner_text() == "James"

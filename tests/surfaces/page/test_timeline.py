@@ -23,6 +23,7 @@ from tests.surfaces.page.ground import (
     assert_fits,
     assert_harmless,
     assert_readable,
+    follow,
 )
 
 
@@ -244,14 +245,14 @@ def test_the_timeline_in_a_browser(file_site: Site, open_page: Open, look: Look)
     assert page.locator("h1").inner_text() == "Sunday, 1 March 2026"
     assert_fits(page)
     assert_readable(page)
-    page.get_by_role("link", name="March 2026").click()
+    follow(page, page.get_by_role("link", name="March 2026"))
     assert_fits(page)
     assert_readable(page)
-    page.get_by_role("link", name="15 Mar: 1 scenes").click()
+    follow(page, page.get_by_role("link", name="15 Mar: 1 scenes"))
     page.wait_for_url("**/timeline?day=2026-03-15")
     page.get_by_label("Day", exact=True).fill("2026-11-15")
-    page.get_by_role("button", name="Go").click()
-    page.locator("#sessions + ul a").first.click()
+    follow(page, page.get_by_role("button", name="Go"))
+    follow(page, page.locator("#sessions + ul a").first)
     assert urlsplit(page.url).query == "session=a+test"
     assert_fits(page)
     assert_readable(page)
