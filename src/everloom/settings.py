@@ -133,6 +133,18 @@ class EpisodicSettings(Section):
     cluster_threshold: float | None = Field(
         default=None, ge=-1, le=1, description="cosine; if empty, the value that `everloom calibrate` found"
     )
+    feeling_distance: float = Field(
+        default=0.35,
+        ge=0,
+        le=2,
+        description="how far a scene's emotion may be from a feeling that recalls it: the mean difference of the axes "
+        "that the feeling names, from 0 to 2",
+    )
+    extracts: bool = Field(
+        default=False,
+        description="without a language model, patrols write diary and think_md as extracts: sentences of the scenes "
+        "that they took in, marked as such",
+    )
 
 
 class GraphSettings(Section):

@@ -16,7 +16,8 @@ from everloom.episodic.entries.notes import write_down
 from everloom.episodic.scenes.parser import ParsedScene, UnreadableScene, parse_scene
 from everloom.episodic.scenes.scene import When, embed_text, scene_from, scene_text
 from everloom.episodic.scenes.scene import body_text as body_of
-from tests.episodic.ground import patrol, scene, tell
+from everloom.kernel.answer.encode import as_data
+from tests.episodic.ground import patrol, remember, scene, tell
 
 TODAY = date(2026, 11, 15)
 
@@ -71,7 +72,7 @@ def test_what_is_beyond_repair_is_refused_with_a_reason(content: object, reason:
         ({"action": "nul \x00 and \ud800"}, lambda content: content.scene.action == "nul � and �"),
         ({"when": None}, lambda content: content.scene.when == (When("2026-11-15"),)),
         ({"when": "2026-11-01"}, lambda content: content.scene.when == (When("2026-11-01"),)),
-        ({"when": ["2026-1-5T10:00"]}, lambda content: content.scene.when == (When("2026-01-05"),)),
+        ({"when": ["2026-1-5T10:00"]}, lambda content: content.scene.when == (When("2026-1-5T10:00"),)),
         ({"when": [{"date": "Day7", "action": "x"}]}, lambda content: content.scene.when == (When("Day7", "x"),)),
         ({"emotion": [math.nan] * 6}, lambda content: content.emotion is None),
         ({"emotion": [9, -9, 0, 0, 0, 0]}, lambda told: (told.emotion.valence, told.emotion.arousal) == (1, -1)),
@@ -166,3 +167,44 @@ def test_a_note_that_was_spoilt_behind_our_back_is_marked_by_the_patrol(being: E
     (entry,) = being.update_memory("notes", "get").entries
     assert entry.content == "[PARSE_FAILED] {spoilt"
     assert being.census()["active"] == 0
+
+
+GIVEN = [
+    "2026-1-5T10:00",
+    " 2026-11-01 ",
+    "last summer",
+    "Day7",
+    "2026年5月",
+    "２０２６年５月３日",
+    "2026/06/09",
+    "2026-07",
+    "2026-11-01",
+    "2026-11-01",
+    {"date": "2026-11-02"},
+    {"date": "2026-11-02", "action": "again"},
+    {"date": "Tag 9", "action": "später"},
+]
+
+
+@pytest.mark.promise("episodic.when-as-given")
+def test_when_comes_back_as_it_was_given_with_the_days_beside_it(being: Episodic, store_url: str) -> None:
+    (item,) = remember(being, scene("We met", when=GIVEN))
+    shown = as_data(being.show(item))["scene"]
+    assert shown["when"] == GIVEN
+    assert shown["days"] == ["2026-01-05", "2026-11-01", "2026-05-03", "2026-06-09", "2026-11-02"]
+    # Each is found by what was written and by the day that it means.
+    for query in ("last summer", "2026年5月", "2026-1-5T10:00", "2026-01-05", "2026-05-03"):
+        assert [hit.node.id for hit in being.search_memory(query, mode="and").hits] == [item], query
+    merged = being.merge_nodes([item, *remember(being, scene("Once more", when=["2026-3-4"]))], "We met often")
+    dates = [entry.date for entry in merged.node.scene.when]
+    assert (
+        dates.index("2026-1-5T10:00") < dates.index("2026-3-4") < dates.index("2026年5月") < dates.index(" 2026-11-01 ")
+    )
+
+
+@pytest.mark.parametrize(
+    ("when", "day"),
+    [(["2026年5月"], date(2026, 5, 1)), (["2026-05", "2026-07-09"], date(2026, 7, 9)), (["2026-13", "soon"], None)],
+)
+def test_a_month_alone_places_a_scene_at_its_beginning(when: list[str], day: date | None) -> None:
+    assert read(scene("x", when=when)).content.scene.day == day

@@ -545,6 +545,16 @@ def test_a_patrol_begins_on_schedule(store_url: str, clock: ManualClock) -> None
 
 
 @pytest.mark.promise("episodic.13")
+def test_a_patrol_without_a_model_logs_the_line_of_the_contract_once(
+    being: Episodic, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", logger="everloom.episodic"):
+        remember(being, *SAILING)
+    said = [record.getMessage() for record in caplog.records if "[graph]" in record.getMessage()]
+    assert said == ["[graph] BYOK key not set: skipping ❹❻ diary/think_md (mechanical processing only)"]
+
+
+@pytest.mark.promise("episodic.13")
 def test_a_patrol_reports_every_step_with_counts_times_and_what_it_skipped(being: Episodic) -> None:
     tell(being, *SAILING)
     answer = being.trigger_patrol()

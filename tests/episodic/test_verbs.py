@@ -28,6 +28,7 @@ from tests.episodic.ground import (
     assert_clusters_agree,
     killed_after,
     later,
+    open_being,
     patrol,
     remember,
     scene,
@@ -367,7 +368,38 @@ def test_the_context_has_three_blocks_and_says_what_to_cache(being: Episodic, cl
     assert changed.metadata.system_prompt_mark == first.metadata.system_prompt_mark
 
 
+@pytest.mark.promise("episodic.location-is-kept")
+def test_the_system_prompt_keeps_where_things_are(being: Episodic) -> None:
+    being.update_memory("partner_tools", "append", "The drill", location="left shelf of the shed")
+    being.update_memory("partner_map", "append", "Bakery with the good rye", key="Rossi", location="Via Roma 3")
+    being.update_memory("partner_map", "append", "Closed on Mondays", key="Rossi")
+    prompt = being.get_context().system_prompt
+    assert "# Tools\n> - The drill (left shelf of the shed)" in prompt
+    assert "# Map\n> - Rossi (Via Roma 3): Closed on Mondays" in prompt
+
+
 # Feelings
+
+
+@pytest.mark.promise("episodic.feeling-has-a-bound")
+def test_a_feeling_brings_back_only_what_felt_like_it(store_url: str, clock: ManualClock) -> None:
+    with open_being(store_url, clock) as loom:
+        being = loom.workspace("james").episodic
+        assert being.recall(feeling="valence=1").reason == "no living scene has an emotion"
+        fear, dull = remember(
+            being,
+            scene("The boat nearly sank", feeling="terror", emotion=[-0.9, 0.9, -0.5, -1, 0.3, 0]),
+            scene("The forms were filled in", emotion=[0, -0.1, 0, 0.1, -0.1, 0]),
+        )
+        none = being.recall(feeling=[1, 0.5, 0.5, 0.5, 0.5, 1])
+        assert (none.text, none.node_ids) == ("", ())
+        assert none.reason == "no scene felt like this: the nearest differs by 0.72, and more than 0.35 is too far"
+        assert being.show(dull).reactivation_count == 0
+        # Axes that the feeling does not name do not count.
+        assert being.recall(feeling="valence=-0.8,safety=-0.8").node_ids == (fear,)
+        assert being.recall(feeling={"valence": -0.6}).node_ids == (fear,)
+    with open_being(store_url, clock, feeling_distance=0.75) as loom:
+        assert loom.workspace("james").episodic.recall(feeling=[1, 0.5, 0.5, 0.5, 0.5, 1]).node_ids == (dull,)
 
 
 @pytest.mark.promise("episodic.emotion")
@@ -380,10 +412,10 @@ def test_recall_can_be_asked_for_a_feeling(being: Episodic) -> None:
         scene("A boat was bought"),
     )
     assert being.recall(feeling={"valence": -1, "arousal": 1, "safety": -1}).node_ids[0] == fear
-    assert being.recall(feeling=[0.5, -1, 0, 1, 0, 0]).node_ids[0] == calm
+    assert being.recall(feeling=[0.5, -1, 0, 1, 0, 0]).node_ids == (calm,)
     both = being.recall("the boat", feeling={"valence": 1, "arousal": 0.5, "trust": 1})
     assert both.node_ids[0] == joy
-    assert being.show(joy).reactivation_count == 3
+    assert being.show(joy).reactivation_count == 1
     for wrong in ([1, 2], {"anger": 1}, "sad"):
         with pytest.raises(Rejected):
             being.recall(feeling=wrong)

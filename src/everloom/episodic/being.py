@@ -36,13 +36,15 @@ class Party(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodicPolicy:
-    """The settings: when a patrol begins and who runs it, and thresholds that override the embedder's."""
+    """The settings: when a patrol begins and who runs it, what is recalled, and what is written without a model."""
 
     patrol_at: int = 10
     patrol_hours: float = 24.0
     starts_here: bool = True
     recall_threshold: float | None = None
     cluster_threshold: float | None = None
+    feeling_distance: float = 0.35
+    extracts: bool = False
     # The kinds of documents that are the conversation itself. They belong to other faculties, so the wiring sets them.
     history_kinds: tuple[str, ...] = ("exchange", "message", "turn")
 

@@ -170,8 +170,10 @@ def _change_entry(tx: Transaction, being: Being, request: MemoryRequest) -> tupl
         entry = _new_entry(being, request)
         before = find_entry(tx.unit, request.target, entry.key)
         # These accumulate; for the other targets, a new text under the same key replaces the old one.
-        if before is not None and request.target in ("knowledge", "relationship", "diary"):
-            content = join_texts(before.content, entry.content)
+        if before is not None:
+            joins = request.target in ("knowledge", "relationship", "diary")
+            content = join_texts(before.content, entry.content) if joins else entry.content
+            # What is not given again, such as a location, stays.
             entry = replace(entry, content=content, detail={**before.detail, **entry.detail})
         return before, put_entry(tx, entry)
     before = _existing(tx.unit, request.target, request.named)

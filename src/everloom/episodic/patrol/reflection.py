@@ -20,7 +20,12 @@ from everloom.errors import ProviderError
 from everloom.kernel.operation import Transaction
 from everloom.kernel.texts import LONGEST_TEXT
 from everloom.models.ask import Passage, Question
+from everloom.secrets import logger_of
 
+log = logger_of(__name__)
+
+# The contract's words, as they stand there.
+_WITHOUT_MODEL = "[graph] BYOK key not set: skipping ❹❻ diary/think_md (mechanical processing only)"
 # For how many scenes one patrol asks the emotions, and how many one question contains; the rest has its turn next time.
 _MOST_FELT = 200
 _FELT_AT_ONCE = 25
@@ -57,6 +62,8 @@ class ReflectionAnswer(BaseModel):
 def feel(run: PatrolRun) -> Change:
     """Ask how the fresh scenes without an emotion felt."""
     if run.thinker is None:
+        # Said here, in the first step that only a model could do, so that a patrol says it once.
+        log.info(_WITHOUT_MODEL)
         return lambda _: StepOutcome(skipped=NO_MODEL)
     with run.op.read() as unit:
         nodes = nodes_of(unit, [row["id"] for row in unit.all("episodic.unfelt", limit=_MOST_FELT)])

@@ -145,8 +145,9 @@ def _entry_line(entry: MemoryEntry) -> str:
     """Write an entry on a line, without its key where the content begins with it."""
     facts = [str(entry.detail[name]) for name in ("relation_type", "location") if entry.detail.get(name)]
     about = f" ({', '.join(facts)})" if facts else ""
-    key = "" if entry.content.startswith(entry.key) else f"{entry.key}{about}: "
-    return f"- {key}{entry.content}"
+    if entry.content.startswith(entry.key):
+        return f"- {entry.content}{about}"
+    return f"- {entry.key}{about}: {entry.content}"
 
 
 def _recent_nodes(unit: Unit) -> str:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from everloom.clock import to_micros
 from everloom.episodic.being import Being
 from everloom.episodic.calibration import thresholds_of
+from everloom.episodic.recall.feeling import Alike, Felt, find_alike, parse_feeling
 from everloom.episodic.scenes.clusters import Cluster, cluster_vectors, clusters_of, find_cluster, refresh
 from everloom.episodic.scenes.node import KIND, Node, nodes_of
-from everloom.episodic.scenes.parser import emotion_of
-from everloom.episodic.scenes.scene import AXES, Emotion, fold_text
+from everloom.episodic.scenes.scene import fold_text
 from everloom.errors import Rejected
 from everloom.kernel.answer.budget import affordable, checked_tokens, cost, cut_item, more, room_for
 from everloom.kernel.answer.encode import BY_ID
@@ -76,14 +76,18 @@ class ClusterRequest:
 def recall(being: Being, message: str, felt: object = None, max_tokens: int = ANSWER_TOKENS) -> Recall:
     """Recall fragments of the scenes that a message or a feeling brings up."""
     tokens = checked_tokens(max_tokens)
-    feeling = _parse_feeling(felt)
+    feeling = parse_feeling(felt)
     if not message.strip() and feeling is None:
         raise Rejected("there is neither a message nor a feeling", hint="give a message, a feeling, or both")
-    ids = _find_alike(being, feeling) if feeling and not message.strip() else _find_touched(being, message, feeling)
+    if feeling and not message.strip():
+        found = find_alike(being, feeling, _RECALLED)
+    else:
+        found = Alike(_find_touched(being, message, feeling), "no scene fits")
+    ids = found.ids
     with being.op.read() as unit:
         nodes = nodes_of(unit, ids)
     if not nodes:
-        return Recall(text="", fragments=(), node_ids=(), reason="no scene fits")
+        return Recall(text="", fragments=(), node_ids=(), reason=found.reason)
     reactivate(being, ids)
     whole = mix_fragments(
         (text for item in ids for text in (nodes[item].scene.action, nodes[item].feeling)), being.chance
@@ -100,33 +104,7 @@ def recall(being: Being, message: str, felt: object = None, max_tokens: int = AN
     )
 
 
-def _parse_feeling(given: object) -> Emotion | None:
-    """Parse the feeling to recall by."""
-    if given is None or isinstance(given, Emotion):
-        return given
-    found = emotion_of(_numbers_in(given) if isinstance(given, str) else given, [])
-    if found is None:
-        raise Rejected(
-            "this is not a feeling", hint="give six numbers from -1 to 1, or some of them by name: valence, …"
-        )
-    return found
-
-
-def _numbers_in(text: str) -> dict[str, str]:
-    """Parse numbers written as `0.5,-0.2,0,0,0,0.9` or `valence=0.8,trust=0.5`."""
-    parts = (part.strip() for part in text.split(",") if part.strip())
-    pairs = (part.split("=", 1) if "=" in part else (axis, part) for axis, part in zip(AXES, parts, strict=False))
-    return {name.strip(): number for name, number in pairs}
-
-
-def _find_alike(being: Being, feeling: Emotion) -> list[int]:
-    """Find the living scenes with the most similar emotion."""
-    with being.op.read() as unit:
-        rows = unit.all("episodic.felt_nearest", limit=_RECALLED, **feeling.as_dict())
-    return [row["id"] for row in rows]
-
-
-def _find_touched(being: Being, message: str, feeling: Emotion | None) -> list[int]:
+def _find_touched(being: Being, message: str, feeling: Felt | None) -> list[int]:
     """Find the living scenes that fit a message, best first; with a feeling, the most alike first."""
     wanted = _RECALLED if feeling is None else _COMPARED
     found = being.op.search(message, limit=wanted, within=SCENES, where=_living, recipe=ALONE)
@@ -136,7 +114,7 @@ def _find_touched(being: Being, message: str, feeling: Emotion | None) -> list[i
         emotions = {} if feeling is None else {item: node.emotion for item, node in nodes_of(unit, ids).items()}
     if feeling is not None:
         # A scene without a known emotion comes last.
-        ids.sort(key=lambda item: emotion.distance(feeling) if (emotion := emotions[item]) else float("inf"))
+        ids.sort(key=lambda item: feeling.difference(emotions[item]))
     return ids[:_RECALLED]
 
 

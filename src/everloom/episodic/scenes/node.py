@@ -22,6 +22,7 @@ from everloom.episodic.scenes.scene import (
     lifespan,
     scene_from,
     scene_text,
+    time_texts,
 )
 from everloom.kernel.lifecycle import strength_after_patrols
 from everloom.kernel.operation import Transaction
@@ -87,8 +88,7 @@ class Node:
 def scene_document(content: SceneContent, at: datetime, session_id: int | None = None) -> Document:
     """Make a scene's search document: its text becomes the vector; the rest, also its dates, is found by words."""
     scene, day = content.scene, content.scene.day
-    surroundings = [scene.setting, *scene.dialogue, *scene.sensory]
-    surroundings += dict.fromkeys(text for each in scene.when for text in (each.date, each.action, each.feeling))
+    surroundings = [scene.setting, *scene.dialogue, *scene.sensory, *time_texts(scene)]
     return Document(
         kind=KIND,
         text=embed_text(scene, content.feeling),

@@ -18,7 +18,7 @@ from everloom.kernel.texts import UNSTORABLE
 
 # What looks like a date must be one: a scene on a wrong day would be found there forever. A label such as Day7 stays.
 _LOOKS_LIKE_A_DATE = re.compile(r"(\d{4}-\d{1,2}-\d{1,2})(?:[T ].*)?\Z")
-_LONGEST_DATE = 64
+_LONGEST_DATE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,28 +121,31 @@ def _timeline(value: object, today: date, repairs: list[str]) -> tuple[When, ...
         return UnreadableScene("when is not a list of dates: write 2026-11-15")
     if len(listed) > MOST["when"]:
         repairs.append(f"of {len(listed):,} dates the first {MOST['when']} were kept")
-    found: dict[When, None] = {}
+    found: list[When] = []
     for entry in listed[: MOST["when"]]:
         moment = _moment(entry, repairs)
         if isinstance(moment, UnreadableScene):
             return moment
-        found[moment] = None
+        found.append(moment)
     return tuple(found)
 
 
 def _moment(entry: object, repairs: list[str]) -> When | UnreadableScene:
-    """Read one entry of a timeline."""
+    """Read one entry of a timeline; what it says stays as it was written."""
     parts = entry if isinstance(entry, Mapping) else {"date": entry}
     label = parts.get("date")
     if not isinstance(label, str) or not label.strip():
         return UnreadableScene("an entry of when has no date: write 2026-11-15, or an object with date and action")
-    label = UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", label).strip()[:_LONGEST_DATE]
-    if shape := _LOOKS_LIKE_A_DATE.match(label):
+    if len(label) > _LONGEST_DATE:
+        repairs.append(f"a date was cut to {_LONGEST_DATE} characters")
+    label = UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", label)[:_LONGEST_DATE]
+    if shape := _LOOKS_LIKE_A_DATE.match(label.strip()):
         try:
-            label = date(*map(int, shape[1].split("-"))).isoformat()
+            date(*map(int, shape[1].split("-")))
         except ValueError:
             return UnreadableScene(f"{label!r} is not a calendar date: write 2026-11-15")
-    return When(label, _text_of(parts.get("action"), "line", repairs), _text_of(parts.get("feeling"), "line", repairs))
+    action, feeling = (_text_of(parts.get(name), "line", repairs) for name in ("action", "feeling"))
+    return When(label, action, feeling, is_object=isinstance(entry, Mapping) and not (action or feeling))
 
 
 def _importance_of(value: object, repairs: list[str]) -> float:
@@ -187,6 +190,11 @@ def emotion_of(value: object, repairs: list[str]) -> Emotion | None:
     if clamped != numbers:
         repairs.append("emotion was clamped to -1 … 1")
     return Emotion(*clamped)
+
+
+def axes_in(value: object) -> tuple[str, ...]:
+    """List the axes that an emotion names, in whatever form it is written."""
+    return tuple(_by_axis(value) or ())
 
 
 def _by_axis(value: object) -> dict[str, object] | None:

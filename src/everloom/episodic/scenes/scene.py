@@ -8,12 +8,14 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import Any
 
+from everloom.kernel.answer.encode import AS_GIVEN
 from everloom.kernel.lifecycle import DYING, PATROLS_TO_FADE, strength_after_patrols
 
 DEFAULT_IMPORTANCE = 0.5
@@ -27,32 +29,50 @@ GRACE = 3
 _STRENGTHENED = 0.05
 # A scene without any importance is dying, however often it is recalled: no difference of the two counts is lower.
 _NEVER_ALIVE = -(2**31)
+# Calendar dates as people write them with the year first; a time behind a day is read over.
+_DAY = re.compile(r"(\d{4})([-/.]|年)(\d{1,2})(?:\2|月)(\d{1,2})日?(?:[T\s].*)?", re.DOTALL)
+_MONTH = re.compile(r"(\d{4})(?:[-/.]|年)(\d{1,2})月?")
 
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """One entry of a scene's timeline: a date and, if known, what happened and was felt then."""
+    """One entry of a timeline as it was given: a date or a label and, if known, what happened and was felt then."""
 
     date: str
     action: str = ""
     feeling: str = ""
+    # Given as an object, although it says no more than a text would.
+    is_object: bool = False
 
     def as_json(self) -> str | dict[str, str]:
-        """Convert it to one of the contract's two forms: a date, or an object."""
-        if not self.action and not self.feeling:
+        """Convert it to the one of the contract's two forms in which it was given: a date, or an object."""
+        if not self.action and not self.feeling and not self.is_object:
             return self.date
-        return {name: text for name, text in asdict(self).items() if text}
+        named = {"date": self.date, "action": self.action, "feeling": self.feeling}
+        return {name: text for name, text in named.items() if text}
 
     def __str__(self) -> str:
-        return f"{self.date}（{self.action}）" if self.action else self.date
+        shown = self.date.strip()
+        return f"{shown}（{self.action}）" if self.action else shown
 
     @property
     def day(self) -> dt.date | None:
-        """The date; None for a label such as Day7."""
-        try:
-            return dt.date.fromisoformat(self.date)
-        except ValueError:
-            return None
+        """The calendar day that it names; None for a label such as Day7 or last summer."""
+        shape = _DAY.fullmatch(unicodedata.normalize("NFKC", self.date).strip())
+        return None if shape is None else _calendar(shape[1], shape[3], shape[4])
+
+    @property
+    def month(self) -> dt.date | None:
+        """The first day of the month, where it names a month and no day."""
+        shape = _MONTH.fullmatch(unicodedata.normalize("NFKC", self.date).strip())
+        return None if shape is None else _calendar(shape[1], shape[2], "1")
+
+
+def _calendar(*numbers: str) -> dt.date | None:
+    try:
+        return dt.date(*map(int, numbers))
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +90,6 @@ class Emotion:
         """Convert it to numbers by name."""
         return asdict(self)
 
-    def distance(self, other: Emotion) -> float:
-        """Compute the distance to another emotion: 0 for the same."""
-        return math.dist(tuple(self.as_dict().values()), tuple(other.as_dict().values()))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
@@ -81,19 +97,28 @@ class Scene:
 
     action: str
     actors: tuple[str, ...] = ()
-    when: tuple[When, ...] = ()
+    when: tuple[When, ...] = field(default=(), metadata=AS_GIVEN)
     setting: str = ""
     dialogue: tuple[str, ...] = ()
     sensory: tuple[str, ...] = ()
+    # The calendar days that `when` names, beside what was given and not instead of it.
+    days: tuple[dt.date, ...] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        named = (day for each in self.when if (day := each.day) is not None)
+        object.__setattr__(self, "days", tuple(dict.fromkeys(named)))
 
     def as_json(self) -> dict[str, Any]:
         """Convert the scene to the contract's object."""
-        return {**asdict(self), "when": [each.as_json() for each in self.when]}
+        told = {name: value for name, value in asdict(self).items() if name != "days"}
+        return {**told, "when": [each.as_json() for each in self.when]}
 
     @property
     def day(self) -> dt.date | None:
-        """The latest day of the timeline."""
-        return max((day for each in self.when if (day := each.day) is not None), default=None)
+        """The latest day of the timeline; the first of the latest month, if it names months alone."""
+        if self.days:
+            return max(self.days)
+        return max((month for each in self.when if (month := each.month) is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +145,7 @@ class SceneContent:
             "action": scene.action,
             "feeling": self.feeling,
             "themes": "\n".join(self.themes),
-            "when": "\n".join(f"{each.date} {each.action} {each.feeling}".strip() for each in scene.when),
+            "when": "\n".join(text for text in dict.fromkeys((*map(_entry_text, scene.when), *_iso_days(scene)))),
             "setting": scene.setting,
             **{name: "\n".join(getattr(scene, name)) for name in ("actors", "dialogue", "sensory")},
         }
@@ -130,6 +155,22 @@ class SceneContent:
         """All texts as one, folded for literal search."""
         # Stored folded, because SQLite's LIKE ignores case only for ASCII letters and PostgreSQL's not at all.
         return fold_text("\n".join(text for text in self.texts.values() if text))
+
+
+def _entry_text(entry: When) -> str:
+    return f"{entry.date} {entry.action} {entry.feeling}".strip()
+
+
+def _iso_days(scene: Scene) -> Iterable[str]:
+    """Write the days that were given in another form, so that they are found by both."""
+    given = {each.date for each in scene.when}
+    return (day.isoformat() for day in scene.days if day.isoformat() not in given)
+
+
+def time_texts(scene: Scene) -> Iterable[str]:
+    """List all that the timeline of a scene says, for search by words."""
+    said = (text for each in scene.when for text in (each.date, each.action, each.feeling))
+    return dict.fromkeys((*said, *_iso_days(scene)))
 
 
 def fold_text(text: str) -> str:
@@ -161,9 +202,13 @@ def body_text(scene: Scene) -> str:
 def scene_from(action: str, body: str) -> Scene:
     """Read a scene from its row."""
     kept = json.loads(body)
-    when = tuple(When(each) if isinstance(each, str) else When(**each) for each in kept.pop("when"))
+    when = tuple(When(each) if isinstance(each, str) else _entry_from(each) for each in kept.pop("when"))
     lists = {name: tuple(kept[name]) for name in ("actors", "dialogue", "sensory")}
     return Scene(action=action, when=when, setting=kept["setting"], **lists)
+
+
+def _entry_from(given: Mapping[str, str]) -> When:
+    return When(**given, is_object=not (given.get("action") or given.get("feeling")))
 
 
 def lifespan(importance: float) -> int:
@@ -219,7 +264,12 @@ def _join_timelines(contents: Iterable[SceneContent]) -> tuple[When, ...]:
         for each in contents
         for entry in each.scene.when
     )
-    return tuple(sorted(entries, key=lambda entry: entry.date))
+    return tuple(sorted(entries, key=_place_in_time))
+
+
+def _place_in_time(entry: When) -> tuple[str, str]:
+    known = entry.day or entry.month
+    return (entry.date if known is None else known.isoformat()), entry.date
 
 
 def _join_lists(lists: Iterable[Sequence[str]], most: int) -> tuple[str, ...]:

@@ -231,6 +231,9 @@ class _Bounds:
         lists: list[_Room] = []
         way = self._way_to(answer) or way
         for each in fields(answer):
+            # What a record computes from its other fields follows them.
+            if not each.init:
+                continue
             value, here = getattr(answer, each.name), (*path, each.name)
             if isinstance(value, str) and _measured(value, _SHORTEST) > _SHORTEST and not _is_handle(each.name):
                 texts.append(_Room(here, value, way))

@@ -17,6 +17,8 @@ from typing import Any
 SAID = MappingProxyType({"is_said": True})
 # The metadata of a field that is written by its ids alone, because the text of the same answer tells the rest.
 BY_ID = MappingProxyType({"is_by_id": True})
+# The metadata of a list whose entries are written as they were given, which only they know: by their `as_json`.
+AS_GIVEN = MappingProxyType({"is_as_given": True})
 
 _PLAIN = frozenset({str, int, bool})
 
@@ -41,7 +43,7 @@ def as_data(value: object, digits: int | None = None) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
         said = (
-            (field.name, _ids_of(each) if "is_by_id" in field.metadata else each)
+            (field.name, _as_declared(field, each))
             for field, each in fields
             if "is_said" in field.metadata or not _is_empty(each)
         )
@@ -68,6 +70,12 @@ def note_of(value: object) -> str | None:
     """Return what a list says about itself, which its JSON form has no place for."""
     note = getattr(value, "note", None) if isinstance(value, Sequence) else None
     return note if isinstance(note, str) else None
+
+
+def _as_declared(field: dataclasses.Field[Any], value: Any) -> Any:
+    if "is_by_id" in field.metadata:
+        return _ids_of(value)
+    return [each.as_json() for each in value] if "is_as_given" in field.metadata else value
 
 
 def _ids_of(value: Any) -> Any:

@@ -215,10 +215,13 @@ WHERE d.workspace_id = :workspace AND (d.embedded_by < :model OR d.embedded_by >
 ORDER BY d.item_id DESC LIMIT :limit;
 
 -- name: felt_nearest
--- Rank living scenes by the similarity of their feelings.
-SELECT s.id, (s.valence - :valence) * (s.valence - :valence) + (s.arousal - :arousal) * (s.arousal - :arousal)
-    + (s.dominance - :dominance) * (s.dominance - :dominance) + (s.safety - :safety) * (s.safety - :safety)
-    + (s.novelty - :novelty) * (s.novelty - :novelty) + (s.trust - :trust) * (s.trust - :trust) AS distance
+-- Rank living scenes by the similarity of their feelings, on the axes that count.
+SELECT s.id, :valence_counts * (s.valence - :valence) * (s.valence - :valence)
+    + :arousal_counts * (s.arousal - :arousal) * (s.arousal - :arousal)
+    + :dominance_counts * (s.dominance - :dominance) * (s.dominance - :dominance)
+    + :safety_counts * (s.safety - :safety) * (s.safety - :safety)
+    + :novelty_counts * (s.novelty - :novelty) * (s.novelty - :novelty)
+    + :trust_counts * (s.trust - :trust) * (s.trust - :trust) AS distance
 FROM scene AS s JOIN scene_life AS l ON l.workspace_id = s.workspace_id AND l.scene_id = s.id
 WHERE s.workspace_id = :workspace AND s.valence IS NOT NULL AND l.status <> 'dead'
 ORDER BY distance, s.id DESC LIMIT :limit;

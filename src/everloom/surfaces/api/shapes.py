@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence, Set
 from datetime import date, datetime
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from everloom.wiring.wire.annotations import hints_of
 
@@ -55,13 +55,21 @@ def _composed(kind: Any, members: tuple[Any, ...], schemas: dict[str, Any]) -> d
     return {}
 
 
+def _field(field: dataclasses.Field[Any], hint: Any, schemas: dict[str, Any]) -> dict[str, Any]:
+    if "is_as_given" not in field.metadata:
+        return schema_of(hint, schemas)
+    # Entries that are written as they were given have the forms that their `as_json` returns.
+    given = get_type_hints(get_args(hint)[0].as_json)["return"]
+    return {"type": "array", "items": schema_of(given, schemas)}
+
+
 def _named(kind: type, schemas: dict[str, Any]) -> dict[str, Any]:
     name = kind.__name__
     if name not in schemas:
         # Before its fields: a class may contain itself.
         schemas[name] = {}
         hints = hints_of(kind)
-        fields = {each.name: schema_of(hints[each.name], schemas) for each in dataclasses.fields(kind)}
+        fields = {each.name: _field(each, hints[each.name], schemas) for each in dataclasses.fields(kind)}
         summary = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
         schemas[name] = {"type": "object", "description": summary, "properties": fields}
     return {"$ref": f"{COMPONENTS}{name}"}
